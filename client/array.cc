@@ -1,0 +1,92 @@
+#include "client/array.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpline::client {
+
+absl::StatusOr<std::size_t> ByteSize(const ConstArray& array) {
+  const Shape& shape = array.shape;
+  std::int64_t bytes = SizeOf(array.dtype);
+  bool overflow = false, empty = false;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    std::int64_t size = shape[axis];
+    if (size < 0) return absl::InvalidArgumentError(absl::StrCat("axis ", axis, " has the size ", size));
+    empty = empty || size == 0;
+    if (axis == shape.rank - 1 && array.row_stride != 0) {
+      if (array.row_stride < size) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("a row stride of ", array.row_stride, " is below the ", size, " elements of a row"));
+      }
+      size = array.row_stride;
+    }
+    // An empty array has no bytes, but its other sizes must not hide that their product is absurd.
+    if (size != 0) overflow = overflow || __builtin_mul_overflow(bytes, size, &bytes);
+  }
+  if (overflow) return absl::InvalidArgumentError("the sizes multiply to more than 2^63 bytes");
+  if (shape.rank == 0 && array.row_stride != 0) {
+    return absl::InvalidArgumentError("a scalar has no row stride");
+  }
+  // A row that is empty but padded still counts: the API sends (product of all but the last) * row stride.
+  if (empty && array.row_stride == 0) return 0;
+  for (int axis = 0; axis + 1 < shape.rank; ++axis) {
+    if (shape[axis] == 0) return 0;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+absl::StatusOr<Array> Array::Allocate(DType dtype, const Shape& shape, std::size_t bytes) {
+  // malloc, not new[]: elements are written once, by the copy out of the response.
+  std::shared_ptr<void> owner(std::malloc(bytes == 0 ? 1 : bytes), std::free);
+  if (owner == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for a result of ", bytes, " bytes"));
+  }
+  Array array = Over(dtype, shape, owner.get(), bytes);
+  array.owner_ = std::move(owner);
+  return array;
+}
+
+Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes) {
+  Array array;
+  array.dtype_ = dtype;
+  array.shape_ = shape;
+  array.data_ = data;
+  array.bytes_ = bytes;
+  return array;
+}
+
+v1::DataType ToProto(DType dtype) {
+  switch (dtype) {
+    case DType::kI32:
+      return v1::DATA_TYPE_I32;
+    case DType::kI64:
+      return v1::DATA_TYPE_I64;
+    case DType::kF16:
+      return v1::DATA_TYPE_F16;
+    case DType::kBF16:
+      return v1::DATA_TYPE_BF16;
+    case DType::kF32:
+      return v1::DATA_TYPE_F32;
+    case DType::kF64:
+      return v1::DATA_TYPE_F64;
+  }
+  return v1::DATA_TYPE_UNSPECIFIED;
+}
+
+std::optional<DType> FromProto(v1::DataType data_type) {
+  for (DType dtype : kAllDTypes) {
+    if (ToProto(dtype) == data_type) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<DType> DTypeNamed(std::string_view name) {
+  for (DType dtype : kAllDTypes) {
+    if (Name(dtype) == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace warpline::client

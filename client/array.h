@@ -1,0 +1,74 @@
+// Arrays on the client's side: views of the caller's memory, and an owner for results.
+#ifndef WARPLINE_CLIENT_ARRAY_H_
+#define WARPLINE_CLIENT_ARRAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/dtype.h"
+#include "kernels/shape.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+
+// An operand: row-major elements, little-endian, in memory that is sent in place.
+//
+// Without an `owner` the memory belongs to the caller, and a call returns (or its callback runs) only when
+// gRPC has let go of it; that can be after the deadline if the server has stopped reading. With an owner the
+// memory is kept for as long as needed, and the deadline holds whatever happens.
+struct ConstArray {
+  DType dtype = DType::kF32;
+  Shape shape{};
+  // Distance between the starts of rows, in elements; 0 is dense. With padding the last row's is read too.
+  std::int64_t row_stride = 0;
+  const void* data = nullptr;
+  std::shared_ptr<const void> owner = nullptr;
+};
+
+// Bytes from the first element to the end of the last row. InvalidArgument for a negative size, a row stride
+// below the row's length, or a product that does not fit.
+absl::StatusOr<std::size_t> ByteSize(const ConstArray& array);
+
+// A dense array: in memory of its own, or in a Destination's.
+class Array {
+ public:
+  Array() = default;
+  // In new memory, not initialised. ResourceExhausted if there is none.
+  static absl::StatusOr<Array> Allocate(DType dtype, const Shape& shape, std::size_t bytes);
+  // In memory of the caller's, which must outlive the Array.
+  static Array Over(DType dtype, const Shape& shape, void* data, std::size_t bytes);
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  // As an operand, which shares memory of our own, and borrows the caller's.
+  ConstArray View() const { return {dtype_, shape_, 0, data_, owner_}; }
+
+ private:
+  DType dtype_ = DType::kF32;
+  Shape shape_;
+  void* data_ = nullptr;
+  std::shared_ptr<void> owner_;  // null if the memory is the caller's
+  std::size_t bytes_ = 0;
+};
+
+// Where a result is to be written. Null: into new memory. A result larger than `bytes` is an error.
+struct Destination {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+v1::DataType ToProto(DType dtype);
+std::optional<DType> FromProto(v1::DataType data_type);
+// By the names of kernels/dtype.h ("f32").
+std::optional<DType> DTypeNamed(std::string_view name);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_ARRAY_H_

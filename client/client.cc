@@ -1,0 +1,146 @@
+#include "client/client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/error.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+namespace {
+
+// Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
+constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
+
+// What is sent to the methods, in the order of OperationArgs.
+const std::string kOperationMethods[] = {"/warpline.v1.KernelService/Transpose",
+                                         "/warpline.v1.KernelService/Gemm",
+                                         "/warpline.v1.KernelService/Reduce"};
+const std::string kEchoMethod = "/warpline.v1.EchoService/Echo";
+const std::string kGetInfoMethod = "/warpline.v1.InfoService/GetInfo";
+const std::string kHealthMethod = "/grpc.health.v1.Health/Check";
+
+absl::Status CheckTimeout(absl::Duration timeout) {
+  if (timeout > absl::ZeroDuration() && timeout < absl::InfiniteDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a deadline must be finite and above zero, not ", absl::FormatDuration(timeout)));
+}
+
+// How long to wait before the next attempt; nothing if there is to be none.
+std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempt) {
+  const std::optional<absl::Duration> given = DetailsOf(status).retry_delay;
+  if (absl::IsResourceExhausted(status)) return given;
+  if (!absl::IsUnavailable(status)) return std::nullopt;
+  return given.value_or(kFirstRetryDelay * (1 << std::min(attempt, 8)));
+}
+
+absl::StatusOr<std::string> Flatten(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  if (message.Valid() && !message.Dump(&slices).ok()) return absl::InternalError("unreadable response");
+  std::string bytes;
+  SliceReader(slices).AppendTo(bytes);
+  return bytes;
+}
+
+}  // namespace
+
+const std::string& MethodOf(const OperationArgs& args) { return kOperationMethods[args.index()]; }
+const std::string& EchoMethod() { return kEchoMethod; }
+
+Client::Client(const std::string& target, const ClientOptions& options)
+    : max_retries_(options.max_retries), channel_(target, options.channel) {}
+
+template <typename EncodeRequest>
+absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const EncodeRequest& encode,
+                                              absl::Duration timeout, const CallOptions& options) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
+  const absl::Time deadline = absl::Now() + timeout;
+  for (int attempt = 0;; ++attempt) {
+    // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
+    ASSIGN_OR_RETURN(OutgoingMessage message, encode());
+    absl::StatusOr<grpc::ByteBuffer> response =
+        channel_.Call(method, std::move(message), deadline, options.request_id, options.progress);
+    if (response.ok() || attempt >= max_retries_) return response;
+    const std::optional<absl::Duration> delay = RetryDelay(response.status(), attempt);
+    if (!delay || absl::Now() + *delay >= deadline) return response;
+    absl::SleepFor(*delay);
+  }
+}
+
+template <typename Args>
+absl::StatusOr<Result> Client::Run(const Args& args, absl::Duration timeout, const CallOptions& options) {
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   Call(MethodOf(args), [&] { return Encode(args); }, timeout, options));
+  return DecodeResult(response, options.destination);
+}
+
+absl::StatusOr<Result> Client::Transpose(const TransposeArgs& args, absl::Duration timeout,
+                                         const CallOptions& options) {
+  return Run(args, timeout, options);
+}
+
+absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options) {
+  return Run(args, timeout, options);
+}
+
+absl::StatusOr<Result> Client::Reduce(const ReduceArgs& args, absl::Duration timeout,
+                                      const CallOptions& options) {
+  return Run(args, timeout, options);
+}
+
+absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   Call(kGetInfoMethod, [] { return MessageWriter().Finish(); }, timeout, {}));
+  ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
+  v1::GetInfoResponse info;
+  if (!info.ParseFromString(bytes)) return absl::InternalError("the server's GetInfoResponse is not valid");
+  return info;
+}
+
+absl::StatusOr<std::size_t> Client::Echo(const Payload& payload, Destination destination,
+                                         absl::Duration timeout) {
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   Call(kEchoMethod, [&] { return EncodeEcho(payload); }, timeout, {}));
+  return DecodeEcho(response, destination);
+}
+
+absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duration timeout) {
+  const auto encode = [&] {
+    MessageWriter message;
+    if (!service.empty()) message.AppendBytes(1, service);  // HealthCheckRequest.service
+    return std::move(message).Finish();
+  };
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, Call(kHealthMethod, encode, timeout, {}));
+  std::vector<grpc::Slice> slices;
+  if (response.Valid() && !response.Dump(&slices).ok()) return absl::InternalError("unreadable response");
+  SliceReader reader(slices);
+  Field field;
+  std::uint64_t health = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, NextField(reader, field));
+    if (!more) break;
+    if (field.number == 1 && field.type == WireType::kVarint) health = field.varint;
+  }
+  constexpr std::uint64_t kServing = 1;  // HealthCheckResponse.ServingStatus
+  return health == kServing;
+}
+
+void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
+                       std::function<void(absl::StatusOr<Result>)> done) {
+  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  absl::StatusOr<OutgoingMessage> message = std::visit([](const auto& a) { return Encode(a); }, args);
+  if (!message.ok()) return done(message.status());
+  channel_.CallAsync(MethodOf(args), *std::move(message), absl::Now() + timeout, options.request_id,
+                     [done = std::move(done), destination = options.destination](
+                         const absl::StatusOr<grpc::ByteBuffer>& response) {
+                       if (!response.ok()) return done(response.status());
+                       done(DecodeResult(*response, destination));
+                     });
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,69 @@
+#include "client/error.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
+constexpr char kRequestIdUrl[] = "warpline/x-request-id";
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+}  // namespace
+
+absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  if (!status.error_details().empty()) result.SetPayload(kDetailsUrl, absl::Cord(status.error_details()));
+  if (!request_id.empty()) result.SetPayload(kRequestIdUrl, absl::Cord(request_id));
+  return result;
+}
+
+ErrorDetails DetailsOf(const absl::Status& status) {
+  ErrorDetails details;
+  if (const auto id = status.GetPayload(kRequestIdUrl)) details.request_id = std::string(*id);
+  const auto payload = status.GetPayload(kDetailsUrl);
+  google::rpc::Status proto;
+  if (!payload || !proto.ParseFromString(std::string(*payload))) return details;
+  for (const google::protobuf::Any& any : proto.details()) {
+    google::rpc::BadRequest bad_request;
+    google::rpc::RetryInfo retry;
+    google::rpc::RequestInfo request;
+    if (any.UnpackTo(&bad_request)) {
+      for (const auto& violation : bad_request.field_violations()) {
+        details.violations.push_back({violation.field(), violation.description()});
+      }
+    } else if (any.UnpackTo(&retry)) {
+      details.retry_delay = ToDuration(retry.retry_delay());
+    } else if (any.UnpackTo(&request) && details.request_id.empty()) {
+      details.request_id = request.request_id();
+    }
+  }
+  return details;
+}
+
+std::string Describe(const absl::Status& status) {
+  const ErrorDetails details = DetailsOf(status);
+  std::string text = absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+  for (const FieldViolation& violation : details.violations) {
+    if (absl::StrContains(status.message(), violation.field) &&
+        absl::StrContains(status.message(), violation.description)) {
+      continue;
+    }
+    absl::StrAppend(&text, "\n  ", violation.field, ": ", violation.description);
+  }
+  if (details.retry_delay) {
+    absl::StrAppend(&text, "\n  try again after ", absl::FormatDuration(*details.retry_delay));
+  }
+  if (!details.request_id.empty()) absl::StrAppend(&text, "\n  request id: ", details.request_id);
+  return text;
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,40 @@
+// What a failed call tells: an absl::Status whose code is gRPC's, with the details of google.rpc as payloads.
+#ifndef WARPLINE_CLIENT_ERROR_H_
+#define WARPLINE_CLIENT_ERROR_H_
+
+#include <grpcpp/support/status.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace warpline::client {
+
+struct FieldViolation {
+  std::string field;
+  std::string description;
+};
+
+struct ErrorDetails {
+  std::string request_id;  // empty if the server gave none
+  std::vector<FieldViolation> violations;
+  // Set if the server says that trying again later can succeed.
+  std::optional<absl::Duration> retry_delay;
+};
+
+// The codes of the two enumerations are the same. Details that cannot be parsed are left out.
+absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
+
+// Of a status that a call of this library returned; empty for any other.
+ErrorDetails DetailsOf(const absl::Status& status);
+
+// "INVALID_ARGUMENT: text", then a line for each violation that the text does not already contain, and the
+// request id. No newline at the end.
+std::string Describe(const absl::Status& status);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_ERROR_H_

@@ -1,0 +1,220 @@
+#include "client/npy_header.h"
+
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kAlignment = 64;  // what numpy writes, for mmap
+constexpr char kSupported[] = "supported are f16 (f2), f32 (f4), f64 (f8), i32 (i4), i64 (i8), "
+                              "and bf16 as |V2 with --dtype bf16";
+
+absl::Status Invalid(std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("not a valid .npy header: ", std::string(what)));
+}
+
+// Reads the one form of dictionary that numpy writes, in any order and spacing.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  // Past spaces and, if it is next, `c`.
+  bool Consume(char c) {
+    SkipSpace();
+    if (text_.empty() || text_.front() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  bool AtEnd() {
+    SkipSpace();
+    return text_.empty();
+  }
+  char Peek() {
+    SkipSpace();
+    return text_.empty() ? '\0' : text_.front();
+  }
+
+  absl::StatusOr<std::string_view> String() {
+    const char quote = Peek();
+    if (quote != '\'' && quote != '"') return Invalid("a string was expected");
+    const std::size_t end = text_.find(quote, 1);
+    if (end == std::string_view::npos) return Invalid("a string does not end");
+    const std::string_view value = text_.substr(1, end - 1);
+    if (value.find('\\') != std::string_view::npos) return Invalid("an escape in a string");
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+
+  absl::StatusOr<bool> Bool() {
+    SkipSpace();
+    for (const auto& [name, value] : {std::pair<std::string_view, bool>{"True", true}, {"False", false}}) {
+      if (text_.substr(0, name.size()) != name) continue;
+      text_.remove_prefix(name.size());
+      return value;
+    }
+    return Invalid("fortran_order is neither True nor False");
+  }
+
+  absl::StatusOr<Shape> ShapeTuple() {
+    Shape shape;
+    if (!Consume('(')) return Invalid("shape is not a tuple");
+    while (!Consume(')')) {
+      SkipSpace();
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), size);
+      if (error == std::errc::result_out_of_range) return Invalid("a size in shape is above 2^63");
+      if (error != std::errc()) return Invalid("shape has something that is not a whole number");
+      if (size < 0) return Invalid(absl::StrCat("a size in shape is ", size));
+      text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+      if (!text_.empty() && text_.front() == 'L') text_.remove_prefix(1);  // Python 2 wrote longs
+      if (shape.rank == kMaxRank) {
+        return absl::InvalidArgumentError(absl::StrCat("the array has more than ", kMaxRank, " axes"));
+      }
+      shape.Append(size);
+      if (!Consume(',') && Peek() != ')') return Invalid("shape is not a tuple of numbers");
+    }
+    return shape;
+  }
+
+  std::string_view rest() const { return text_; }
+
+ private:
+  void SkipSpace() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_.front()))) text_.remove_prefix(1);
+  }
+
+  std::string_view text_;
+};
+
+std::optional<DType> NumberNamed(std::string_view type) {
+  if (type == "f2") return DType::kF16;
+  if (type == "f4") return DType::kF32;
+  if (type == "f8") return DType::kF64;
+  if (type == "i4") return DType::kI32;
+  if (type == "i8") return DType::kI64;
+  return std::nullopt;
+}
+
+absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyHeader& header) {
+  const std::string name = absl::StrCat("dtype '", std::string(descr), "'");
+  const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
+  const std::string_view type = has_order ? descr.substr(1) : descr;
+  if (!type.empty() && type[0] == 'O') {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": arrays of Python objects are refused"));
+  }
+  if (type == "V2") {
+    if (wanted != DType::kBF16) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is raw memory: say what it is with --dtype bf16"));
+    }
+    header.dtype = DType::kBF16;
+  } else if (const std::optional<DType> number = NumberNamed(type)) {
+    header.dtype = *number;
+    if (wanted && *wanted != *number) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is not ", std::string(Name(*wanted))));
+    }
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not supported; ", kSupported));
+  }
+  header.big_endian = has_order && descr[0] == '>';
+  return absl::OkStatus();
+}
+
+std::string_view DescrOf(DType dtype) {
+  switch (dtype) {
+    case DType::kI32:
+      return "<i4";
+    case DType::kI64:
+      return "<i8";
+    case DType::kF16:
+      return "<f2";
+    case DType::kBF16:
+      return "|V2";
+    case DType::kF32:
+      return "<f4";
+    case DType::kF64:
+      return "<f8";
+  }
+  return "?";
+}
+
+}  // namespace
+
+absl::StatusOr<NpyPrefix> ParseNpyPrefix(std::string_view bytes) {
+  if (bytes.substr(0, kMagic.size()) != kMagic) {
+    return absl::InvalidArgumentError("not a .npy file (it does not start with \\x93NUMPY)");
+  }
+  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+  if (bytes.size() < 10) return Invalid("the file ends within it");
+  const std::size_t version = byte(6);
+  if (version < 1 || version > 3) return absl::InvalidArgumentError(absl::StrCat(".npy version ", version));
+  NpyPrefix prefix{.header_offset = 10, .header_bytes = byte(8) | byte(9) << 8};
+  if (version > 1) {
+    if (bytes.size() < kNpyPrefixBytes) return Invalid("the file ends within it");
+    prefix.header_offset = kNpyPrefixBytes;
+    prefix.header_bytes |= byte(10) << 16 | byte(11) << 24;
+  }
+  if (prefix.header_bytes > kMaxNpyHeaderBytes) {
+    return Invalid(absl::StrCat("it claims ", prefix.header_bytes, " bytes; at most ", kMaxNpyHeaderBytes,
+                                " are accepted"));
+  }
+  return prefix;
+}
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DType> dtype) {
+  NpyHeader header;
+  bool has_descr = false, has_order = false, has_shape = false;
+  Parser parser(text);
+  if (!parser.Consume('{')) return Invalid("no dictionary");
+  while (!parser.Consume('}')) {
+    ASSIGN_OR_RETURN(const std::string_view key, parser.String());
+    if (!parser.Consume(':')) return Invalid("no ':' after a key");
+    if (key == "descr") {
+      if (parser.Peek() == '[' || parser.Peek() == '(') {
+        const std::string_view type = parser.rest().substr(0, 60);
+        return absl::InvalidArgumentError(
+            absl::StrCat("structured dtype ", std::string(type), "... is refused; ", kSupported));
+      }
+      ASSIGN_OR_RETURN(const std::string_view descr, parser.String());
+      RETURN_IF_ERROR(ReadDescr(descr, dtype, header));
+      has_descr = true;
+    } else if (key == "fortran_order") {
+      ASSIGN_OR_RETURN(header.fortran_order, parser.Bool());
+      has_order = true;
+    } else if (key == "shape") {
+      ASSIGN_OR_RETURN(header.shape, parser.ShapeTuple());
+      has_shape = true;
+    } else {
+      return Invalid(absl::StrCat("unknown key '", std::string(key), "'"));
+    }
+    if (!parser.Consume(',') && parser.Peek() != '}') return Invalid("the dictionary does not end");
+  }
+  if (!parser.AtEnd()) return Invalid("something follows the dictionary");
+  if (!has_descr || !has_order || !has_shape) return Invalid("descr, fortran_order or shape is missing");
+  return header;
+}
+
+std::string FormatNpyHeader(const NpyHeader& header) {
+  std::string text = absl::StrCat("{'descr': '", std::string(DescrOf(header.dtype)),
+                                  "', 'fortran_order': ", header.fortran_order ? "True" : "False", ", 'shape': (");
+  for (int axis = 0; axis < header.shape.rank; ++axis) absl::StrAppend(&text, header.shape[axis], ", ");
+  // (), (2,), (2, 3)
+  if (header.shape.rank > 0) text.resize(text.size() - (header.shape.rank == 1 ? 1 : 2));
+  text += "), }";
+  const std::size_t fixed = 10 + text.size() + 1;
+  text.append((kAlignment - fixed % kAlignment) % kAlignment, ' ');
+  text += '\n';
+  std::string bytes(kMagic);
+  bytes += {'\x01', '\x00', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  return bytes + text;
+}
+
+}  // namespace warpline::client

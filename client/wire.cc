@@ -1,0 +1,249 @@
+#include "client/wire.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpline::client {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// A slice costs an allocation, a reference count and an entry of sendmsg's vector: about a copy of this size.
+constexpr std::size_t kCopyBelowBytes = 4096;
+
+// Payloads are cut, so that memory is released, and progress seen, as they go out. 1 MiB is what the transport
+// hands to the kernel at a time; smaller pieces only cost.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+constexpr int kMaxGroupDepth = 100;  // that of protobuf's parsers
+
+// What a slice over foreign memory needs to know when gRPC lets go of it.
+struct Piece {
+  std::shared_ptr<const void> owner;
+  std::shared_ptr<SendTracker> tracker;
+  std::atomic<std::size_t>* released;
+  std::atomic<std::size_t>* borrowed;  // null if there is an owner
+  std::size_t bytes;
+};
+
+void ReleasePiece(void* user_data) {
+  std::unique_ptr<Piece> piece(static_cast<Piece*>(user_data));
+  piece->released->fetch_add(piece->bytes, std::memory_order_release);
+  if (piece->borrowed != nullptr) piece->borrowed->fetch_sub(1, std::memory_order_release);
+}
+
+std::size_t VarintSize(std::uint64_t value) { return (std::bit_width(value | 1) + 6) / 7; }
+
+std::uint32_t Tag(std::uint32_t field, WireType type) {
+  return field << 3 | static_cast<std::uint32_t>(type);
+}
+
+absl::Status Malformed(std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("malformed protobuf message: ", std::string(what)));
+}
+
+// Past one value of the given type, the tag having been read. Returns false if the bytes end first.
+bool SkipValue(SliceReader& message, std::uint32_t number, WireType type, int depth) {
+  std::uint64_t value = 0;
+  switch (type) {
+    case WireType::kVarint:
+      return message.ReadVarint(value);
+    case WireType::kFixed64:
+      return message.Take(8).has_value();
+    case WireType::kFixed32:
+      return message.Take(4).has_value();
+    case WireType::kBytes:
+      return message.ReadVarint(value) && message.Take(value).has_value();
+    case WireType::kStartGroup:
+      if (depth == 0) return false;
+      while (message.ReadVarint(value)) {
+        const auto inner = static_cast<WireType>(value & 7);
+        const auto inner_number = static_cast<std::uint32_t>(value >> 3);
+        if (value >> 32 != 0 || inner_number == 0) return false;
+        if (inner == WireType::kEndGroup) return inner_number == number;
+        if (!SkipValue(message, inner_number, inner, depth - 1)) return false;
+      }
+      return false;
+    case WireType::kEndGroup:
+      return false;
+  }
+  return false;  // types 6 and 7 do not exist
+}
+
+}  // namespace
+
+void MessageWriter::AppendRawVarint(std::uint64_t value) {
+  while (value >= 0x80) {
+    head_.push_back(static_cast<char>(value | 0x80));
+    value >>= 7;
+  }
+  head_.push_back(static_cast<char>(value));
+}
+
+void MessageWriter::AppendTag(std::uint32_t field, WireType type) { AppendRawVarint(Tag(field, type)); }
+
+void MessageWriter::AppendVarint(std::uint32_t field, std::uint64_t value) {
+  AppendTag(field, WireType::kVarint);
+  AppendRawVarint(value);
+}
+
+void MessageWriter::AppendDouble(std::uint32_t field, double value) {
+  AppendTag(field, WireType::kFixed64);
+  char bytes[sizeof(value)];
+  std::memcpy(bytes, &value, sizeof(value));
+  head_.append(bytes, sizeof(value));
+}
+
+void MessageWriter::AppendBytes(std::uint32_t field, std::string_view value) {
+  AppendTag(field, WireType::kBytes);
+  AppendRawVarint(value.size());
+  head_.append(value);
+}
+
+void MessageWriter::AppendPacked(std::uint32_t field, std::span<const std::int64_t> values) {
+  if (values.empty()) return;
+  std::size_t bytes = 0;
+  for (std::int64_t value : values) bytes += VarintSize(static_cast<std::uint64_t>(value));
+  AppendTag(field, WireType::kBytes);
+  AppendRawVarint(bytes);
+  for (std::int64_t value : values) AppendRawVarint(static_cast<std::uint64_t>(value));
+}
+
+void MessageWriter::AppendPayload(std::uint32_t field, const Payload& payload) {
+  AppendTag(field, WireType::kBytes);
+  AppendRawVarint(payload.bytes);
+  if (payload.bytes < kCopyBelowBytes) {
+    if (payload.bytes > 0) head_.append(static_cast<const char*>(payload.data), payload.bytes);
+    return;
+  }
+  FlushHead();
+  if (tracker_ == nullptr) tracker_ = std::make_shared<SendTracker>();
+  tracker_->total_ += payload.bytes;
+  flushed_bytes_ += payload.bytes;
+  // gRPC never writes through a slice: its type only lacks the const.
+  char* data = const_cast<char*>(static_cast<const char*>(payload.data));
+  for (std::size_t begin = 0; begin < payload.bytes; begin += kPieceBytes) {
+    const std::size_t bytes = std::min(kPieceBytes, payload.bytes - begin);
+    std::atomic<std::size_t>* borrowed = payload.owner == nullptr ? &tracker_->borrowed_ : nullptr;
+    if (borrowed != nullptr) borrowed->fetch_add(1, std::memory_order_relaxed);
+    auto piece =
+        std::make_unique<Piece>(Piece{payload.owner, tracker_, &tracker_->released_, borrowed, bytes});
+    slices_.emplace_back(data + begin, bytes, ReleasePiece, piece.release());
+  }
+}
+
+void MessageWriter::AppendMessage(std::uint32_t field, std::string_view head, std::uint32_t payload_field,
+                                  const Payload& payload) {
+  AppendTag(field, WireType::kBytes);
+  AppendRawVarint(head.size() + VarintSize(Tag(payload_field, WireType::kBytes)) + VarintSize(payload.bytes) +
+                  payload.bytes);
+  head_.append(head);
+  AppendPayload(payload_field, payload);
+}
+
+void MessageWriter::FlushHead() {
+  if (head_.empty()) return;
+  flushed_bytes_ += head_.size();
+  slices_.emplace_back(head_);
+  head_.clear();
+}
+
+absl::StatusOr<OutgoingMessage> MessageWriter::Finish() && {
+  if (size() > kMaxMessageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the request has ", size(),
+                                                   " bytes; one message can have at most ", kMaxMessageBytes));
+  }
+  FlushHead();
+  // No slices is an empty message; a ByteBuffer without slices would be an invalid one.
+  if (slices_.empty()) slices_.emplace_back();
+  return OutgoingMessage{grpc::ByteBuffer(slices_.data(), slices_.size()), std::move(tracker_)};
+}
+
+SliceReader::SliceReader(std::span<const grpc::Slice> slices) : slices_(slices) {
+  for (const grpc::Slice& slice : slices) remaining_ += slice.size();
+}
+
+// Visits the next `bytes` (at most remaining()), piece by piece, and moves past them.
+template <typename Visitor>
+void SliceReader::Walk(std::size_t bytes, Visitor visit) {
+  remaining_ -= bytes;
+  while (bytes > 0) {
+    const grpc::Slice& slice = slices_.front();
+    const std::size_t here = std::min(bytes, slice.size() - offset_);
+    visit(slice.begin() + offset_, here);
+    bytes -= here;
+    offset_ += here;
+    if (offset_ == slice.size()) {
+      slices_ = slices_.subspan(1);
+      offset_ = 0;
+    }
+  }
+}
+
+bool SliceReader::ReadVarint(std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; shift < 70; shift += 7) {
+    if (remaining_ == 0) return false;
+    std::uint8_t byte = 0;
+    Walk(1, [&](const std::uint8_t* data, std::size_t) { byte = *data; });
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+std::optional<SliceReader> SliceReader::Take(std::size_t bytes) {
+  if (bytes > remaining_) return std::nullopt;
+  SliceReader taken = *this;
+  taken.remaining_ = bytes;
+  Walk(bytes, [](const std::uint8_t*, std::size_t) {});
+  return taken;
+}
+
+void SliceReader::CopyTo(void* destination) const {
+  auto* out = static_cast<std::uint8_t*>(destination);
+  SliceReader copy = *this;
+  copy.Walk(remaining_, [&](const std::uint8_t* data, std::size_t size) {
+    if (size > 0) std::memcpy(out, data, size);
+    out += size;
+  });
+}
+
+void SliceReader::AppendTo(std::string& destination) const {
+  SliceReader copy = *this;
+  copy.Walk(remaining_, [&](const std::uint8_t* data, std::size_t size) {
+    destination.append(reinterpret_cast<const char*>(data), size);
+  });
+}
+
+absl::StatusOr<bool> NextField(SliceReader& message, Field& field) {
+  if (message.remaining() == 0) return false;
+  const SliceReader start = message;
+  std::uint64_t tag = 0;
+  if (!message.ReadVarint(tag)) return Malformed("truncated tag");
+  field.number = static_cast<std::uint32_t>(tag >> 3);
+  field.type = static_cast<WireType>(tag & 7);
+  if (tag >> 32 != 0 || field.number == 0) return Malformed("bad field number");
+  const SliceReader value = message;
+  if (!SkipValue(message, field.number, field.type, kMaxGroupDepth)) {
+    return Malformed(absl::StrCat("truncated or invalid field ", field.number));
+  }
+  SliceReader reread = value;
+  if (field.type == WireType::kVarint) {
+    reread.ReadVarint(field.varint);
+  } else if (field.type == WireType::kBytes) {
+    std::uint64_t size = 0;
+    reread.ReadVarint(size);
+    field.contents = *reread.Take(size);
+  }
+  SliceReader whole = start;
+  field.raw = *whole.Take(start.remaining() - message.remaining());
+  return true;
+}
+
+}  // namespace warpline::client

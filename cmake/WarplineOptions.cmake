@@ -1,0 +1,55 @@
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# Libraries that travel beside the binaries (prometheus-cpp and civetweb are shared only).
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+
+find_package(Git QUIET)
+set(WARPLINE_REVISION unknown)
+if(Git_FOUND)
+  execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --short=12 HEAD WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                  OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(WARPLINE_REVISION ${revision})
+  endif()
+endif()
+
+# Warnings are errors in our code; generated code is built without this.
+add_library(warpline_warnings INTERFACE)
+target_compile_options(warpline_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra>)
+
+set(WARPLINE_SANITIZE "" CACHE STRING "Passed to -fsanitize")
+if(WARPLINE_SANITIZE)
+  add_compile_options(-fsanitize=${WARPLINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${WARPLINE_SANITIZE})
+endif()
+
+set(WARPLINE_CUDA AUTO CACHE STRING "Compile the CUDA backend: AUTO (if there is a toolkit), ON or OFF")
+set_property(CACHE WARPLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
+# sm_90a serves Hopper's own instructions; PTX of the highest one serves what comes after.
+set(WARPLINE_CUDA_ARCHITECTURES "80-real;86-real;89-real;90a-real;100-real;120" CACHE STRING "")
+set(WARPLINE_HAVE_CUDA OFF)
+if(NOT WARPLINE_CUDA STREQUAL OFF)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_ARCHITECTURES ${WARPLINE_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    set(WARPLINE_HAVE_CUDA ON)
+    set(CMAKE_CUDA_STANDARD 20)
+  elseif(WARPLINE_CUDA STREQUAL ON)
+    message(FATAL_ERROR "WARPLINE_CUDA=ON, but there is no CUDA toolkit")
+  endif()
+endif()
+message(STATUS "warpline: revision ${WARPLINE_REVISION}, CUDA ${WARPLINE_HAVE_CUDA}")

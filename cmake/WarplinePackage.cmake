@@ -1,0 +1,18 @@
+# A relocatable tree: bin/, lib/ (what is shared only), share/doc. `cpack -G TGZ` packs it.
+include(GNUInstallDirs)
+install(TARGETS warplined warpline RUNTIME DESTINATION bin)
+foreach(library IN ITEMS ${WARPLINE_CIVETWEB_CPP} ${WARPLINE_CIVETWEB})
+  file(GLOB versions ${library}.*)
+  install(FILES ${versions} DESTINATION lib)
+endforeach()
+get_target_property(core_location prometheus-cpp::core LOCATION)
+get_filename_component(core_directory ${core_location} DIRECTORY)
+file(GLOB core_versions ${core_directory}/libprometheus-cpp-core.so.*)
+install(FILES ${core_versions} DESTINATION lib)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION share/doc/warpline)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
+
+set(CPACK_PACKAGE_NAME warpline)
+set(CPACK_GENERATOR TGZ)
+set(CPACK_STRIP_FILES ON)
+include(CPack)

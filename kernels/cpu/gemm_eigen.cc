@@ -1,0 +1,122 @@
+// Gemm by Eigen: blocks of A and B are widened into the workspace, multiplied there, and the finished block
+// is scaled and rounded once. So the 16-bit types accumulate in f32, and transposition, leading dimension
+// and element type matter only to the widening.
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/float16.h"
+#include "kernels/cpu/launchers.h"
+
+namespace warpline::cpu {
+namespace {
+
+// The blocks of f32 take 0.25 MiB (D), 0.5 MiB (A) and 0.5 MiB (B): about a second-level cache. Each element
+// of A is widened once every kBlockN columns of D, so its cost vanishes among 2 * kBlockN operations.
+constexpr std::int64_t kBlockM = 256;
+constexpr std::int64_t kBlockN = 256;
+constexpr std::int64_t kBlockK = 512;
+constexpr std::size_t kWorkspaceElements = kBlockM * kBlockK + kBlockK * kBlockN + kBlockM * kBlockN;
+
+template <typename T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <typename T>
+using Block = Eigen::Map<RowMajor<T>>;
+
+// Element (row, col) of op(X) and what follows, X being row-major with `ld` elements between rows.
+template <typename T>
+struct View {
+  const T* data;
+  std::int64_t ld;
+  bool transposed;
+
+  // block = op(X)[row.., col..]
+  template <typename C>
+  void Widen(std::int64_t row, std::int64_t col, Block<C> block) const {
+    using Source = Eigen::Map<const RowMajor<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
+    if (transposed) {
+      const Source source(data + col * ld + row, block.cols(), block.rows(), Eigen::OuterStride<>(ld));
+      block = source.transpose().template cast<C>();
+    } else {
+      const Source source(data + row * ld + col, block.rows(), block.cols(), Eigen::OuterStride<>(ld));
+      block = source.template cast<C>();
+    }
+  }
+};
+
+template <typename T, typename C>
+struct Matrices {
+  View<T> a, b;
+  const T* c;  // null: not to be read
+  T* d;
+  C alpha, beta;
+  C* workspace;
+};
+
+// One block of D: `m` x `n` from (row, col) on.
+template <typename T, typename C>
+void ComputeBlock(const GemmProblem& p, const Matrices<T, C>& x, std::int64_t row, std::int64_t col,
+                  std::int64_t m, std::int64_t n) {
+  C* const a_data = x.workspace;
+  C* const b_data = a_data + kBlockM * kBlockK;
+  Block<C> sum(b_data + kBlockK * kBlockN, m, n);
+  sum.setZero();
+  for (std::int64_t l = 0; l < p.k; l += kBlockK) {
+    const std::int64_t k = std::min(kBlockK, p.k - l);
+    Block<C> a(a_data, m, k);
+    Block<C> b(b_data, k, n);
+    x.a.Widen(row, l, a);
+    x.b.Widen(l, col, b);
+    sum.noalias() += a * b;
+  }
+  for (std::int64_t i = 0; i < m; ++i) {
+    const T* c = x.c == nullptr ? nullptr : x.c + (row + i) * p.ldc + col;
+    T* d = x.d + (row + i) * p.n + col;
+    for (std::int64_t j = 0; j < n; ++j) {
+      const C product = x.alpha * sum(i, j);
+      d[j] = RoundTo<T>(c == nullptr ? product : product + x.beta * static_cast<C>(c[j]));
+    }
+  }
+}
+
+template <typename T>
+void Gemm(const GemmProblem& p, const Operands& operands) {
+  using C = Compute<T>;
+  const GemmScalars& scalars = *operands.scalars;
+  Matrices<T, C> x = {};
+  x.a = {static_cast<const T*>(operands.in[0]), p.lda, p.trans_a};
+  x.b = {static_cast<const T*>(operands.in[1]), p.ldb, p.trans_b};
+  x.d = static_cast<T*>(operands.out);
+  x.alpha = std::is_same_v<C, double> ? static_cast<C>(scalars.alpha_f64) : scalars.alpha_f32;
+  x.beta = std::is_same_v<C, double> ? static_cast<C>(scalars.beta_f64) : scalars.beta_f32;
+  if (p.has_c && x.beta != 0) x.c = static_cast<const T*>(operands.in[2]);
+  x.workspace = static_cast<C*>(operands.workspace);
+
+  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+    // Columns outermost: the panel of B, read by every block of rows, is the one to stay in cache.
+    for (std::int64_t col = 0; col < p.n; col += kBlockN) {
+      for (std::int64_t row = 0; row < p.m; row += kBlockM) {
+        ComputeBlock(p, x, row, col, std::min(kBlockM, p.m - row), std::min(kBlockN, p.n - col));
+      }
+    }
+    x.a.data += (p.trans_a ? p.k : p.m) * p.lda;
+    x.b.data += (p.trans_b ? p.n : p.k) * p.ldb;
+    if (x.c != nullptr) x.c += p.m * p.ldc;
+    x.d += p.m * p.n;
+  }
+}
+
+}  // namespace
+
+std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTraits&) {
+  return kWorkspaceElements * (problem.dtype == DType::kF64 ? sizeof(double) : sizeof(float));
+}
+
+void GemmEigen(const GemmProblem& problem, const Operands& operands) {
+  VisitDType(problem.dtype, [&]<typename T>(std::type_identity<T>) {
+    if constexpr (!std::is_integral_v<T>) Gemm<T>(problem, operands);
+  });
+}
+
+}  // namespace warpline::cpu

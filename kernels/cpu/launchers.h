@@ -1,0 +1,30 @@
+// The implementations behind the rows of cpu_variants.cc, one a source file.
+#ifndef WARPLINE_KERNELS_CPU_LAUNCHERS_H_
+#define WARPLINE_KERNELS_CPU_LAUNCHERS_H_
+
+#include <cstddef>
+
+#include "kernels/problem.h"
+#include "kernels/variant.h"
+
+namespace warpline::cpu {
+
+void TransposeEigen(const TransposeProblem& problem, const Operands& operands);
+void TransposeReference(const TransposeProblem& problem, const Operands& operands);
+
+// f32 and f64, sizes within BLAS's 32-bit integers.
+bool GemmOpenblasSupports(const GemmProblem& problem, const DeviceTraits& traits);
+void GemmOpenblas(const GemmProblem& problem, const Operands& operands);
+
+// The floating-point types. The workspace is a few cache blocks, whatever the size of the problem.
+std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTraits& traits);
+void GemmEigen(const GemmProblem& problem, const Operands& operands);
+void GemmReference(const GemmProblem& problem, const Operands& operands);
+
+// All but argmax.
+void ReduceEigen(const ReduceProblem& problem, const Operands& operands);
+void ReduceReference(const ReduceProblem& problem, const Operands& operands);
+
+}  // namespace warpline::cpu
+
+#endif  // WARPLINE_KERNELS_CPU_LAUNCHERS_H_

@@ -1,0 +1,96 @@
+// Walks over the axes of two arrays at once by strides: what the CPU's transpose and reduce share.
+#ifndef WARPLINE_KERNELS_CPU_STRIDED_H_
+#define WARPLINE_KERNELS_CPU_STRIDED_H_
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/shape.h"
+
+namespace warpline::cpu {
+
+// `size` indices, whose neighbours are so many elements apart in x and in y.
+struct Axis {
+  std::int64_t size = 1;
+  std::int64_t x_stride = 0;
+  std::int64_t y_stride = 0;
+};
+
+// Axes from the slowest to the fastest; at most kMaxRank. A value.
+class AxisList {
+ public:
+  // Adds a fastest axis. Axes of size 1 vanish, and one that continues its neighbour in both arrays is fused
+  // with it: the loops are as few and as long as possible.
+  void Append(const Axis& axis) {
+    if (axis.size == 1) return;
+    if (count_ > 0) {
+      Axis& last = axes_[count_ - 1];
+      if (last.x_stride == axis.size * axis.x_stride && last.y_stride == axis.size * axis.y_stride) {
+        last = {last.size * axis.size, axis.x_stride, axis.y_stride};
+        return;
+      }
+    }
+    axes_[count_++] = axis;
+  }
+
+  // Takes out the axis along which x is contiguous, or else one of size 1.
+  Axis RemoveContiguousInX() {
+    for (int i = 0; i < count_; ++i) {
+      if (axes_[i].x_stride == 1) return Remove(i);
+    }
+    return Axis{};
+  }
+
+  // Takes out the fastest axis, or else one of size 1.
+  Axis RemoveLast() { return count_ > 0 ? Remove(count_ - 1) : Axis{}; }
+
+  // Calls f(x_offset, y_offset) for every index, the last axis fastest; once if there is no axis; never if
+  // one is empty.
+  template <typename F>
+  void ForEach(F&& f) const {
+    for (int i = 0; i < count_; ++i) {
+      if (axes_[i].size == 0) return;
+    }
+    std::array<std::int64_t, kMaxRank> index{};
+    std::int64_t x = 0;
+    std::int64_t y = 0;
+    while (true) {
+      f(x, y);
+      int i = count_ - 1;
+      for (; i >= 0; --i) {
+        x += axes_[i].x_stride;
+        y += axes_[i].y_stride;
+        if (++index[i] < axes_[i].size) break;
+        x -= axes_[i].size * axes_[i].x_stride;
+        y -= axes_[i].size * axes_[i].y_stride;
+        index[i] = 0;
+      }
+      if (i < 0) return;
+    }
+  }
+
+ private:
+  Axis Remove(int i) {
+    const Axis removed = axes_[i];
+    for (--count_; i < count_; ++i) axes_[i] = axes_[i + 1];
+    return removed;
+  }
+
+  int count_ = 0;
+  std::array<Axis, kMaxRank> axes_{};
+};
+
+// Elements between neighbours on each axis of a dense row-major array.
+inline std::array<std::int64_t, kMaxRank> DenseStrides(const Shape& shape) {
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (int i = shape.rank - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+  return strides;
+}
+
+}  // namespace warpline::cpu
+
+#endif  // WARPLINE_KERNELS_CPU_STRIDED_H_

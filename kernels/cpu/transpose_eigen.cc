@@ -1,0 +1,75 @@
+// Transpose as a batch of 2-D transposes, in blocks that stay in the first-level cache.
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/launchers.h"
+#include "kernels/cpu/strided.h"
+
+namespace warpline::cpu {
+namespace {
+
+// 32 x 32 elements of 8 bytes are 8 KiB on each side, half of a 32 KiB cache in all; 32 elements of 2 bytes
+// are still a whole cache line.
+constexpr std::int64_t kBlock = 32;
+
+// y[i][j] = x[j][i] for a `rows` x `cols` result; the strides are between rows of y and between rows of x.
+template <typename T>
+void Transpose2D(const T* x, std::int64_t x_stride, T* y, std::int64_t y_stride, std::int64_t rows,
+                 std::int64_t cols) {
+  using Source = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
+  using Target = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Stride = Eigen::OuterStride<>;
+  // x read as column-major already has the indices of y, so what is left to do is a plain assignment.
+  const Eigen::Map<const Source, Eigen::Unaligned, Stride> source(x, rows, cols, Stride(x_stride));
+  Eigen::Map<Target, Eigen::Unaligned, Stride> target(y, rows, cols, Stride(y_stride));
+  for (std::int64_t i = 0; i < rows; i += kBlock) {
+    const std::int64_t height = std::min(kBlock, rows - i);
+    for (std::int64_t j = 0; j < cols; j += kBlock) {
+      const std::int64_t width = std::min(kBlock, cols - j);
+      target.block(i, j, height, width) = source.block(i, j, height, width);
+    }
+  }
+}
+
+// `axes` in the order of y.
+template <typename T>
+void Transpose(AxisList axes, const void* x_data, void* y_data) {
+  const T* x = static_cast<const T*>(x_data);
+  T* y = static_cast<T*>(y_data);
+  const Axis cols = axes.RemoveLast();
+  if (cols.size == 1 || cols.x_stride == 1) {  // y's rows are x's rows (or there is only one element)
+    axes.ForEach([&](std::int64_t x_offset, std::int64_t y_offset) {
+      std::memcpy(y + y_offset, x + x_offset, cols.size * sizeof(T));
+    });
+    return;
+  }
+  const Axis rows = axes.RemoveContiguousInX();
+  axes.ForEach([&](std::int64_t x_offset, std::int64_t y_offset) {
+    Transpose2D(x + x_offset, cols.x_stride, y + y_offset, rows.y_stride, rows.size, cols.size);
+  });
+}
+
+}  // namespace
+
+void TransposeEigen(const TransposeProblem& problem, const Operands& operands) {
+  const Shape y_shape = problem.OutputShape();
+  if (y_shape.Count() == 0) return;
+  const auto x_strides = DenseStrides(problem.shape);
+  const auto y_strides = DenseStrides(y_shape);
+  AxisList axes;
+  for (int i = 0; i < y_shape.rank; ++i) axes.Append({y_shape[i], x_strides[problem.perm[i]], y_strides[i]});
+
+  // Only the size of an element matters; integers copy every bit pattern, NaNs included, as it is.
+  switch (SizeOf(problem.dtype)) {
+    case 2:
+      return Transpose<std::uint16_t>(axes, operands.in[0], operands.out);
+    case 4:
+      return Transpose<std::uint32_t>(axes, operands.in[0], operands.out);
+    case 8:
+      return Transpose<std::uint64_t>(axes, operands.in[0], operands.out);
+  }
+}
+
+}  // namespace warpline::cpu

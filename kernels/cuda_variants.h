@@ -1,0 +1,34 @@
+// The variant tables of the CUDA backend. Plain CUDA and our own headers only: read by nvcc too.
+#ifndef WARPLINE_KERNELS_CUDA_VARIANTS_H_
+#define WARPLINE_KERNELS_CUDA_VARIANTS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+
+#include "kernels/variant.h"
+
+namespace warpline {
+
+class CublasLt;  // kernels/gemm/cublaslt.h
+
+// What a launcher may use besides its operands; lives as long as the lane.
+struct CudaContext {
+  DeviceTraits traits;
+  const CublasLt* cublaslt = nullptr;  // null: the library was not found
+};
+
+// Launchers enqueue on `stream` and return; they never synchronise, never allocate, and may be captured.
+// cudaErrorNotSupported means that this row cannot run this problem after all: try the next one.
+template <typename ProblemT>
+using CudaLaunch = cudaError_t(const ProblemT&, const Operands&, const CudaContext&, cudaStream_t stream);
+template <typename ProblemT>
+using CudaVariant = Variant<ProblemT, CudaLaunch<ProblemT>>;
+
+std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants();
+std::span<const CudaVariant<GemmProblem>> CudaGemmVariants();
+std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants();
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_CUDA_VARIANTS_H_

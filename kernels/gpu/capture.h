@@ -1,0 +1,34 @@
+// Stream capture as a scope: what is enqueued on the stream between Begin and End becomes a graph.
+#ifndef WARPLINE_KERNELS_GPU_CAPTURE_H_
+#define WARPLINE_KERNELS_GPU_CAPTURE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kernels/gpu/handle.h"
+
+namespace warpline::gpu {
+
+// Thread-local mode: calls of other threads (allocations, event queries) neither join nor break it. If End
+// was not reached, the destructor ends the capture and drops what it holds.
+class Capture {
+ public:
+  static absl::StatusOr<Capture> Begin(cudaStream_t stream);
+  Capture(Capture&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Capture& operator=(Capture&&) = delete;
+  ~Capture();
+
+  // The node that the next one would depend on: the last captured one, in a linear stream.
+  absl::StatusOr<cudaGraphNode_t> LastNode() const;
+  absl::StatusOr<Graph> End() &&;
+
+ private:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {}
+  cudaStream_t stream_;
+};
+
+}  // namespace warpline::gpu
+
+#endif  // WARPLINE_KERNELS_GPU_CAPTURE_H_

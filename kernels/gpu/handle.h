@@ -1,0 +1,42 @@
+// Owners of CUDA handles: move-only, exactly one handle each, destructors that ignore errors (the runtime
+// may be unloading, or the context lost: there is nothing left to do).
+#ifndef WARPLINE_KERNELS_GPU_HANDLE_H_
+#define WARPLINE_KERNELS_GPU_HANDLE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+
+#include "absl/status/statusor.h"
+
+namespace warpline::gpu {
+
+template <typename Handle, auto kDestroy>
+struct HandleDeleter {
+  using pointer = Handle;
+  void operator()(Handle handle) const { static_cast<void>(kDestroy(handle)); }
+};
+template <typename Handle, auto kDestroy>
+using UniqueHandle = std::unique_ptr<std::remove_pointer_t<Handle>, HandleDeleter<Handle, kDestroy>>;
+
+// Non-blocking: does not synchronise with the legacy default stream.
+using Stream = UniqueHandle<cudaStream_t, &cudaStreamDestroy>;
+absl::StatusOr<Stream> CreateStream();
+
+using Event = UniqueHandle<cudaEvent_t, &cudaEventDestroy>;
+absl::StatusOr<Event> CreateEvent();       // cannot measure time; cheaper to record
+absl::StatusOr<Event> CreateTimedEvent();  // for cudaEventElapsedTime
+
+using Graph = UniqueHandle<cudaGraph_t, &cudaGraphDestroy>;
+using GraphExec = UniqueHandle<cudaGraphExec_t, &cudaGraphExecDestroy>;
+absl::StatusOr<GraphExec> Instantiate(const Graph& graph);
+
+// Bytes in the memory of the device that is current at the time of the call.
+using DeviceBytes = UniqueHandle<void*, &cudaFree>;
+absl::StatusOr<DeviceBytes> AllocateDevice(std::size_t bytes);
+
+}  // namespace warpline::gpu
+
+#endif  // WARPLINE_KERNELS_GPU_HANDLE_H_

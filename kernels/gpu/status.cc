@@ -1,0 +1,41 @@
+#include "kernels/gpu/status.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace warpline::gpu {
+
+bool IsContextLost(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorUnknown:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorCudartUnloading:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status ErrorStatus(cudaError_t error, std::string_view doing) {
+  cudaGetLastError();  // a launch failure would otherwise surface again in an unrelated call
+  const std::string text = absl::StrCat(cudaGetErrorName(error), " (", cudaGetErrorString(error), ") while ",
+                                        absl::string_view(doing.data(), doing.size()));
+  if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(text);
+  if (IsContextLost(error)) return absl::UnavailableError(text);
+  return absl::InternalError(text);
+}
+
+}  // namespace warpline::gpu

@@ -1,0 +1,26 @@
+// The one place where cudaError_t becomes absl::Status.
+#ifndef WARPLINE_KERNELS_GPU_STATUS_H_
+#define WARPLINE_KERNELS_GPU_STATUS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace warpline::gpu {
+
+// Whether the context is beyond use: every later call would fail too, and only a new process helps.
+bool IsContextLost(cudaError_t error);
+
+// The cold half of ToStatus. `doing` completes "while ...". Out of memory is RESOURCE_EXHAUSTED, a lost
+// context UNAVAILABLE, anything else INTERNAL. Clears the thread's last error where it is not sticky.
+absl::Status ErrorStatus(cudaError_t error, std::string_view doing);
+
+inline absl::Status ToStatus(cudaError_t error, std::string_view doing) {
+  return error == cudaSuccess ? absl::OkStatus() : ErrorStatus(error, doing);
+}
+
+}  // namespace warpline::gpu
+
+#endif  // WARPLINE_KERNELS_GPU_STATUS_H_

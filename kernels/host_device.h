@@ -1,0 +1,11 @@
+// Lets a pure function be called from kernels as well as from the host compiler, which knows no CUDA.
+#ifndef WARPLINE_KERNELS_HOST_DEVICE_H_
+#define WARPLINE_KERNELS_HOST_DEVICE_H_
+
+#ifdef __CUDACC__
+#define WARPLINE_HOST_DEVICE __host__ __device__
+#else
+#define WARPLINE_HOST_DEVICE
+#endif
+
+#endif  // WARPLINE_KERNELS_HOST_DEVICE_H_

@@ -1,0 +1,29 @@
+// All our kernels number their blocks in grid.x alone: y and z end at 65535.
+#ifndef WARPLINE_KERNELS_LAUNCH_GRIDS_H_
+#define WARPLINE_KERNELS_LAUNCH_GRIDS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace warpline {
+
+inline constexpr std::int64_t kMaxGridX = 0x7fffffff;
+
+constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Calls launch(first_block, grid_x) until blocks [0, blocks) are enqueued: once, but for huge tensors of tiny
+// tiles. A grid-stride loop would do it in one launch, but costs registers and time in every other case.
+template <typename Launch>
+cudaError_t LaunchGrids(std::int64_t blocks, Launch launch) {
+  for (std::int64_t first = 0; first < blocks; first += kMaxGridX) {
+    launch(first, static_cast<unsigned>(std::min(kMaxGridX, blocks - first)));
+    if (cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_LAUNCH_GRIDS_H_

@@ -1,0 +1,71 @@
+// A Program: what one request asks for, as a list of steps over numbered tensors. It is the only thing the
+// engine executes; a single transpose is a program of one step.
+#ifndef WARPLINE_KERNELS_PROGRAM_H_
+#define WARPLINE_KERNELS_PROGRAM_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernels/problem.h"
+
+namespace warpline {
+
+struct TensorSpec {
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::size_t bytes = 0;  // of its storage, row padding included
+};
+
+struct Step {
+  Problem problem;
+  // Row of the variant table; empty: the backend's choice.
+  std::string variant;
+  // Indices into Program::tensors, in the order of Operands::in.
+  std::vector<int> inputs;
+  int output = -1;
+  // Of a gemm. Not part of the signature.
+  GemmScalars scalars;
+};
+
+// Tensors [0, num_inputs) come with the request; every other one is the output of exactly one step, and a
+// step reads only inputs and outputs of earlier steps. `outputs` are returned, in this order.
+struct Program {
+  std::vector<TensorSpec> tensors;
+  int num_inputs = 0;
+  std::vector<Step> steps;
+  std::vector<int> outputs;
+
+  std::size_t InputBytes() const;
+  std::size_t OutputBytes() const;
+};
+
+// Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
+// strides and variants. Values of scalars do not count.
+std::string Signature(const Program& program);
+
+// Where each tensor lies. Inputs are packed into one region (then one copy brings all of them to the
+// device), outputs into another, intermediates into scratch; every tensor starts at a multiple of
+// kTensorAlignment. The scalars of gemm steps follow the inputs, so they travel in the same copy.
+inline constexpr std::size_t kTensorAlignment = 256;
+
+enum class Region { kInput, kOutput, kScratch };
+
+struct Placement {
+  Region region = Region::kScratch;
+  std::size_t offset = 0;
+};
+
+struct MemoryPlan {
+  std::vector<Placement> tensors;    // by tensor index
+  std::vector<std::size_t> scalars;  // by step index: offset in the input region; meaningful for gemms
+  std::size_t input_bytes = 0;       // of each region
+  std::size_t output_bytes = 0;
+  std::size_t scratch_bytes = 0;
+};
+
+MemoryPlan PlanMemory(const Program& program);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_PROGRAM_H_

@@ -1,0 +1,43 @@
+// The sizes of an array's axes: a plain value that host and device code share.
+#ifndef WARPLINE_KERNELS_SHAPE_H_
+#define WARPLINE_KERNELS_SHAPE_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace warpline {
+
+inline constexpr int kMaxRank = 8;
+
+// Row-major; dims past `rank` are 0. Validation has made sure that the product fits in an int64_t.
+struct Shape {
+  int rank = 0;
+  std::array<std::int64_t, kMaxRank> dims{};
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> sizes) {
+    for (std::int64_t size : sizes) dims[rank++] = size;
+  }
+
+  std::int64_t operator[](int axis) const { return dims[axis]; }
+  std::int64_t& operator[](int axis) { return dims[axis]; }
+  void Append(std::int64_t size) { dims[rank++] = size; }
+
+  // Number of elements; 1 for a scalar.
+  std::int64_t Count() const {
+    std::int64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= dims[i];
+    return count;
+  }
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// "[2,3]"
+std::string ToString(const Shape& shape);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_SHAPE_H_

@@ -1,0 +1,61 @@
+#include "kernels/transpose/canonical.h"
+
+namespace warpline {
+
+std::array<std::int64_t, kMaxRank> CanonicalTranspose::InputStrides() const {
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    stride *= dims[axis];
+  }
+  return strides;
+}
+
+std::array<std::int64_t, kMaxRank> CanonicalTranspose::OutputStrides() const {
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    strides[perm[i]] = stride;
+    stride *= dims[perm[i]];
+  }
+  return strides;
+}
+
+CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
+  // A run is a maximal sequence of output axes that are consecutive input axes, unit axes left out.
+  // run_at[a] is the position in the output of the run that begins with input axis a; -1: none does.
+  std::array<int, kMaxRank> run_at{};
+  std::array<std::int64_t, kMaxRank> run_size{};
+  run_at.fill(-1);
+
+  auto next_axis = [&](int axis) {  // the input axis after `axis`, unit axes left out
+    do ++axis;
+    while (axis < problem.shape.rank && problem.shape[axis] == 1);
+    return axis;
+  };
+
+  int runs = 0;
+  int previous = -1;
+  for (int i = 0; i < problem.shape.rank; ++i) {
+    const int axis = problem.perm[i];
+    if (problem.shape[axis] == 1) continue;
+    if (runs > 0 && axis == next_axis(previous)) {
+      run_size[runs - 1] *= problem.shape[axis];
+    } else {
+      run_at[axis] = runs;
+      run_size[runs++] = problem.shape[axis];
+    }
+    previous = axis;
+  }
+
+  CanonicalTranspose canonical;
+  for (int position : run_at) {
+    if (position < 0) continue;
+    canonical.perm[position] = canonical.rank;
+    canonical.dims[canonical.rank++] = run_size[position];
+  }
+  return canonical;
+}
+
+}  // namespace warpline

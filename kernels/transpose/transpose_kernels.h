@@ -1,0 +1,44 @@
+// Launchers of the transposition kernels. `in` and `out` need the alignment of an element only.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_TRANSPOSE_KERNELS_H_
+#define WARPLINE_KERNELS_TRANSPOSE_TRANSPOSE_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/transpose/canonical.h"
+
+namespace warpline {
+
+// A walk over up to kMaxRank axes, the last one fastest; strides in elements. C arrays: device code cannot
+// index a std::array.
+struct StridedCopy {
+  int rank = 0;
+  std::int64_t dims[kMaxRank] = {};
+  std::int64_t in_strides[kMaxRank] = {};
+  std::int64_t out_strides[kMaxRank] = {};
+
+  void Append(std::int64_t dim, std::int64_t in_stride, std::int64_t out_stride);
+  std::int64_t Count() const;
+};
+
+// One thread an element, neighbouring threads at neighbouring steps of the walk. Elements of 1 to 16 bytes.
+cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes, const void* in, void* out,
+                              cudaStream_t stream);
+
+// For a transposition that leaves the innermost axis innermost: moves whole rows. Rank >= 2.
+cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                          void* out, cudaStream_t stream);
+
+// For one that does not: moves tiles between the innermost axes of input and output. Rank >= 2, not empty.
+cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
+                                const void* in, void* out, cudaStream_t stream);
+
+CudaLaunch<TransposeProblem> LaunchTransposeNaive;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzledPacked;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_TRANSPOSE_KERNELS_H_

@@ -1,0 +1,53 @@
+// A row of a variant table: one implementation of one operation on one backend.
+//
+// A table is a priority-ordered array: the first row that supports a problem is the server's choice, the
+// last row is the plain, always-correct one that also serves as the oracle of the others' tests. Adding an
+// implementation is one file and one row.
+#ifndef WARPLINE_KERNELS_VARIANT_H_
+#define WARPLINE_KERNELS_VARIANT_H_
+
+#include <cstddef>
+#include <string_view>
+
+#include "kernels/dtype.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// What selection may know of a device. Zeros on the CPU.
+struct DeviceTraits {
+  int compute_capability = 0;  // 90 for 9.0
+  int multiprocessors = 0;
+  bool has_cublaslt = false;
+};
+
+// Addresses for one launch, all in the memory of the backend. `in` holds A, B, C for a gemm (C null unless
+// has_c), x otherwise. Bases are aligned to 256 bytes by the server; kernels require only the alignment of
+// an element. `scalars` points to GemmScalars for a gemm, null otherwise. The workspace has the bytes the
+// row asked for, or more, and holds nothing between launches.
+struct Operands {
+  const void* in[3] = {nullptr, nullptr, nullptr};
+  void* out = nullptr;
+  const GemmScalars* scalars = nullptr;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+
+// `Launch` is a function type of the backend: see kernels/cuda_variants.h and kernels/cpu/cpu_variants.h.
+template <typename ProblemT, typename Launch>
+struct Variant {
+  std::string_view name;
+  std::string_view summary;
+  // The same bits from run to run on the same device.
+  bool reproducible;
+  bool (*supports_dtype)(DType);
+  // Whether it can run this problem, of a supported dtype, on such a device.
+  bool (*supports)(const ProblemT&, const DeviceTraits&);
+  // Scratch memory it needs, in bytes.
+  std::size_t (*workspace_bytes)(const ProblemT&, const DeviceTraits&);
+  Launch* launch;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_VARIANT_H_

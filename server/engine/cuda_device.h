@@ -1,0 +1,32 @@
+// What the lanes of one GPU share.
+#ifndef WARPLINE_SERVER_ENGINE_CUDA_DEVICE_H_
+#define WARPLINE_SERVER_ENGINE_CUDA_DEVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/gemm/cublaslt.h"
+#include "server/engine/backend.h"
+#include "server/engine/completion.h"
+#include "server/engine/roofline.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+struct CudaDevice {
+  DeviceInfo info;
+  int cuda_ordinal = 0;  // info.ordinal counts the devices in use
+  CudaContext context;   // context.cublaslt points to *cublaslt
+  std::unique_ptr<CublasLt> cublaslt;
+  Roofline roofline;
+  // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself.
+  std::atomic<int> running = 0;
+  std::atomic<std::uint64_t> launched = 0;
+  std::unique_ptr<Completion> completion;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_ENGINE_CUDA_DEVICE_H_

@@ -1,0 +1,125 @@
+#include "server/engine/cuda_lane.h"
+
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+
+namespace warpline {
+
+using gpu::ToStatus;
+
+absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
+                                                           const CudaBackendOptions& options,
+                                                           Metrics& metrics) {
+  RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
+  std::unique_ptr<CudaLane> lane(new CudaLane(device, options, metrics));
+  ASSIGN_OR_RETURN(lane->stream_, gpu::CreateStream());
+  ASSIGN_OR_RETURN(lane->arena_, gpu::AllocateDevice(options.lane_bytes));
+  metrics.Allocations("device").Add();
+  metrics.DeviceMemoryBytes(device.info.ordinal, "arena").Add(static_cast<double>(options.lane_bytes));
+  ASSIGN_OR_RETURN(lane->done_event_, gpu::CreateEvent());
+  return lane;
+}
+
+CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics)
+    : device_(device),
+      options_(options),
+      metrics_(metrics),
+      h2d_(metrics.Transfer(device.info.ordinal, "h2d")),
+      d2h_(metrics.Transfer(device.info.ordinal, "d2h")),
+      cache_(options.graph_cache_entries, metrics.graph_cache) {}
+
+CudaLane::~CudaLane() {
+  cudaSetDevice(device_.cuda_ordinal);
+  if (stream_ != nullptr) cudaStreamSynchronize(stream_.get());
+  if (arena_ != nullptr) {
+    metrics_.DeviceMemoryBytes(device_.info.ordinal, "arena").Add(-static_cast<double>(options_.lane_bytes));
+  }
+}
+
+absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
+  const Program& program = *staged.program;
+  Entry entry;
+  const std::span<std::byte> arena(static_cast<std::byte*>(arena_.get()), options_.lane_bytes);
+  ASSIGN_OR_RETURN(entry.plain,
+                   CudaGraph::Capture(staged, device_, arena, stream_.get(), nullptr, entry.variants));
+  metrics_.graph_cache.instantiations.Add();
+  if (options_.timing_sample > 0) {
+    while (timing_.events.size() < program.steps.size() + 3) {
+      ASSIGN_OR_RETURN(gpu::Event event, gpu::CreateTimedEvent());
+      timing_.events.push_back(std::move(event));
+      metrics_.Allocations("event").Add();
+    }
+    ASSIGN_OR_RETURN(entry.timed,
+                     CudaGraph::Capture(staged, device_, arena, stream_.get(), &timing_, entry.variants));
+    metrics_.graph_cache.instantiations.Add();
+  }
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Problem& problem = program.steps[i].problem;
+    entry.problems.push_back(problem);
+    entry.series.push_back(
+        metrics_.Kernel(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal));
+  }
+  entry.input_bytes = staged.input.size();
+  entry.output_bytes = staged.output.size();
+  return entry;
+}
+
+absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
+  RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
+  Entry* entry = cache_.Find(staged.signature);
+  if (entry == nullptr) {
+    ASSIGN_OR_RETURN(Entry built, Build(staged));
+    entry = cache_.Insert(staged.signature, std::move(built));
+  }
+  const bool timed = entry->timed.has_value() && launches_++ % options_.timing_sample == 0;
+  const std::uint64_t order = device_.launched.fetch_add(1) + 1;
+  const bool started_alone = device_.running.fetch_add(1) == 0;
+  absl::Cleanup not_running = [this] { device_.running.fetch_sub(1); };
+  CudaGraph& graph = timed ? *entry->timed : entry->plain;
+  RETURN_IF_ERROR(graph.Launch(staged, static_cast<std::byte*>(arena_.get()), stream_.get()));
+  RETURN_IF_ERROR(ToStatus(cudaEventRecord(done_event_.get(), stream_.get()), "recording an event"));
+  std::move(not_running).Cancel();
+  device_.completion->Watch(done_event_.get(), [this, entry, timed, order, started_alone,
+                                                done = std::move(done)](absl::Status status) mutable {
+    if (timed && status.ok()) RecordTimes(*entry, started_alone && device_.launched.load() == order);
+    device_.running.fetch_sub(1);
+    LaunchReport report{std::move(status), entry->variants};
+    done(std::move(report));  // the lane may run the next program from here on
+  });
+  return absl::OkStatus();
+}
+
+void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
+  absl::Status status = Start(staged, done);
+  if (status.ok()) return;
+  // A failed launch may have left work in the stream that still writes to the slots.
+  if (stream_ != nullptr) cudaStreamSynchronize(stream_.get());
+  device_.completion->ReportError(status);
+  done({std::move(status), {}});
+}
+
+void CudaLane::RecordTimes(Entry& entry, bool alone) {
+  const auto seconds = [this](std::size_t from) {
+    float milliseconds = 0;
+    cudaEventElapsedTime(&milliseconds, timing_.events[from].get(), timing_.events[from + 1].get());
+    return milliseconds * 1e-3;
+  };
+  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
+  h2d_.seconds.Add(seconds(0));
+  for (std::size_t i = 0; i < entry.problems.size(); ++i) {
+    const double elapsed = seconds(1 + i);
+    KernelSeries& series = entry.series[i];
+    series.seconds.Observe(elapsed);
+    series.bytes.Add(BytesOf(entry.problems[i]));
+    series.flops.Add(FlopsOf(entry.problems[i]));
+    const double shortest = device_.roofline.ShortestSeconds(entry.problems[i]);
+    if (alone && shortest > 0 && elapsed > 0) series.roof_ratio.Observe(shortest / elapsed);
+  }
+  d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
+  d2h_.seconds.Add(seconds(1 + entry.problems.size()));
+}
+
+}  // namespace warpline

@@ -1,0 +1,60 @@
+// A lane of a GPU: one stream, one arena of device memory, the graphs captured on them.
+#ifndef WARPLINE_SERVER_ENGINE_CUDA_LANE_H_
+#define WARPLINE_SERVER_ENGINE_CUDA_LANE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/gpu/handle.h"
+#include "server/engine/cuda_backend.h"
+#include "server/engine/cuda_device.h"
+#include "server/engine/cuda_program.h"
+#include "server/engine/graph_cache.h"
+
+namespace warpline {
+
+// `device` outlives the lane.
+class CudaLane : public Lane {
+ public:
+  static absl::StatusOr<std::unique_ptr<CudaLane>> Create(CudaDevice& device,
+                                                          const CudaBackendOptions& options,
+                                                          Metrics& metrics);
+  ~CudaLane() override;
+
+  void Launch(const StagedProgram& staged, LaunchDone done) override;
+
+ private:
+  // Both graphs are made at once, so that a known signature never needs a capture again.
+  struct Entry {
+    CudaGraph plain;
+    std::optional<CudaGraph> timed;  // if jobs are sampled at all
+    std::vector<std::string_view> variants;
+    std::vector<KernelSeries> series;  // one a step
+    std::vector<Problem> problems;
+    std::size_t input_bytes = 0, output_bytes = 0;
+  };
+
+  CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
+  absl::StatusOr<Entry> Build(const StagedProgram& staged);
+  absl::Status Start(const StagedProgram& staged, LaunchDone& done);
+  void RecordTimes(Entry& entry, bool alone);
+
+  CudaDevice& device_;
+  const CudaBackendOptions options_;
+  Metrics& metrics_;
+  TransferSeries h2d_, d2h_;
+  gpu::Stream stream_;
+  gpu::DeviceBytes arena_;
+  gpu::Event done_event_;
+  TimingEvents timing_;
+  GraphCache<Entry> cache_;
+  std::uint64_t launches_ = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_ENGINE_CUDA_LANE_H_

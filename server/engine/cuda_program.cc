@@ -1,0 +1,140 @@
+#include "server/engine/cuda_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/gpu/capture.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+#include "server/engine/cuda_tables.h"
+#include "server/engine/select_variant.h"
+
+namespace warpline {
+namespace {
+
+using gpu::ToStatus;
+
+std::size_t AlignUp(std::size_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+// Enqueues the steps of one program; a struct so that the visited problem types share the bindings.
+struct StepEnqueuer {
+  const StagedProgram& staged;
+  const CudaDevice& device;
+  const ArenaLayout layout;
+  std::span<std::byte> arena;
+  cudaStream_t stream;
+
+  std::byte* Address(int tensor) const {
+    const Placement& place = staged.plan->tensors[tensor];
+    const std::size_t region[] = {layout.input, layout.output, layout.scratch};
+    return arena.data() + region[static_cast<int>(place.region)] + place.offset;
+  }
+
+  template <typename ProblemT>
+  absl::StatusOr<std::string_view> Enqueue(std::size_t index, const ProblemT& problem) const {
+    const Step& step = staged.program->steps[index];
+    Operands operands;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(step.inputs[i]);
+    operands.out = Address(step.output);
+    if constexpr (std::is_same_v<ProblemT, GemmProblem>) {
+      operands.scalars =
+          reinterpret_cast<const GemmScalars*>(arena.data() + layout.input + staged.plan->scalars[index]);
+    }
+    operands.workspace = arena.data() + layout.workspace;
+    operands.workspace_bytes = arena.size() - layout.workspace;
+    for (const auto& row : CudaTable(problem)) {
+      if (!step.variant.empty() && row.name != step.variant) continue;
+      if (!Suits(row, problem, device.context.traits)) continue;
+      const cudaError_t error = row.launch(problem, operands, device.context, stream);
+      if (error == cudaErrorNotSupported && step.variant.empty()) continue;
+      RETURN_IF_ERROR(ToStatus(error, row.name));
+      return row.name;
+    }
+    return absl::InternalError("no variant runs a validated problem");
+  }
+};
+
+// Records an event that can be timed from outside the graph.
+absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream) {
+  if (timing == nullptr) return absl::OkStatus();
+  return ToStatus(cudaEventRecordWithFlags(timing->events[index].get(), stream, cudaEventRecordExternal),
+                  "capturing a timing event");
+}
+
+}  // namespace
+
+ArenaLayout::ArenaLayout(const MemoryPlan& plan)
+    : output(AlignUp(plan.input_bytes)),
+      scratch(AlignUp(output + plan.output_bytes)),
+      workspace(AlignUp(scratch + plan.scratch_bytes)) {}
+
+std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
+  std::size_t bytes = 0;
+  for (const Step& step : program.steps) {
+    std::visit(
+        [&](const auto& problem) {
+          for (const auto& row : CudaTable(problem)) {
+            if (Suits(row, problem, traits)) bytes = std::max(bytes, row.workspace_bytes(problem, traits));
+          }
+        },
+        step.problem);
+  }
+  return bytes;
+}
+
+absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const CudaDevice& device,
+                                             std::span<std::byte> arena, cudaStream_t stream,
+                                             const TimingEvents* timing,
+                                             std::vector<std::string_view>& variants) {
+  const StepEnqueuer steps{staged, device, ArenaLayout(*staged.plan), arena, stream};
+  CudaGraph result;
+  variants.clear();
+  ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream));
+  RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  if (!staged.input.empty()) {
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(arena.data() + steps.layout.input, staged.input.data(),
+                                             staged.input.size(), cudaMemcpyHostToDevice, stream),
+                             "capturing the copy in"));
+    ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
+  }
+  RETURN_IF_ERROR(RecordTime(timing, 1, stream));
+  for (std::size_t i = 0; i < staged.program->steps.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::string_view name,
+                     std::visit([&](const auto& problem) { return steps.Enqueue(i, problem); },
+                                staged.program->steps[i].problem));
+    variants.push_back(name);
+    RETURN_IF_ERROR(RecordTime(timing, 2 + i, stream));
+  }
+  if (!staged.output.empty()) {
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(staged.output.data(), arena.data() + steps.layout.output,
+                                             staged.output.size(), cudaMemcpyDeviceToHost, stream),
+                             "capturing the copy out"));
+    ASSIGN_OR_RETURN(result.d2h_, capture.LastNode());
+  }
+  RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
+  ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
+  ASSIGN_OR_RETURN(result.exec_, gpu::Instantiate(result.graph_));
+  RETURN_IF_ERROR(ToStatus(cudaGraphUpload(result.exec_.get(), stream), "uploading a graph"));
+  return result;
+}
+
+absl::Status CudaGraph::Launch(const StagedProgram& staged, std::byte* arena, cudaStream_t stream) {
+  const ArenaLayout layout(*staged.plan);
+  if (h2d_ != nullptr) {
+    RETURN_IF_ERROR(ToStatus(
+        cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), h2d_, arena + layout.input, staged.input.data(),
+                                           staged.input.size(), cudaMemcpyHostToDevice),
+        "pointing the copy in at its slot"));
+  }
+  if (d2h_ != nullptr) {
+    RETURN_IF_ERROR(ToStatus(
+        cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), d2h_, staged.output.data(), arena + layout.output,
+                                           staged.output.size(), cudaMemcpyDeviceToHost),
+        "pointing the copy out at its slot"));
+  }
+  return ToStatus(cudaGraphLaunch(exec_.get(), stream), "launching a graph");
+}
+
+}  // namespace warpline

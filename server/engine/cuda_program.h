@@ -1,0 +1,56 @@
+// A program captured as CUDA graphs for one lane.
+#ifndef WARPLINE_SERVER_ENGINE_CUDA_PROGRAM_H_
+#define WARPLINE_SERVER_ENGINE_CUDA_PROGRAM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/gpu/handle.h"
+#include "kernels/program.h"
+#include "server/engine/backend.h"
+#include "server/engine/cuda_device.h"
+
+namespace warpline {
+
+// Events that a timed graph records: before and after H2D, after each step, after D2H. A lane has one set,
+// since it runs one graph at a time.
+struct TimingEvents {
+  std::vector<gpu::Event> events;  // at least steps + 3
+};
+
+// One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
+class CudaGraph {
+ public:
+  // Captures on `stream`; the program's memory starts at `arena`. Variants that a program leaves open are
+  // the first of their table that accept the problem; their names go to `variants`. `timing` may be null.
+  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const CudaDevice& device,
+                                           std::span<std::byte> arena, cudaStream_t stream,
+                                           const TimingEvents* timing,
+                                           std::vector<std::string_view>& variants);
+  // Points the copies at the slots and launches.
+  absl::Status Launch(const StagedProgram& staged, std::byte* arena, cudaStream_t stream);
+
+ private:
+  gpu::Graph graph_;  // the nodes below belong to it
+  gpu::GraphExec exec_;
+  cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
+  cudaGraphNode_t d2h_ = nullptr;
+};
+
+// Where the regions of a plan begin in an arena, and what is left for workspace.
+struct ArenaLayout {
+  std::size_t input = 0, output = 0, scratch = 0, workspace = 0;
+  explicit ArenaLayout(const MemoryPlan& plan);
+};
+
+// The most workspace that any variant of any step may ask for, in bytes.
+std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_ENGINE_CUDA_PROGRAM_H_

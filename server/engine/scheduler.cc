@@ -1,0 +1,239 @@
+#include "server/engine/scheduler.h"
+
+#include <atomic>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "kernels/status_macros.h"
+
+namespace warpline {
+namespace {
+
+double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+
+// Why the job must not go on; OK if it may.
+absl::Status CheckAlive(const Job& job) {
+  if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the request was cancelled");
+  }
+  if (absl::Now() >= job.deadline) return absl::DeadlineExceededError("the deadline passed before the start");
+  return absl::OkStatus();
+}
+
+void Finish(Job job, Result result) {
+  result.seconds = job.seconds;
+  job.fill_inputs = nullptr;  // what it holds of the request goes before the budget does
+  job.ticket.Return();
+  job.done(std::move(result));
+}
+
+void FinishWith(Job job, absl::Status status) {
+  Result result;
+  result.status = std::move(status);
+  Finish(std::move(job), std::move(result));
+}
+
+void WriteScalars(const Job& job, std::span<std::byte> region) {
+  for (std::size_t i = 0; i < job.program.steps.size(); ++i) {
+    const Step& step = job.program.steps[i];
+    if (!std::holds_alternative<GemmProblem>(step.problem)) continue;
+    std::memcpy(region.data() + job.plan.scalars[i], &step.scalars, sizeof(step.scalars));
+  }
+}
+
+}  // namespace
+
+// A job with its lane and slots; on the heap, because the launch's callback needs it last.
+struct Scheduler::Match {
+  std::unique_ptr<Waiting> waiting;
+  LaneRunner* lane = nullptr;
+  StagingPool::Pair slots;
+};
+
+absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
+                                                             StagingPool& pool, Metrics& metrics) {
+  auto scheduler = std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, metrics));
+  for (int device = 0; device < static_cast<int>(backend.devices().size()); ++device) {
+    for (int i = 0; i < options.lanes_per_device; ++i) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(device));
+      scheduler->lanes_.push_back(std::make_unique<LaneRunner>(device, std::move(lane)));
+      absl::MutexLock lock(&scheduler->mutex_);
+      scheduler->devices_[device].free.push_back(scheduler->lanes_.back().get());
+      ++scheduler->devices_[device].lanes;
+    }
+    metrics.Lanes(device).Set(options.lanes_per_device);
+  }
+  pool.SetReleaseListener([raw = scheduler.get()] { raw->OnRelease(); });
+  return scheduler;
+}
+
+Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool, Metrics& metrics)
+    : options_(options), backend_(backend), pool_(pool), metrics_(metrics) {
+  absl::MutexLock lock(&mutex_);
+  devices_.resize(backend.devices().size());
+  for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
+  release_thread_ = std::thread([this] { DispatchOnRelease(); });
+}
+
+Scheduler::~Scheduler() {
+  pool_.SetReleaseListener(nullptr);
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  release_thread_.join();
+}
+
+void Scheduler::OnRelease() {
+  absl::MutexLock lock(&mutex_);
+  released_ = starved_;
+}
+
+void Scheduler::DispatchOnRelease() {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(
+          +[](Scheduler* self)
+               ABSL_SHARED_LOCKS_REQUIRED(self->mutex_) { return self->released_ || self->stopping_; },
+          this));
+      if (stopping_) return;
+      released_ = false;
+    }
+    Dispatch();
+  }
+}
+
+Scheduler::JobId Scheduler::Submit(Job job) {
+  JobId id;
+  {
+    absl::MutexLock lock(&mutex_);
+    id = next_id_++;
+    queue_.push_back({id, std::move(job), absl::Now()});
+    waiting_[id] = std::prev(queue_.end());
+    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
+  }
+  Dispatch();
+  return id;
+}
+
+void Scheduler::Cancel(JobId id, const absl::Status& why) {
+  std::optional<Waiting> cancelled;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = waiting_.find(id);
+    if (found == waiting_.end()) return;
+    cancelled.emplace(std::move(*found->second));
+    queue_.erase(found->second);
+    waiting_.erase(found);
+    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
+  }
+  cancelled->job.seconds.queue = SecondsSince(cancelled->since);
+  FinishWith(std::move(cancelled->job), why);
+}
+
+std::optional<Scheduler::Match> Scheduler::TakeMatch() {
+  Device* best = nullptr;
+  for (Device& device : devices_) {
+    const auto busy = [](const Device& d) { return d.lanes - static_cast<int>(d.free.size()); };
+    if (!device.free.empty() && (best == nullptr || busy(device) < busy(*best))) best = &device;
+  }
+  starved_ = false;
+  if (best == nullptr) return std::nullopt;
+  // How far to look past jobs that wait for memory: bounds the time under the lock.
+  constexpr int kLookAhead = 64;
+  int looked_at = 0;
+  for (auto it = queue_.begin(); it != queue_.end() && looked_at < kLookAhead; ++it, ++looked_at) {
+    auto slots = pool_.TryAcquire(it->job.plan.input_bytes, it->job.plan.output_bytes);
+    if (!slots.has_value()) continue;
+    Match match;
+    match.waiting = std::make_unique<Waiting>(std::move(*it));
+    match.lane = best->free.front();
+    match.slots = std::move(*slots);
+    best->free.pop_front();
+    best->busy.Set(best->lanes - static_cast<double>(best->free.size()));
+    waiting_.erase(it->id);
+    queue_.erase(it);
+    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
+    return match;
+  }
+  starved_ = true;
+  return std::nullopt;
+}
+
+void Scheduler::Dispatch() {
+  for (;;) {
+    std::optional<Match> match;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (queue_.empty()) return;
+      match = TakeMatch();
+    }
+    if (!match.has_value()) return;
+    Start(std::move(*match));
+  }
+}
+
+void Scheduler::Start(Match match) {
+  if (backend_.launches_asynchronously() && match.slots.input.bytes().size() <= options_.inline_stage_bytes) {
+    RunJob(match);
+    return;
+  }
+  LaneRunner* lane = match.lane;
+  lane->Post([this, match = std::move(match)]() mutable { RunJob(match); });
+}
+
+void Scheduler::RunJob(Match& match) {
+  Waiting& waiting = *match.waiting;
+  Job& job = waiting.job;
+  job.seconds.queue = SecondsSince(waiting.since);
+  absl::Status alive = CheckAlive(job);
+  if (alive.ok()) {
+    const absl::Time start = absl::Now();
+    const std::span<std::byte> region = match.slots.input.bytes();
+    job.fill_inputs(region);
+    job.fill_inputs = nullptr;
+    WriteScalars(job, region);
+    job.seconds.stage = SecondsSince(start);
+    alive = CheckAlive(job);  // staging a large payload takes a while
+  }
+  LaneRunner* lane = match.lane;
+  if (!alive.ok()) {
+    Job dead = std::move(job);
+    match.slots = {};
+    ReleaseLane(lane);
+    FinishWith(std::move(dead), std::move(alive));
+    return;
+  }
+  const absl::Time launched = absl::Now();
+  const StagedProgram staged = {.program = &job.program,
+                                .plan = &job.plan,
+                                .signature = job.signature,
+                                .input = match.slots.input.bytes(),
+                                .output = match.slots.output.bytes()};
+  lane->lane().Launch(staged, [this, launched, match = std::move(match)](LaunchReport report) mutable {
+    Job job = std::move(match.waiting->job);
+    job.seconds.device = SecondsSince(launched);
+    Result result;
+    result.status = std::move(report.status);
+    result.variants = std::move(report.variants);
+    result.device = match.lane->device();
+    result.output = std::move(match.slots.output);
+    ReleaseLane(match.lane);
+    match.slots.input.Release();
+    Finish(std::move(job), std::move(result));
+  });
+}
+
+void Scheduler::ReleaseLane(LaneRunner* lane) {
+  {
+    absl::MutexLock lock(&mutex_);
+    Device& device = devices_[lane->device()];
+    device.free.push_back(lane);
+    device.busy.Set(device.lanes - static_cast<double>(device.free.size()));
+  }
+  Dispatch();
+}
+
+}  // namespace warpline

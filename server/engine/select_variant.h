@@ -1,0 +1,51 @@
+// Looking rows up in a variant table: the same rules for every operation and backend.
+#ifndef WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
+#define WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "server/engine/backend.h"
+#include "server/engine/errors.h"
+
+namespace warpline {
+
+template <typename Row, typename ProblemT>
+bool Suits(const Row& row, const ProblemT& problem, const DeviceTraits& traits) {
+  return row.supports_dtype(problem.dtype) && row.supports(problem, traits);
+}
+
+// See Backend::CheckVariant.
+template <typename Row, typename ProblemT>
+absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem, std::string_view name,
+                            const DeviceTraits& traits) {
+  std::string suitable;
+  for (const Row& row : table) {
+    if (!Suits(row, problem, traits)) continue;
+    if (name.empty() || row.name == name) return absl::OkStatus();
+    absl::StrAppend(&suitable, suitable.empty() ? "" : ", ",
+                    absl::string_view(row.name.data(), row.name.size()));
+  }
+  return FieldError("variant",
+                    absl::StrCat("\"", std::string(name), "\" is unknown or cannot run this problem here; ",
+                                 "suitable: ", suitable.empty() ? "none" : suitable));
+}
+
+template <typename Row>
+void AppendVariantInfo(Op op, std::span<const Row> table, std::vector<VariantInfo>& to) {
+  for (const Row& row : table) {
+    VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
+    for (DType dtype : kAllDTypes) {
+      if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
+    }
+    to.push_back(std::move(info));
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_

@@ -1,0 +1,186 @@
+// warplined: the wiring, and the life of the process.
+#include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/engine/admission.h"
+#include "server/engine/cpu_backend.h"
+#include "server/engine/log.h"
+#include "server/engine/scheduler.h"
+#include "server/engine/staging_pool.h"
+#include "server/observe/http_server.h"
+#include "server/observe/metrics.h"
+#include "server/options.h"
+#include "server/rpc/info_service.h"
+#include "server/rpc/kernel_service.h"
+#include "server/rpc/rpc_server.h"
+#ifdef WARPLINE_HAVE_CUDA
+#include "server/engine/cuda_backend.h"
+#endif
+
+namespace warpline {
+namespace {
+
+// A lane holds one program: its inputs, its outputs, and scratch memory of 64 MiB at least (cuBLASLt asks
+// for 32 MiB on Hopper).
+std::size_t LaneBytes(const ServerOptions& options) {
+  return static_cast<std::size_t>(2 * options.max_inline_bytes + (std::int64_t{64} << 20));
+}
+
+int Fail(const absl::Status& status) {
+  Log("error", std::string(status.message()));
+  return 1;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
+                                                     std::function<void(const absl::Status&)> context_lost) {
+#ifdef WARPLINE_HAVE_CUDA
+  if (options.backend != "cpu") {
+    auto cuda =
+        CreateCudaBackend({.devices = options.devices,
+                           .lane_bytes = LaneBytes(options),
+                           .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
+                           .timing_sample = options.timing_sample,
+                           .measure_roofline = options.timing_sample > 0,
+                           .context_lost = std::move(context_lost),
+                           .metrics = &metrics});
+    if (cuda.ok() || options.backend == "cuda" || !absl::IsUnavailable(cuda.status())) return cuda;
+    Log("info", "backend cpu chosen", {{"reason", std::string(cuda.status().message())}});
+  }
+#else
+  static_cast<void>(context_lost);
+  if (options.backend == "cuda") {
+    return absl::UnavailableError("--backend=cuda: this warplined was built without CUDA");
+  }
+  if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
+#endif
+  return CreateCpuBackend(
+      {.lane_bytes = LaneBytes(options), .timing_sample = options.timing_sample, .metrics = &metrics});
+}
+
+int Serve(const ServerOptions& options) {
+  // SIGTERM and SIGINT are waited for below; every thread made from here on leaves them alone.
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  Metrics metrics;
+  std::atomic<bool> context_lost = false;
+  auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
+    Log("error", "GPU context lost: the process will exit", {{"reason", std::string(status.message())}});
+    context_lost = true;
+    kill(getpid(), SIGTERM);
+  });
+  if (!backend.ok()) return Fail(backend.status());
+  const bool cuda = (*backend)->name() == "cuda";
+  for (const DeviceInfo& device : (*backend)->devices()) {
+    Log("info", "device",
+        {{"ordinal", absl::StrCat(device.ordinal)},
+         {"name", device.name},
+         {"cc", device.compute_capability}});
+    metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
+  }
+  metrics.SetBuildInfo(WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
+
+  auto staging_memory = (*backend)->AllocateHost(static_cast<std::size_t>(options.PinnedBytes(cuda)));
+  if (!staging_memory.ok()) return Fail(staging_memory.status());
+  StagingPool pool((*staging_memory)->bytes(), metrics);
+  auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, metrics);
+  if (!scheduler.ok()) return Fail(scheduler.status());
+  Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
+  KernelService kernels({.max_inline_bytes = options.max_inline_bytes}, **backend, pool, admission,
+                        **scheduler, metrics);
+  const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
+
+  auto server = RpcServer::Start({.listen = options.listen,
+                                  .threads = options.RpcThreads(),
+                                  .max_message_bytes = options.max_inline_bytes + (64 << 10),
+                                  .memory_quota_bytes = options.GrpcMemoryBytes(),
+                                  .max_streams_per_connection = options.max_streams,
+                                  .send_timeout = options.send_timeout,
+                                  .echo = options.echo},
+                                 {.transpose = [&](UnaryCall& call) { kernels.Transpose(call); },
+                                  .gemm = [&](UnaryCall& call) { kernels.Gemm(call); },
+                                  .reduce = [&](UnaryCall& call) { kernels.Reduce(call); },
+                                  .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
+                                  .echo = Echo},
+                                 metrics);
+  if (!server.ok()) return Fail(server.status());
+  std::atomic<bool> ready = true;
+  std::unique_ptr<HttpServer> http;
+  if (!options.metrics_listen.empty()) {
+    auto started = HttpServer::Start(
+        options.metrics_listen, metrics,
+        {.alive = [&] { return !context_lost.load(); }, .ready = [&] { return ready.load(); }});
+    if (!started.ok()) return Fail(started.status());
+    http = std::move(*started);
+  }
+  for (const std::string& address : options.listen) {
+    if (address.rfind("127.", 0) != 0 && address.rfind("localhost", 0) != 0 &&
+        address.rfind("unix:", 0) != 0 && address.rfind("[::1]", 0) != 0) {
+      Log("warning", "listening beyond loopback without TLS or authentication", {{"address", address}});
+    }
+  }
+  std::printf("READY grpc=%s metrics=%s backend=%s\n", absl::StrJoin((*server)->addresses(), ",").c_str(),
+              http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
+  std::fflush(stdout);
+
+  int signal_number = 0;
+  sigwait(&stop_signals, &signal_number);
+  const absl::Time deadline = absl::Now() + options.grace;
+  Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
+  ready = false;
+  (*server)->SetServing(false);
+  admission.Drain();
+  const bool drained = admission.AwaitIdle(context_lost ? absl::Now() + absl::Seconds(1) : deadline);
+  // What is left are open streams (health Watch) and responses being read.
+  (*server)->Shutdown(std::min(deadline, absl::Now() + absl::Seconds(drained ? 1 : 0)));
+  server->reset();
+  if (!drained || context_lost) {
+    Log("error", "exiting with work unfinished");
+    std::_Exit(context_lost ? 2 : 1);  // lanes may hang on a lost context
+  }
+  Log("info", "stopped");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  // Slices of received messages are freed by the hundred; without this glibc gives their pages back to the
+  // kernel each time and faults them in again (docs: two thirds of the throughput of large messages).
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  if (!line.ok()) {
+    std::fprintf(stderr, "warplined: %s\n", std::string(line.status().message()).c_str());
+    return 2;
+  }
+  switch (line->action) {
+    case CommandLine::Action::kHelp:
+      std::fputs(HelpText(line->options).c_str(), stdout);
+      return 0;
+    case CommandLine::Action::kVersion:
+      std::printf("warplined %s (%s, CUDA %s)\n", WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
+      return 0;
+    case CommandLine::Action::kServe:
+      return Serve(line->options);
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace warpline
+
+int main(int argc, char** argv) { return warpline::Main(argc, argv); }

@@ -1,0 +1,210 @@
+#include "server/observe/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include "server/observe/process_collector.h"
+
+namespace warpline {
+namespace {
+
+template <typename T>
+using Family = prometheus::Family<T>;
+
+// Requests last from tens of microseconds (a small one on an idle GPU) to seconds (256 MiB each way).
+const prometheus::Histogram::BucketBoundaries kRequestSeconds = {
+    25e-6, 50e-6, 75e-6, 100e-6, 150e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3,
+    10e-3, 25e-3, 50e-3, 0.1,    0.25,   0.5,    1,      2.5,  5,      10};
+// Stages and kernels start at a microsecond.
+const prometheus::Histogram::BucketBoundaries kStageSeconds = {
+    1e-6,   2.5e-6, 5e-6,  10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3,
+    2.5e-3, 5e-3,   10e-3, 25e-3, 50e-3, 0.1,   0.25,   1,      5};
+const prometheus::Histogram::BucketBoundaries kRatio = {0.05, 0.1, 0.2,  0.3, 0.4,  0.5, 0.6,
+                                                        0.7,  0.8, 0.85, 0.9, 0.95, 1.0};
+
+constexpr std::string_view kStageNames[kStages] = {"convert", "admission", "queue",
+                                                   "stage",   "device",    "respond"};
+
+std::string Str(std::string_view text) { return std::string(text); }
+
+}  // namespace
+
+void Counter::Add(double value) const { impl_->Increment(value); }
+double Counter::Value() const { return impl_->Value(); }
+void Gauge::Set(double value) const { impl_->Set(value); }
+void Gauge::Add(double value) const { impl_->Increment(value); }
+double Gauge::Value() const { return impl_->Value(); }
+void Histogram::Observe(double value) const { impl_->Observe(value); }
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  ProcessCollector process;
+
+  Family<prometheus::Counter>& NewCounter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  Family<prometheus::Gauge>& NewGauge(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
+  }
+  Family<prometheus::Histogram>& NewHistogram(const char* name, const char* help) {
+    return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+  }
+
+  Family<prometheus::Counter>& requests =
+      NewCounter("warpline_requests_total", "Requests answered, by operation and gRPC status code.");
+  Family<prometheus::Histogram>& request_seconds =
+      NewHistogram("warpline_request_duration_seconds",
+                   "From the whole request having been received to the response being handed to gRPC.");
+  Family<prometheus::Histogram>& stage_seconds =
+      NewHistogram("warpline_stage_duration_seconds", "Wall time of one stage of a request.");
+  Family<prometheus::Counter>& rejected =
+      NewCounter("warpline_rejected_total", "Requests refused at admission, by reason.");
+  Family<prometheus::Counter>& host_copy_bytes =
+      NewCounter("warpline_host_copy_bytes_total",
+                 "Payload bytes copied by the daemon in host memory, by site. Copies inside gRPC and the "
+                 "kernel do not count.");
+  Family<prometheus::Gauge>& admission_bytes =
+      NewGauge("warpline_admission_bytes", "Bytes of requests and results admitted (used) and the limit.");
+  Family<prometheus::Gauge>& pinned_bytes = NewGauge(
+      "warpline_pinned_bytes", "Staging memory, by state; a used slot is rounded up to a power of two.");
+  Family<prometheus::Gauge>& device_memory =
+      NewGauge("warpline_device_memory_bytes", "Device memory held by the daemon, by state.");
+  Family<prometheus::Counter>& allocations = NewCounter(
+      "warpline_allocations_total", "Allocations of device or page-locked memory and of events, by kind.");
+  Family<prometheus::Gauge>& lanes = NewGauge("warpline_lanes", "Lanes of a device.");
+  Family<prometheus::Gauge>& lane_busy =
+      NewGauge("warpline_lane_busy", "Lanes of a device that run a job now.");
+  Family<prometheus::Histogram>& kernel_seconds =
+      NewHistogram("warpline_kernel_duration_seconds",
+                   "Device time of one step, of the sampled jobs. On a shared device it includes contention "
+                   "with other lanes.");
+  Family<prometheus::Counter>& kernel_bytes =
+      NewCounter("warpline_kernel_bytes_total",
+                 "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");
+  Family<prometheus::Counter>& kernel_flops = NewCounter(
+      "warpline_kernel_flops_total", "Operations of the steps timed in warpline_kernel_duration_seconds.");
+  Family<prometheus::Histogram>& roof_ratio = NewHistogram(
+      "warpline_kernel_roof_ratio",
+      "Achieved share of the roof, min(compute roof of the dtype, intensity x copy roof), both measured at "
+      "start; "
+      "sampled jobs that had the device to themselves. Above 1 is possible: data may stay in L2.");
+  Family<prometheus::Counter>& transfer_bytes =
+      NewCounter("warpline_transfer_bytes_total", "Bytes over the bus, of the sampled jobs.");
+  Family<prometheus::Counter>& transfer_seconds =
+      NewCounter("warpline_transfer_duration_seconds",
+                 "Time of the transfers counted in warpline_transfer_bytes_total.");
+  Family<prometheus::Counter>& grpc_started =
+      NewCounter("grpc_server_started_total", "RPCs started on the server.");
+  Family<prometheus::Counter>& grpc_handled =
+      NewCounter("grpc_server_handled_total", "RPCs completed on the server, by code.");
+  Family<prometheus::Histogram>& grpc_seconds =
+      NewHistogram("grpc_server_handling_seconds", "From the start of an RPC to its end.");
+  Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
+  Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
+
+  static prometheus::Labels MethodLabels(const std::string& service, const std::string& method) {
+    return {{"grpc_type", "unary"}, {"grpc_service", service}, {"grpc_method", method}};
+  }
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+  Impl& i = *impl_;
+  auto gauge = [&](const char* name, const char* help) { return Gauge(&i.NewGauge(name, help).Add({})); };
+  auto counter = [&](const char* name, const char* help) {
+    return Counter(&i.NewCounter(name, help).Add({}));
+  };
+  requests_in_flight = gauge("warpline_requests_in_flight", "Requests received and not yet answered.");
+  queue_depth = gauge("warpline_queue_depth", "Jobs that wait for a lane or for staging memory.");
+  admission_bytes_used = Gauge(&i.admission_bytes.Add({{"state", "used"}}));
+  admission_bytes_limit = Gauge(&i.admission_bytes.Add({{"state", "limit"}}));
+  pinned_bytes_used = Gauge(&i.pinned_bytes.Add({{"state", "used"}}));
+  pinned_bytes_free = Gauge(&i.pinned_bytes.Add({{"state", "free"}}));
+  graph_cache.hits = counter("warpline_graph_cache_hits_total", "Jobs served by a cached graph.");
+  graph_cache.misses = counter("warpline_graph_cache_misses_total", "Jobs whose graph had to be captured.");
+  graph_cache.evictions = counter("warpline_graph_cache_evictions_total", "Graphs dropped for lack of room.");
+  graph_cache.entries = gauge("warpline_graph_cache_entries", "Graphs cached, over all lanes.");
+  graph_cache.instantiations = counter("warpline_graph_instantiations_total",
+                                       "Graph execs made; a timed and an untimed one count twice.");
+  for (Op op : kAllOps) {
+    for (int stage = 0; stage < kStages; ++stage) {
+      stage_seconds[static_cast<std::size_t>(op)][stage] = Histogram(
+          &i.stage_seconds.Add({{"op", Str(Name(op))}, {"stage", Str(kStageNames[stage])}}, kStageSeconds));
+    }
+  }
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::CountRequest(Op op, std::string_view code, double seconds) {
+  impl_->requests.Add({{"op", Str(Name(op))}, {"code", Str(code)}}).Increment();
+  impl_->request_seconds.Add({{"op", Str(Name(op))}, {"source", "inline"}}, kRequestSeconds).Observe(seconds);
+}
+
+void Metrics::CountRejection(std::string_view reason) {
+  impl_->rejected.Add({{"reason", Str(reason)}}).Increment();
+}
+
+MethodSeries Metrics::Method(const std::string& service, const std::string& method) {
+  const auto labels = Impl::MethodLabels(service, method);
+  return {Counter(&impl_->grpc_started.Add(labels)),
+          Histogram(&impl_->grpc_seconds.Add(labels, kRequestSeconds))};
+}
+
+void Metrics::CountHandled(const std::string& service, const std::string& method, std::string_view code) {
+  auto labels = Impl::MethodLabels(service, method);
+  labels["grpc_code"] = Str(code);
+  impl_->grpc_handled.Add(labels).Increment();
+}
+
+Counter Metrics::HostCopyBytes(const std::string& site) {
+  return Counter(&impl_->host_copy_bytes.Add({{"site", site}}));
+}
+
+Gauge Metrics::DeviceMemoryBytes(int device, const std::string& state) {
+  return Gauge(&impl_->device_memory.Add({{"device", std::to_string(device)}, {"state", state}}));
+}
+
+Counter Metrics::Allocations(const std::string& kind) {
+  return Counter(&impl_->allocations.Add({{"kind", kind}}));
+}
+
+Gauge Metrics::Lanes(int device) { return Gauge(&impl_->lanes.Add({{"device", std::to_string(device)}})); }
+Gauge Metrics::LaneBusy(int device) {
+  return Gauge(&impl_->lane_busy.Add({{"device", std::to_string(device)}}));
+}
+
+KernelSeries Metrics::Kernel(Op op, std::string_view variant, DType dtype, int device) {
+  const prometheus::Labels labels = {{"op", Str(Name(op))},
+                                     {"variant", Str(variant)},
+                                     {"dtype", Str(Name(dtype))},
+                                     {"device", std::to_string(device)}};
+  return {Histogram(&impl_->kernel_seconds.Add(labels, kStageSeconds)),
+          Counter(&impl_->kernel_bytes.Add(labels)), Counter(&impl_->kernel_flops.Add(labels)),
+          Histogram(&impl_->roof_ratio.Add(labels, kRatio))};
+}
+
+TransferSeries Metrics::Transfer(int device, const std::string& direction) {
+  const prometheus::Labels labels = {{"device", std::to_string(device)}, {"direction", direction}};
+  return {Counter(&impl_->transfer_bytes.Add(labels)), Counter(&impl_->transfer_seconds.Add(labels))};
+}
+
+void Metrics::SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda) {
+  impl_->build_info.Add({{"version", version}, {"revision", revision}, {"cuda", cuda}}).Set(1);
+}
+
+void Metrics::SetDeviceInfo(int device, const std::string& name, const std::string& cc) {
+  impl_->device_info.Add({{"device", std::to_string(device)}, {"name", name}, {"cc", cc}}).Set(1);
+}
+
+std::string Metrics::Scrape() const {
+  auto families = impl_->registry.Collect();
+  auto process = impl_->process.Collect();
+  families.insert(families.end(), process.begin(), process.end());
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace warpline

@@ -1,0 +1,129 @@
+// Every metric of the daemon, declared in one place. Only metrics.cc knows of prometheus-cpp.
+//
+// Thread-safe. Handles are cheap to copy and live as long as the Metrics; observing takes well under a
+// microsecond. Look series with run-time labels up once and keep the handle.
+#ifndef WARPLINE_SERVER_OBSERVE_METRICS_H_
+#define WARPLINE_SERVER_OBSERVE_METRICS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/problem.h"
+
+namespace prometheus {
+class Counter;
+class Gauge;
+class Histogram;
+class Registry;
+}  // namespace prometheus
+
+namespace warpline {
+
+class Counter {
+ public:
+  explicit Counter(prometheus::Counter* impl = nullptr) : impl_(impl) {}
+  void Add(double value = 1) const;
+  double Value() const;
+
+ private:
+  prometheus::Counter* impl_;
+};
+
+class Gauge {
+ public:
+  explicit Gauge(prometheus::Gauge* impl = nullptr) : impl_(impl) {}
+  void Set(double value) const;
+  void Add(double value) const;
+  double Value() const;
+
+ private:
+  prometheus::Gauge* impl_;
+};
+
+class Histogram {
+ public:
+  explicit Histogram(prometheus::Histogram* impl = nullptr) : impl_(impl) {}
+  void Observe(double value) const;
+
+ private:
+  prometheus::Histogram* impl_;
+};
+
+enum class Stage : std::uint8_t { kConvert, kAdmission, kQueue, kStage, kDevice, kRespond };
+inline constexpr int kStages = 6;
+
+// Of one op, variant, dtype and device: added to for the same jobs, so that rate(bytes) / rate(seconds) is
+// achieved bandwidth.
+struct KernelSeries {
+  Histogram seconds;
+  Counter bytes;
+  Counter flops;
+  Histogram roof_ratio;
+};
+
+// Of one device and direction.
+struct TransferSeries {
+  Counter bytes;
+  Counter seconds;
+};
+
+// Of one gRPC method.
+struct MethodSeries {
+  Counter started;
+  Histogram handling_seconds;
+};
+
+struct GraphCacheSeries {
+  Counter hits, misses, evictions, instantiations;
+  Gauge entries;
+};
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // Requests.
+  void CountRequest(Op op, std::string_view code, double seconds);
+  Gauge requests_in_flight;
+  std::array<std::array<Histogram, kStages>, kAllOps.size()> stage_seconds;
+  Histogram& stage(Op op, Stage stage) {
+    return stage_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(stage)];
+  }
+  void CountRejection(std::string_view reason);
+  MethodSeries Method(const std::string& service, const std::string& method);
+  void CountHandled(const std::string& service, const std::string& method, std::string_view code);
+
+  // Memory and queues.
+  Counter HostCopyBytes(const std::string& site);
+  Gauge queue_depth;
+  Gauge admission_bytes_used, admission_bytes_limit;
+  Gauge pinned_bytes_used, pinned_bytes_free;
+  Gauge DeviceMemoryBytes(int device, const std::string& state);
+  Counter Allocations(const std::string& kind);
+
+  // Devices. A negative device ordinal stands for none.
+  Gauge Lanes(int device);
+  Gauge LaneBusy(int device);
+  KernelSeries Kernel(Op op, std::string_view variant, DType dtype, int device);
+  TransferSeries Transfer(int device, const std::string& direction);
+  GraphCacheSeries graph_cache;
+
+  void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
+  void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
+
+  // In the Prometheus text format.
+  std::string Scrape() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_OBSERVE_METRICS_H_

@@ -1,0 +1,254 @@
+#include "server/options.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <span>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kernels/status_macros.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+absl::Status BadFlag(const char* flag, const std::string& value, const std::string& want) {
+  return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": must be ", want));
+}
+
+// "268435456", "256M", "256MiB", "1G"
+absl::StatusOr<std::int64_t> ParseBytes(const std::string& text) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  std::int64_t scale = 1;
+  if (unit == "K" || unit == "KiB") {
+    scale = 1024;
+  } else if (unit == "M" || unit == "MiB") {
+    scale = kMiB;
+  } else if (unit == "G" || unit == "GiB") {
+    scale = kGiB;
+  } else if (!unit.empty()) {
+    return absl::InvalidArgumentError("unknown unit");
+  }
+  std::int64_t value = 0;
+  if (!absl::SimpleAtoi(text.substr(0, digits), &value) ||
+      value > std::numeric_limits<std::int64_t>::max() / scale) {
+    return absl::InvalidArgumentError("not a number");
+  }
+  return value * scale;
+}
+
+struct Flag {
+  const char* name;
+  const char* value;  // what stands behind the =; empty: a switch
+  const char* help;
+  std::function<absl::Status(const Flag&, const std::string&, ServerOptions&)> set;
+};
+
+template <typename T>
+auto IntFlag(T ServerOptions::*member, std::int64_t least, std::int64_t most) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    std::int64_t value = 0;
+    if (!absl::SimpleAtoi(text, &value) || value < least || value > most) {
+      return BadFlag(flag.name, text, absl::StrCat("a number from ", least, " to ", most));
+    }
+    options.*member = static_cast<T>(value);
+    return absl::OkStatus();
+  };
+}
+
+auto BytesFlag(std::int64_t ServerOptions::*member, std::int64_t least, std::int64_t most) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    const absl::StatusOr<std::int64_t> value = ParseBytes(text);
+    if (!value.ok() || (*value != 0 && *value < least) || *value > most) {
+      return BadFlag(flag.name, text,
+                     absl::StrCat("a number of bytes (suffix K, M or G) from ", least, " to ", most));
+    }
+    options.*member = *value;
+    return absl::OkStatus();
+  };
+}
+
+auto DurationFlag(absl::Duration ServerOptions::*member, absl::Duration least, absl::Duration most) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    absl::Duration value;
+    if (!absl::ParseDuration(text, &value) || value < least || value > most) {
+      return BadFlag(
+          flag.name, text,
+          absl::StrCat("a duration from ", absl::FormatDuration(least), " to ", absl::FormatDuration(most)));
+    }
+    options.*member = value;
+    return absl::OkStatus();
+  };
+}
+
+absl::Status SetListen(const Flag& flag, const std::string& text, ServerOptions& options) {
+  options.listen = absl::StrSplit(text, ',');
+  for (const std::string& address : options.listen) {
+    if (address.find(':') == std::string::npos) return BadFlag(flag.name, text, "host:port or unix:/path");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetMetricsListen(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (!text.empty() && text.find(':') == std::string::npos)
+    return BadFlag(flag.name, text, "host:port or empty");
+  options.metrics_listen = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetBackend(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text != "auto" && text != "cuda" && text != "cpu") return BadFlag(flag.name, text, "auto, cuda or cpu");
+  options.backend = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetDevices(const Flag& flag, const std::string& text, ServerOptions& options) {
+  options.devices.clear();
+  if (text == "all") return absl::OkStatus();
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    int ordinal = 0;
+    if (!absl::SimpleAtoi(part, &ordinal) || ordinal < 0)
+      return BadFlag(flag.name, text, "all, or ordinals like 0,1");
+    options.devices.push_back(ordinal);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetEcho(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (!text.empty() && text != "true" && text != "false") return BadFlag(flag.name, text, "true or false");
+  options.echo = text != "false";
+  return absl::OkStatus();
+}
+
+const std::vector<Flag>& Flags() {
+  static const std::vector<Flag>* const flags = new std::vector<Flag>{
+      {"listen", "ADDR[,ADDR]",
+       "gRPC: host:port (port 0: a free one) or unix:/path. Default 127.0.0.1:50051.", SetListen},
+      {"metrics-listen", "ADDR",
+       "HTTP /metrics, /healthz, /readyz: host:port; empty: none. Default 127.0.0.1:9400.", SetMetricsListen},
+      {"backend", "NAME", "auto, cuda or cpu. Default auto: cuda where there is a GPU.", SetBackend},
+      {"devices", "LIST", "all, or CUDA ordinals like 0,2. Default all.", SetDevices},
+      {"lanes", "N", "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu.",
+       IntFlag(&ServerOptions::lanes, 0, 64)},
+      {"max-inline-bytes", "BYTES",
+       "Tensors of one request together, and of one response; 4K to 1G. Default 256M.",
+       BytesFlag(&ServerOptions::max_inline_bytes, 4096, kGiB)},
+      {"pinned-bytes", "BYTES",
+       "Staging memory, taken at start; 1M to 256G, at least 4 x max-inline-bytes for requests of full size. "
+       "0 (default): 8 x max-inline-bytes on cuda (pinned), 4 x on cpu (not touched before use).",
+       BytesFlag(&ServerOptions::pinned_bytes, kMiB, 256 * kGiB)},
+      {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
+       IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
+      {"max-job-bytes", "BYTES",
+       "Bytes of admitted requests and their results; 1M to 1024G, at least 2 x max-inline-bytes. "
+       "0 (default): 4 x max-inline-bytes.",
+       BytesFlag(&ServerOptions::max_job_bytes, kMiB, 1024 * kGiB)},
+      {"grpc-memory-bytes", "BYTES",
+       "gRPC's buffers for messages being received, over all connections; 16M to 1024G. Beyond it "
+       "connections are cut. "
+       "0 (default): 6 x max-inline-bytes.",
+       BytesFlag(&ServerOptions::grpc_memory_bytes, 16 * kMiB, 1024 * kGiB)},
+      {"max-streams", "N", "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.",
+       IntFlag(&ServerOptions::max_streams, 1, 10000)},
+      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): half the cores, at most 6.",
+       IntFlag(&ServerOptions::rpc_threads, 0, 64)},
+      {"graph-cache-entries", "N", "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.",
+       IntFlag(&ServerOptions::graph_cache_entries, 1, 100000)},
+      {"timing-sample", "N", "Time transfers and kernels of one job in N on the device; 0: none. Default 16.",
+       IntFlag(&ServerOptions::timing_sample, 0, 1000000)},
+      {"send-timeout", "DURATION", "A response not read for so long is given up; 1s to 1h. Default 30s.",
+       DurationFlag(&ServerOptions::send_timeout, absl::Seconds(1), absl::Hours(1))},
+      {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
+       DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},
+      {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",
+       SetEcho},
+  };
+  return *flags;
+}
+
+absl::Status Validate(const ServerOptions& options) {
+  if (options.MaxJobBytes() < 2 * options.max_inline_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-job-bytes=", options.MaxJobBytes(),
+                     ": must be at least 2 x --max-inline-bytes = ", 2 * options.max_inline_bytes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int ServerOptions::Lanes(bool cuda) const {
+  if (lanes != 0) return lanes;
+  return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+}
+
+std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
+  return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
+}
+
+int ServerOptions::RpcThreads() const {
+  return rpc_threads != 0 ? rpc_threads
+                          : static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 6u));
+}
+
+std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
+  // Admitted requests hold their slices until they are staged; results lie in staging memory.
+  return GrpcMemoryBytes() + MaxJobBytes() + PinnedBytes(cuda);
+}
+
+absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine line;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--help" || argument == "-h") {
+      line.action = CommandLine::Action::kHelp;
+      continue;
+    }
+    if (argument == "--version") {
+      line.action = CommandLine::Action::kVersion;
+      continue;
+    }
+    if (argument.rfind("--", 0) != 0)
+      return absl::InvalidArgumentError(absl::StrCat(argument, ": unknown argument"));
+    const std::size_t equals = argument.find('=');
+    const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    const auto& flags = Flags();
+    const auto flag = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
+    if (flag == flags.end())
+      return absl::InvalidArgumentError(absl::StrCat("--", name, ": unknown flag; see --help"));
+    std::string value;
+    if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (*flag->value != '\0') {
+      if (i + 1 == argc) return absl::InvalidArgumentError(absl::StrCat("--", name, ": needs a value"));
+      value = argv[++i];
+    }
+    RETURN_IF_ERROR(flag->set(*flag, value, line.options));
+  }
+  RETURN_IF_ERROR(Validate(line.options));
+  return line;
+}
+
+std::string HelpText(const ServerOptions& options) {
+  std::string text =
+      "warplined: owns the GPUs of this node and serves transpose, gemm and reduce over gRPC.\n\n"
+      "Usage: warplined [--flag=value ...]\n\n";
+  for (const Flag& flag : Flags()) {
+    absl::StrAppend(&text, "  --", flag.name, *flag.value != '\0' ? "=" : "", flag.value, "\n        ",
+                    flag.help, "\n");
+  }
+  absl::StrAppend(
+      &text, "  --version\n  --help\n\nWorst-case host memory with these flags: ",
+      options.WorstCaseMemoryBytes(false) / kMiB, " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
+      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, beside some 100 MiB of program).\n"
+      "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n");
+  return text;
+}
+
+}  // namespace warpline

@@ -1,0 +1,58 @@
+// Every limit of the daemon, with its unit, range and default.
+#ifndef WARPLINE_SERVER_OPTIONS_H_
+#define WARPLINE_SERVER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace warpline {
+
+struct ServerOptions {
+  std::vector<std::string> listen = {"127.0.0.1:50051"};
+  std::string metrics_listen = "127.0.0.1:9400";  // empty: none
+  std::string backend = "auto";                   // auto, cuda or cpu
+  std::vector<int> devices;                       // CUDA ordinals; empty: all
+  int lanes = 0;                                  // a device; 0: by backend
+  std::int64_t max_inline_bytes = std::int64_t{256} << 20;
+  std::int64_t pinned_bytes = 0;  // 0: by backend
+  std::int64_t max_jobs = 1024;
+  std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
+  std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
+  int max_streams = 128;                   // a connection
+  int rpc_threads = 0;                     // 0: by cores
+  std::int64_t graph_cache_entries = 256;  // a lane
+  int timing_sample = 16;
+  absl::Duration send_timeout = absl::Seconds(30);
+  absl::Duration grace = absl::Seconds(30);
+  bool echo = false;
+
+  std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }
+  std::int64_t GrpcMemoryBytes() const {
+    return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;
+  }
+  int Lanes(bool cuda) const;
+  std::int64_t PinnedBytes(bool cuda) const;
+  int RpcThreads() const;
+  // Of gRPC's buffers, staging memory and admitted requests together, on the host. Unit: bytes.
+  std::int64_t WorstCaseMemoryBytes(bool cuda) const;
+};
+
+// What the command line asks for.
+struct CommandLine {
+  enum class Action { kServe, kHelp, kVersion } action = Action::kServe;
+  ServerOptions options;
+};
+
+// INVALID_ARGUMENT naming the flag, its value and the limit.
+absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
+
+// The text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
+std::string HelpText(const ServerOptions& options);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_OPTIONS_H_

@@ -1,0 +1,44 @@
+// Between the messages of the API and the engine's Program. Pure functions: no I/O, no state, no gRPC.
+#ifndef WARPLINE_SERVER_RPC_CONVERT_H_
+#define WARPLINE_SERVER_RPC_CONVERT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/program.h"
+#include "server/rpc/wire_scanner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+struct Limits {
+  // Of one request's tensors together, and of its result. Unit: bytes.
+  std::int64_t max_inline_bytes = 0;
+};
+
+// A valid request. The shape of each output in `program` is the one to answer with: keepdims is applied.
+struct Conversion {
+  Program program;
+  std::vector<PayloadRange> payloads;  // of the program's inputs, in order
+};
+
+// `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field
+// (server/engine/errors.h), its value and the limit; the first rule that is broken is the one reported.
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+
+// A response up to the elements of its result: followed by output.bytes bytes of these, it is the whole
+// message. One function serves every operation, since all have the tensor and the execution at the same
+// numbers.
+std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CONVERT_H_

@@ -1,0 +1,154 @@
+#include "server/rpc/convert_tensor.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/engine/errors.h"
+
+namespace warpline {
+namespace {
+
+std::string Sub(std::string_view field, const char* part) {
+  return absl::StrCat(std::string(field), ".", part);
+}
+
+std::string Names(std::span<const DType> dtypes) {
+  std::string names;
+  for (DType dtype : dtypes) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(dtype)));
+  return names;
+}
+
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
+  if (data_type == v1::DATA_TYPE_UNSPECIFIED) {
+    return FieldError(Sub(field, "data_type"), "missing; it must be one of " + Names(kAllDTypes));
+  }
+  for (DType dtype : kAllDTypes) {
+    if (ToProto(dtype) == data_type) return dtype;
+  }
+  return FieldError(Sub(field, "data_type"),
+                    absl::StrCat("unknown number ", static_cast<int>(data_type), "; it must be one of ",
+                                 Names(kAllDTypes)));
+}
+
+absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tensor) {
+  if (tensor.shape_size() > kMaxRank) {
+    return FieldError(Sub(field, "shape"),
+                      absl::StrCat("rank ", tensor.shape_size(), " is above the limit of ", kMaxRank));
+  }
+  Shape shape;
+  for (std::int64_t size : tensor.shape()) {
+    if (size < 0) {
+      return FieldError(Sub(field, "shape"),
+                        absl::StrCat("axis ", shape.rank, " has size ", size, "; the least is 0"));
+    }
+    shape.Append(size);
+  }
+  return shape;
+}
+
+absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
+                                            const Shape& shape) {
+  if (row_stride == 0) return RowSize(shape);
+  if (row_stride < RowSize(shape)) {
+    return FieldError(Sub(field, "row_stride"),
+                      absl::StrCat(row_stride, " is less than the last axis, of size ", RowSize(shape)));
+  }
+  return row_stride;
+}
+
+absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tensor& tensor,
+                                          std::span<const PayloadRange> payloads, const CheckedTensor& expected) {
+  const auto expectation = [&] {
+    return absl::StrCat(expected.spec.bytes, " bytes (", std::string(Name(expected.spec.dtype)), " ",
+                        ToString(expected.spec.shape), ", rows ", expected.row_stride, " elements apart)");
+  };
+  if (!tensor.has_inline_()) {
+    // Nothing to send for an empty array, so a client may leave it out.
+    if (expected.spec.bytes == 0) return PayloadRange{};
+    return FieldError(Sub(field, "inline"), absl::StrCat("missing; expected ", expectation()));
+  }
+  const std::optional<std::size_t> index = PayloadIndex(tensor.inline_());
+  if (!index.has_value() || *index >= payloads.size()) {
+    return absl::InternalError(absl::StrCat(std::string(field), ": the header does not come from a scan"));
+  }
+  const PayloadRange& payload = payloads[*index];
+  if (payload.length != expected.spec.bytes) {
+    return FieldError(Sub(field, "inline"),
+                      absl::StrCat("got ", payload.length, " bytes; expected ", expectation()));
+  }
+  return payload;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
+                                          std::span<const PayloadRange> payloads) {
+  if (tensor == nullptr) return FieldError(field, "missing");
+  CheckedTensor checked;
+  ASSIGN_OR_RETURN(checked.spec.dtype, CheckDataType(field, tensor->data_type()));
+  ASSIGN_OR_RETURN(checked.spec.shape, CheckShape(field, *tensor));
+  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), checked.spec.shape));
+  ASSIGN_OR_RETURN(checked.spec.bytes, StorageBytes(Sub(field, "shape"), checked.spec.dtype,
+                                                    checked.spec.shape, checked.row_stride));
+  ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, payloads, checked));
+  return checked;
+}
+
+absl::Status CheckDense(std::string_view field, const CheckedTensor& tensor) {
+  const std::int64_t dense = RowSize(tensor.spec.shape);
+  if (tensor.row_stride == dense) return absl::OkStatus();
+  return FieldUnimplemented(Sub(field, "row_stride"),
+                            absl::StrCat(tensor.row_stride, " for rows of ", dense,
+                                         "; only operands of gemm may be strided, send dense rows"));
+}
+
+absl::Status CheckSupported(std::string_view field, const CheckedTensor& tensor, std::string_view operation,
+                            std::span<const DType> supported) {
+  const DType dtype = tensor.spec.dtype;
+  if (std::find(supported.begin(), supported.end(), dtype) != supported.end()) return absl::OkStatus();
+  return FieldError(Sub(field, "data_type"), absl::StrCat(std::string(operation), " does not take ",
+                                                          std::string(Name(dtype)), "; supported: ", Names(supported)));
+}
+
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride) {
+  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
+  bool empty = false;
+  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
+    const bool is_row = i + 1 >= shape.rank;
+    const std::int64_t factor = is_row ? row_stride : shape[i];
+    if (factor == 0) empty = true;
+    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
+      return FieldError(field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape), ", rows ", row_stride,
+                                            " elements apart, takes 2^63 bytes or more"));
+    }
+    if (factor != 0) bytes *= factor;
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
+std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
+
+v1::DataType ToProto(DType dtype) {
+  switch (dtype) {
+    case DType::kI32:
+      return v1::DATA_TYPE_I32;
+    case DType::kI64:
+      return v1::DATA_TYPE_I64;
+    case DType::kF16:
+      return v1::DATA_TYPE_F16;
+    case DType::kBF16:
+      return v1::DATA_TYPE_BF16;
+    case DType::kF32:
+      return v1::DATA_TYPE_F32;
+    case DType::kF64:
+      return v1::DATA_TYPE_F64;
+  }
+  return v1::DATA_TYPE_UNSPECIFIED;
+}
+
+}  // namespace warpline

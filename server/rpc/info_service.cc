@@ -1,0 +1,63 @@
+#include "server/rpc/info_service.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/shape.h"
+#include "server/rpc/convert.h"
+#include "server/rpc/unary_call.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend) {
+  v1::GetInfoResponse info;
+  info.set_version(build.version);
+  info.set_revision(build.revision);
+  info.set_backend(std::string(backend.name()));
+  for (const DeviceInfo& device : backend.devices()) {
+    v1::Device& to = *info.add_devices();
+    to.set_ordinal(device.ordinal);
+    to.set_name(device.name);
+    to.set_compute_capability(device.compute_capability);
+    to.set_lanes(options.Lanes(backend.name() == "cuda"));
+    to.set_memory_bytes(device.memory_bytes);
+  }
+  const std::vector<VariantInfo> variants = backend.Variants();
+  for (Op op : kAllOps) {
+    v1::Operation& operation = *info.add_operations();
+    operation.set_name(std::string(Name(op)));
+    for (const VariantInfo& variant : variants) {
+      if (variant.op != op) continue;
+      v1::Variant& to = *operation.add_variants();
+      to.set_name(std::string(variant.name));
+      to.set_summary(std::string(variant.summary));
+      to.set_reproducible(variant.reproducible);
+      for (DType dtype : variant.dtypes) to.add_data_types(ToProto(dtype));
+    }
+    for (DType dtype : kAllDTypes) {
+      const bool any = std::any_of(variants.begin(), variants.end(), [&](const VariantInfo& variant) {
+        return variant.op == op &&
+               std::find(variant.dtypes.begin(), variant.dtypes.end(), dtype) != variant.dtypes.end();
+      });
+      if (any) operation.add_data_types(ToProto(dtype));
+    }
+  }
+  info.mutable_limits()->set_max_inline_bytes(options.max_inline_bytes);
+  info.mutable_limits()->set_max_jobs(options.max_jobs);
+  info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
+  info.mutable_limits()->set_max_rank(kMaxRank);
+  response_ = info.SerializeAsString();
+}
+
+void InfoService::GetInfo(UnaryCall& call) const {
+  const grpc::Slice slice(response_);
+  call.Respond(grpc::ByteBuffer(&slice, 1));
+}
+
+void Echo(UnaryCall& call) {
+  const std::vector<grpc::Slice> slices = call.TakeRequest();
+  call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
+}
+
+}  // namespace warpline

@@ -1,0 +1,156 @@
+#include "server/rpc/rpc_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/rpc/send_watchdog.h"
+#include "server/rpc/unary_call.h"
+#include "warpline/v1/warpline.grpc.pb.h"
+
+namespace warpline {
+namespace {
+
+// Every method raw: requests are read from the slices as received.
+using KernelMethods = v1::KernelService::WithRawMethod_Transpose<v1::KernelService::WithRawMethod_Gemm<
+    v1::KernelService::WithRawMethod_Reduce<v1::KernelService::Service>>>;
+using InfoMethods = v1::InfoService::WithRawMethod_GetInfo<v1::InfoService::Service>;
+using EchoMethods = v1::EchoService::WithRawMethod_Echo<v1::EchoService::Service>;
+
+// Calls that each queue has ready to be taken, by method: bursts up to this size find one waiting.
+constexpr int kReadyCalls = 16;
+
+template <typename Service, typename Request>
+UnaryMethod MakeMethod(Service& service, Request request, const char* service_name, const char* name,
+                       std::function<void(UnaryCall&)> handle, Metrics& metrics) {
+  return {.service = service_name,
+          .name = name,
+          .request_next = [&service, request](
+                              grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                              UnaryMethod::Writer* writer, grpc::ServerCompletionQueue* queue,
+                              void* tag) { (service.*request)(context, bytes, writer, queue, queue, tag); },
+          .handle = std::move(handle),
+          .series = metrics.Method(service_name, name)};
+}
+
+}  // namespace
+
+struct RpcServer::Impl {
+  Impl(const Options& options, Handlers handlers, Metrics& metrics)
+      : watchdog(options.send_timeout), call_server{metrics, watchdog} {
+    const char* kernels = v1::KernelService::service_full_name();
+    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestTranspose, kernels, "Transpose",
+                                 std::move(handlers.transpose), metrics));
+    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestGemm, kernels, "Gemm",
+                                 std::move(handlers.gemm), metrics));
+    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestReduce, kernels, "Reduce",
+                                 std::move(handlers.reduce), metrics));
+    methods.push_back(MakeMethod(info_methods, &InfoMethods::RequestGetInfo,
+                                 v1::InfoService::service_full_name(), "GetInfo",
+                                 std::move(handlers.get_info), metrics));
+    if (options.echo) {
+      methods.push_back(MakeMethod(echo_methods, &EchoMethods::RequestEcho,
+                                   v1::EchoService::service_full_name(), "Echo", std::move(handlers.echo),
+                                   metrics));
+    }
+  }
+
+  void Serve(grpc::ServerCompletionQueue* queue) {
+    for (const UnaryMethod& method : methods) {
+      for (int i = 0; i < kReadyCalls; ++i) UnaryCall::Listen(method, queue, call_server);
+    }
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->Proceed(ok);
+  }
+
+  KernelMethods kernel_methods;
+  InfoMethods info_methods;
+  EchoMethods echo_methods;
+  std::vector<UnaryMethod> methods;
+  SendWatchdog watchdog;
+  UnaryCall::Server call_server;
+  std::vector<std::string> addresses;
+  std::unique_ptr<grpc::Server> server;
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  std::vector<std::thread> threads;
+  bool shut_down = false;
+};
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
+                                                            Metrics& metrics) {
+  // Linked statically, neither would register itself.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  auto impl = std::make_unique<Impl>(options, std::move(handlers), metrics);
+  grpc::ServerBuilder builder;
+  std::vector<int> ports(options.listen.size(), 0);
+  for (std::size_t i = 0; i < options.listen.size(); ++i) {
+    builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
+  }
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
+  builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two daemons on one port would share it silently
+  grpc::ResourceQuota quota("warplined");
+  quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
+  builder.SetResourceQuota(quota);
+  builder.RegisterService(&impl->kernel_methods);
+  builder.RegisterService(&impl->info_methods);
+  if (options.echo) builder.RegisterService(&impl->echo_methods);
+  for (int i = 0; i < options.threads; ++i) impl->queues.push_back(builder.AddCompletionQueue());
+  impl->server = builder.BuildAndStart();
+  for (std::size_t i = 0; i < options.listen.size(); ++i) {
+    const std::string& listen = options.listen[i];
+    if (impl->server == nullptr || ports[i] == 0) {
+      for (auto& queue : impl->queues) queue->Shutdown();
+      void* tag = nullptr;
+      bool ok = false;
+      for (auto& queue : impl->queues) {
+        while (queue->Next(&tag, &ok)) {
+        }
+      }
+      return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", listen));
+    }
+    impl->addresses.push_back(absl::StartsWith(listen, "unix:")
+                                  ? listen
+                                  : absl::StrCat(listen.substr(0, listen.rfind(':')), ":", ports[i]));
+  }
+  for (auto& queue : impl->queues) {
+    impl->threads.emplace_back([raw = impl.get(), queue = queue.get()] { raw->Serve(queue); });
+  }
+  auto server = std::unique_ptr<RpcServer>(new RpcServer(std::move(impl)));
+  server->SetServing(true);
+  return server;
+}
+
+RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+RpcServer::~RpcServer() { Shutdown(absl::Now()); }
+
+const std::vector<std::string>& RpcServer::addresses() const { return impl_->addresses; }
+
+void RpcServer::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface* health = impl_->server->GetHealthCheckService();
+  health->SetServingStatus(serving);
+  health->SetServingStatus("", serving);
+  health->SetServingStatus(v1::KernelService::service_full_name(), serving);
+  health->SetServingStatus(v1::InfoService::service_full_name(), serving);
+}
+
+void RpcServer::Shutdown(absl::Time deadline) {
+  if (std::exchange(impl_->shut_down, true)) return;
+  impl_->server->Shutdown(absl::ToChronoTime(deadline));
+  for (auto& queue : impl_->queues) queue->Shutdown();
+  for (std::thread& thread : impl_->threads) thread.join();
+}
+
+}  // namespace warpline

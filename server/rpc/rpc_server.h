@@ -1,0 +1,60 @@
+// The gRPC server: the one place that knows how calls are received.
+//
+// Model: the asynchronous API with raw (ByteBuffer) methods, one completion queue a thread. Measured on 16
+// cores against the callback API with the same raw echo: see docs/benchmarks (rpc_models). Small requests
+// decide: large ones are equal in both.
+#ifndef WARPLINE_SERVER_RPC_RPC_SERVER_H_
+#define WARPLINE_SERVER_RPC_RPC_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+class UnaryCall;
+
+class RpcServer {
+ public:
+  struct Options {
+    std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
+    int threads = 1;
+    std::int64_t max_message_bytes = 0;
+    // Of all of gRPC's buffers together.
+    std::int64_t memory_quota_bytes = 0;
+    int max_streams_per_connection = 0;
+    absl::Duration send_timeout = absl::Seconds(30);
+    bool echo = false;
+  };
+  // What answers the calls; each leads to exactly one response. Outlives the server.
+  struct Handlers {
+    std::function<void(UnaryCall&)> transpose, gemm, reduce, get_info, echo;
+  };
+
+  // UNAVAILABLE if an address cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const Options& options, Handlers handlers,
+                                                          Metrics& metrics);
+  ~RpcServer();
+
+  // The addresses in use, with the ports that were picked.
+  const std::vector<std::string>& addresses() const;
+  // Of grpc.health.v1, for every service and for the server as a whole ("").
+  void SetServing(bool serving);
+  // Ends the server: calls in flight may end until the deadline, then they are cancelled. Once.
+  void Shutdown(absl::Time deadline);
+
+ private:
+  struct Impl;
+  explicit RpcServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_RPC_SERVER_H_

@@ -1,0 +1,64 @@
+#include "server/rpc/send_watchdog.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "server/engine/log.h"
+
+namespace warpline {
+
+SendWatchdog::SendWatchdog(absl::Duration timeout) : timeout_(timeout), thread_([this] { Loop(); }) {}
+
+SendWatchdog::~SendWatchdog() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void SendWatchdog::Add(UnaryCall& call) {
+  absl::MutexLock lock(&mutex_);
+  call.sending_since_ = absl::Now();
+  call.watched_ = sending_.insert(sending_.end(), &call);
+}
+
+void SendWatchdog::Remove(UnaryCall& call) {
+  absl::MutexLock lock(&mutex_);
+  sending_.erase(call.watched_);
+}
+
+void SendWatchdog::CancelOverdue() {
+  std::vector<UnaryCall*> overdue;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Time limit = absl::Now() - timeout_;
+    for (UnaryCall* call : sending_) {
+      if (call->given_up_) continue;
+      if (call->sending_since_ > limit) break;
+      call->given_up_ = true;
+      call->Ref();
+      overdue.push_back(call);
+    }
+  }
+  // Outside the lock: cancelling frees slots, whose listeners may come back here.
+  for (UnaryCall* call : overdue) {
+    Log("warning", "response not read within the send timeout: call cancelled",
+        {{"request_id", call->request_id()}});
+    call->context_.TryCancel();
+    call->Unref();
+  }
+}
+
+void SendWatchdog::Loop() {
+  const absl::Duration period = std::min(timeout_ / 4, absl::Seconds(1));
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), period)) return;
+    }
+    CancelOverdue();
+  }
+}
+
+}  // namespace warpline

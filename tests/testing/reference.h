@@ -1,0 +1,42 @@
+// The answers, by the plainest code there is and in long double: nothing here is shared with kernels/ but
+// the problems themselves. (kernels/ has `reference` variants of its own; this also judges those.)
+#ifndef WARPLINE_TESTS_TESTING_REFERENCE_H_
+#define WARPLINE_TESTS_TESTING_REFERENCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/problem.h"
+#include "tests/testing/element.h"
+
+namespace warpline::testing {
+
+// A dense result before it is rounded to its type. `magnitudes` has for each element the sum of the absolute
+// values of all terms that went into it, which is what rounding errors are proportional to.
+struct Reference {
+  DType dtype = DType::kF32;
+  std::vector<long double> values;
+  std::vector<long double> magnitudes;
+
+  // Rounded to the type of the result.
+  Bytes ToBytes() const { return Pack(dtype, values); }
+};
+
+Reference Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
+
+// `c` may be empty without has_c. Takes alpha and beta from the fields that the kernels of this dtype read.
+Reference Gemm(const GemmProblem& problem, const GemmScalars& scalars, std::span<const std::byte> a,
+               std::span<const std::byte> b, std::span<const std::byte> c);
+
+Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x);
+
+// Elements of storage of the operands, row padding of every row included.
+std::int64_t ElementsOfA(const GemmProblem& problem);
+std::int64_t ElementsOfB(const GemmProblem& problem);
+std::int64_t ElementsOfC(const GemmProblem& problem);
+
+}  // namespace warpline::testing
+
+#endif  // WARPLINE_TESTS_TESTING_REFERENCE_H_
