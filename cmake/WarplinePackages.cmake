@@ -1,10 +1,7 @@
 # The one list of the archives that gRPC 1.51 needs. Debian's gRPCConfig.cmake imports shared libraries only,
 # though the packages hold the .a files; static linking makes small requests 20 to 30 % cheaper and the
 # binaries independent of the distribution's gRPC.
-find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(GRPCPP REQUIRED grpc++)
-pkg_check_modules(PROTOBUF REQUIRED protobuf)
 
 function(warpline_find_archive variable name)
   find_library(${variable} NAMES lib${name}.a REQUIRED)
@@ -16,20 +13,21 @@ foreach(name IN ITEMS grpc++_reflection grpc++_error_details grpc++ grpc gpr upb
   warpline_find_archive(WARPLINE_${name}_ARCHIVE ${name})
   list(APPEND grpc_archives ${WARPLINE_${name}_ARCHIVE})
 endforeach()
-# Abseil is many small archives that need each other; the linker takes what it needs from the group.
+# Abseil is many small archives that need each other. A linker script makes one library of a set: CMake's
+# own link groups lose their place in the order of a long link line.
 get_filename_component(archive_dir ${WARPLINE_grpc_ARCHIVE} DIRECTORY)
 file(GLOB absl_archives ${archive_dir}/libabsl_*.a)
 list(FILTER absl_archives EXCLUDE REGEX "_test_util|scoped_set_env")
 
-add_library(warpline_absl INTERFACE)
-target_link_libraries(warpline_absl INTERFACE -Wl,--start-group ${absl_archives} -Wl,--end-group Threads::Threads rt)
+function(warpline_join_archives name)
+  list(JOIN ARGN " " members)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/lib/lib${name}.a CONTENT "GROUP ( ${members} )\n")
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE ${CMAKE_BINARY_DIR}/lib/lib${name}.a Threads::Threads rt dl)
+endfunction()
 
-add_library(warpline_protobuf INTERFACE)
-target_link_libraries(warpline_protobuf INTERFACE ${WARPLINE_protobuf_ARCHIVE} ${WARPLINE_z_ARCHIVE} Threads::Threads)
-
-add_library(warpline_grpc INTERFACE)
-target_link_libraries(warpline_grpc INTERFACE -Wl,--start-group ${grpc_archives} ${absl_archives} -Wl,--end-group
-                      Threads::Threads rt dl)
+warpline_join_archives(warpline_absl ${absl_archives})
+warpline_join_archives(warpline_grpc ${grpc_archives} ${absl_archives})
 find_program(WARPLINE_PROTOC protoc REQUIRED)
 find_program(WARPLINE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 

@@ -7,7 +7,8 @@
 
 namespace warpline {
 
-// The widest access of a thread; shared memory serves it to a quarter-warp (8 lanes = all 32 banks) at a time.
+// The widest access of a thread; shared memory serves it to a quarter-warp (8 lanes = all 32 banks) at a
+// time.
 inline constexpr int kChunkBytes = 16;
 
 // A tile has kTile x kTile elements of kBytes each: kSide x kSide micro-tiles of kVector x kVector elements,

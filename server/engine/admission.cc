@@ -22,7 +22,7 @@ Admission::Admission(Options options, Metrics& metrics) : options_(options), met
 }
 
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
@@ -47,19 +47,17 @@ absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
 }
 
 void Admission::Drain() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   draining_ = true;
 }
 
 bool Admission::AwaitIdle(absl::Time deadline) {
-  absl::MutexLock lock(&mutex_);
-  return mutex_.AwaitWithDeadline(absl::Condition(
-                                      +[](std::int64_t* jobs) { return *jobs == 0; }, &jobs_),
-                                  deadline);
+  MutexLock lock(&mutex_);
+  return mutex_.AwaitUntil([this] { return jobs_ == 0; }, deadline);
 }
 
 void Admission::Return(std::int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   --jobs_;
   bytes_ -= bytes;
   metrics_.admission_bytes_used.Set(static_cast<double>(bytes_));

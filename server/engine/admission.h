@@ -7,8 +7,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/engine/mutex.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -55,7 +55,7 @@ class Admission {
 
   const Options options_;
   Metrics& metrics_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::int64_t jobs_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;

@@ -27,7 +27,7 @@ Completion::Completion(int device, ContextLost context_lost)
 
 Completion::~Completion() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
   }
   arrived_.fetch_add(1, std::memory_order_release);
@@ -36,7 +36,7 @@ Completion::~Completion() {
 
 void Completion::Watch(cudaEvent_t event, Callback callback) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     arrivals_.push_back({event, std::move(callback)});
   }
   arrived_.fetch_add(1, std::memory_order_release);
@@ -46,15 +46,15 @@ void Completion::ReportError(const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return;
   ContextLost tell;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     tell = std::exchange(context_lost_, nullptr);
   }
   if (tell) tell(status);
 }
 
 void Completion::TakeArrivals(bool may_sleep) {
-  absl::MutexLock lock(&mutex_);
-  if (may_sleep) mutex_.Await(absl::Condition(this, &Completion::HasArrivals));
+  MutexLock lock(&mutex_);
+  if (may_sleep) mutex_.Await([this] { return HasArrivals(); });
   std::move(arrivals_.begin(), arrivals_.end(), std::back_inserter(in_flight_));
   arrivals_.clear();
   stopping_seen_ = stopping_;

@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "server/engine/mutex.h"
 
 namespace warpline {
 
@@ -49,7 +49,7 @@ class Completion {
   bool HasArrivals() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !arrivals_.empty() || stopping_; }
 
   const int device_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Watched> arrivals_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   ContextLost context_lost_ ABSL_GUARDED_BY(mutex_);

@@ -9,8 +9,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
-#include "absl/synchronization/mutex.h"
 #include "server/engine/backend.h"
+#include "server/engine/mutex.h"
 
 namespace warpline {
 
@@ -21,7 +21,7 @@ class LaneRunner {
       : device_(device), lane_(std::move(lane)), thread_([this] { Loop(); }) {}
   ~LaneRunner() {
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       stopping_ = true;
     }
     thread_.join();
@@ -34,7 +34,7 @@ class LaneRunner {
 
   // Runs the task on the lane's thread.
   void Post(absl::AnyInvocable<void()> task) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     task_ = std::move(task);
   }
 
@@ -43,8 +43,8 @@ class LaneRunner {
     for (;;) {
       absl::AnyInvocable<void()> task;
       {
-        absl::MutexLock lock(&mutex_);
-        mutex_.Await(absl::Condition(this, &LaneRunner::HasNews));
+        MutexLock lock(&mutex_);
+        mutex_.Await([this] { return HasNews(); });
         if (!task_) return;
         task = std::exchange(task_, nullptr);
       }
@@ -55,7 +55,7 @@ class LaneRunner {
 
   const int device_;
   std::unique_ptr<Lane> lane_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   absl::AnyInvocable<void()> task_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

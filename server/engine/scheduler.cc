@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& opti
     for (int i = 0; i < options.lanes_per_device; ++i) {
       ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(device));
       scheduler->lanes_.push_back(std::make_unique<LaneRunner>(device, std::move(lane)));
-      absl::MutexLock lock(&scheduler->mutex_);
+      MutexLock lock(&scheduler->mutex_);
       scheduler->devices_[device].free.push_back(scheduler->lanes_.back().get());
       ++scheduler->devices_[device].lanes;
     }
@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& opti
 
 Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool, Metrics& metrics)
     : options_(options), backend_(backend), pool_(pool), metrics_(metrics) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   devices_.resize(backend.devices().size());
   for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
   release_thread_ = std::thread([this] { DispatchOnRelease(); });
@@ -79,25 +79,22 @@ Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool
 Scheduler::~Scheduler() {
   pool_.SetReleaseListener(nullptr);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
   }
   release_thread_.join();
 }
 
 void Scheduler::OnRelease() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   released_ = starved_;
 }
 
 void Scheduler::DispatchOnRelease() {
   for (;;) {
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(
-          +[](Scheduler* self)
-               ABSL_SHARED_LOCKS_REQUIRED(self->mutex_) { return self->released_ || self->stopping_; },
-          this));
+      MutexLock lock(&mutex_);
+      mutex_.Await([this] { return released_ || stopping_; });
       if (stopping_) return;
       released_ = false;
     }
@@ -108,7 +105,7 @@ void Scheduler::DispatchOnRelease() {
 Scheduler::JobId Scheduler::Submit(Job job) {
   JobId id;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     id = next_id_++;
     queue_.push_back({id, std::move(job), absl::Now()});
     waiting_[id] = std::prev(queue_.end());
@@ -121,7 +118,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
 void Scheduler::Cancel(JobId id, const absl::Status& why) {
   std::optional<Waiting> cancelled;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto found = waiting_.find(id);
     if (found == waiting_.end()) return;
     cancelled.emplace(std::move(*found->second));
@@ -166,7 +163,7 @@ void Scheduler::Dispatch() {
   for (;;) {
     std::optional<Match> match;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       if (queue_.empty()) return;
       match = TakeMatch();
     }
@@ -228,7 +225,7 @@ void Scheduler::RunJob(Match& match) {
 
 void Scheduler::ReleaseLane(LaneRunner* lane) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     Device& device = devices_[lane->device()];
     device.free.push_back(lane);
     device.busy.Set(device.lanes - static_cast<double>(device.free.size()));

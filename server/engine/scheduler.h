@@ -14,10 +14,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "server/engine/backend.h"
 #include "server/engine/job.h"
 #include "server/engine/lane_runner.h"
+#include "server/engine/mutex.h"
 #include "server/engine/staging_pool.h"
 #include "server/observe/metrics.h"
 
@@ -82,7 +82,7 @@ class Scheduler {
   Backend& backend_;
   StagingPool& pool_;
   Metrics& metrics_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   JobId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
   std::list<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<JobId, std::list<Waiting>::iterator> waiting_ ABSL_GUARDED_BY(mutex_);

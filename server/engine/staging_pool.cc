@@ -34,7 +34,7 @@ void StagingSlot::Release() {
 
 StagingPool::StagingPool(std::span<std::byte> memory, Metrics& metrics)
     : memory_(memory.first(memory.size() / kMinSlotBytes * kMinSlotBytes)), metrics_(metrics) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const std::size_t pages = memory_.size() / kMinSlotBytes;
   free_.resize(std::bit_width(pages), nullptr);
   free_order_.resize(pages, -1);
@@ -51,7 +51,7 @@ StagingPool::StagingPool(std::span<std::byte> memory, Metrics& metrics)
 std::optional<StagingPool::Pair> StagingPool::TryAcquire(std::size_t input_bytes, std::size_t output_bytes) {
   const int input_order = OrderFor(input_bytes);
   const int output_order = OrderFor(output_bytes);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   auto* input = input_bytes > 0 ? static_cast<std::byte*>(Take(input_order)) : nullptr;
   if (input_bytes > 0 && input == nullptr) return std::nullopt;
   auto* output = output_bytes > 0 ? static_cast<std::byte*>(Take(output_order)) : nullptr;
@@ -77,7 +77,7 @@ bool StagingPool::CanEverHold(std::size_t input_bytes, std::size_t output_bytes)
 }
 
 std::size_t StagingPool::used_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return used_bytes_;
 }
 
@@ -126,7 +126,7 @@ void StagingPool::Unlink(FreeBlock* block, int order) {
 
 void StagingPool::ReleaseSlot(std::byte* block, int order) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     Return(block, order);
   }
   if (listener_) listener_();

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "server/engine/mutex.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -84,7 +84,7 @@ class StagingPool {
   const std::span<std::byte> memory_;
   Metrics& metrics_;
   std::function<void()> listener_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<FreeBlock*> free_ ABSL_GUARDED_BY(mutex_);         // heads, by order
   std::vector<std::int8_t> free_order_ ABSL_GUARDED_BY(mutex_);  // by index of the first page; -1: not free
   std::size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,8 +1,9 @@
 #include "server/rpc/convert.h"
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -10,15 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "google/protobuf/wire_format_lite.h"
 #include "kernels/status_macros.h"
 #include "server/engine/errors.h"
-#include "server/rpc/convert_tensor.h"
 
 namespace warpline {
 namespace {
-
-using google::protobuf::internal::WireFormatLite;
 
 // Long enough for any name in the tables; names are repeated in errors, logs and cache keys.
 constexpr std::size_t kVariantNameMax = 64;
@@ -33,40 +30,6 @@ absl::StatusOr<std::string> CheckVariantName(const std::string& variant) {
   }
   return variant == "auto" ? "" : variant;
 }
-
-// `field` is the operand to blame should the result be too large.
-absl::StatusOr<TensorSpec> CheckResult(std::string_view field, DType dtype, const Shape& shape,
-                                       const Limits& limits) {
-  ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, dtype, shape, RowSize(shape)));
-  if (bytes > static_cast<std::size_t>(limits.max_inline_bytes)) {
-    return FieldError(field, absl::StrCat("the result, ", std::string(Name(dtype)), " ", ToString(shape), ", takes ",
-                                          bytes, " bytes; the limit is ", limits.max_inline_bytes));
-  }
-  return TensorSpec{dtype, shape, bytes};
-}
-
-// The tensors of a request, and their bytes together as far as they have been read.
-class TensorReader {
- public:
-  TensorReader(std::span<const PayloadRange> payloads, const Limits& limits)
-      : payloads_(payloads), limits_(limits) {}
-
-  absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor) {
-    ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, payloads_));
-    bytes_ += checked.spec.bytes;  // of bytes received: no overflow
-    if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
-      return FieldError(absl::StrCat(std::string(field), ".inline"),
-                        absl::StrCat("the tensors up to this one take ", bytes_, " bytes; the limit is ",
-                                     limits_.max_inline_bytes));
-    }
-    return checked;
-  }
-
- private:
-  const std::span<const PayloadRange> payloads_;
-  const Limits& limits_;
-  std::size_t bytes_ = 0;
-};
 
 Conversion OneStep(Step step, std::span<const CheckedTensor> inputs, TensorSpec output) {
   Conversion conversion;
@@ -107,6 +70,60 @@ absl::StatusOr<std::array<std::int8_t, kMaxRank>> CheckPerm(const v1::TransposeR
   return perm;
 }
 
+absl::StatusOr<Precision> CheckPrecision(v1::Precision precision) {
+  switch (precision) {
+    case v1::PRECISION_UNSPECIFIED:
+    case v1::PRECISION_IEEE:
+      return Precision::kIeee;
+    case v1::PRECISION_TF32:
+      return Precision::kTf32;
+    default:
+      return FieldError("precision", absl::StrCat("number ", static_cast<int>(precision),
+                                                  " is none of ieee (1), tf32 (2)"));
+  }
+}
+
+// b or c against a: what all operands must have in common.
+absl::Status CheckSameKind(std::string_view field, const TensorSpec& tensor, const TensorSpec& a) {
+  const std::string name(field);
+  if (tensor.dtype != a.dtype) {
+    return FieldError(name + ".data_type", absl::StrCat(std::string(Name(tensor.dtype)), ", but a has ",
+                                                        std::string(Name(a.dtype))));
+  }
+  const int rank = a.shape.rank;
+  if (tensor.shape.rank != rank) {
+    return FieldError(name + ".shape", absl::StrCat("rank ", tensor.shape.rank, ", but a has rank ", rank));
+  }
+  for (int i = 0; i < rank - 2; ++i) {
+    if (tensor.shape[i] == a.shape[i]) continue;
+    return FieldError(name + ".shape", absl::StrCat("batch axis ", i, " has size ", tensor.shape[i],
+                                                    ", but that of a has ", a.shape[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Fills in the sizes of the problem and returns the shape of the result.
+absl::StatusOr<Shape> CheckGemmShapes(const Shape& a, const Shape& b, GemmProblem& problem) {
+  const int rows = a.rank - 2;  // axis of the rows, in every operand
+  const int columns = a.rank - 1;
+  problem.m = a[problem.trans_a ? columns : rows];
+  problem.k = a[problem.trans_a ? rows : columns];
+  problem.n = b[problem.trans_b ? rows : columns];
+  const std::int64_t b_k = b[problem.trans_b ? columns : rows];
+  if (b_k != problem.k) {
+    return FieldError(
+        "b.shape", absl::StrCat("inner size ", b_k, " of ", ToString(b), problem.trans_b ? " transposed" : "",
+                                ", but that of a, ", ToString(a), problem.trans_a ? " transposed" : "",
+                                ", is ", problem.k));
+  }
+  Shape d = a;
+  d[rows] = problem.m;
+  d[columns] = problem.n;
+  problem.batch = 1;
+  for (int i = 0; i < rows; ++i) problem.batch *= a[i];
+  return d;
+}
+
 absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
   switch (op) {
     case v1::REDUCE_OP_SUM:
@@ -139,13 +156,40 @@ absl::StatusOr<std::uint32_t> CheckAxes(const v1::ReduceRequest& request, int ra
   return mask;
 }
 
+// Too large for a float becomes infinity, as in any rounding.
+GemmScalars ScalarsOf(const v1::GemmRequest& request) {
+  const double alpha = request.has_alpha() ? request.alpha() : 1;
+  const double beta = request.has_beta() ? request.beta() : 0;
+  return {.alpha_f32 = static_cast<float>(alpha),
+          .beta_f32 = static_cast<float>(beta),
+          .alpha_f64 = alpha,
+          .beta_f64 = beta};
+}
+
+// The same in every response.
+constexpr int kTensorField = v1::TransposeResponse::kYFieldNumber;
+constexpr int kExecutionField = v1::TransposeResponse::kExecutionFieldNumber;
+static_assert(kTensorField == v1::GemmResponse::kDFieldNumber);
+static_assert(kTensorField == v1::ReduceResponse::kYFieldNumber);
+static_assert(kExecutionField == v1::GemmResponse::kExecutionFieldNumber);
+static_assert(kExecutionField == v1::ReduceResponse::kExecutionFieldNumber);
+
+// The tag and the length of a field whose content comes next.
+void AppendLengthDelimited(std::string& to, int field, std::size_t length) {
+  constexpr std::uint32_t kLengthDelimited = 2;
+  google::protobuf::io::StringOutputStream stream(&to);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.WriteTag(static_cast<std::uint32_t>(field) << 3 | kLengthDelimited);
+  out.WriteVarint64(length);
+}
+
 }  // namespace
 
-absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, std::span<const PayloadRange> payloads,
-                                     const Limits& limits) {
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
+                                     std::span<const PayloadRange> payloads, const Limits& limits) {
   TensorReader reader(payloads, limits);
-  ASSIGN_OR_RETURN(const CheckedTensor x, reader.Read("x", request.has_x() ? &request.x() : nullptr));
-  RETURN_IF_ERROR(CheckDense("x", x));
+  ASSIGN_OR_RETURN(const CheckedTensor x,
+                   reader.Read("x", request.has_x() ? &request.x() : nullptr, Rows::kDense));
 
   TransposeProblem problem{.dtype = x.spec.dtype, .shape = x.spec.shape};
   ASSIGN_OR_RETURN(problem.perm, CheckPerm(request, x.spec.shape.rank));
@@ -160,9 +204,9 @@ absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, std::s
 absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
                                      const Limits& limits) {
   TensorReader reader(payloads, limits);
-  ASSIGN_OR_RETURN(const CheckedTensor x, reader.Read("x", request.has_x() ? &request.x() : nullptr));
+  ASSIGN_OR_RETURN(const CheckedTensor x,
+                   reader.Read("x", request.has_x() ? &request.x() : nullptr, Rows::kDense));
   RETURN_IF_ERROR(CheckSupported("x", x, "reduce", kReduceDTypes));
-  RETURN_IF_ERROR(CheckDense("x", x));
 
   const int rank = x.spec.shape.rank;
   ReduceProblem problem{.dtype = x.spec.dtype, .shape = x.spec.shape};
@@ -186,3 +230,69 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span
   step.variant = std::move(variant);
   return OneStep(std::move(step), {&x, 1}, std::move(y));
 }
+
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits) {
+  TensorReader reader(payloads, limits);
+  std::vector<CheckedTensor> operands(2);
+  CheckedTensor& a = operands[0];
+  CheckedTensor& b = operands[1];
+  ASSIGN_OR_RETURN(a, reader.Read("a", request.has_a() ? &request.a() : nullptr, Rows::kMayBePadded));
+  RETURN_IF_ERROR(CheckSupported("a", a, "gemm", kGemmDTypes));
+  if (a.spec.shape.rank < 2) {
+    return FieldError("a.shape", absl::StrCat("rank ", a.spec.shape.rank, " is below the least, 2"));
+  }
+  ASSIGN_OR_RETURN(b, reader.Read("b", request.has_b() ? &request.b() : nullptr, Rows::kMayBePadded));
+  RETURN_IF_ERROR(CheckSameKind("b", b.spec, a.spec));
+
+  GemmProblem problem{.dtype = a.spec.dtype, .trans_a = request.trans_a(), .trans_b = request.trans_b()};
+  ASSIGN_OR_RETURN(const Shape d_shape, CheckGemmShapes(a.spec.shape, b.spec.shape, problem));
+  problem.lda = a.row_stride;
+  problem.ldb = b.row_stride;
+  ASSIGN_OR_RETURN(const Precision precision, CheckPrecision(request.precision()));
+  // Of no consequence to other types, which then need not have a graph for each precision.
+  if (problem.dtype == DType::kF32) problem.precision = precision;
+
+  const GemmScalars scalars = ScalarsOf(request);
+  // Decided on the value that kernels compute with: all of them then agree on whether c is read.
+  problem.has_c = problem.dtype == DType::kF64 ? scalars.beta_f64 != 0 : scalars.beta_f32 != 0;
+  if (problem.has_c && !request.has_c()) {
+    return FieldError("c", absl::StrCat("missing; it is required since beta is ", scalars.beta_f64));
+  }
+  if (request.has_c()) {
+    ASSIGN_OR_RETURN(CheckedTensor c, reader.Read("c", &request.c(), Rows::kMayBePadded));
+    RETURN_IF_ERROR(CheckSameKind("c", c.spec, a.spec));
+    if (c.spec.shape != d_shape) {
+      return FieldError("c.shape",
+                        absl::StrCat(ToString(c.spec.shape), ", but the product is ", ToString(d_shape)));
+    }
+    if (problem.has_c) {
+      problem.ldc = c.row_stride;
+      operands.push_back(c);
+    }
+  }
+  ASSIGN_OR_RETURN(std::string variant, CheckVariantName(request.variant()));
+  ASSIGN_OR_RETURN(TensorSpec d, CheckResult("a.shape", a.spec.dtype, d_shape, limits));
+  Step step;
+  step.problem = problem;
+  step.variant = std::move(variant);
+  step.scalars = scalars;
+  return OneStep(std::move(step), operands, std::move(d));
+}
+
+std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution) {
+  v1::Tensor tensor;  // all of it but the elements
+  tensor.set_data_type(ToProto(output.dtype));
+  for (int i = 0; i < output.shape.rank; ++i) tensor.add_shape(output.shape[i]);
+  std::string elements;  // their tag and length
+  AppendLengthDelimited(elements, v1::Tensor::kInlineFieldNumber, output.bytes);
+
+  std::string header;
+  AppendLengthDelimited(header, kExecutionField, execution.ByteSizeLong());
+  execution.AppendToString(&header);
+  AppendLengthDelimited(header, kTensorField, tensor.ByteSizeLong() + elements.size() + output.bytes);
+  tensor.AppendToString(&header);
+  return header + elements;
+}
+
+}  // namespace warpline

@@ -2,22 +2,17 @@
 #ifndef WARPLINE_SERVER_RPC_CONVERT_H_
 #define WARPLINE_SERVER_RPC_CONVERT_H_
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "server/rpc/convert_tensor.h"
 #include "server/rpc/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
-
-struct Limits {
-  // Of one request's tensors together, and of its result. Unit: bytes.
-  std::int64_t max_inline_bytes = 0;
-};
 
 // A valid request. The shape of each output in `program` is the one to answer with: keepdims is applied.
 struct Conversion {
@@ -27,8 +22,8 @@ struct Conversion {
 
 // `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field
 // (server/engine/errors.h), its value and the limit; the first rule that is broken is the one reported.
-absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, std::span<const PayloadRange> payloads,
-                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
+                                     std::span<const PayloadRange> payloads, const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
                                      const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,

@@ -22,6 +22,27 @@ std::string Names(std::span<const DType> dtypes) {
   return names;
 }
 
+std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
+
+// Bytes of the storage of a shape whose rows are `row_stride` elements apart. Fails unless the product of
+// all sizes but the zeros fits in 63 bits: then so does every product of a selection of them, in any order.
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride) {
+  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
+  bool empty = false;
+  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
+    const bool is_row = i + 1 >= shape.rank;
+    const std::int64_t factor = is_row ? row_stride : shape[i];
+    if (factor == 0) empty = true;
+    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
+      return FieldError(field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape), ", rows ",
+                                            row_stride, " elements apart, takes 2^63 bytes or more"));
+    }
+    if (factor != 0) bytes *= factor;
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
 absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
   if (data_type == v1::DATA_TYPE_UNSPECIFIED) {
     return FieldError(Sub(field, "data_type"), "missing; it must be one of " + Names(kAllDTypes));
@@ -29,9 +50,8 @@ absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_ty
   for (DType dtype : kAllDTypes) {
     if (ToProto(dtype) == data_type) return dtype;
   }
-  return FieldError(Sub(field, "data_type"),
-                    absl::StrCat("unknown number ", static_cast<int>(data_type), "; it must be one of ",
-                                 Names(kAllDTypes)));
+  return FieldError(Sub(field, "data_type"), absl::StrCat("unknown number ", static_cast<int>(data_type),
+                                                          "; it must be one of ", Names(kAllDTypes)));
 }
 
 absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tensor) {
@@ -51,17 +71,24 @@ absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tenso
 }
 
 absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
-                                            const Shape& shape) {
-  if (row_stride == 0) return RowSize(shape);
-  if (row_stride < RowSize(shape)) {
+                                            const Shape& shape, Rows rows) {
+  const std::int64_t dense = RowSize(shape);
+  if (row_stride == 0) return dense;
+  if (row_stride < dense) {
     return FieldError(Sub(field, "row_stride"),
-                      absl::StrCat(row_stride, " is less than the last axis, of size ", RowSize(shape)));
+                      absl::StrCat(row_stride, " is less than the last axis, of size ", dense));
+  }
+  if (rows == Rows::kDense && row_stride > dense) {
+    return FieldUnimplemented(
+        Sub(field, "row_stride"),
+        absl::StrCat(row_stride, " for rows of ", dense, "; only operands of gemm may have padded rows"));
   }
   return row_stride;
 }
 
 absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tensor& tensor,
-                                          std::span<const PayloadRange> payloads, const CheckedTensor& expected) {
+                                          std::span<const PayloadRange> payloads,
+                                          const CheckedTensor& expected) {
   const auto expectation = [&] {
     return absl::StrCat(expected.spec.bytes, " bytes (", std::string(Name(expected.spec.dtype)), " ",
                         ToString(expected.spec.shape), ", rows ", expected.row_stride, " elements apart)");
@@ -83,55 +110,51 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
   return payload;
 }
 
-}  // namespace
-
-absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
+absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor, Rows rows,
                                           std::span<const PayloadRange> payloads) {
   if (tensor == nullptr) return FieldError(field, "missing");
   CheckedTensor checked;
-  ASSIGN_OR_RETURN(checked.spec.dtype, CheckDataType(field, tensor->data_type()));
-  ASSIGN_OR_RETURN(checked.spec.shape, CheckShape(field, *tensor));
-  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), checked.spec.shape));
-  ASSIGN_OR_RETURN(checked.spec.bytes, StorageBytes(Sub(field, "shape"), checked.spec.dtype,
-                                                    checked.spec.shape, checked.row_stride));
+  TensorSpec& spec = checked.spec;
+  ASSIGN_OR_RETURN(spec.dtype, CheckDataType(field, tensor->data_type()));
+  ASSIGN_OR_RETURN(spec.shape, CheckShape(field, *tensor));
+  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape, rows));
+  ASSIGN_OR_RETURN(spec.bytes, StorageBytes(Sub(field, "shape"), spec.dtype, spec.shape, checked.row_stride));
   ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, payloads, checked));
   return checked;
 }
 
-absl::Status CheckDense(std::string_view field, const CheckedTensor& tensor) {
-  const std::int64_t dense = RowSize(tensor.spec.shape);
-  if (tensor.row_stride == dense) return absl::OkStatus();
-  return FieldUnimplemented(Sub(field, "row_stride"),
-                            absl::StrCat(tensor.row_stride, " for rows of ", dense,
-                                         "; only operands of gemm may be strided, send dense rows"));
+}  // namespace
+
+absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor,
+                                                 Rows rows) {
+  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, rows, payloads_));
+  bytes_ += checked.spec.bytes;  // that were received: no overflow
+  if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
+    return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
+                                                         " bytes; the limit is ", limits_.max_inline_bytes));
+  }
+  return checked;
+}
+
+absl::StatusOr<TensorSpec> CheckResult(std::string_view field, DType dtype, const Shape& shape,
+                                       const Limits& limits) {
+  ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, dtype, shape, RowSize(shape)));
+  if (bytes > static_cast<std::size_t>(limits.max_inline_bytes)) {
+    return FieldError(
+        field, absl::StrCat("the result, ", std::string(Name(dtype)), " ", ToString(shape), ", takes ", bytes,
+                            " bytes; the limit is ", limits.max_inline_bytes));
+  }
+  return TensorSpec{dtype, shape, bytes};
 }
 
 absl::Status CheckSupported(std::string_view field, const CheckedTensor& tensor, std::string_view operation,
                             std::span<const DType> supported) {
   const DType dtype = tensor.spec.dtype;
   if (std::find(supported.begin(), supported.end(), dtype) != supported.end()) return absl::OkStatus();
-  return FieldError(Sub(field, "data_type"), absl::StrCat(std::string(operation), " does not take ",
-                                                          std::string(Name(dtype)), "; supported: ", Names(supported)));
+  return FieldError(Sub(field, "data_type"),
+                    absl::StrCat(std::string(operation), " does not take ", std::string(Name(dtype)),
+                                 "; supported: ", Names(supported)));
 }
-
-absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
-                                         std::int64_t row_stride) {
-  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
-  bool empty = false;
-  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
-    const bool is_row = i + 1 >= shape.rank;
-    const std::int64_t factor = is_row ? row_stride : shape[i];
-    if (factor == 0) empty = true;
-    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
-      return FieldError(field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape), ", rows ", row_stride,
-                                            " elements apart, takes 2^63 bytes or more"));
-    }
-    if (factor != 0) bytes *= factor;
-  }
-  return empty ? 0 : static_cast<std::size_t>(bytes);
-}
-
-std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
 
 v1::DataType ToProto(DType dtype) {
   switch (dtype) {

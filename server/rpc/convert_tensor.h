@@ -17,6 +17,11 @@
 
 namespace warpline {
 
+struct Limits {
+  // Of one request's tensors together, and of its result. Unit: bytes.
+  std::int64_t max_inline_bytes = 0;
+};
+
 // A tensor whose data type, shape, row stride and payload agree with one another.
 struct CheckedTensor {
   TensorSpec spec;
@@ -24,25 +29,32 @@ struct CheckedTensor {
   PayloadRange payload;         // of spec.bytes bytes
 };
 
-// `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
-// tensor is one that the request lacks. `payloads` are the scan's, to which the tensor's token points.
-absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
-                                          std::span<const PayloadRange> payloads);
+enum class Rows { kDense, kMayBePadded };
 
-// UNIMPLEMENTED if the rows are padded.
-absl::Status CheckDense(std::string_view field, const CheckedTensor& tensor);
+// Reads the tensors of one request, and adds up their bytes. Keeps references to what it is made of.
+class TensorReader {
+ public:
+  // `payloads` are the scan's, to which the tensors' tokens point.
+  TensorReader(std::span<const PayloadRange> payloads, const Limits& limits)
+      : payloads_(payloads), limits_(limits) {}
+
+  // `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
+  // tensor is one that the request lacks. Padded rows are UNIMPLEMENTED where they may not be.
+  absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor, Rows rows);
+
+ private:
+  const std::span<const PayloadRange> payloads_;
+  const Limits& limits_;
+  std::size_t bytes_ = 0;
+};
+
+// The dense result of an operation. `field` is what to blame should it be above the limit.
+absl::StatusOr<TensorSpec> CheckResult(std::string_view field, DType dtype, const Shape& shape,
+                                       const Limits& limits);
 
 // INVALID_ARGUMENT naming the data types that the operation takes, if the tensor's is not one of them.
 absl::Status CheckSupported(std::string_view field, const CheckedTensor& tensor, std::string_view operation,
                             std::span<const DType> supported);
-
-// Bytes of the storage of a shape whose rows are `row_stride` elements apart. Fails unless the product of
-// all sizes but the zeros fits in 63 bits: then so does every product of a selection of them, in any order.
-absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
-                                         std::int64_t row_stride);
-
-// The size of the last axis; 1 for a scalar.
-std::int64_t RowSize(const Shape& shape);
 
 v1::DataType ToProto(DType dtype);
 

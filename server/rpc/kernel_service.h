@@ -18,7 +18,7 @@ class UnaryCall;
 // Thread-safe; never blocks. What it is given outlives it, and it outlives the calls.
 class KernelService {
  public:
-  KernelService(const ConvertLimits& limits, const Backend& backend, const StagingPool& pool, Admission& admission,
+  KernelService(const Limits& limits, const Backend& backend, const StagingPool& pool, Admission& admission,
                 Scheduler& scheduler, Metrics& metrics);
 
   void Transpose(UnaryCall& call);
@@ -26,16 +26,22 @@ class KernelService {
   void Reduce(UnaryCall& call);
 
  private:
-  struct Request;
+  // A job but for its callbacks, and what the response needs to know of it.
+  struct Prepared {
+    Job job;
+    TensorSpec output;
+  };
   template <typename RequestProto>
   void Handle(UnaryCall& call, Op op, const PayloadSchema& schema);
-  // Everything up to the job: what can be refused without waiting.
+  // Everything that can be refused without waiting.
   template <typename RequestProto>
-  absl::Status Prepare(UnaryCall& call, const PayloadSchema& schema, Request& request);
-  void Respond(UnaryCall& call, Request& request, Result result);
+  absl::StatusOr<Prepared> Prepare(UnaryCall& call, Op op, const PayloadSchema& schema);
+  void Complete(UnaryCall& call, Op op, const TensorSpec& output, Result result);
+  // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
+  void Respond(UnaryCall& call, Op op, const TensorSpec& output, Result& result);
   void RespondError(UnaryCall& call, Op op, const absl::Status& status);
 
-  const ConvertLimits limits_;
+  const Limits limits_;
   const Backend& backend_;
   const StagingPool& pool_;
   Admission& admission_;
@@ -45,7 +51,6 @@ class KernelService {
   const PayloadSchema gemm_schema_;
   const PayloadSchema reduce_schema_;
   CopySite stage_site_;
-  CopySite respond_site_;
 };
 
 }  // namespace warpline

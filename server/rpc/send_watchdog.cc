@@ -11,27 +11,27 @@ SendWatchdog::SendWatchdog(absl::Duration timeout) : timeout_(timeout), thread_(
 
 SendWatchdog::~SendWatchdog() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
   }
   thread_.join();
 }
 
 void SendWatchdog::Add(UnaryCall& call) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   call.sending_since_ = absl::Now();
   call.watched_ = sending_.insert(sending_.end(), &call);
 }
 
 void SendWatchdog::Remove(UnaryCall& call) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   sending_.erase(call.watched_);
 }
 
 void SendWatchdog::CancelOverdue() {
   std::vector<UnaryCall*> overdue;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const absl::Time limit = absl::Now() - timeout_;
     for (UnaryCall* call : sending_) {
       if (call->given_up_) continue;
@@ -54,8 +54,8 @@ void SendWatchdog::Loop() {
   const absl::Duration period = std::min(timeout_ / 4, absl::Seconds(1));
   for (;;) {
     {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), period)) return;
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitUntil([this] { return stopping_; }, absl::Now() + period)) return;
     }
     CancelOverdue();
   }

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/engine/mutex.h"
 #include "server/rpc/unary_call.h"
 
 namespace warpline {
@@ -27,7 +27,7 @@ class SendWatchdog {
   void CancelOverdue();
 
   const absl::Duration timeout_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::list<UnaryCall*> sending_ ABSL_GUARDED_BY(mutex_);  // oldest first
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

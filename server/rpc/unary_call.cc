@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/errors.h"
+#include "server/rpc/code_name.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
 
@@ -87,7 +88,7 @@ std::vector<grpc::Slice> UnaryCall::TakeRequest() {
 void UnaryCall::Respond(const grpc::ByteBuffer& response) { Finish(&response, grpc::Status::OK); }
 
 void UnaryCall::RespondError(const absl::Status& status) {
-  if (const auto delay = RetryAfter(status); delay.has_value()) {
+  if (const auto delay = RetryAfterOf(status); delay.has_value()) {
     context_.AddTrailingMetadata("grpc-retry-pushback-ms", absl::StrCat(absl::ToInt64Milliseconds(*delay)));
   }
   Finish(nullptr, ToGrpcStatus(status, request_id_));

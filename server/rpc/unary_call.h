@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_RPC_UNARY_CALL_H_
 
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <atomic>
 #include <functional>

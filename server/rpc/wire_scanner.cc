@@ -26,7 +26,14 @@ constexpr std::size_t kTokenBytes = 4;
 // continuation bytes, which parsers accept, and is filled in then.
 constexpr std::size_t kPaddedLengthBytes = 5;
 
-enum WireType { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kStartGroup = 3, kEndGroup = 4, kFixed32 = 5 };
+enum WireType {
+  kVarint = 0,
+  kFixed64 = 1,
+  kLengthDelimited = 2,
+  kStartGroup = 3,
+  kEndGroup = 4,
+  kFixed32 = 5
+};
 
 // A position in the slices; always at a byte, or past the last one.
 class Cursor {
@@ -87,9 +94,9 @@ class Scanner {
   // An open message, or an open group. Groups are unknown fields: no message of the API has one.
   struct Frame {
     std::optional<int> message = std::nullopt;  // in the schema; nothing for a group
-    std::size_t end = 0;         // position after the innermost length-delimited message
-    std::size_t length_at = 0;   // in the header: the length to be filled in; of a nested message
-    std::uint32_t group = 0;     // field number; 0 for a message
+    std::size_t end = 0;                        // position after the innermost length-delimited message
+    std::size_t length_at = 0;  // in the header: the length to be filled in; of a nested message
+    std::uint32_t group = 0;    // field number; 0 for a message
   };
 
   std::size_t Remaining() const { return frames_.back().end - cursor_.position(); }
@@ -178,8 +185,8 @@ class Scanner {
   absl::Status TakePayload(std::size_t length) {
     const std::size_t index = scanned_.payloads.size();
     if (index >= limits_.payloads) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the request has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the request has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
     }
     const std::string token = PayloadToken(index);
     RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint

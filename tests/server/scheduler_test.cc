@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "server/engine/mutex.h"
 
 namespace warpline {
 namespace {
@@ -44,41 +44,41 @@ class FakeBackend : public Backend {
   }
 
   void OnLaunch(int device, const StagedProgram& staged, LaunchDone done) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
     devices_.push_back(device);
     running_.push_back(std::move(done));
   }
   void AwaitLaunches(std::size_t count) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto reached = [&] { return inputs_.size() >= count; };
-    mutex_.Await(absl::Condition(&reached));
+    mutex_.Await(reached);
   }
   // Ends the oldest running job.
   void FinishOne(absl::Status status = absl::OkStatus()) {
     LaunchDone done;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       const auto some = [&] { return !running_.empty(); };
-      mutex_.Await(absl::Condition(&some));
+      mutex_.Await(some);
       done = std::move(running_.front());
       running_.erase(running_.begin());
     }
     done({std::move(status), {"fake"}});
   }
   std::vector<int> inputs() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return inputs_;
   }
   std::vector<int> launch_devices() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     return devices_;
   }
 
  private:
   std::vector<DeviceInfo> infos_;
   const bool asynchronous_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<int> inputs_;
   std::vector<int> devices_;
   std::vector<LaunchDone> running_;

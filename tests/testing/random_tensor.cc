@@ -1,5 +1,6 @@
 #include "tests/testing/random_tensor.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
+#include <cstring>
 
 namespace warpline::testing {
 namespace {
@@ -63,16 +63,16 @@ std::int64_t ElementsOfA(const GemmProblem& p) { return p.batch * (p.trans_a ? p
 std::int64_t ElementsOfB(const GemmProblem& p) { return p.batch * (p.trans_b ? p.n : p.k) * p.ldb; }
 std::int64_t ElementsOfC(const GemmProblem& p) { return p.has_c ? p.batch * p.m * p.ldc : 0; }
 
-Reference Transpose(const TransposeProblem& problem, std::span<const std::byte> x) {
+Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x) {
+  const std::size_t size = SizeOf(problem.dtype);
   Shape y_shape;
   for (int i = 0; i < problem.shape.rank; ++i) y_shape.Append(problem.shape[problem.perm[i]]);
-  Reference y{problem.dtype, {}, {}};
+  Bytes y(y_shape.Count() * size);
   for (std::int64_t i = 0; i < y_shape.Count(); ++i) {
     const Index y_index = Unflatten(y_shape, i);
     Index x_index{};
     for (int axis = 0; axis < y_shape.rank; ++axis) x_index[problem.perm[axis]] = y_index[axis];
-    y.values.push_back(Load(problem.dtype, x, Flatten(problem.shape, x_index)));
-    y.magnitudes.push_back(std::fabs(y.values.back()));
+    std::memcpy(y.data() + i * size, x.data() + Flatten(problem.shape, x_index) * size, size);
   }
   return y;
 }

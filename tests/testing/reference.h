@@ -24,7 +24,8 @@ struct Reference {
   Bytes ToBytes() const { return Pack(dtype, values); }
 };
 
-Reference Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
+// Bit for bit: no element is looked at.
+Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
 
 // `c` may be empty without has_c. Takes alpha and beta from the fields that the kernels of this dtype read.
 Reference Gemm(const GemmProblem& problem, const GemmScalars& scalars, std::span<const std::byte> a,

@@ -46,10 +46,6 @@ long double Gamma(std::int64_t n, long double u) {
   return nu < 1 ? nu / (1 - nu) : std::numeric_limits<long double>::infinity();
 }
 
-std::vector<long double> Tolerance(const TransposeProblem&, const Reference& reference) {
-  return std::vector<long double>(reference.values.size(), 0);
-}
-
 // Each of the k terms a b meets one rounding of the product, at most k of the sum (k - 1, and one more where
 // the sum starts from beta C or is kept in blocks), one of alpha and one of the addition of beta C, itself
 // rounded once before: k + 2 on each path, so

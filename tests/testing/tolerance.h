@@ -19,8 +19,7 @@ namespace warpline::testing {
 // reaches 1.
 long double Gamma(std::int64_t n, long double u);
 
-// The largest allowed |got - want| of each element of `reference`; NaN where the result must be NaN.
-std::vector<long double> Tolerance(const TransposeProblem& problem, const Reference& reference);
+// The largest allowed |got - want| of each element of `reference`; of no meaning where it is not finite.
 std::vector<long double> Tolerance(const GemmProblem& problem, const Reference& reference);
 std::vector<long double> Tolerance(const ReduceProblem& problem, const Reference& reference);
 

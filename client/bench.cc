@@ -1,0 +1,204 @@
+#include "client/bench.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "client/bench_work.h"
+#include "client/commands.h"
+#include "client/raw_channel.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A connection, its thread, and what that thread has counted.
+struct Line {
+  explicit Line(const std::string& target) : channel(target, {.own_connection = true}) {}
+  BenchStats stats;
+  Clock::time_point last_end;
+  RawChannel channel;  // last: its destruction waits for the callbacks, which use the rest
+};
+
+// One request in flight, or the room for one.
+struct Slot {
+  Line* line = nullptr;
+  std::vector<char> result;
+  Clock::time_point start;  // of an open loop: when it was due
+  bool measured = false;
+};
+
+class Run {
+ public:
+  Run(const BenchFlags& flags, const BenchWork& work) : flags_(flags), work_(work) {}
+
+  absl::StatusOr<BenchReport> Measure();
+
+ private:
+  void Send(Slot& slot);
+  void Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response);
+  void SendNext(Slot& slot);   // closed loop
+  std::int64_t SendAllDue();   // open loop; returns how many were never sent
+  bool MayStart(Slot& slot, Clock::time_point start);
+  void Release(Slot& slot);
+
+  const BenchFlags& flags_;
+  const BenchWork& work_;
+  Clock::time_point measure_from_, measure_until_;
+  std::atomic<std::int64_t> left_ = 0;  // of flags_.requests
+  std::mutex mutex_;
+  std::condition_variable released_;
+  std::vector<Slot*> free_;  // guarded by mutex_
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Line>> lines_;  // after the slots, which the callbacks use
+};
+
+// Whether a request may start now, and whether it counts; false at the end.
+bool Run::MayStart(Slot& slot, Clock::time_point start) {
+  slot.start = start;
+  slot.measured = start >= measure_from_;
+  if (!slot.measured) return true;
+  if (flags_.requests > 0) return left_.fetch_sub(1, std::memory_order_relaxed) > 0;
+  return start < measure_until_;
+}
+
+void Run::Send(Slot& slot) {
+  // Two pointers: std::function keeps them without an allocation.
+  slot.line->channel.CallAsync(work_.method(), work_.Message(), absl::Now() + flags_.common.deadline, "",
+                               [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) {
+                                 Finish(slot, response);
+                               });
+}
+
+// On the thread of the slot's line.
+void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
+  absl::StatusOr<std::size_t> bytes = response.status();
+  if (response.ok()) bytes = work_.Decode(*response, {slot.result.data(), slot.result.size()});
+  if (slot.measured) {
+    Line& line = *slot.line;
+    line.last_end = Clock::now();
+    if (bytes.ok()) {
+      line.stats.latencies.Record(line.last_end - slot.start);
+      line.stats.bytes_in += static_cast<std::int64_t>(work_.bytes_in());
+      line.stats.bytes_out += static_cast<std::int64_t>(*bytes);
+    } else {
+      ++line.stats.errors[bytes.status().code()];
+    }
+  }
+  if (flags_.rate == 0) {
+    SendNext(slot);
+  } else {
+    Release(slot);
+  }
+}
+
+void Run::SendNext(Slot& slot) {
+  if (MayStart(slot, Clock::now())) return Send(slot);
+  Release(slot);
+}
+
+void Run::Release(Slot& slot) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(&slot);
+  released_.notify_one();
+}
+
+std::int64_t Run::SendAllDue() {
+  ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default of 50 us would show in the latencies
+  std::mt19937_64 random(1);
+  std::exponential_distribution<double> gap(flags_.rate);
+  const Clock::time_point first = Clock::now();
+  double due_seconds = 0;
+  while (true) {
+    // Summed in floating point, so that rounding to the clock's ticks does not change the rate.
+    due_seconds += flags_.poisson ? gap(random) : 1 / flags_.rate;
+    const Clock::time_point due = first + std::chrono::duration_cast<Clock::duration>(
+                                              std::chrono::duration<double>(due_seconds));
+    if (flags_.requests == 0 && due >= measure_until_) return 0;
+    std::this_thread::sleep_until(due);
+    Slot* slot = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      released_.wait(lock, [&] { return !free_.empty(); });
+      slot = free_.back();
+      free_.pop_back();
+    }
+    const bool late = flags_.requests == 0 && Clock::now() >= measure_until_;
+    if (late || !MayStart(*slot, due)) {
+      Release(*slot);
+      const double behind = std::chrono::duration<double>(measure_until_ - due).count();
+      return late ? static_cast<std::int64_t>(behind * flags_.rate) : 0;
+    }
+    Send(*slot);
+  }
+}
+
+absl::StatusOr<BenchReport> Run::Measure() {
+  for (int i = 0; i < flags_.channels; ++i) lines_.push_back(std::make_unique<Line>(flags_.common.server));
+  std::size_t result_bytes = 0;
+  // One request on each line, so that all are connected.
+  for (const std::unique_ptr<Line>& line : lines_) {
+    ASSIGN_OR_RETURN(result_bytes, work_.Verify(line->channel, flags_.common.deadline));
+  }
+  slots_.resize(static_cast<std::size_t>(flags_.concurrency));
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].line = lines_[i % lines_.size()].get();
+    slots_[i].result.resize(std::max<std::size_t>(result_bytes, 1));
+  }
+  left_ = flags_.requests;
+  measure_from_ = Clock::now() + absl::ToChronoNanoseconds(flags_.warmup);
+  measure_until_ = measure_from_ + absl::ToChronoNanoseconds(flags_.duration);
+  BenchReport report{.title = flags_.Title()};
+  if (flags_.rate == 0) {
+    for (Slot& slot : slots_) SendNext(slot);
+  } else {
+    {
+      const std::lock_guard lock(mutex_);
+      for (Slot& slot : slots_) free_.push_back(&slot);
+    }
+    report.unsent = SendAllDue();
+  }
+  {
+    std::unique_lock lock(mutex_);
+    released_.wait(lock, [&] { return free_.size() == slots_.size(); });
+  }
+  Clock::time_point end = measure_from_;
+  for (const std::unique_ptr<Line>& line : lines_) {
+    end = std::max(end, line->last_end);
+    report.stats.Merge(line->stats);
+  }
+  report.elapsed = end - measure_from_;
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<BenchReport> Bench(const BenchFlags& flags) {
+  ASSIGN_OR_RETURN(const BenchWork work, BenchWork::Create(flags));
+  Run run(flags, work);
+  return run.Measure();
+}
+
+absl::Status RunBench(const Args& args, const CommonFlags& common) {
+  ASSIGN_OR_RETURN(const BenchFlags flags, BenchFlags::From(args, common));
+  ASSIGN_OR_RETURN(const BenchReport report, Bench(flags));
+  std::fputs(FormatReport(report, common.json).c_str(), stdout);
+  if (report.stats.latencies.count() > 0 || report.stats.errors.empty()) return absl::OkStatus();
+  return absl::Status(report.stats.errors.begin()->first, "every request failed");
+}
+
+}  // namespace warpline::client

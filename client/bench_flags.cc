@@ -1,0 +1,103 @@
+#include "client/bench_flags.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr std::pair<std::string_view, BenchOp> kOps[] = {{"transpose", BenchOp::kTranspose},
+                                                         {"gemm", BenchOp::kGemm},
+                                                         {"reduce", BenchOp::kReduce},
+                                                         {"echo", BenchOp::kEcho}};
+// Each connection has a thread here and a socket there; each request in flight has memory for its response.
+constexpr int kMaxChannels = 1024;
+constexpr int kMaxConcurrency = 65536;
+// Of an open loop: enough that the loop, and not this, limits the rate at a latency of a few milliseconds.
+constexpr int kOpenLoopConcurrency = 1024;
+
+std::string_view NameOf(BenchOp op) {
+  for (const auto& [name, value] : kOps) {
+    if (value == op) return name;
+  }
+  return "?";
+}
+
+absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
+  const std::string text = args.String("shape", "32x32");
+  const std::optional<std::vector<std::int64_t>> sizes = ParseIntegers(text, 'x');
+  bool valid = sizes && sizes->size() <= static_cast<std::size_t>(kMaxRank);
+  Shape shape;
+  for (std::size_t i = 0; valid && i < sizes->size(); ++i) {
+    valid = (*sizes)[i] >= 0;
+    if (valid) shape.Append((*sizes)[i]);
+  }
+  if (valid && op == BenchOp::kGemm) {
+    if (shape.rank == 2) shape.Append(shape[1]);
+    valid = shape.rank == 3;
+  }
+  if (valid) return shape;
+  return UsageError(absl::StrCat("--shape=", text,
+                                 op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
+}
+
+}  // namespace
+
+absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags& common) {
+  if (args.positionals().size() > 1) return UsageError("bench takes no file");
+  BenchFlags flags;
+  flags.common = common;
+  flags.dtype = common.dtype.value_or(DType::kF32);
+  const std::string op = args.String("op", "transpose");
+  bool known = false;
+  for (const auto& [name, value] : kOps) {
+    if (name != op) continue;
+    flags.op = value;
+    known = true;
+  }
+  if (!known) return UsageError(absl::StrCat("--op=", op, ": expected transpose, gemm, reduce or echo"));
+  ASSIGN_OR_RETURN(flags.shape, ShapeFlag(args, flags.op));
+  ASSIGN_OR_RETURN(flags.reduce_op, ReduceOpFlag(args, "reduce-op"));
+  ASSIGN_OR_USAGE(flags.axes, args.Integers("axes"));
+
+  ASSIGN_OR_USAGE(const std::optional<double> rate, args.Number("rate"));
+  if (rate && !(*rate > 0 && *rate <= 1e9)) return UsageError("--rate: expected a number above 0, at most 1e9");
+  flags.rate = rate.value_or(0);
+  const std::string arrivals = args.String("arrivals", "poisson");
+  if (arrivals != "poisson" && arrivals != "fixed") {
+    return UsageError(absl::StrCat("--arrivals=", arrivals, ": expected poisson or fixed"));
+  }
+  flags.poisson = arrivals == "poisson";
+  ASSIGN_OR_USAGE(const std::int64_t channels, args.Integer("channels", 1, 1, kMaxChannels));
+  // Every channel has work, unless told otherwise.
+  const std::int64_t in_flight = rate ? kOpenLoopConcurrency : channels;
+  ASSIGN_OR_USAGE(const std::int64_t concurrency, args.Integer("concurrency", in_flight, 1, kMaxConcurrency));
+  if (concurrency < channels) return UsageError("--concurrency is below --channels");
+  flags.channels = static_cast<int>(channels);
+  flags.concurrency = static_cast<int>(concurrency);
+
+  if (args.Has("requests") && args.Has("duration")) return UsageError("--requests and --duration exclude each other");
+  ASSIGN_OR_USAGE(flags.requests, args.Integer("requests", 0, 1, std::int64_t{1} << 50));
+  ASSIGN_OR_USAGE(flags.duration, args.Duration("duration", flags.duration));
+  absl::Duration warmup;
+  const bool no_warmup = absl::ParseDuration(args.String("warmup", "1s"), &warmup) && warmup == absl::ZeroDuration();
+  flags.warmup = absl::ZeroDuration();
+  if (!no_warmup) {
+    ASSIGN_OR_USAGE(flags.warmup, args.Duration("warmup", absl::Seconds(1)));
+  }
+  return flags;
+}
+
+std::string BenchFlags::Title() const {
+  std::string title = absl::StrFormat("%s %s%s, %d channel%s, ", std::string(NameOf(op)), std::string(Name(dtype)),
+                                      ToString(shape), channels, channels == 1 ? "" : "s");
+  if (rate == 0) return absl::StrCat(title, concurrency, " in flight");
+  return absl::StrCat(title, rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ", concurrency,
+                      " in flight");
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,44 @@
+// The flags of `warpline bench`.
+#ifndef WARPLINE_CLIENT_BENCH_FLAGS_H_
+#define WARPLINE_CLIENT_BENCH_FLAGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cli_flags.h"
+#include "kernels/dtype.h"
+#include "kernels/shape.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+
+enum class BenchOp { kTranspose, kGemm, kReduce, kEcho };
+
+struct BenchFlags {
+  CommonFlags common;
+  BenchOp op = BenchOp::kTranspose;
+  DType dtype = DType::kF32;
+  Shape shape{32, 32};  // of gemm: m, n, k
+  v1::ReduceOp reduce_op = v1::REDUCE_OP_SUM;
+  std::vector<int> axes;
+  int channels = 1;
+  int concurrency = 1;
+  double rate = 0;  // requests per second; 0: closed loop
+  bool poisson = true;
+  absl::Duration warmup = absl::Seconds(1);
+  absl::Duration duration = absl::Seconds(5);
+  std::int64_t requests = 0;  // 0: as many as fit into `duration`
+
+  // Every error is one of usage.
+  static absl::StatusOr<BenchFlags> From(const Args& args, const CommonFlags& common);
+
+  // "transpose f32[32,32], 1 channel, 1 in flight"
+  std::string Title() const;
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_BENCH_FLAGS_H_

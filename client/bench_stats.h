@@ -1,0 +1,55 @@
+// What a benchmark counts: a histogram of latencies, bytes, errors; and how it prints them.
+#ifndef WARPLINE_CLIENT_BENCH_STATS_H_
+#define WARPLINE_CLIENT_BENCH_STATS_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace warpline::client {
+
+// Counts of durations from 1 ns to days, with a relative error below 1/128. Not thread-safe.
+class Histogram {
+ public:
+  void Record(std::chrono::nanoseconds duration);
+  void Merge(const Histogram& other);
+  std::int64_t count() const { return count_; }
+  // Exact.
+  std::chrono::nanoseconds max() const { return std::chrono::nanoseconds(max_); }
+  // The least duration that at least `fraction` of the recorded ones do not exceed; 0 if there are none.
+  std::chrono::nanoseconds Quantile(double fraction) const;
+
+ private:
+  // Values below 2^8 have a bucket each; above, every power of two has 2^7.
+  static constexpr int kBits = 7;
+  static constexpr int kOctaves = 48;
+  std::array<std::int64_t, (kOctaves + 2) << kBits> buckets_{};
+  std::int64_t count_ = 0;
+  std::int64_t max_ = 0;
+};
+
+struct BenchStats {
+  Histogram latencies;  // of the requests that succeeded
+  std::map<absl::StatusCode, std::int64_t> errors;
+  std::int64_t bytes_in = 0, bytes_out = 0;  // payload of the requests that succeeded
+
+  void Merge(const BenchStats& other);
+};
+
+struct BenchReport {
+  std::string title{};
+  BenchStats stats{};
+  std::chrono::nanoseconds elapsed{};
+  // Open loop: requests that were due in the time measured, and not sent as none was free in time.
+  std::int64_t unsent = 0;
+};
+
+std::string FormatReport(const BenchReport& report, bool json);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_BENCH_STATS_H_

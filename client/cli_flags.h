@@ -1,0 +1,71 @@
+// The flags and commands of the `warpline` program, and what is common to all commands.
+#ifndef WARPLINE_CLIENT_CLI_FLAGS_H_
+#define WARPLINE_CLIENT_CLI_FLAGS_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/args.h"
+#include "kernels/dtype.h"
+#include "kernels/status_macros.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+
+struct CommandSpec {
+  std::string_view name;
+  std::string_view synopsis;  // after the name
+  std::string_view help;
+  // Names of the flags that it takes beyond the common ones, between spaces: " perm variant ".
+  std::string_view flags;
+};
+
+// Every flag of every command: one list, since flags may stand before the command's name.
+std::span<const FlagSpec> AllFlags();
+std::span<const CommandSpec> AllCommands();
+
+// A mistake in how the program was called, rather than a refusal: exit code 2.
+absl::Status UsageError(std::string_view message);
+bool IsUsageError(const absl::Status& status);
+// The same error, as one of usage.
+absl::Status AsUsageError(const absl::Status& status);
+
+// As ASSIGN_OR_RETURN, but the error is one of usage.
+#define ASSIGN_OR_USAGE(lhs, expression) \
+  ASSIGN_OR_USAGE_IMPL(WARPLINE_CONCAT(warpline_usage_or_, __LINE__), lhs, expression)
+#define ASSIGN_OR_USAGE_IMPL(holder, lhs, expression)     \
+  auto holder = (expression);                             \
+  if (!holder.ok()) return AsUsageError(holder.status()); \
+  lhs = std::move(holder).value()
+
+// The command that the first positional argument names, all given flags being among its own.
+absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);
+
+// Of one command, or of the program if it is null.
+std::string HelpText(const CommandSpec* command);
+std::string VersionText();
+
+// "sum" and so on, as the value of the flag `name`.
+absl::StatusOr<v1::ReduceOp> ReduceOpFlag(const Args& args, std::string_view name);
+
+struct CommonFlags {
+  std::string server;
+  absl::Duration deadline;
+  std::string variant;
+  std::optional<DType> dtype;
+  bool quiet = false;
+  bool timings = false;
+  bool json = false;
+
+  static absl::StatusOr<CommonFlags> From(const Args& args);
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_CLI_FLAGS_H_

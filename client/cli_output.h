@@ -1,0 +1,35 @@
+// What the commands print.
+#ifndef WARPLINE_CLIENT_CLI_OUTPUT_H_
+#define WARPLINE_CLIENT_CLI_OUTPUT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+#include "kernels/dtype.h"
+#include "kernels/shape.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+
+// One request, as --timings tells it.
+struct Timing {
+  std::string_view op;
+  DType dtype = DType::kF32;
+  Shape shape;  // of the result
+  absl::Duration wall;
+  v1::Execution execution;
+};
+
+// One line, or one JSON object on a line of its own; with a newline at the end. Times are in milliseconds in
+// the line, in seconds in JSON.
+std::string FormatTiming(const Timing& timing, bool json);
+
+// A quoted JSON string.
+std::string JsonString(std::string_view text);
+
+std::string FormatInfo(const v1::GetInfoResponse& info);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_CLI_OUTPUT_H_

@@ -1,0 +1,66 @@
+#include "client/progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr std::size_t kLargeBytes = std::size_t{8} << 20;
+constexpr absl::Duration kPatience = absl::Milliseconds(500);  // before a small transfer is worth a line
+constexpr std::size_t kBarColumns = 30;
+constexpr double kMiB = 1 << 20;
+
+const char* NameOf(Phase phase) {
+  switch (phase) {
+    case Phase::kSending:
+      return "sending";
+    case Phase::kWaiting:
+      return "computing";
+    case Phase::kReceiving:
+      return "receiving";
+    case Phase::kCopying:
+      return "storing";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string FormatProgress(const Progress& progress) {
+  std::string text = absl::StrFormat("%-10s", NameOf(progress.phase));
+  if (progress.phase == Phase::kSending && progress.total > 0) {
+    const std::size_t done = std::min(progress.bytes, progress.total);
+    const auto columns = static_cast<std::size_t>(static_cast<double>(done) / progress.total * kBarColumns);
+    const std::string bar = std::string(columns, '=') + std::string(kBarColumns - columns, ' ');
+    absl::StrAppendFormat(&text, " [%s] %.0f of %.0f MiB", bar, done / kMiB, progress.total / kMiB);
+  } else if (progress.bytes > 0) {
+    absl::StrAppendFormat(&text, " %.0f MiB", progress.bytes / kMiB);
+  }
+  absl::StrAppendFormat(&text, "  %.1f s", absl::ToDoubleSeconds(progress.elapsed));
+  return text;
+}
+
+ProgressLine::ProgressLine(std::size_t bytes, bool quiet)
+    : enabled_(!quiet && ::isatty(STDERR_FILENO) == 1), large_(bytes > kLargeBytes) {}
+
+ProgressLine::~ProgressLine() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+}
+
+ProgressHook ProgressLine::Hook() {
+  if (!enabled_) return nullptr;
+  return [this](const Progress& progress) { Draw(progress); };
+}
+
+void ProgressLine::Draw(const Progress& progress) {
+  if (!drawn_ && !large_ && progress.elapsed < kPatience) return;
+  drawn_ = true;
+  std::fprintf(stderr, "\r\x1b[K%s", FormatProgress(progress).c_str());
+}
+
+}  // namespace warpline::client

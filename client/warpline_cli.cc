@@ -1,0 +1,72 @@
+// The `warpline` program: arrays in .npy files, computed by a server.
+#include <malloc.h>
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/args.h"
+#include "client/cli_flags.h"
+#include "client/commands.h"
+#include "client/error.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+namespace {
+
+using Command = absl::Status (*)(const Args&, const CommonFlags&);
+
+const std::map<std::string_view, Command> kRun = {
+    {"transpose", RunTranspose}, {"gemm", RunGemm},     {"reduce", RunReduce},
+    {"info", RunInfo},           {"health", RunHealth}, {"bench", RunBench},
+};
+
+// glibc gives the memory of each received slice back to the kernel, and faults it in again: with these, a
+// large transfer takes about two thirds of the CPU time (the measurements are in ARCHITECTURE.md).
+void TuneMalloc() {
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+}
+
+absl::Status Run(const std::vector<std::string_view>& words) {
+  const absl::StatusOr<Args> args = Args::Parse(words, AllFlags());
+  if (!args.ok()) return AsUsageError(args.status());
+  if (args->Has("version")) {
+    std::fputs(VersionText().c_str(), stdout);
+    return absl::OkStatus();
+  }
+  if (args->Has("help") && args->positionals().empty()) {
+    std::fputs(HelpText(nullptr).c_str(), stdout);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const CommandSpec* const command, FindCommand(*args));
+  if (args->Has("help")) {
+    std::fputs(HelpText(command).c_str(), stdout);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<CommonFlags> common = CommonFlags::From(*args);
+  if (!common.ok()) return AsUsageError(common.status());
+  return kRun.at(command->name)(*args, *common);
+}
+
+int Main(int argc, char** argv) {
+  TuneMalloc();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
+  const absl::Status status = Run(std::vector<std::string_view>(argv + 1, argv + argc));
+  if (status.ok()) return 0;
+  if (IsUsageError(status)) {
+    std::fprintf(stderr, "warpline: %s\n(`warpline --help` tells more)\n", std::string(status.message()).c_str());
+    return 2;
+  }
+  std::fprintf(stderr, "warpline: %s\n", Describe(status).c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace warpline::client
+
+int main(int argc, char** argv) { return warpline::client::Main(argc, argv); }

@@ -1,0 +1,52 @@
+// cuBLASLt, loaded at run time: the server starts, and serves our own kernels, on a machine without it.
+#ifndef WARPLINE_KERNELS_GEMM_CUBLASLT_H_
+#define WARPLINE_KERNELS_GEMM_CUBLASLT_H_
+
+#include <cublasLt.h>
+
+#include <memory>
+#include <string>
+
+namespace warpline {
+
+// Owns one handle, for the device that was current when it was loaded: one CublasLt a device. Thread-safe
+// once loaded. The library itself is never unloaded: CUDA would still run its exit handlers.
+class CublasLt {
+ public:
+  // Null if the library is not found or not usable; then *why_not says why. Looks in $WARPLINE_CUDA_LIB,
+  // where the loader looks, and in /usr/local/cuda. Removes from the environment what would make `ieee`
+  // products something else, so call it before other threads read the environment, and before anything else
+  // that might load cuBLAS.
+  static std::unique_ptr<CublasLt> Load(std::string* why_not);
+
+  ~CublasLt();
+  CublasLt(const CublasLt&) = delete;
+  CublasLt& operator=(const CublasLt&) = delete;
+
+  cublasLtHandle_t handle() const { return handle_; }
+
+  // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
+  struct Functions {
+    decltype(&cublasLtCreate) create;
+    decltype(&cublasLtDestroy) destroy;
+    decltype(&cublasLtMatmulDescInit_internal) matmul_desc_init;
+    decltype(&cublasLtMatmulDescSetAttribute) matmul_desc_set;
+    decltype(&cublasLtMatrixLayoutInit_internal) layout_init;
+    decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+    decltype(&cublasLtMatmulPreferenceInit_internal) preference_init;
+    decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
+    decltype(&cublasLtMatmulAlgoGetHeuristic) get_heuristic;
+    decltype(&cublasLtMatmul) matmul;
+  };
+  const Functions* operator->() const { return &functions_; }
+
+ private:
+  explicit CublasLt(const Functions& functions) : functions_(functions) {}
+
+  const Functions functions_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GEMM_CUBLASLT_H_

@@ -1,0 +1,151 @@
+// Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first. The query happens at launch,
+// that is, once when a graph is captured.
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/gemm/cublaslt.h"
+#include "kernels/gemm/gemm_kernels.h"
+
+namespace warpline {
+namespace {
+
+struct Types {
+  cudaDataType_t data;
+  cudaDataType_t scale;
+  cublasComputeType_t compute;
+};
+
+Types TypesOf(const GemmProblem& problem) {
+  switch (problem.dtype) {
+    case DType::kF16:
+      return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::kBF16:
+      return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+    case DType::kF64:
+      return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    default:
+      return {CUDA_R_32F, CUDA_R_32F,
+              problem.precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+  }
+}
+
+cudaError_t ToCudaError(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return cudaSuccess;
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+    case CUBLAS_STATUS_INVALID_VALUE:  // a size or leading dimension past what the library takes
+      return cudaErrorNotSupported;
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return cudaErrorMemoryAllocation;
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return cudaErrorLaunchFailure;
+    default:
+      return cudaErrorUnknown;
+  }
+}
+
+// Calls to the library until one fails; the rest are skipped.
+class Calls {
+ public:
+  template <typename Function, typename... Args>
+  void operator()(Function function, Args... args) {
+    if (status_ == CUBLAS_STATUS_SUCCESS) status_ = function(args...);
+  }
+  cublasStatus_t status() const { return status_; }
+
+ private:
+  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
+};
+
+// A batch of row-major rows x columns matrices with ld elements between rows, which the library, thinking in
+// columns, sees as columns x rows ones.
+struct Matrix {
+  const void* data;
+  std::int64_t rows, columns, ld;
+  cublasLtMatrixLayoutOpaque_t layout;
+
+  std::int64_t BatchStride() const { return rows * ld; }
+
+  void Describe(const CublasLt& lt, cudaDataType_t type, std::int64_t batch, Calls& call) {
+    call(lt->layout_init, &layout, sizeof(layout), type, static_cast<std::uint64_t>(columns),
+         static_cast<std::uint64_t>(rows), ld);
+    const auto batch_count = static_cast<std::int32_t>(batch);
+    const std::int64_t stride = BatchStride();
+    call(lt->layout_set, &layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch_count, sizeof(batch_count));
+    call(lt->layout_set, &layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride));
+  }
+
+  // What the library may assume of the address of every matrix, in bytes.
+  std::uint32_t Alignment(std::size_t element_bytes) const {
+    const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) |
+                               static_cast<std::uint64_t>(BatchStride()) * element_bytes | 256;
+    return static_cast<std::uint32_t>(bits & -bits);
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operands, const CudaContext& context,
+                             cudaStream_t stream) {
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return cudaSuccess;
+  if (context.cublaslt == nullptr || problem.k == 0 || problem.batch > INT32_MAX)
+    return cudaErrorNotSupported;
+  const CublasLt& lt = *context.cublaslt;
+  const Types types = TypesOf(problem);
+  const std::int64_t m = problem.m, n = problem.n, k = problem.k;
+  Matrix a{operands.in[0], problem.trans_a ? k : m, problem.trans_a ? m : k, problem.lda, {}};
+  Matrix b{operands.in[1], problem.trans_b ? n : k, problem.trans_b ? k : n, problem.ldb, {}};
+  Matrix d{operands.out, m, n, n, {}};
+  // The library wants a C; beta is 0 then, and it does not read it.
+  Matrix c = problem.has_c ? Matrix{operands.in[2], m, n, problem.ldc, {}} : d;
+
+  Calls call;
+  for (Matrix* matrix : {&a, &b, &c, &d}) matrix->Describe(lt, types.data, problem.batch, call);
+
+  // The transpose of D, a column-major D', is op(B)' * op(A)': the operands change places.
+  cublasLtMatmulDescOpaque_t desc;
+  const std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
+  const std::int32_t op_first = problem.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const std::int32_t op_second = problem.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  call(lt->matmul_desc_init, &desc, sizeof(desc), types.compute, types.scale);
+  call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, &pointer_mode, sizeof(pointer_mode));
+  call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_first, sizeof(op_first));
+  call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_second, sizeof(op_second));
+
+  cublasLtMatmulPreferenceOpaque_t preference;
+  const std::size_t workspace_bytes =
+      operands.workspace == nullptr ? 0 : std::min(operands.workspace_bytes, kCublasWorkspaceBytes);
+  const std::size_t element_bytes = SizeOf(problem.dtype);
+  const std::uint32_t alignments[] = {b.Alignment(element_bytes), a.Alignment(element_bytes),
+                                      c.Alignment(element_bytes), d.Alignment(element_bytes)};
+  call(lt->preference_init, &preference, sizeof(preference));
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
+       sizeof(workspace_bytes));
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignments[0],
+       sizeof(alignments[0]));
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignments[1],
+       sizeof(alignments[1]));
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &alignments[2],
+       sizeof(alignments[2]));
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignments[3],
+       sizeof(alignments[3]));
+
+  cublasLtMatmulHeuristicResult_t best = {};
+  int found = 0;
+  call(lt->get_heuristic, lt.handle(), &desc, &b.layout, &a.layout, &c.layout, &d.layout, &preference, 1,
+       &best, &found);
+  if (call.status() != CUBLAS_STATUS_SUCCESS) return ToCudaError(call.status());
+  if (found == 0) return cudaErrorNotSupported;
+
+  const GemmScalars* scalars = operands.scalars;  // in device memory: only addresses are taken here
+  const bool f64 = types.scale == CUDA_R_64F;
+  const void* alpha = f64 ? static_cast<const void*>(&scalars->alpha_f64) : &scalars->alpha_f32;
+  const void* beta = f64 ? static_cast<const void*>(&scalars->beta_f64) : &scalars->beta_f32;
+  call(lt->matmul, lt.handle(), &desc, alpha, b.data, &b.layout, a.data, &a.layout, beta, c.data, &c.layout,
+       operands.out, &d.layout, &best.algo, operands.workspace, workspace_bytes, stream);
+  return ToCudaError(call.status());
+}
+
+}  // namespace warpline

@@ -1,0 +1,19 @@
+// Launchers of the matrix products.
+#ifndef WARPLINE_KERNELS_GEMM_GEMM_KERNELS_H_
+#define WARPLINE_KERNELS_GEMM_GEMM_KERNELS_H_
+
+#include <cstddef>
+
+#include "kernels/cuda_variants.h"
+
+namespace warpline {
+
+// What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
+inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
+
+CudaLaunch<GemmProblem> LaunchGemmShared;
+CudaLaunch<GemmProblem> LaunchGemmCublas;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GEMM_GEMM_KERNELS_H_

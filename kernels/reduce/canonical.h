@@ -1,0 +1,55 @@
+// The smallest reduction that gives the same results: every implementation starts from it.
+#ifndef WARPLINE_KERNELS_REDUCE_CANONICAL_H_
+#define WARPLINE_KERNELS_REDUCE_CANONICAL_H_
+
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/problem.h"
+#include "kernels/shape.h"
+
+namespace warpline {
+
+// Axes of one kind, outermost first, with their strides in the input, in elements.
+struct AxisList {
+  // Axes without units and with neighbours of one kind fused alternate, so each kind has at most half.
+  static constexpr int kMaxAxes = kMaxRank / 2;
+
+  int rank = 0;
+  std::int64_t dims[kMaxAxes] = {};  // C arrays: device code cannot index a std::array
+  std::int64_t strides[kMaxAxes] = {};
+
+  std::int64_t Count() const {
+    std::int64_t count = 1;
+    for (int i = 0; i < rank; ++i) count *= dims[i];
+    return count;
+  }
+
+  // Offset of the row-major `index` over these axes; 0 <= index < Count().
+  WARPLINE_HOST_DEVICE std::int64_t Offset(std::int64_t index) const {
+    std::int64_t offset = 0;
+    for (int i = rank - 1; i > 0; --i) {
+      const std::int64_t rest = index / dims[i];
+      offset += (index - rest * dims[i]) * strides[i];
+      index = rest;
+    }
+    return rank > 0 ? offset + index * strides[0] : 0;
+  }
+};
+
+// Result o is the reduction of the elements kept.Offset(o) + reduced.Offset(r), 0 <= r < reduced_count. Both
+// indices are row-major over the axes of the problem too.
+struct CanonicalReduce {
+  AxisList kept, reduced;
+  std::int64_t results = 1;
+  std::int64_t reduced_count = 1;
+
+  // Whether the elements of one result are neighbours in memory (the innermost axis has stride 1).
+  bool InnermostReduced() const { return reduced.rank > 0 && reduced.strides[reduced.rank - 1] == 1; }
+};
+
+CanonicalReduce Canonicalize(const ReduceProblem& problem);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_CANONICAL_H_

@@ -1,0 +1,74 @@
+#include "kernels/reduce/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+int CeilPow2(std::int64_t value, int limit) {
+  return static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 1, limit))));
+}
+
+void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, ReducePlan* plan) {
+  // A warp keeps up with rows of a few thousand elements; with few rows, whole CTAs fill the device better.
+  const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
+  if (reduce.reduced_count >= 4096 || (few && reduce.reduced_count >= 512)) {
+    plan->lanes = kReduceThreads;
+  } else {
+    plan->lanes = CeilPow2(CeilDiv(reduce.reduced_count, vector), 32);
+  }
+  plan->results_per_cta = kReduceThreads / plan->lanes;
+}
+
+void PlanColumns(const CanonicalReduce& reduce, int vector, ReducePlan* plan) {
+  const std::int64_t inner = reduce.kept.rank > 0 ? reduce.kept.dims[reduce.kept.rank - 1] : 1;
+  // A thread's results must be neighbours in memory: they may not reach past the innermost axis.
+  plan->columns = inner % vector == 0 ? vector : 1;
+  // A warp side by side coalesces; rows of it share the elements where each gets at least 4.
+  const int min_lanes = CeilPow2(CeilDiv(inner, plan->columns), 32);
+  const auto rows_worth = static_cast<int>(std::bit_floor(
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / 4, 1, kReduceThreads))));
+  plan->lanes = kReduceThreads / std::min(kReduceThreads / min_lanes, rows_worth);
+  plan->results_per_cta = plan->lanes * plan->columns;
+}
+
+}  // namespace
+
+std::size_t ReducePlan::WorkspaceBytes(std::int64_t results) const {
+  constexpr std::size_t kMaxPartialBytes = 16;  // argmax: a value and an index
+  return split > 1 ? static_cast<std::size_t>(results) * static_cast<std::size_t>(split) * kMaxPartialBytes
+                   : 0;
+}
+
+ReducePlan PlanReduce(const CanonicalReduce& reduce, DType dtype, const DeviceTraits& traits) {
+  const int multiprocessors = std::max(1, traits.multiprocessors);
+  const int vector = 16 / static_cast<int>(SizeOf(dtype));
+  ReducePlan plan;
+  plan.rows = reduce.InnermostReduced();
+  if (plan.rows) {
+    PlanRows(reduce, vector, multiprocessors, &plan);
+  } else {
+    PlanColumns(reduce, vector, &plan);
+  }
+  plan.tiles = CeilDiv(reduce.results, plan.results_per_cta);
+
+  // Split while the device would be under two CTAs a multiprocessor, to about four; a CTA with less than
+  // 8192 elements (two rounds of four 16-byte loads a thread) would not repay the second launch.
+  std::int64_t split = 1;
+  if (plan.tiles > 0 && plan.tiles < 2 * multiprocessors) {
+    constexpr std::int64_t kMinElements = 8192;
+    const std::int64_t min_chunk = CeilDiv(kMinElements, plan.results_per_cta);
+    split = std::clamp<std::int64_t>(CeilDiv(4 * multiprocessors, plan.tiles), 1,
+                                     std::max<std::int64_t>(1, reduce.reduced_count / min_chunk));
+  }
+  // Whole vectors, so that chunks of an aligned row are aligned.
+  plan.chunk = std::max<std::int64_t>(1, CeilDiv(CeilDiv(reduce.reduced_count, split), 16)) * 16;
+  plan.split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(reduce.reduced_count, plan.chunk)));
+  return plan;
+}
+
+}  // namespace warpline

@@ -1,0 +1,69 @@
+// Transposes a micro-tile in registers: words are regrouped with byte permutations, one instruction for two
+// halves, two for four bytes, instead of extracting single elements. The loops have constant bounds and are
+// unrolled by nvcc unasked (the host compiler, for the test, would warn of the pragma).
+#ifndef WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
+#define WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
+
+#include <cstdint>
+
+#include "kernels/transpose/swizzle.h"
+
+namespace warpline {
+
+struct alignas(kChunkBytes) Chunk {
+  std::uint32_t words[4];
+};
+
+// PRMT: byte i of the result is byte (nibble i of the selector) of the 8 bytes hi:lo.
+WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::uint32_t hi,
+                                                       std::uint32_t selector) {
+#ifdef __CUDA_ARCH__
+  return __byte_perm(lo, hi, selector);
+#else
+  const std::uint64_t bytes = std::uint64_t{hi} << 32 | lo;
+  std::uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    result |= static_cast<std::uint32_t>(bytes >> (selector >> (4 * i) & 7) * 8 & 0xff) << (8 * i);
+  }
+  return result;
+#endif
+}
+
+// `in` and `out` are kVector rows of kVector elements each: element j of out[i] is element i of in[j].
+template <int kBytes>
+WARPLINE_HOST_DEVICE inline void TransposeMicroTile(const Chunk (&in)[kChunkBytes / kBytes],
+                                                    Chunk (&out)[kChunkBytes / kBytes]) {
+  constexpr int kVector = kChunkBytes / kBytes;
+  if constexpr (kBytes >= 4) {
+    constexpr int kWords = kBytes / 4;
+    for (int i = 0; i < kVector; ++i) {
+      for (int word = 0; word < 4; ++word) {
+        out[i].words[word] = in[word / kWords].words[i * kWords + word % kWords];
+      }
+    }
+  } else if constexpr (kBytes == 2) {
+    for (int i = 0; i < kVector; ++i) {
+      for (int word = 0; word < 4; ++word) {
+        out[i].words[word] = PermuteBytes(in[2 * word].words[i / 2], in[2 * word + 1].words[i / 2],
+                                          i % 2 == 0 ? 0x5410 : 0x7632);
+      }
+    }
+  } else {
+    for (int column = 0; column < 4; ++column) {  // of 4 x 4 bytes
+      for (int row = 0; row < 4; ++row) {
+        const std::uint32_t a = in[4 * row].words[column], b = in[4 * row + 1].words[column];
+        const std::uint32_t c = in[4 * row + 2].words[column], d = in[4 * row + 3].words[column];
+        const std::uint32_t ab_lo = PermuteBytes(a, b, 0x5140), ab_hi = PermuteBytes(a, b, 0x7362);
+        const std::uint32_t cd_lo = PermuteBytes(c, d, 0x5140), cd_hi = PermuteBytes(c, d, 0x7362);
+        out[4 * column].words[row] = PermuteBytes(ab_lo, cd_lo, 0x5410);
+        out[4 * column + 1].words[row] = PermuteBytes(ab_lo, cd_lo, 0x7632);
+        out[4 * column + 2].words[row] = PermuteBytes(ab_hi, cd_hi, 0x5410);
+        out[4 * column + 3].words[row] = PermuteBytes(ab_hi, cd_hi, 0x7632);
+      }
+    }
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_

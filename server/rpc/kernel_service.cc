@@ -1,0 +1,190 @@
+#include "server/rpc/kernel_service.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/engine/log.h"
+#include "server/rpc/code_name.h"
+#include "server/rpc/rpc_status.h"
+#include "server/rpc/unary_call.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+namespace {
+
+double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+
+std::vector<std::span<const std::byte>> Spans(const std::vector<grpc::Slice>& slices) {
+  std::vector<std::span<const std::byte>> spans;
+  spans.reserve(slices.size());
+  for (const grpc::Slice& slice : slices) {
+    spans.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
+  }
+  return spans;
+}
+
+// The payloads of a request as received, each with its place in the input region.
+class Payloads {
+ public:
+  Payloads(std::vector<grpc::Slice> slices, std::vector<PayloadRange> ranges, const MemoryPlan& plan)
+      : slices_(std::move(slices)), ranges_(std::move(ranges)) {
+    for (std::size_t i = 0; i < ranges_.size(); ++i) offsets_.push_back(plan.tensors[i].offset);
+  }
+
+  void CopyTo(std::span<std::byte> region, CopySite& site) const {
+    const std::vector<std::span<const std::byte>> spans = Spans(slices_);
+    std::vector<std::span<const std::byte>> pieces;
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      pieces.clear();
+      ForEachPiece(spans, ranges_[i], [&](std::span<const std::byte> piece) { pieces.push_back(piece); });
+      CopyPayload(site, region.data() + offsets_[i], pieces);
+    }
+  }
+
+ private:
+  std::vector<grpc::Slice> slices_;
+  std::vector<PayloadRange> ranges_;
+  std::vector<std::size_t> offsets_;
+};
+
+// A slice over a staging slot: gRPC sends straight from pinned memory, and the slot is free when the last
+// reference to the slice is gone.
+grpc::Slice SliceOver(StagingSlot slot, std::size_t bytes) {
+  auto* owner = new StagingSlot(std::move(slot));
+  return grpc::Slice(
+      owner->bytes().data(), bytes, [](void* slot) { delete static_cast<StagingSlot*>(slot); }, owner);
+}
+
+}  // namespace
+
+KernelService::KernelService(const Limits& limits, const Backend& backend, const StagingPool& pool,
+                             Admission& admission, Scheduler& scheduler, Metrics& metrics)
+    : limits_(limits),
+      backend_(backend),
+      pool_(pool),
+      admission_(admission),
+      scheduler_(scheduler),
+      metrics_(metrics),
+      transpose_schema_(PayloadSchema::For(v1::TransposeRequest::descriptor())),
+      gemm_schema_(PayloadSchema::For(v1::GemmRequest::descriptor())),
+      reduce_schema_(PayloadSchema::For(v1::ReduceRequest::descriptor())),
+      stage_site_(metrics, "stage_in") {
+  metrics.HostCopyBytes("respond");  // a copy that is not made: results are sent from where they lie
+}
+
+void KernelService::Transpose(UnaryCall& call) {
+  Handle<v1::TransposeRequest>(call, Op::kTranspose, transpose_schema_);
+}
+void KernelService::Gemm(UnaryCall& call) { Handle<v1::GemmRequest>(call, Op::kGemm, gemm_schema_); }
+void KernelService::Reduce(UnaryCall& call) { Handle<v1::ReduceRequest>(call, Op::kReduce, reduce_schema_); }
+
+template <typename RequestProto>
+absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, Op op,
+                                                               const PayloadSchema& schema) {
+  std::vector<grpc::Slice> slices = call.TakeRequest();
+  ASSIGN_OR_RETURN(ScannedMessage message, ScanMessage(schema, Spans(slices)));
+  RequestProto request;
+  if (!request.ParseFromString(message.header)) {
+    return absl::InvalidArgumentError("the request is not a valid protobuf message of its type");
+  }
+  ASSIGN_OR_RETURN(Conversion conversion, FromProto(request, message.payloads, limits_));
+  Prepared prepared;
+  Job& job = prepared.job;
+  job.program = std::move(conversion.program);
+  for (const Step& step : job.program.steps) {
+    RETURN_IF_ERROR(backend_.CheckVariant(step.problem, step.variant));
+  }
+  job.plan = PlanMemory(job.program);
+  RETURN_IF_ERROR(backend_.CheckFits(job.program, job.plan));
+  if (!pool_.CanEverHold(job.plan.input_bytes, job.plan.output_bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request's ", job.plan.input_bytes, " bytes and its result's ", job.plan.output_bytes,
+        " do not fit into ", pool_.total_bytes(), " bytes of staging memory"));
+  }
+  job.signature = Signature(job.program);
+  job.seconds.convert = SecondsSince(call.received());
+  metrics_.stage(op, Stage::kConvert).Observe(job.seconds.convert);
+
+  const absl::Time asked = absl::Now();
+  ASSIGN_OR_RETURN(job.ticket,
+                   admission_.Admit(static_cast<std::int64_t>(job.plan.input_bytes + job.plan.output_bytes)));
+  job.seconds.admission = SecondsSince(asked);
+  metrics_.stage(op, Stage::kAdmission).Observe(job.seconds.admission);
+
+  prepared.output = job.program.tensors[job.program.outputs.front()];
+  job.fill_inputs = [this, payloads = Payloads(std::move(slices), std::move(conversion.payloads), job.plan)](
+                        std::span<std::byte> region) { payloads.CopyTo(region, stage_site_); };
+  return prepared;
+}
+
+template <typename RequestProto>
+void KernelService::Handle(UnaryCall& call, Op op, const PayloadSchema& schema) {
+  absl::StatusOr<Prepared> prepared = Prepare<RequestProto>(call, op, schema);
+  if (!prepared.ok()) return RespondError(call, op, prepared.status());
+  Job job = std::move(prepared->job);
+  job.deadline = call.deadline();
+  job.cancelled = &call.cancelled();
+  job.done = [this, &call, op, output = std::move(prepared->output)](Result result) {
+    Complete(call, op, output, std::move(result));
+  };
+  // The call outlives this function even if it is answered inside Submit: its tags come back to this thread.
+  const Scheduler::JobId id = scheduler_.Submit(std::move(job));
+  call.OnCancel([this, id, deadline = call.deadline()] {
+    scheduler_.Cancel(id,
+                      absl::Now() >= deadline
+                          ? absl::DeadlineExceededError("the deadline passed while the request was queued")
+                          : absl::CancelledError("the client cancelled while the request was queued"));
+  });
+}
+
+void KernelService::Complete(UnaryCall& call, Op op, const TensorSpec& output, Result result) {
+  metrics_.stage(op, Stage::kQueue).Observe(result.seconds.queue);
+  if (result.status.ok()) {
+    metrics_.stage(op, Stage::kStage).Observe(result.seconds.stage);
+    metrics_.stage(op, Stage::kDevice).Observe(result.seconds.device);
+    Respond(call, op, output, result);
+  } else {
+    RespondError(call, op, result.status);
+  }
+}
+
+void KernelService::Respond(UnaryCall& call, Op op, const TensorSpec& output, Result& result) {
+  const absl::Time start = absl::Now();
+  v1::Execution execution;
+  execution.set_request_id(call.request_id());
+  execution.set_backend(std::string(backend_.name()));
+  execution.set_device(result.device);
+  for (std::string_view variant : result.variants) execution.add_variants(std::string(variant));
+  v1::StageTimes& times = *execution.mutable_stage_times();
+  times.set_convert(result.seconds.convert);
+  times.set_admission(result.seconds.admission);
+  times.set_queue(result.seconds.queue);
+  times.set_stage(result.seconds.stage);
+  times.set_device(result.seconds.device);
+
+  std::vector<grpc::Slice> slices;
+  slices.emplace_back(ResponseHeader(output, execution));
+  if (output.bytes > 0) slices.push_back(SliceOver(std::move(result.output), output.bytes));
+  metrics_.CountRequest(op, CodeName(grpc::StatusCode::OK), SecondsSince(call.received()));
+  call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
+  // The call may be gone.
+  metrics_.stage(op, Stage::kRespond).Observe(SecondsSince(start));
+}
+
+void KernelService::RespondError(UnaryCall& call, Op op, const absl::Status& status) {
+  const auto code = static_cast<grpc::StatusCode>(status.code());
+  if (absl::IsInternal(status) || absl::IsUnavailable(status)) {
+    Log("error", "request failed",
+        {{"request_id", call.request_id()},
+         {"op", std::string(Name(op))},
+         {"code", std::string(CodeName(code))},
+         {"reason", std::string(status.message())}});
+  }
+  metrics_.CountRequest(op, CodeName(code), SecondsSince(call.received()));
+  call.RespondError(status);
+}
+
+}  // namespace warpline

@@ -1,0 +1,47 @@
+// A real warplined of our own, on free ports, for one test.
+#ifndef WARPLINE_TESTS_E2E_DAEMON_H_
+#define WARPLINE_TESTS_E2E_DAEMON_H_
+
+#include <grpcpp/grpcpp.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace warpline {
+
+// Starts the daemon named by $WARPLINED (set by CMake) and waits for its READY line; kills it if the test
+// left it running.
+class Daemon {
+ public:
+  explicit Daemon(std::vector<std::string> flags = {});
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  const std::string& address() const { return grpc_; }
+  const std::string& backend() const { return backend_; }
+  // A channel with a connection of its own and without limits on messages.
+  std::shared_ptr<grpc::Channel> Channel() const;
+
+  // Body of a GET on the metrics port; `status` gets the HTTP status.
+  std::string Get(const std::string& path, int* status = nullptr) const;
+  // Sum of a metric's series whose line contains `labels`.
+  double Metric(const std::string& name, const std::string& labels = "") const;
+  // Waits up to ten seconds until Metric() == value; whether it came to that.
+  bool AwaitMetric(const std::string& name, const std::string& labels, double value) const;
+  double ResidentBytes() const { return Metric("process_resident_memory_bytes"); }
+
+  void Signal(int number) const;
+  // Exit code; -1 if it is still there after a minute, -signal if a signal ended it.
+  int Wait();
+
+ private:
+  pid_t pid_ = -1;
+  std::string grpc_, metrics_, backend_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_TESTS_E2E_DAEMON_H_

@@ -1,0 +1,203 @@
+#include "tests/kernels/conformance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+#include "absl/base/internal/raw_logging.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "kernels/status_macros.h"
+#include "tests/testing/random_tensor.h"
+#include "tests/testing/reference.h"
+#include "tests/testing/shapes.h"
+#include "tests/testing/tolerance.h"
+
+namespace warpline::testing {
+namespace {
+
+// A NaN of negative sign in no float format, but a number that no test expects: -4.3e8 in f32.
+constexpr std::byte kPoison{0xCD};
+// Poisoned bytes after each region. Small overruns are the likely ones.
+constexpr std::size_t kGuardBytes = 4096;
+// No launch here takes a second; the rest is for sanitizers and a busy machine.
+constexpr absl::Duration kLaunchTimeout = absl::Minutes(2);
+
+TensorSpec Spec(DType dtype, const Shape& shape, std::int64_t elements) {
+  return {dtype, shape, static_cast<std::size_t>(elements) * SizeOf(dtype)};
+}
+
+void AddOperand(Program& program, const TensorSpec& spec) {
+  program.steps.back().inputs.push_back(static_cast<int>(program.tensors.size()));
+  program.tensors.push_back(spec);
+}
+
+void AddTensors(Program& program, const TransposeProblem& p) {
+  AddOperand(program, Spec(p.dtype, p.shape, p.shape.Count()));
+  program.tensors.push_back(Spec(p.dtype, p.OutputShape(), p.shape.Count()));
+}
+
+void AddTensors(Program& program, const GemmProblem& p) {
+  const auto shape = [&](bool trans, std::int64_t rows, std::int64_t cols) {
+    return trans ? Shape{p.batch, cols, rows} : Shape{p.batch, rows, cols};
+  };
+  AddOperand(program, Spec(p.dtype, shape(p.trans_a, p.m, p.k), ElementsOfA(p)));
+  AddOperand(program, Spec(p.dtype, shape(p.trans_b, p.k, p.n), ElementsOfB(p)));
+  if (p.has_c) AddOperand(program, Spec(p.dtype, {p.batch, p.m, p.n}, ElementsOfC(p)));
+  program.tensors.push_back(Spec(p.dtype, {p.batch, p.m, p.n}, p.batch * p.m * p.n));
+}
+
+void AddTensors(Program& program, const ReduceProblem& p) {
+  AddOperand(program, Spec(p.dtype, p.shape, p.shape.Count()));
+  const Shape y_shape = p.OutputShape(false);
+  program.tensors.push_back(Spec(OutputDType(p.op, p.dtype), y_shape, y_shape.Count()));
+}
+
+bool IsPoison(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == kPoison; });
+}
+
+// The first element that differs, in words, or nothing.
+std::optional<std::string> FindDifference(DType dtype, const Bytes& got, const Bytes& want) {
+  if (got == want) return std::nullopt;
+  if (got.size() != want.size()) return absl::StrCat("got ", got.size(), " bytes, want ", want.size());
+  const auto at = std::mismatch(got.begin(), got.end(), want.begin()).first - got.begin();
+  const std::int64_t index = at / static_cast<std::int64_t>(SizeOf(dtype));
+  std::ostringstream message;
+  message.precision(std::numeric_limits<double>::max_digits10);
+  message << "the first wrong element is [" << index << "]: got " << Load(dtype, got, index) << ", want "
+          << Load(dtype, want, index) << ", bit for bit (byte " << at << ": " << std::hex
+          << std::to_integer<int>(got[at]) << ", want " << std::to_integer<int>(want[at]) << ")";
+  return message.str();
+}
+
+std::optional<std::string> Compare(const TransposeProblem& p, const GemmScalars&,
+                                   const std::vector<Bytes>& in, const Bytes& got) {
+  return FindDifference(p.dtype, got, Transpose(p, in[0]));
+}
+
+std::optional<std::string> Compare(const GemmProblem& p, const GemmScalars& scalars,
+                                   const std::vector<Bytes>& in, const Bytes& got) {
+  const Reference want = Gemm(p, scalars, in[0], in[1], p.has_c ? in[2] : Bytes());
+  return FindWorstError(want, Tolerance(p, want), got);
+}
+
+std::optional<std::string> Compare(const ReduceProblem& p, const GemmScalars&, const std::vector<Bytes>& in,
+                                   const Bytes& got) {
+  const Reference want = Reduce(p, in[0]);
+  return FindWorstError(want, Tolerance(p, want), got);
+}
+
+}  // namespace
+
+Harness::Harness(Backend& backend) : backend_(backend), lane_(backend.CreateLane(0)) {}
+
+absl::Status Harness::Reserve(std::size_t bytes) {
+  if (memory_ != nullptr && memory_->bytes().size() >= bytes) return absl::OkStatus();
+  // Page-locked memory is slow to get: take it once, for nearly all problems.
+  ASSIGN_OR_RETURN(memory_, backend_.AllocateHost(std::max(bytes, std::size_t{16} << 20)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<Bytes>& inputs) {
+  RETURN_IF_ERROR(lane_.status());
+  const MemoryPlan plan = PlanMemory(program);
+  RETURN_IF_ERROR(backend_.CheckFits(program, plan));
+  const std::string signature = Signature(program);
+  // Input, guard, output, guard; the output aligned as in a slot.
+  const std::size_t output_at =
+      (plan.input_bytes + kGuardBytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  const std::size_t total = output_at + plan.output_bytes + kGuardBytes;
+  RETURN_IF_ERROR(Reserve(total));
+  const std::span<std::byte> memory = memory_->bytes().first(total);
+  std::fill(memory.begin(), memory.end(), kPoison);
+  for (int i = 0; i < program.num_inputs; ++i) {
+    std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + plan.tensors[i].offset);
+  }
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (OpOf(program.steps[i].problem) != Op::kGemm) continue;
+    std::memcpy(memory.data() + plan.scalars[i], &program.steps[i].scalars, sizeof(GemmScalars));
+  }
+  const Bytes before(memory.begin(), memory.begin() + output_at);
+
+  StagedProgram staged;
+  staged.program = &program;
+  staged.plan = &plan;
+  staged.signature = signature;
+  staged.input = memory.first(plan.input_bytes);
+  staged.output = memory.subspan(output_at, plan.output_bytes);
+  LaunchReport report;
+  absl::Notification done;
+  (*lane_)->Launch(staged, [&](LaunchReport r) {
+    report = std::move(r);
+    done.Notify();
+  });
+  if (!done.WaitForNotificationWithTimeout(kLaunchTimeout)) {
+    // The launch still owns this stack frame: there is no way to go on.
+    ABSL_RAW_LOG(FATAL, "Lane::Launch did not complete");
+  }
+  RETURN_IF_ERROR(report.status);
+  if (!std::equal(before.begin(), before.end(), memory.begin())) {
+    return absl::DataLossError("the launch wrote into its inputs or behind them");
+  }
+  if (!IsPoison(memory.last(kGuardBytes))) {
+    return absl::DataLossError("the launch wrote behind the output region");
+  }
+  Outcome outcome;
+  for (int tensor : program.outputs) {
+    const auto first = staged.output.begin() + static_cast<std::ptrdiff_t>(plan.tensors[tensor].offset);
+    outcome.outputs.emplace_back(first, first + static_cast<std::ptrdiff_t>(program.tensors[tensor].bytes));
+  }
+  for (std::string_view variant : report.variants) outcome.variants.emplace_back(variant);
+  return outcome;
+}
+
+Program MakeProgram(const Problem& problem, std::string_view variant, const GemmScalars& scalars) {
+  Program program;
+  program.steps.push_back({problem, std::string(variant), {}, -1, scalars});
+  std::visit([&](const auto& p) { AddTensors(program, p); }, problem);
+  program.num_inputs = static_cast<int>(program.steps[0].inputs.size());
+  program.steps[0].output = program.num_inputs;
+  program.outputs = {program.num_inputs};
+  return program;
+}
+
+std::string Check(Harness& harness, const Problem& problem, std::string_view variant,
+                  const std::vector<Bytes>& inputs, const GemmScalars& scalars, bool repeat) {
+  const std::string what =
+      absl::StrCat(Describe(problem), " by ", variant.empty() ? "choice" : std::string(variant), ": ");
+  const Program program = MakeProgram(problem, variant, scalars);
+  const absl::StatusOr<Outcome> outcome = harness.Run(program, inputs);
+  if (!outcome.ok()) return what + outcome.status().ToString();
+  if (outcome->variants.size() != 1 || (!variant.empty() && outcome->variants[0] != variant)) {
+    return absl::StrCat(what, "ran ", outcome->variants.empty() ? "nothing" : outcome->variants[0]);
+  }
+  const auto error =
+      std::visit([&](const auto& p) { return Compare(p, scalars, inputs, outcome->outputs[0]); }, problem);
+  if (error.has_value()) return absl::StrCat(what, outcome->variants[0], ": ", *error);
+  if (repeat) {
+    const absl::StatusOr<Outcome> again = harness.Run(program, inputs);
+    if (!again.ok()) return absl::StrCat(what, "the second time: ", again.status().ToString());
+    if (again->outputs != outcome->outputs) return what + "other bits the second time";
+  }
+  return "";
+}
+
+std::vector<Bytes> RandomGemmOperands(const GemmProblem& p, std::uint64_t seed) {
+  const auto matrix = [&](std::int64_t elements, std::int64_t cols, std::int64_t ld, std::uint64_t salt) {
+    Bytes data = RandomTensor(p.dtype, elements, 3 * seed + salt);
+    for (std::int64_t i = 0; i < elements; ++i) {
+      if (i % ld >= cols) Store(p.dtype, std::numeric_limits<long double>::quiet_NaN(), data, i);
+    }
+    return data;
+  };
+  std::vector<Bytes> operands = {matrix(ElementsOfA(p), p.trans_a ? p.m : p.k, p.lda, 0),
+                                 matrix(ElementsOfB(p), p.trans_b ? p.k : p.n, p.ldb, 1)};
+  if (p.has_c) operands.push_back(matrix(ElementsOfC(p), p.n, p.ldc, 2));
+  return operands;
+}
+
+}  // namespace warpline::testing

@@ -1,0 +1,120 @@
+// Every operation, variant and dtype over the awkward shapes, with ordinary data.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tests/kernels/conformance.h"
+#include "tests/testing/random_tensor.h"
+#include "tests/testing/shapes.h"
+
+namespace warpline::testing {
+namespace {
+
+// One variant for one dtype; an empty name is the backend's choice.
+struct Subject {
+  Backend* backend;
+  std::string variant;
+  bool reproducible;
+};
+
+std::vector<Bytes> Operands(const TransposeProblem& p, std::uint64_t seed) {
+  return {RandomBytes(p.shape.Count() * SizeOf(p.dtype), seed)};
+}
+std::vector<Bytes> Operands(const GemmProblem& p, std::uint64_t seed) { return RandomGemmOperands(p, seed); }
+std::vector<Bytes> Operands(const ReduceProblem& p, std::uint64_t seed) {
+  return {RandomTensor(p.dtype, p.shape.Count(), seed)};
+}
+
+// Small fractions, exact in every type; now and then the values that kernels have short cuts for.
+GemmScalars Scalars(std::uint64_t seed) {
+  const float alpha = seed % 4 == 0 ? 1.0f : 1.25f;
+  const float beta = seed % 3 == 0 ? 1.0f : seed % 3 == 1 ? -0.5f : 0.0f;
+  return {alpha, beta, alpha, beta};
+}
+
+class ShapeTest : public ::testing::Test {
+ public:
+  ShapeTest(Subject subject, std::function<std::vector<Problem>()> problems)
+      : subject_(std::move(subject)), problems_(std::move(problems)) {}
+
+  void TestBody() override {
+    Harness harness(*subject_.backend);
+    std::uint64_t seed = 0;
+    int supported = 0;
+    for (const Problem& problem : problems_()) {
+      ++seed;
+      if (!subject_.backend->CheckVariant(problem, subject_.variant).ok()) continue;
+      ++supported;
+      const std::vector<Bytes> operands =
+          std::visit([&](const auto& p) { return Operands(p, seed); }, problem);
+      const bool repeat = subject_.reproducible && seed % 4 == 0;
+      const std::string error = Check(harness, problem, subject_.variant, operands, Scalars(seed), repeat);
+      if (!error.empty()) ADD_FAILURE() << error;
+    }
+    if (supported == 0) GTEST_SKIP() << "supports none of the " << seed << " problems";
+    RecordProperty("problems", supported);
+  }
+
+ private:
+  const Subject subject_;
+  const std::function<std::vector<Problem>()> problems_;
+};
+
+class SkippedTest : public ::testing::Test {
+ public:
+  void TestBody() override { GTEST_SKIP() << "no such backend in this build or on this machine"; }
+};
+
+template <typename ProblemT>
+std::vector<Problem> ToProblems(const std::vector<ProblemT>& problems) {
+  return {problems.begin(), problems.end()};
+}
+
+void Register(std::string_view backend_name, const std::string& op, const Subject& subject, DType dtype,
+              std::function<std::vector<Problem>()> problems) {
+  const std::string suite = std::string(backend_name) + "/" + op;
+  const std::string test =
+      (subject.variant.empty() ? "choice" : subject.variant) + "/" + std::string(Name(dtype));
+  ::testing::RegisterTest(suite.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [=]() -> ::testing::Test* { return new ShapeTest(subject, problems); });
+}
+
+void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
+  switch (op) {
+    case Op::kTranspose:
+      return Register(backend_name, "transpose", subject, dtype,
+                      [=] { return ToProblems(AwkwardTransposes(dtype)); });
+    case Op::kGemm:
+      return Register(backend_name, "gemm", subject, dtype, [=] { return ToProblems(AwkwardGemms(dtype)); });
+    case Op::kReduce:
+      for (ReduceOp reduce_op : kAllReduceOps) {
+        Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
+                 [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
+      }
+  }
+}
+
+}  // namespace
+
+void RegisterShapeTests(std::string_view backend_name, Backend* backend) {
+  if (backend == nullptr) {
+    ::testing::RegisterTest(std::string(backend_name).c_str(), "IsAvailable", nullptr, nullptr, __FILE__,
+                            __LINE__, []() -> ::testing::Test* { return new SkippedTest; });
+    return;
+  }
+  std::vector<std::pair<Op, DType>> chosen;
+  for (const VariantInfo& variant : backend->Variants()) {
+    for (DType dtype : variant.dtypes) {
+      RegisterOp(backend_name, variant.op, {backend, std::string(variant.name), variant.reproducible}, dtype);
+      const std::pair key(variant.op, dtype);
+      if (std::find(chosen.begin(), chosen.end(), key) != chosen.end()) continue;
+      chosen.push_back(key);
+      RegisterOp(backend_name, variant.op, {backend, "", true}, dtype);
+    }
+  }
+}
+
+}  // namespace warpline::testing

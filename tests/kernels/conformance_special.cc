@@ -1,0 +1,209 @@
+// What ordinary data does not show: NaN and infinities, ties, operands that must not be read, programs of
+// several steps. The first tests are over every variant and dtype, as those of conformance_shapes.cc.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "tests/kernels/conformance.h"
+#include "tests/testing/random_tensor.h"
+#include "tests/testing/reference.h"
+#include "tests/testing/shapes.h"
+
+namespace warpline::testing {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// A test made from a function.
+class FunctionTest : public ::testing::Test {
+ public:
+  explicit FunctionTest(std::function<void()> body) : body_(std::move(body)) {}
+  void TestBody() override { body_(); }
+
+ private:
+  const std::function<void()> body_;
+};
+
+// Checks the problem if the variant can run it.
+void ExpectConforms(Harness& harness, const Problem& problem, std::string_view variant,
+                    const std::vector<Bytes>& inputs, const GemmScalars& scalars = {}) {
+  if (!harness.backend().CheckVariant(problem, variant).ok()) return;
+  const std::string error = Check(harness, problem, variant, inputs, scalars);
+  if (!error.empty()) ADD_FAILURE() << error;
+}
+
+void PropagatesSpecialValues(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  std::uint64_t seed = 0;
+  for (ReduceOp op : kAllReduceOps) {
+    for (const Shape& shape : {Shape{7}, Shape{33, 65}, Shape{1031, 3}, Shape{3, 5, 7}}) {
+      for (std::uint32_t mask = 1; mask < 1u << shape.rank; ++mask) {
+        const Bytes x = RandomTensorWithSpecials(dtype, shape.Count(), ++seed);
+        ExpectConforms(harness, ReduceProblem{op, dtype, shape, mask}, variant, {x});
+      }
+    }
+  }
+}
+
+// A single NaN or infinity in every place of a sum: vector lanes, tails and partial results all see it.
+void PropagatesFromEveryPlace(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  const Shape shape{67, 67};
+  for (long double special :
+       {std::numeric_limits<long double>::quiet_NaN(), std::numeric_limits<long double>::infinity(),
+        -std::numeric_limits<long double>::infinity()}) {
+    Bytes x = RandomTensor(dtype, shape.Count(), 1);
+    for (std::int64_t i = 0; i < shape[0]; ++i) Store(dtype, special, x, i * shape[1] + i);
+    for (ReduceOp op : kAllReduceOps) {
+      for (std::uint32_t mask : {1u, 2u}) {
+        ExpectConforms(harness, ReduceProblem{op, dtype, shape, mask}, variant, {x});
+      }
+    }
+  }
+}
+
+void TakesTheFirstOfEquals(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (const Shape& shape : {Shape{5}, Shape{1031}, Shape{33, 65}, Shape{257, 4}, Shape{100003}}) {
+    for (int distinct : {1, 2, 3}) {  // so few values that every result has rivals; 0 is -0 now and then
+      std::vector<long double> values(shape.Count());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto value = static_cast<long double>((i * 7919 + i / 13) % distinct);
+        values[i] = value == 0 && i % 2 == 0 ? -0.0L : value;
+      }
+      for (std::uint32_t mask = 1; mask < 1u << shape.rank; ++mask) {
+        ExpectConforms(harness, ReduceProblem{ReduceOp::kArgmax, dtype, shape, mask}, variant,
+                       {Pack(dtype, values)});
+      }
+    }
+  }
+}
+
+// Sizes below, at and above tiles, for properties that do not depend on them.
+std::vector<GemmProblem> SomeGemms(DType dtype) {
+  return {MakeGemm(dtype, 3, 5, 7), MakeGemm(dtype, 33, 65, 31, 3), MakeGemm(dtype, 128, 128, 64),
+          MakeGemm(dtype, 1, 128, 32)};
+}
+
+void DoesNotReadCForZeroBeta(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (GemmProblem p : SomeGemms(dtype)) {
+    p.has_c = true;
+    std::vector<Bytes> operands = RandomGemmOperands(p, 1);
+    for (std::int64_t i = 0; i < ElementsOfC(p); ++i) Store(dtype, kNaN, operands[2], i);
+    ExpectConforms(harness, p, variant, operands, {1.5f, 0, 1.5, 0});
+  }
+}
+
+void KeepsNaNScalars(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (GemmProblem p : SomeGemms(dtype)) {
+    ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), {kNaN, 0, kNaN, 0});
+    p.has_c = true;
+    ExpectConforms(harness, p, variant, RandomGemmOperands(p, 2), {1, kNaN, 1, kNaN});
+  }
+}
+
+void KeepsNaNOperands(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (const GemmProblem& p : SomeGemms(dtype)) {
+    std::vector<Bytes> operands = RandomGemmOperands(p, 1);
+    Store(dtype, kNaN, operands[0], p.k - 1);                                    // row 0 of D
+    Store(dtype, std::numeric_limits<float>::infinity(), operands[1], p.n - 1);  // the last column of D
+    ExpectConforms(harness, p, variant, operands, {1, 0, 1, 0});
+  }
+}
+
+void SumsNothingToZero(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (bool has_c : {false, true}) {
+    for (float beta : {0.0f, 2.0f}) {
+      GemmProblem p = MakeGemm(dtype, 33, 65, 0, 3);
+      p.has_c = has_c;
+      p.batch = 2;
+      ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), {1, beta, 1, beta});
+    }
+  }
+}
+
+// As a captured graph must: the scalars are data.
+void ScalarsChangeBetweenLaunches(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  GemmProblem p = MakeGemm(dtype, 33, 65, 31);
+  p.has_c = true;
+  for (const auto& [alpha, beta] : {std::pair(1.0f, 0.0f), {2.0f, 1.0f}, {-0.25f, 0.0f}, {1.0f, -3.0f}}) {
+    ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), {alpha, beta, alpha, beta});
+  }
+}
+
+// sum over rows of (x^T b), with the intermediate results in scratch memory, and the product returned too.
+void RunsProgramsOfSeveralSteps(Backend& backend) {
+  Harness harness(backend);
+  const DType f64 = DType::kF64;
+  const TransposeProblem transpose{f64, {33, 65}, {1, 0}};
+  const GemmProblem gemm = MakeGemm(f64, 65, 129, 33);
+  const ReduceProblem sum{ReduceOp::kSum, f64, {65, 129}, 1};
+  const auto spec = [](const Shape& shape) {
+    return TensorSpec{DType::kF64, shape, static_cast<std::size_t>(shape.Count()) * sizeof(double)};
+  };
+  Program program;
+  program.tensors = {spec({33, 65}), spec({33, 129}), spec({65, 33}), spec({65, 129}), spec({129})};
+  program.num_inputs = 2;
+  program.steps = {{transpose, "", {0}, 2, {}}, {gemm, "", {2, 1}, 3, {}}, {sum, "", {3}, 4, {}}};
+  program.outputs = {4, 3};
+
+  const Bytes x = RandomTensor(f64, 33 * 65, 1);
+  const Bytes b = RandomTensor(f64, 33 * 129, 2);
+  const absl::StatusOr<Outcome> outcome = harness.Run(program, {x, b});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_EQ(outcome->variants.size(), 3u);
+  const std::vector<long double> product = Gemm(gemm, {}, Transpose(transpose, x), b, {}).values;
+  const std::vector<long double> want = Reduce(sum, Pack(f64, product)).values;
+  const std::vector<long double> got_product = Unpack(f64, outcome->outputs[1]);
+  const std::vector<long double> got = Unpack(f64, outcome->outputs[0]);
+  // Elements are at most 33 and sums at most 65 * 33: rounding stays far below this.
+  for (std::size_t i = 0; i < product.size(); ++i) ASSERT_NEAR(got_product[i], product[i], 1e-12) << i;
+  for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-10) << i;
+}
+
+using VariantTest = void (*)(Backend& backend, std::string_view variant, DType dtype);
+
+void Register(std::string_view backend_name, const std::string& fact, const std::string& test,
+              std::function<void()> body) {
+  const std::string suite = std::string(backend_name) + "/" + fact;
+  ::testing::RegisterTest(suite.c_str(), test.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [=]() -> ::testing::Test* { return new FunctionTest(body); });
+}
+
+}  // namespace
+
+void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
+  if (backend == nullptr) return;
+  constexpr std::tuple<const char*, Op, bool, VariantTest> kTests[] = {
+      {"ReducePropagatesSpecialValues", Op::kReduce, false, PropagatesSpecialValues},
+      {"ReducePropagatesFromEveryPlace", Op::kReduce, true, PropagatesFromEveryPlace},
+      {"ArgmaxTakesTheFirstOfEquals", Op::kReduce, false, TakesTheFirstOfEquals},
+      {"GemmDoesNotReadCForZeroBeta", Op::kGemm, true, DoesNotReadCForZeroBeta},
+      {"GemmKeepsNaNScalars", Op::kGemm, true, KeepsNaNScalars},
+      {"GemmKeepsNaNOperands", Op::kGemm, true, KeepsNaNOperands},
+      {"GemmSumsNothingToZero", Op::kGemm, true, SumsNothingToZero},
+      {"GemmScalarsChangeBetweenLaunches", Op::kGemm, true, ScalarsChangeBetweenLaunches},
+  };
+  for (const VariantInfo& info : backend->Variants()) {
+    const std::string variant(info.name);
+    for (DType dtype : info.dtypes) {
+      for (const auto& [fact, op, floats_only, test] : kTests) {
+        if (op != info.op || (floats_only && !IsFloat(dtype))) continue;
+        const VariantTest function = test;
+        Register(backend_name, fact, variant + "/" + std::string(Name(dtype)),
+                 [=] { function(*backend, variant, dtype); });
+      }
+    }
+  }
+  Register(backend_name, "Program", "RunsSeveralSteps", [=] { RunsProgramsOfSeveralSteps(*backend); });
+}
+
+}  // namespace warpline::testing

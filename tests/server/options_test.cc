@@ -1,0 +1,50 @@
+#include "server/options.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace warpline {
+namespace {
+
+absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "warplined");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(OptionsTest, ReadsFlagsInBothForms) {
+  const auto line = Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M",
+                           "--grace=1500ms", "--echo", "--devices=0,2"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->options.listen, (std::vector<std::string>{"unix:/tmp/w", "127.0.0.1:0"}));
+  EXPECT_EQ(line->options.lanes, 3);
+  EXPECT_EQ(line->options.max_inline_bytes, 64 << 20);
+  EXPECT_EQ(line->options.grace, absl::Milliseconds(1500));
+  EXPECT_TRUE(line->options.echo);
+  EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
+}
+
+TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
+  for (const char* argument :
+       {"--lanes=65", "--lanes=x", "--max-inline-bytes=2G", "--max-inline-bytes=5Q", "--grace=2h", "--backend=tpu",
+        "--listen=nowhere", "--devices=-1", "--no-such-flag", "stray", "--max-job-bytes=1M", "--metrics-listen=9400"}) {
+    const auto line = Parse({argument});
+    ASSERT_FALSE(line.ok()) << argument;
+    const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));
+    EXPECT_NE(line.status().message().find(flag), absl::string_view::npos) << line.status();
+  }
+}
+
+TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
+  const std::string help = HelpText({});
+  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "Worst-case host memory"}) {
+    EXPECT_NE(help.find(text), std::string::npos) << text;
+  }
+}
+
+TEST(OptionsTest, DefaultsSuitASmallLaptop) {
+  EXPECT_LT(ServerOptions().WorstCaseMemoryBytes(false), std::int64_t{4} << 30);
+}
+
+}  // namespace
+}  // namespace warpline

@@ -1,0 +1,34 @@
+// Problems of awkward sizes: empty, one, one off a tile, prime, of every rank, with padded rows, and long
+// enough in one axis to run past the limits of a launch grid.
+#ifndef WARPLINE_TESTS_TESTING_SHAPES_H_
+#define WARPLINE_TESTS_TESTING_SHAPES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/problem.h"
+
+namespace warpline::testing {
+
+// Around the tile sizes of kernels: 1, primes, and tile - 1, tile, tile + 1 for 32, 64 and 128.
+std::vector<std::int64_t> AwkwardSizes();
+
+// A gemm with `padding` elements after each row of every operand, leading dimensions set.
+GemmProblem MakeGemm(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t padding = 0);
+// The same with other transpositions, and so other leading dimensions.
+GemmProblem WithTranspositions(GemmProblem problem, bool trans_a, bool trans_b);
+
+std::vector<TransposeProblem> AwkwardTransposes(DType dtype);
+// All combinations of transpositions, batch, padding and C for a few sizes; some of each for all sizes.
+// For f32 also in tf32.
+std::vector<GemmProblem> AwkwardGemms(DType dtype);
+// Without those that are not defined: min, max or argmax of nothing.
+std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype);
+
+// "gemm f32 m=3 n=4 k=5 ..."
+std::string Describe(const Problem& problem);
+
+}  // namespace warpline::testing
+
+#endif  // WARPLINE_TESTS_TESTING_SHAPES_H_
