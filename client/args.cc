@@ -12,17 +12,19 @@ namespace warpline::client {
 namespace {
 
 absl::Status BadValue(std::string_view name, const std::string& value, std::string_view expected) {
-  return absl::InvalidArgumentError(absl::StrCat("--", std::string(name), "=", value,
-                                                 ": expected ", std::string(expected)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", std::string(name), "=", value, ": expected ", std::string(expected)));
 }
 
 const FlagSpec* Find(std::span<const FlagSpec> specs, std::string_view name) {
-  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.name == name; });
+  const auto spec =
+      std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.name == name; });
   return spec == specs.end() ? nullptr : &*spec;
 }
 
 const FlagSpec* FindLetter(std::span<const FlagSpec> specs, char letter) {
-  const auto spec = std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.letter == letter; });
+  const auto spec =
+      std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.letter == letter; });
   return spec == specs.end() ? nullptr : &*spec;
 }
 

@@ -26,8 +26,8 @@ struct FlagSpec {
 // A command line taken apart. Every error is InvalidArgument and names the flag.
 class Args {
  public:
-  // A flag given twice has its last value; "--" ends the options; "-" alone is positional. The value of a flag
-  // may start with a dash.
+  // A flag given twice has its last value; "--" ends the options; "-" alone is positional. The value of a
+  // flag may start with a dash.
   static absl::StatusOr<Args> Parse(std::span<const std::string_view> words, std::span<const FlagSpec> specs);
 
   const std::vector<std::string>& positionals() const { return positionals_; }

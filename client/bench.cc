@@ -51,8 +51,10 @@ class Run {
  private:
   void Send(Slot& slot);
   void Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response);
-  void SendNext(Slot& slot);   // closed loop
-  std::int64_t SendAllDue();   // open loop; returns how many were never sent
+  void SendNext(Slot& slot);  // closed loop
+  std::int64_t SendAllDue();  // open loop; returns how many were due and never sent
+  std::int64_t SendDue(std::mt19937_64& random, Clock::time_point from, Clock::time_point until);
+  Slot& Acquire();
   bool MayStart(Slot& slot, Clock::time_point start);
   void Release(Slot& slot);
 
@@ -78,16 +80,16 @@ bool Run::MayStart(Slot& slot, Clock::time_point start) {
 
 void Run::Send(Slot& slot) {
   // Two pointers: std::function keeps them without an allocation.
-  slot.line->channel.CallAsync(work_.method(), work_.Message(), absl::Now() + flags_.common.deadline, "",
-                               [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) {
-                                 Finish(slot, response);
-                               });
+  slot.line->channel.CallAsync(
+      work_.method(), work_.Message(), absl::Now() + flags_.common.deadline, "",
+      [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) { Finish(slot, response); });
 }
 
 // On the thread of the slot's line.
 void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
-  absl::StatusOr<std::size_t> bytes = response.status();
-  if (response.ok()) bytes = work_.Decode(*response, {slot.result.data(), slot.result.size()});
+  const absl::StatusOr<std::size_t> bytes =
+      response.ok() ? work_.Decode(*response, {slot.result.data(), slot.result.size()})
+                    : absl::StatusOr<std::size_t>(response.status());
   if (slot.measured) {
     Line& line = *slot.line;
     line.last_end = Clock::now();
@@ -117,34 +119,42 @@ void Run::Release(Slot& slot) {
   released_.notify_one();
 }
 
+// The warm-up has a schedule of its own: what it could not send in time is forgotten, so that a rate which is
+// too high shows in what is measured, and not as nothing measured.
 std::int64_t Run::SendAllDue() {
   ::prctl(PR_SET_TIMERSLACK, 1);  // ns; the default of 50 us would show in the latencies
   std::mt19937_64 random(1);
+  SendDue(random, Clock::now(), measure_from_);
+  return SendDue(random, measure_from_, flags_.requests > 0 ? Clock::time_point::max() : measure_until_);
+}
+
+std::int64_t Run::SendDue(std::mt19937_64& random, Clock::time_point from, Clock::time_point until) {
   std::exponential_distribution<double> gap(flags_.rate);
-  const Clock::time_point first = Clock::now();
   double due_seconds = 0;
   while (true) {
     // Summed in floating point, so that rounding to the clock's ticks does not change the rate.
     due_seconds += flags_.poisson ? gap(random) : 1 / flags_.rate;
-    const Clock::time_point due = first + std::chrono::duration_cast<Clock::duration>(
-                                              std::chrono::duration<double>(due_seconds));
-    if (flags_.requests == 0 && due >= measure_until_) return 0;
+    const Clock::time_point due =
+        from + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(due_seconds));
+    if (due >= until) return 0;
     std::this_thread::sleep_until(due);
-    Slot* slot = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      released_.wait(lock, [&] { return !free_.empty(); });
-      slot = free_.back();
-      free_.pop_back();
+    Slot& slot = Acquire();
+    const bool late = Clock::now() >= until;
+    if (late || !MayStart(slot, due)) {
+      Release(slot);
+      const double behind = std::chrono::duration<double>(until - due).count();
+      return late ? std::max<std::int64_t>(1, std::llround(behind * flags_.rate)) : 0;
     }
-    const bool late = flags_.requests == 0 && Clock::now() >= measure_until_;
-    if (late || !MayStart(*slot, due)) {
-      Release(*slot);
-      const double behind = std::chrono::duration<double>(measure_until_ - due).count();
-      return late ? static_cast<std::int64_t>(behind * flags_.rate) : 0;
-    }
-    Send(*slot);
+    Send(slot);
   }
+}
+
+Slot& Run::Acquire() {
+  std::unique_lock lock(mutex_);
+  released_.wait(lock, [&] { return !free_.empty(); });
+  Slot* slot = free_.back();
+  free_.pop_back();
+  return *slot;
 }
 
 absl::StatusOr<BenchReport> Run::Measure() {

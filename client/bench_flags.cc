@@ -41,8 +41,8 @@ absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
     valid = shape.rank == 3;
   }
   if (valid) return shape;
-  return UsageError(absl::StrCat("--shape=", text,
-                                 op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
+  return UsageError(absl::StrCat(
+      "--shape=", text, op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
 }
 
 }  // namespace
@@ -65,7 +65,8 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
   ASSIGN_OR_USAGE(flags.axes, args.Integers("axes"));
 
   ASSIGN_OR_USAGE(const std::optional<double> rate, args.Number("rate"));
-  if (rate && !(*rate > 0 && *rate <= 1e9)) return UsageError("--rate: expected a number above 0, at most 1e9");
+  if (rate && !(*rate > 0 && *rate <= 1e9))
+    return UsageError("--rate: expected a number above 0, at most 1e9");
   flags.rate = rate.value_or(0);
   const std::string arrivals = args.String("arrivals", "poisson");
   if (arrivals != "poisson" && arrivals != "fixed") {
@@ -80,11 +81,13 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
   flags.channels = static_cast<int>(channels);
   flags.concurrency = static_cast<int>(concurrency);
 
-  if (args.Has("requests") && args.Has("duration")) return UsageError("--requests and --duration exclude each other");
+  if (args.Has("requests") && args.Has("duration"))
+    return UsageError("--requests and --duration exclude each other");
   ASSIGN_OR_USAGE(flags.requests, args.Integer("requests", 0, 1, std::int64_t{1} << 50));
   ASSIGN_OR_USAGE(flags.duration, args.Duration("duration", flags.duration));
   absl::Duration warmup;
-  const bool no_warmup = absl::ParseDuration(args.String("warmup", "1s"), &warmup) && warmup == absl::ZeroDuration();
+  const bool no_warmup =
+      absl::ParseDuration(args.String("warmup", "1s"), &warmup) && warmup == absl::ZeroDuration();
   flags.warmup = absl::ZeroDuration();
   if (!no_warmup) {
     ASSIGN_OR_USAGE(flags.warmup, args.Duration("warmup", absl::Seconds(1)));
@@ -93,11 +96,12 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
 }
 
 std::string BenchFlags::Title() const {
-  std::string title = absl::StrFormat("%s %s%s, %d channel%s, ", std::string(NameOf(op)), std::string(Name(dtype)),
-                                      ToString(shape), channels, channels == 1 ? "" : "s");
+  std::string title =
+      absl::StrFormat("%s %s%s, %d channel%s, ", std::string(NameOf(op)), std::string(Name(dtype)),
+                      ToString(shape), channels, channels == 1 ? "" : "s");
   if (rate == 0) return absl::StrCat(title, concurrency, " in flight");
-  return absl::StrCat(title, rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ", concurrency,
-                      " in flight");
+  return absl::StrCat(title, rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ",
+                      concurrency, " in flight");
 }
 
 }  // namespace warpline::client

@@ -25,9 +25,10 @@ double Seconds(std::chrono::nanoseconds duration) { return std::chrono::duration
 
 void Histogram::Record(std::chrono::nanoseconds duration) {
   const std::int64_t value = std::max<std::int64_t>(duration.count(), 0);
-  const int shift =
-      std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - kBits - 1, 0, kOctaves);
-  const std::size_t bucket = (static_cast<std::size_t>(shift) << kBits) + static_cast<std::size_t>(value >> shift);
+  const int shift = std::clamp(
+      static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - kBits - 1, 0, kOctaves);
+  const std::size_t bucket =
+      (static_cast<std::size_t>(shift) << kBits) + static_cast<std::size_t>(value >> shift);
   ++buckets_[std::min(bucket, buckets_.size() - 1)];
   ++count_;
   max_ = std::max(max_, value);
@@ -92,7 +93,8 @@ std::string FormatReport(const BenchReport& report, bool json) {
       report.title, done, elapsed, rate, throughput, absl::StrJoin(latencies, ", "),
       Seconds(stats.latencies.max()) * 1e3, errors.empty() ? "none" : absl::StrJoin(errors, ", "));
   if (report.unsent > 0) {
-    absl::StrAppend(&text, "  not sent: ", report.unsent, " (the rate is above what --concurrency sustains)\n");
+    absl::StrAppend(&text, "  not sent: ", report.unsent,
+                    " (the rate is above what --concurrency sustains)\n");
   }
   return text;
 }

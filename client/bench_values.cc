@@ -27,7 +27,8 @@ void Put(void* data, std::int64_t index, T value) {
 template <typename T>
 T Get(const void* data, std::int64_t index) {
   T value;
-  std::memcpy(&value, static_cast<const char*>(data) + static_cast<std::size_t>(index) * sizeof(T), sizeof(T));
+  std::memcpy(&value, static_cast<const char*>(data) + static_cast<std::size_t>(index) * sizeof(T),
+              sizeof(T));
   return value;
 }
 
@@ -36,7 +37,8 @@ double FromHalf(std::uint16_t bits) {
   const int mantissa = bits & 1023;
   double value = 0;
   if (exponent == 31) {
-    value = mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+    value =
+        mantissa != 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   } else {
     value = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25);
   }
@@ -152,8 +154,10 @@ absl::Status CheckTranspose(const TransposeArgs& args, const Array& y) {
   for (std::int64_t i = 0; i < shape.Count(); ++i) {
     const std::int64_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
     const std::int64_t j = (matrix * columns + column) * rows + row;
-    if (std::memcmp(from + static_cast<std::size_t>(i) * size, to + static_cast<std::size_t>(j) * size, size) != 0) {
-      return absl::InternalError(absl::StrCat("wrong result: element ", j, " is not element ", i, " of the input"));
+    if (std::memcmp(from + static_cast<std::size_t>(i) * size, to + static_cast<std::size_t>(j) * size,
+                    size) != 0) {
+      return absl::InternalError(
+          absl::StrCat("wrong result: element ", j, " is not element ", i, " of the input"));
     }
   }
   return absl::OkStatus();
@@ -215,7 +219,8 @@ absl::Status CheckReduce(const ReduceArgs& args, const Array& y) {
   for (std::int64_t i = 0; i < kept; ++i) {
     const Cell& cell = cells[static_cast<std::size_t>(i)];
     double want = cell.sum, magnitude = cell.magnitude;
-    if (args.op == v1::REDUCE_OP_MEAN) want /= static_cast<double>(reduced), magnitude /= static_cast<double>(reduced);
+    if (args.op == v1::REDUCE_OP_MEAN)
+      want /= static_cast<double>(reduced), magnitude /= static_cast<double>(reduced);
     if (args.op == v1::REDUCE_OP_MIN) want = cell.least, magnitude = 0;
     if (args.op == v1::REDUCE_OP_MAX) want = cell.greatest, magnitude = 0;
     if (args.op == v1::REDUCE_OP_ARGMAX) want = static_cast<double>(cell.where), magnitude = 0;

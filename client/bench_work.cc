@@ -27,7 +27,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   BenchWork work;
   absl::StatusOr<OutgoingMessage> message;
   if (flags.op == BenchOp::kGemm) {
-    const Shape &s = flags.shape;
+    const Shape& s = flags.shape;
     GemmArgs args;
     args.variant = flags.common.variant;
     ASSIGN_OR_RETURN(args.a, work.AddOperand(flags.dtype, {s[0], s[2]}, false));
@@ -62,7 +62,8 @@ absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duratio
   if (echo_) {
     std::vector<char> bytes(bytes_in_);
     ASSIGN_OR_RETURN(const std::size_t got, DecodeEcho(response, {bytes.data(), bytes.size()}));
-    if (got == bytes_in_ && (got == 0 || std::memcmp(bytes.data(), operands_[0].data(), got) == 0)) return got;
+    if (got == bytes_in_ && (got == 0 || std::memcmp(bytes.data(), operands_[0].data(), got) == 0))
+      return got;
     return absl::InternalError("wrong result: other bytes came back");
   }
   ASSIGN_OR_RETURN(const Result result, DecodeResult(response, {}));

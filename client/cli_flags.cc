@@ -51,7 +51,8 @@ constexpr FlagSpec kFlags[] = {
     {"shape", 0, "AxB", "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)"},
     {"reduce-op", 0, "NAME", "what --op reduce does, over all axes or --axes (default: sum)"},
     {"channels", 0, "N", "connections, with a thread each (default: 1)"},
-    {"concurrency", 0, "N", "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)"},
+    {"concurrency", 0, "N",
+     "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)"},
     {"rate", 0, "R", "open loop: R requests/s, latency counted from the moment each was due"},
     {"arrivals", 0, "KIND", "with --rate: poisson or fixed intervals (default: poisson)"},
     {"duration", 0, "TIME", "how long to measure (default: 5s)"},
@@ -68,8 +69,8 @@ constexpr CommandSpec kCommands[] = {
     {"gemm", "A.npy B.npy -o OUT.npy [--alpha X --beta X --c C.npy --trans-a --trans-b --precision P]",
      "D = alpha * op(A) * op(B) + beta * C",
      " output variant dtype timings retries alpha beta c trans-a trans-b precision "},
-    {"reduce", "IN.npy -o OUT.npy --op sum [--axes 0,1] [--keepdims]", "reduce an array over some of its axes",
-     " output variant dtype timings retries op axes keepdims "},
+    {"reduce", "IN.npy -o OUT.npy --op sum [--axes 0,1] [--keepdims]",
+     "reduce an array over some of its axes", " output variant dtype timings retries op axes keepdims "},
     {"info", "[--json]", "what the server is and can do", ""},
     {"health", "[--service NAME]", "exit with 0 if the server is serving, with 1 if it is not", " service "},
     {"bench", "[--op transpose] [--shape 32x32] [--dtype f32] [--concurrency N] [--rate R] ...",
@@ -85,8 +86,9 @@ std::string FlagHelp(std::string_view names) {
   std::string text;
   for (const FlagSpec& flag : kFlags) {
     if (!Lists(names, flag.name)) continue;
-    std::string left = absl::StrCat(flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "",
-                                    "--", std::string(flag.name));
+    std::string left =
+        absl::StrCat(flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "", "--",
+                     std::string(flag.name));
     if (!flag.value.empty()) absl::StrAppend(&left, " ", std::string(flag.value));
     absl::StrAppendFormat(&text, "  %-24s %s\n", left, std::string(flag.help));
   }
@@ -126,8 +128,8 @@ absl::StatusOr<const CommandSpec*> FindCommand(const Args& args) {
 
 std::string HelpText(const CommandSpec* command) {
   if (command != nullptr) {
-    return absl::StrCat("usage: warpline ", std::string(command->name), " ", std::string(command->synopsis), "\n",
-                        std::string(command->help), "\n\n", FlagHelp(command->flags),
+    return absl::StrCat("usage: warpline ", std::string(command->name), " ", std::string(command->synopsis),
+                        "\n", std::string(command->help), "\n\n", FlagHelp(command->flags),
                         command->flags.empty() ? "" : "\n", FlagHelp(kCommon));
   }
   std::string text = "usage: warpline [--server ADDR] COMMAND ...\n\n";

@@ -69,9 +69,9 @@ std::string FormatTiming(const Timing& timing, bool json) {
         JsonString(execution.backend()), execution.device(), absl::StrJoin(variants, ","),
         JsonString(execution.request_id()), wall, absl::StrJoin(stages, ","));
   }
-  absl::StrAppend(&text, std::string(timing.op), " ", std::string(Name(timing.dtype)), ToString(timing.shape), " ",
-                  execution.backend(), ":", execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
-                  Milliseconds(wall), " ms (");
+  absl::StrAppend(&text, std::string(timing.op), " ", std::string(Name(timing.dtype)), ToString(timing.shape),
+                  " ", execution.backend(), ":", execution.device(), " ",
+                  absl::StrJoin(execution.variants(), "+"), " ", Milliseconds(wall), " ms (");
   const char* separator = "";
   for (const auto& [name, seconds] : Stages(execution.stage_times())) {
     absl::StrAppend(&text, std::exchange(separator, ", "), name, " ", Milliseconds(seconds));
@@ -80,8 +80,8 @@ std::string FormatTiming(const Timing& timing, bool json) {
 }
 
 std::string FormatInfo(const v1::GetInfoResponse& info) {
-  std::string text = absl::StrFormat("version    %s (%s)\nbackend    %s\n", info.version(), info.revision(),
-                                     info.backend());
+  std::string text =
+      absl::StrFormat("version    %s (%s)\nbackend    %s\n", info.version(), info.revision(), info.backend());
   for (const v1::Device& device : info.devices()) {
     absl::StrAppendFormat(&text, "device %-3d %s, %d lanes", device.ordinal(), device.name(), device.lanes());
     if (!device.compute_capability().empty()) {

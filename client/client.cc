@@ -75,7 +75,8 @@ absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const E
 template <typename Args>
 absl::StatusOr<Result> Client::Run(const Args& args, absl::Duration timeout, const CallOptions& options) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   Call(MethodOf(args), [&] { return Encode(args); }, timeout, options));
+                   Call(
+                       MethodOf(args), [&] { return Encode(args); }, timeout, options));
   return DecodeResult(response, options.destination);
 }
 
@@ -84,7 +85,8 @@ absl::StatusOr<Result> Client::Transpose(const TransposeArgs& args, absl::Durati
   return Run(args, timeout, options);
 }
 
-absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options) {
+absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout,
+                                    const CallOptions& options) {
   return Run(args, timeout, options);
 }
 
@@ -136,8 +138,8 @@ void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const 
   absl::StatusOr<OutgoingMessage> message = std::visit([](const auto& a) { return Encode(a); }, args);
   if (!message.ok()) return done(message.status());
   channel_.CallAsync(MethodOf(args), *std::move(message), absl::Now() + timeout, options.request_id,
-                     [done = std::move(done), destination = options.destination](
-                         const absl::StatusOr<grpc::ByteBuffer>& response) {
+                     [done = std::move(done),
+                      destination = options.destination](const absl::StatusOr<grpc::ByteBuffer>& response) {
                        if (!response.ok()) return done(response.status());
                        done(DecodeResult(*response, destination));
                      });

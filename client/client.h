@@ -40,8 +40,8 @@ const std::string& MethodOf(const OperationArgs& args);
 const std::string& EchoMethod();
 
 // Every call has a deadline: `timeout` from now, finite and above zero. Errors have gRPC's codes; error.h
-// reads their details. Operands stay the caller's and must not change until the call is over (see ConstArray).
-// Thread-safe.
+// reads their details. Operands stay the caller's and must not change until the call is over (see
+// ConstArray). Thread-safe.
 class Client {
  public:
   Client(const std::string& target, const ClientOptions& options);

@@ -47,8 +47,8 @@ struct Parts {
   v1::Execution execution;
 };
 
-// Sub-messages that come in pieces are merged, and of a repeated singular field the last wins, as in protobuf:
-// parsing the concatenation does both.
+// Sub-messages that come in pieces are merged, and of a repeated singular field the last wins, as in
+// protobuf: parsing the concatenation does both.
 absl::StatusOr<Parts> TakeApart(SliceReader message) {
   Parts parts;
   std::string tensor, execution;
@@ -70,11 +70,13 @@ absl::StatusOr<Parts> TakeApart(SliceReader message) {
     }
   }
   if (!parts.tensor.ParseFromString(tensor)) return absl::InternalError("y is not a Tensor");
-  if (!parts.execution.ParseFromString(execution)) return absl::InternalError("execution is not an Execution");
+  if (!parts.execution.ParseFromString(execution))
+    return absl::InternalError("execution is not an Execution");
   return parts;
 }
 
-// Why one function serves three messages. (Through int, as enumerations of different messages do not compare.)
+// Why one function serves three messages. (Through int, as enumerations of different messages do not
+// compare.)
 static_assert(int{v1::GemmResponse::kDFieldNumber} == v1::TransposeResponse::kYFieldNumber);
 static_assert(int{v1::ReduceResponse::kYFieldNumber} == v1::TransposeResponse::kYFieldNumber);
 static_assert(int{v1::GemmResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);

@@ -29,14 +29,15 @@ class Session {
     const std::string& command = args.positionals().front();
     const std::size_t given = args.positionals().size() - 1;
     if (given != inputs) {
-      return UsageError(absl::StrCat(command, " takes ", inputs, inputs == 1 ? " file" : " files", ", not ", given));
+      return UsageError(
+          absl::StrCat(command, " takes ", inputs, inputs == 1 ? " file" : " files", ", not ", given));
     }
     if (!args.Has("output")) return UsageError(absl::StrCat(command, ": -o OUT.npy is missing"));
     ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
     return Session(args, common, static_cast<int>(retries));
   }
 
-  absl::StatusOr<NpyArray> Read(const std::string& path) const { 
+  absl::StatusOr<NpyArray> Read(const std::string& path) const {
     ASSIGN_OR_USAGE(NpyArray array, ReadNpy(path, common_.dtype));
     return array;
   }
@@ -47,8 +48,8 @@ class Session {
     ProgressLine line(bytes, common_.quiet);
     const CallOptions options{.progress = line.Hook()};
     const absl::Duration left = std::max(deadline_ - start, absl::Nanoseconds(1));
-    absl::StatusOr<Result> result = std::visit(
-        [&](const auto& operation) { return Call(operation, left, options); }, request);
+    absl::StatusOr<Result> result =
+        std::visit([&](const auto& operation) { return Call(operation, left, options); }, request);
     if (result.ok() && common_.timings) {
       const Timing timing{.op = op,
                           .dtype = result->array.dtype(),
@@ -83,7 +84,8 @@ class Session {
         deadline_(absl::Now() + common.deadline),
         client_(std::make_unique<Client>(common.server, ClientOptions{.max_retries = retries})) {}
 
-  absl::StatusOr<Result> Call(const TransposeArgs& request, absl::Duration timeout, const CallOptions& options) {
+  absl::StatusOr<Result> Call(const TransposeArgs& request, absl::Duration timeout,
+                              const CallOptions& options) {
     return client_->Transpose(request, timeout, options);
   }
   absl::StatusOr<Result> Call(const GemmArgs& request, absl::Duration timeout, const CallOptions& options) {

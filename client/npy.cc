@@ -100,7 +100,8 @@ absl::StatusOr<std::shared_ptr<const void>> ReadStream(int fd, std::size_t bytes
       std::free(data);
       return got.ok() ? Truncated(have, bytes) : got.status();
     }
-    if (have == bytes) return std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
+    if (have == bytes)
+      return std::shared_ptr<const void>(data, [](const void* p) { std::free(const_cast<void*>(p)); });
     capacity = std::min(bytes, capacity * 2);
     void* larger = std::realloc(data, capacity);
     if (larger == nullptr) std::free(data);
@@ -113,7 +114,8 @@ absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t file_byt
   // Populated, as faults of 4 KiB each, taken inside sendmsg, are slower than one walk.
   void* map = ::mmap(nullptr, file_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
   if (map == MAP_FAILED) return SystemError("cannot map");
-  std::shared_ptr<const void> whole(map, [file_bytes](const void* p) { ::munmap(const_cast<void*>(p), file_bytes); });
+  std::shared_ptr<const void> whole(
+      map, [file_bytes](const void* p) { ::munmap(const_cast<void*>(p), file_bytes); });
   return std::shared_ptr<const void>(whole, static_cast<const char*>(map) + offset);
 }
 
@@ -184,8 +186,7 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
     ASSIGN_OR_RETURN(array.stored.owner, ReadStream(fd, bytes));
   }
   if (header.big_endian) {
-    ASSIGN_OR_RETURN(array.stored.owner,
-                     SwapBytes(array.stored.owner.get(), bytes, SizeOf(header.dtype)));
+    ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, SizeOf(header.dtype)));
   }
   array.stored.data = array.stored.owner.get();
   return array;
@@ -193,9 +194,8 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
 
 absl::Status WriteTo(int fd, const ConstArray& array, bool fortran) {
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array));
-  const NpyHeader header{.dtype = array.dtype,
-                         .fortran_order = fortran,
-                         .shape = fortran ? Reversed(array.shape) : array.shape};
+  const NpyHeader header{
+      .dtype = array.dtype, .fortran_order = fortran, .shape = fortran ? Reversed(array.shape) : array.shape};
   const std::string text = FormatNpyHeader(header);
   RETURN_IF_ERROR(WriteAll(fd, text.data(), text.size()));
   return WriteAll(fd, array.data, bytes);
@@ -217,7 +217,8 @@ absl::Status WriteRenamed(const std::string& path, const ConstArray& array, bool
   ::fchmod(file.fd(), 0666 & ~mask);
   absl::Status status = WriteTo(file.fd(), array, fortran);
   if (!file.Close() && status.ok()) status = SystemError("cannot write");
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = SystemError("cannot rename to it");
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = SystemError("cannot rename to it");
   if (!status.ok()) ::unlink(temporary.c_str());
   return status;
 }

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;  // what numpy writes, for mmap
-constexpr char kSupported[] = "supported are f16 (f2), f32 (f4), f64 (f8), i32 (i4), i64 (i8), "
-                              "and bf16 as |V2 with --dtype bf16";
+constexpr char kSupported[] =
+    "supported are f16 (f2), f32 (f4), f64 (f8), i32 (i4), i64 (i8), "
+    "and bf16 as |V2 with --dtype bf16";
 
 absl::Status Invalid(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a valid .npy header: ", std::string(what)));
@@ -152,7 +153,9 @@ absl::StatusOr<NpyPrefix> ParseNpyPrefix(std::string_view bytes) {
   if (bytes.substr(0, kMagic.size()) != kMagic) {
     return absl::InvalidArgumentError("not a .npy file (it does not start with \\x93NUMPY)");
   }
-  const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i]));
+  };
   if (bytes.size() < 10) return Invalid("the file ends within it");
   const std::size_t version = byte(6);
   if (version < 1 || version > 3) return absl::InvalidArgumentError(absl::StrCat(".npy version ", version));
@@ -179,9 +182,10 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
     if (!parser.Consume(':')) return Invalid("no ':' after a key");
     if (key == "descr") {
       if (parser.Peek() == '[' || parser.Peek() == '(') {
-        const std::string_view type = parser.rest().substr(0, 60);
+        const std::string_view type =
+            parser.rest().substr(0, parser.rest().find(", 'fortran_order'")).substr(0, 80);
         return absl::InvalidArgumentError(
-            absl::StrCat("structured dtype ", std::string(type), "... is refused; ", kSupported));
+            absl::StrCat("structured dtype ", std::string(type), " is refused; ", kSupported));
       }
       ASSIGN_OR_RETURN(const std::string_view descr, parser.String());
       RETURN_IF_ERROR(ReadDescr(descr, dtype, header));
@@ -203,8 +207,9 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
 }
 
 std::string FormatNpyHeader(const NpyHeader& header) {
-  std::string text = absl::StrCat("{'descr': '", std::string(DescrOf(header.dtype)),
-                                  "', 'fortran_order': ", header.fortran_order ? "True" : "False", ", 'shape': (");
+  std::string text =
+      absl::StrCat("{'descr': '", std::string(DescrOf(header.dtype)),
+                   "', 'fortran_order': ", header.fortran_order ? "True" : "False", ", 'shape': (");
   for (int axis = 0; axis < header.shape.rank; ++axis) absl::StrAppend(&text, header.shape[axis], ", ");
   // (), (2,), (2, 3)
   if (header.shape.rank > 0) text.resize(text.size() - (header.shape.rank == 1 ? 1 : 2));

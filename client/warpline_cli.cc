@@ -59,7 +59,8 @@ int Main(int argc, char** argv) {
   const absl::Status status = Run(std::vector<std::string_view>(argv + 1, argv + argc));
   if (status.ok()) return 0;
   if (IsUsageError(status)) {
-    std::fprintf(stderr, "warpline: %s\n(`warpline --help` tells more)\n", std::string(status.message()).c_str());
+    std::fprintf(stderr, "warpline: %s\n(`warpline --help` tells more)\n",
+                 std::string(status.message()).c_str());
     return 2;
   }
   std::fprintf(stderr, "warpline: %s\n", Describe(status).c_str());

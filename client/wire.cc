@@ -16,8 +16,8 @@ static_assert(std::endian::native == std::endian::little);
 // A slice costs an allocation, a reference count and an entry of sendmsg's vector: about a copy of this size.
 constexpr std::size_t kCopyBelowBytes = 4096;
 
-// Payloads are cut, so that memory is released, and progress seen, as they go out. 1 MiB is what the transport
-// hands to the kernel at a time; smaller pieces only cost.
+// Payloads are cut, so that memory is released, and progress seen, as they go out. 1 MiB is what the
+// transport hands to the kernel at a time; smaller pieces only cost.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 constexpr int kMaxGroupDepth = 100;  // that of protobuf's parsers
@@ -155,13 +155,14 @@ void MessageWriter::FlushHead() {
 
 absl::StatusOr<OutgoingMessage> MessageWriter::Finish() && {
   if (size() > kMaxMessageBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the request has ", size(),
-                                                   " bytes; one message can have at most ", kMaxMessageBytes));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has ", size(), " bytes; one message can have at most ", kMaxMessageBytes));
   }
   FlushHead();
   // No slices is an empty message; a ByteBuffer without slices would be an invalid one.
   if (slices_.empty()) slices_.emplace_back();
-  return OutgoingMessage{grpc::ByteBuffer(slices_.data(), slices_.size()), std::move(tracker_)};
+  const std::vector<grpc::Slice> slices = std::exchange(slices_, {});  // the message's share is the only one
+  return OutgoingMessage{grpc::ByteBuffer(slices.data(), slices.size()), std::move(tracker_)};
 }
 
 SliceReader::SliceReader(std::span<const grpc::Slice> slices) : slices_(slices) {

@@ -98,8 +98,8 @@ class MessageWriter {
   std::shared_ptr<SendTracker> tracker_;
 };
 
-// A range of bytes that lie scattered over slices: a cursor and a length. Copyable (a copy is a bookmark); the
-// slices must outlive it.
+// A range of bytes that lie scattered over slices: a cursor and a length. Copyable (a copy is a bookmark);
+// the slices must outlive it.
 class SliceReader {
  public:
   SliceReader() = default;

@@ -1,6 +1,6 @@
 # A relocatable tree: bin/, lib/ (what is shared only), share/doc. `cpack -G TGZ` packs it.
 include(GNUInstallDirs)
-install(TARGETS warplined RUNTIME DESTINATION bin)
+install(TARGETS warplined warpline RUNTIME DESTINATION bin)
 foreach(library IN ITEMS ${WARPLINE_CIVETWEB_CPP} ${WARPLINE_CIVETWEB})
   file(GLOB versions ${library}.*)
   install(FILES ${versions} DESTINATION lib)

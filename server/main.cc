@@ -66,6 +66,23 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
       {.lane_bytes = LaneBytes(options), .timing_sample = options.timing_sample, .metrics = &metrics});
 }
 
+// Waits for a stop signal. Memory that bursts of large messages left with the allocator goes back to the
+// kernel once the server has been idle for a second.
+void AwaitStop(const sigset_t& stop_signals, const Metrics& metrics) {
+  const timespec second = {.tv_sec = 1, .tv_nsec = 0};
+  double trimmed_at = 0;
+  double last_seen = 0;
+  while (sigtimedwait(&stop_signals, nullptr, &second) < 0) {
+    const double started = metrics.RequestsStarted();
+    const bool idle = started == last_seen && metrics.requests_in_flight.Value() == 0;
+    if (idle && started != trimmed_at) {
+      malloc_trim(0);
+      trimmed_at = started;
+    }
+    last_seen = started;
+  }
+}
+
 int Serve(const ServerOptions& options) {
   // SIGTERM and SIGINT are waited for below; every thread made from here on leaves them alone.
   sigset_t stop_signals;
@@ -136,20 +153,23 @@ int Serve(const ServerOptions& options) {
               http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
   std::fflush(stdout);
 
-  int signal_number = 0;
-  sigwait(&stop_signals, &signal_number);
+  AwaitStop(stop_signals, metrics);
   const absl::Time deadline = absl::Now() + options.grace;
   Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
   ready = false;
   (*server)->SetServing(false);
   admission.Drain();
-  const bool drained = admission.AwaitIdle(context_lost ? absl::Now() + absl::Seconds(1) : deadline);
-  // What is left are open streams (health Watch) and responses being read.
-  (*server)->Shutdown(std::min(deadline, absl::Now() + absl::Seconds(drained ? 1 : 0)));
-  server->reset();
+  const absl::Time work_deadline = context_lost ? absl::Now() + absl::Seconds(1) : deadline;
+  const bool drained = admission.AwaitIdle(work_deadline) && (*server)->AwaitResponsesSent(work_deadline);
+  // What is left are open streams (health Watch) and idle connections.
+  const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || context_lost) {
     Log("error", "exiting with work unfinished");
     std::_Exit(context_lost ? 2 : 1);  // lanes may hang on a lost context
+  }
+  if (!closed) {
+    Log("info", "stopped; a client did not close its connection");
+    std::_Exit(0);
   }
   Log("info", "stopped");
   return 0;

@@ -160,6 +160,14 @@ void Metrics::CountHandled(const std::string& service, const std::string& method
   impl_->grpc_handled.Add(labels).Increment();
 }
 
+double Metrics::RequestsStarted() const {
+  double started = 0;
+  for (const prometheus::MetricFamily& family : impl_->grpc_started.Collect()) {
+    for (const prometheus::ClientMetric& metric : family.metric) started += metric.counter.value;
+  }
+  return started;
+}
+
 Counter Metrics::HostCopyBytes(const std::string& site) {
   return Counter(&impl_->host_copy_bytes.Add({{"site", site}}));
 }

@@ -98,6 +98,9 @@ class Metrics {
   MethodSeries Method(const std::string& service, const std::string& method);
   void CountHandled(const std::string& service, const std::string& method, std::string_view code);
 
+  // Of all methods: whether anything has happened since one looked last.
+  double RequestsStarted() const;
+
   // Memory and queues.
   Counter HostCopyBytes(const std::string& site);
   Gauge queue_depth;

@@ -235,6 +235,7 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<c
                                      const Limits& limits) {
   TensorReader reader(payloads, limits);
   std::vector<CheckedTensor> operands(2);
+  operands.reserve(3);  // a and b below refer into it
   CheckedTensor& a = operands[0];
   CheckedTensor& b = operands[1];
   ASSIGN_OR_RETURN(a, reader.Read("a", request.has_a() ? &request.a() : nullptr, Rows::kMayBePadded));

@@ -5,6 +5,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <future>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -81,7 +82,6 @@ struct RpcServer::Impl {
   std::unique_ptr<grpc::Server> server;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   std::vector<std::thread> threads;
-  bool shut_down = false;
 };
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
@@ -99,6 +99,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
+  // A client that does not even read its socket blocks a write, which no cancellation can take back; the
+  // pings it does not answer close its connection, and that frees what the write held.
+  const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two daemons on one port would share it silently
   grpc::ResourceQuota quota("warplined");
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
@@ -146,11 +151,26 @@ void RpcServer::SetServing(bool serving) {
   health->SetServingStatus(v1::InfoService::service_full_name(), serving);
 }
 
-void RpcServer::Shutdown(absl::Time deadline) {
-  if (std::exchange(impl_->shut_down, true)) return;
-  impl_->server->Shutdown(absl::ToChronoTime(deadline));
-  for (auto& queue : impl_->queues) queue->Shutdown();
-  for (std::thread& thread : impl_->threads) thread.join();
+bool RpcServer::AwaitResponsesSent(absl::Time deadline) { return impl_->watchdog.AwaitIdle(deadline); }
+
+bool RpcServer::Shutdown(absl::Time deadline) {
+  if (impl_ == nullptr) return true;
+  auto ended = std::make_shared<std::promise<void>>();
+  std::thread ending([raw = impl_.get(), ended, deadline] {
+    raw->server->Shutdown(absl::ToChronoTime(deadline));
+    for (auto& queue : raw->queues) queue->Shutdown();
+    for (std::thread& thread : raw->threads) thread.join();
+    ended->set_value();
+  });
+  constexpr absl::Duration kToNotice = absl::Milliseconds(500);
+  if (ended->get_future().wait_until(absl::ToChronoTime(deadline + kToNotice)) == std::future_status::ready) {
+    ending.join();
+    impl_.reset();
+    return true;
+  }
+  ending.detach();
+  static_cast<void>(impl_.release());
+  return false;
 }
 
 }  // namespace warpline

@@ -28,6 +28,11 @@ void SendWatchdog::Remove(UnaryCall& call) {
   sending_.erase(call.watched_);
 }
 
+bool SendWatchdog::AwaitIdle(absl::Time deadline) {
+  MutexLock lock(&mutex_);
+  return mutex_.AwaitUntil([this] { return sending_.empty(); }, deadline);
+}
+
 void SendWatchdog::CancelOverdue() {
   std::vector<UnaryCall*> overdue;
   {

@@ -21,6 +21,8 @@ class SendWatchdog {
 
   void Add(UnaryCall& call);
   void Remove(UnaryCall& call);
+  // Waits until no response is being sent; false if that did not happen by the deadline.
+  bool AwaitIdle(absl::Time deadline);
 
  private:
   void Loop();

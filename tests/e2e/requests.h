@@ -21,7 +21,8 @@ inline v1::Tensor F32Tensor(std::vector<std::int64_t> shape, const std::vector<f
   v1::Tensor tensor;
   tensor.set_data_type(v1::DATA_TYPE_F32);
   for (std::int64_t size : shape) tensor.add_shape(size);
-  tensor.set_inline_(std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+  tensor.set_inline_(
+      std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
   return tensor;
 }
 

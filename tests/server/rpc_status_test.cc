@@ -25,7 +25,8 @@ google::rpc::Status DetailsOf(const grpc::Status& status) {
 
 template <typename Detail>
 std::optional<Detail> Find(const grpc::Status& status) {
-  for (const auto& any : DetailsOf(status).details()) {
+  const google::rpc::Status details = DetailsOf(status);
+  for (const auto& any : details.details()) {
     Detail detail;
     if (any.UnpackTo(&detail)) return detail;
   }

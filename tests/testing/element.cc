@@ -10,46 +10,49 @@ namespace {
 
 static_assert(std::numeric_limits<long double>::digits >= 64, "i64 must be exact in long double");
 
-std::uint64_t LoadBits(std::size_t size, std::span<const std::byte> data, std::int64_t index) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, data.data() + index * size, size);
-  return bits;
+template <typename T>
+T LoadAs(std::span<const std::byte> data, std::int64_t index) {
+  T value;
+  std::memcpy(&value, data.data() + index * sizeof(T), sizeof(T));
+  return value;
 }
 
-// From the fields of an IEEE interchange format, whichever it is.
-long double Decode(const FloatFormat& format, std::uint64_t bits) {
+template <typename T>
+void StoreAs(T value, std::span<std::byte> data, std::int64_t index) {
+  std::memcpy(data.data() + index * sizeof(T), &value, sizeof(T));
+}
+
+// The 16-bit formats, from the fields of IEEE interchange formats.
+long double Decode(const FloatFormat& format, std::uint16_t bits) {
   const int mantissa_bits = format.precision - 1;
-  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
-  const std::uint64_t exponent_mask = (std::uint64_t{1} << (format.bits - format.precision)) - 1;
-  const std::uint64_t exponent = (bits >> mantissa_bits) & exponent_mask;
-  const long double sign = bits >> (format.bits - 1) & 1 ? -1 : 1;
+  const int mantissa = bits & ((1 << mantissa_bits) - 1);
+  const int exponent_mask = (1 << (16 - format.precision)) - 1;
+  const int exponent = (bits >> mantissa_bits) & exponent_mask;
+  const float sign = bits >> 15 ? -1.0f : 1.0f;
   if (exponent == exponent_mask) {
-    return mantissa == 0 ? sign * std::numeric_limits<long double>::infinity()
-                         : std::numeric_limits<long double>::quiet_NaN();
+    return mantissa == 0 ? sign * std::numeric_limits<float>::infinity()
+                         : std::numeric_limits<float>::quiet_NaN();
   }
-  if (exponent == 0) return sign * std::ldexp(static_cast<long double>(mantissa), format.min_exponent);
-  const std::uint64_t significand = mantissa | (std::uint64_t{1} << mantissa_bits);
-  return sign * std::ldexp(static_cast<long double>(significand),
-                           format.min_exponent + static_cast<int>(exponent) - 1);
+  const int significand = exponent == 0 ? mantissa : mantissa | (1 << mantissa_bits);
+  return sign * std::ldexp(static_cast<float>(significand), format.min_exponent + std::max(exponent - 1, 0));
 }
 
-std::uint64_t Encode(const FloatFormat& format, long double value) {
+std::uint16_t Encode(const FloatFormat& format, long double value) {
   const int mantissa_bits = format.precision - 1;
-  const std::uint64_t sign = std::uint64_t{std::signbit(value)} << (format.bits - 1);
-  const std::uint64_t exponent_mask = (std::uint64_t{1} << (format.bits - format.precision)) - 1;
-  const std::uint64_t infinity = exponent_mask << mantissa_bits;
-  if (std::isnan(value)) return infinity | (std::uint64_t{1} << (mantissa_bits - 1));
-  if (std::isinf(value)) return sign | infinity;
+  const int sign = std::signbit(value) ? 1 << 15 : 0;
+  const int infinity = ((1 << (16 - format.precision)) - 1) << mantissa_bits;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | 1 << (mantissa_bits - 1));
+  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
   // The unit in the last place: of the binade of the value, but never below the smallest number.
   int exponent = 0;
   std::frexp(value, &exponent);
+  if (exponent > format.max_exponent) return static_cast<std::uint16_t>(sign | infinity);
   const int ulp = std::max(exponent - format.precision, format.min_exponent);
-  // In units: at most 2^precision, and with it rounding has carried into the next binade, which the sum of
-  // the fields below does by itself. (rint rounds to nearest even unless told otherwise.)
-  const auto units = static_cast<std::uint64_t>(std::rint(std::ldexp(std::fabs(value), -ulp)));
-  const std::uint64_t magnitude =
-      (static_cast<std::uint64_t>(ulp - format.min_exponent) << mantissa_bits) + units;
-  return sign | std::min(magnitude, infinity);
+  // At most 2^precision units; with so many, rounding has carried into the next binade, which the sum of the
+  // fields below does by itself. (rint rounds to nearest even unless told otherwise.)
+  const int units = static_cast<int>(std::rint(std::ldexp(std::fabs(value), -ulp)));
+  const int magnitude = ((ulp - format.min_exponent) << mantissa_bits) + units;
+  return static_cast<std::uint16_t>(sign | std::min(magnitude, infinity));
 }
 
 }  // namespace
@@ -57,13 +60,13 @@ std::uint64_t Encode(const FloatFormat& format, long double value) {
 FloatFormat FormatOf(DType dtype) {
   switch (dtype) {
     case DType::kF16:
-      return {11, -24, 16, 16};
+      return {11, -24, 16};
     case DType::kBF16:
-      return {8, -133, 128, 16};
+      return {8, -133, 128};
     case DType::kF32:
-      return {24, -149, 128, 32};
+      return {24, -149, 128};
     default:
-      return {53, -1074, 1024, 64};
+      return {53, -1074, 1024};
   }
 }
 
@@ -72,16 +75,37 @@ long double UnitRoundoff(DType dtype) {
 }
 
 long double Load(DType dtype, std::span<const std::byte> data, std::int64_t index) {
-  const std::uint64_t bits = LoadBits(SizeOf(dtype), data, index);
-  if (dtype == DType::kI32) return static_cast<std::int32_t>(bits);
-  if (dtype == DType::kI64) return static_cast<std::int64_t>(bits);
-  return Decode(FormatOf(dtype), bits);
+  switch (dtype) {
+    case DType::kI32:
+      return LoadAs<std::int32_t>(data, index);
+    case DType::kI64:
+      return static_cast<long double>(LoadAs<std::int64_t>(data, index));
+    case DType::kF32:
+      return LoadAs<float>(data, index);
+    case DType::kF64:
+      return LoadAs<double>(data, index);
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+  }
+  return Decode(FormatOf(dtype), LoadAs<std::uint16_t>(data, index));
 }
 
 void Store(DType dtype, long double value, std::span<std::byte> data, std::int64_t index) {
-  const std::uint64_t bits = IsFloat(dtype) ? Encode(FormatOf(dtype), value)
-                                            : static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-  std::memcpy(data.data() + index * SizeOf(dtype), &bits, SizeOf(dtype));
+  switch (dtype) {
+    case DType::kI32:
+      return StoreAs(static_cast<std::int32_t>(value), data, index);
+    case DType::kI64:
+      return StoreAs(static_cast<std::int64_t>(value), data, index);
+    case DType::kF32:
+      return StoreAs(static_cast<float>(value), data, index);
+    case DType::kF64:
+      return StoreAs(static_cast<double>(value), data, index);
+    case DType::kF16:
+    case DType::kBF16:
+      break;
+  }
+  StoreAs(Encode(FormatOf(dtype), value), data, index);
 }
 
 Bytes Pack(DType dtype, std::span<const long double> values) {

@@ -29,7 +29,6 @@ struct FloatFormat {
   int precision;     // bits of significand, the hidden one included
   int min_exponent;  // of the smallest positive number
   int max_exponent;  // 2^max_exponent is the first power beyond the largest finite number
-  int bits;          // of storage
 };
 FloatFormat FormatOf(DType dtype);
 

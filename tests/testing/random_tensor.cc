@@ -14,7 +14,7 @@ namespace {
 long double Value(DType dtype, std::uint64_t bits) {
   if (dtype == DType::kI32) return static_cast<std::int32_t>(bits >> 32);
   if (dtype == DType::kI64) return static_cast<std::int64_t>(bits);
-  return std::ldexp(static_cast<long double>(static_cast<std::int64_t>(bits)), -63);
+  return static_cast<long double>(static_cast<std::int64_t>(bits)) * 0x1p-63L;
 }
 
 long double Special(DType dtype, std::uint64_t bits) {

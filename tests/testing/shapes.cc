@@ -53,9 +53,6 @@ std::vector<GemmSize> GemmSizes() {
       for (std::int64_t k : {1, 33, 128}) sizes.push_back({m, n, k});
     }
   }
-  sizes.push_back({257, 300, 520});  // several tiles each way
-  sizes.push_back({256, 384, 512});
-  sizes.push_back({1, 1, 20011});  // one long sum
   return sizes;
 }
 
@@ -123,6 +120,9 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   for (const GemmSize& size : GemmSizes()) {
     for (int i = 0; i < 4; ++i) add(size, choice += 5);  // 5 and 64 have no common factor
   }
+  all.push_back(MakeGemm(dtype, 257, 130, 300));  // several tiles each way
+  all.push_back(MakeGemm(dtype, 256, 128, 512));
+  all.push_back(MakeGemm(dtype, 1, 1, 20011));  // one long sum
   all.push_back(MakeGemm(dtype, 2, 3, 4));
   all.back().batch = kBeyondGrid;
   all.push_back(MakeGemm(dtype, kBeyondGrid, 2, 3));
@@ -166,6 +166,7 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
                              Shape{1, 3, 1, 32, 1, 33, 1, 2}}) {
     add_all(shape);
   }
+  all.push_back({op, dtype, {2, kBeyondGrid, 3}, 0b010});
   for (std::int64_t size : AwkwardSizes()) {
     add_all({size});
     add_all({size, 65});

@@ -33,7 +33,7 @@ namespace internal {
 
 MATCHER_P2(StatusMatches, code, message,
            "has code " + ::testing::PrintToString(code) + " and a message that " +
-               ::testing::DescribeMatcher<std::string>(message)) {
+               ::testing::DescribeMatcher<const std::string&>(message)) {
   const absl::Status& status = StatusOf(arg);
   *result_listener << "which is " << status.ToString();
   return status.code() == code && ::testing::Matches(message)(std::string(status.message()));
@@ -46,7 +46,7 @@ inline auto StatusIs(absl::StatusCode code, ::testing::Matcher<const std::string
   return internal::StatusMatches(code, message);
 }
 
-MATCHER_P(IsOkAndHolds, value, "is OK and holds a value that " + ::testing::PrintToString(value)) {
+MATCHER_P(IsOkAndHolds, value, negation ? "is not OK or holds another value" : "is OK and holds the value") {
   if (!arg.ok()) {
     *result_listener << "which is " << arg.status().ToString();
     return false;

@@ -1,0 +1,112 @@
+#include "client/args.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "client/cli_flags.h"
+
+namespace warpline::client {
+namespace {
+
+absl::StatusOr<Args> Parse(const std::vector<std::string_view>& words) {
+  return Args::Parse(words, AllFlags());
+}
+
+TEST(ArgsTest, TakesFlagsAnywhereInBothForms) {
+  const auto args = Parse({"--server", "a:1", "gemm", "A.npy", "--alpha=-2.5", "-o", "D.npy", "B.npy",
+                           "--trans-a", "--beta", "-1"});
+  ASSERT_TRUE(args.ok()) << args.status();
+  EXPECT_EQ(args->positionals(), (std::vector<std::string>{"gemm", "A.npy", "B.npy"}));
+  EXPECT_EQ(args->String("server", ""), "a:1");
+  EXPECT_EQ(args->String("output", ""), "D.npy");
+  EXPECT_EQ(args->Number("alpha")->value(), -2.5);
+  EXPECT_EQ(args->Number("beta")->value(), -1);
+  EXPECT_TRUE(*args->Bool("trans-a"));
+  EXPECT_FALSE(*args->Bool("trans-b"));
+}
+
+TEST(ArgsTest, TakesShortFlagsInThreeForms) {
+  EXPECT_EQ(Parse({"-oX"})->String("output", ""), "X");
+  EXPECT_EQ(Parse({"-o=X"})->String("output", ""), "X");
+  EXPECT_EQ(Parse({"-o", "-"})->String("output", ""), "-");
+}
+
+TEST(ArgsTest, KeepsTheLastOfRepeatedFlags) {
+  EXPECT_EQ(Parse({"--perm", "0,1", "--perm=1,0"})->String("perm", ""), "1,0");
+}
+
+TEST(ArgsTest, EndsFlagsAtTwoDashes) {
+  const auto args = Parse({"transpose", "--", "-o", "--perm"});
+  ASSERT_TRUE(args.ok());
+  EXPECT_EQ(args->positionals(), (std::vector<std::string>{"transpose", "-o", "--perm"}));
+}
+
+TEST(ArgsTest, LeavesASingleDashPositional) {
+  EXPECT_EQ(Parse({"transpose", "-"})->positionals(), (std::vector<std::string>{"transpose", "-"}));
+}
+
+TEST(ArgsTest, NamesTheFlagInErrors) {
+  for (const auto& words :
+       std::vector<std::vector<std::string_view>>{{"--nonsense"}, {"--nonsense=1"}, {"-z"}}) {
+    const auto args = Parse(words);
+    ASSERT_FALSE(args.ok());
+    EXPECT_NE(args.status().message().find(absl::string_view(words[0].data(), words[0].size())),
+              absl::string_view::npos);
+  }
+  EXPECT_FALSE(Parse({"gemm", "--alpha"}).ok());
+  EXPECT_NE(Parse({"--alpha=x"})->Number("alpha").status().message().find("--alpha=x"),
+            absl::string_view::npos);
+  EXPECT_FALSE(Parse({"--json=maybe"})->Bool("json").ok());
+}
+
+TEST(ArgsTest, ParsesTimesWithAUnit) {
+  EXPECT_EQ(*Parse({"--deadline=1.5s"})->Duration("deadline", absl::Seconds(1)), absl::Milliseconds(1500));
+  EXPECT_EQ(*Parse({})->Duration("deadline", absl::Seconds(1)), absl::Seconds(1));
+  for (std::string_view value :
+       {"--deadline=5", "--deadline=0s", "--deadline=-1s", "--deadline=inf", "--deadline="}) {
+    EXPECT_FALSE(Parse({value})->Duration("deadline", absl::Seconds(1)).ok()) << value;
+  }
+}
+
+TEST(ArgsTest, ParsesLists) {
+  EXPECT_EQ(*Parse({"--axes", "-1,0"})->Integers("axes"), (std::vector<int>{-1, 0}));
+  EXPECT_TRUE(Parse({})->Integers("axes")->empty());
+  for (std::string_view value :
+       {"--axes=", "--axes=1,", "--axes=,1", "--axes=1;2", "--axes=a", "--axes=3000000000"}) {
+    EXPECT_FALSE(Parse({value})->Integers("axes").ok()) << value;
+  }
+  EXPECT_EQ(ParseIntegers("32x64", 'x'), (std::vector<std::int64_t>{32, 64}));
+  EXPECT_EQ(ParseIntegers("32xx", 'x'), std::nullopt);
+}
+
+TEST(ArgsTest, ChecksTheRangeOfIntegers) {
+  EXPECT_EQ(*Parse({"--channels=4"})->Integer("channels", 1, 1, 8), 4);
+  EXPECT_FALSE(Parse({"--channels=9"})->Integer("channels", 1, 1, 8).ok());
+  EXPECT_FALSE(Parse({"--channels=4.0"})->Integer("channels", 1, 1, 8).ok());
+}
+
+TEST(FindCommandTest, RefusesFlagsOfOtherCommands) {
+  EXPECT_TRUE(FindCommand(*Parse({"reduce", "--op=sum"})).ok());
+  const auto command = FindCommand(*Parse({"transpose", "--alpha=1"}));
+  EXPECT_TRUE(IsUsageError(command.status()));
+  EXPECT_NE(command.status().message().find("--alpha"), absl::string_view::npos);
+  EXPECT_TRUE(IsUsageError(FindCommand(*Parse({"invert"})).status()));
+  EXPECT_TRUE(IsUsageError(FindCommand(*Parse({})).status()));
+}
+
+TEST(CommonFlagsTest, NamesAWrongDType) {
+  EXPECT_EQ(CommonFlags::From(*Parse({"--dtype=bf16"}))->dtype, DType::kBF16);
+  const auto flags = CommonFlags::From(*Parse({"--dtype=bfloat16"}));
+  EXPECT_NE(flags.status().message().find("--dtype=bfloat16"), absl::string_view::npos);
+}
+
+TEST(HelpTest, MentionsEveryCommandAndItsFlags) {
+  for (const CommandSpec& command : AllCommands()) {
+    EXPECT_NE(HelpText(nullptr).find(std::string(command.name)), std::string::npos);
+    EXPECT_NE(HelpText(&command).find("--server"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace warpline::client

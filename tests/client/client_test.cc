@@ -1,0 +1,200 @@
+#include "client/client.h"
+
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "client/error.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "warpline/v1/warpline.grpc.pb.h"
+
+namespace warpline::client {
+namespace {
+
+template <typename Detail>
+grpc::Status Refuse(grpc::ServerContext* context, grpc::StatusCode code, const std::string& text,
+                    const Detail& detail) {
+  google::rpc::Status status;
+  status.set_code(code);
+  status.set_message(text);
+  status.add_details()->PackFrom(detail);
+  context->AddTrailingMetadata("x-request-id", "the request");
+  return grpc::Status(code, text, status.SerializeAsString());
+}
+
+// Returns the input; `variant` says what else to do.
+class FakeKernels : public v1::KernelService::Service {
+ public:
+  grpc::Status Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
+                         v1::TransposeResponse* response) override {
+    if (request->variant() == "wrong") {
+      google::rpc::BadRequest bad;
+      bad.add_field_violations()->set_field("perm");
+      bad.mutable_field_violations(0)->set_description("axis 7");
+      return Refuse(context, grpc::StatusCode::INVALID_ARGUMENT, "no such axis", bad);
+    }
+    if (request->variant() == "full" && attempts++ < 2) {
+      google::rpc::RetryInfo retry;
+      retry.mutable_retry_delay()->set_nanos(20'000'000);
+      return Refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", retry);
+    }
+    while (request->variant() == "slow" && !context->IsCancelled()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    *response->mutable_y() = request->x();
+    response->mutable_execution()->set_backend("fake");
+    for (const auto& [key, value] : context->client_metadata()) {
+      if (key == "x-request-id") {
+        response->mutable_execution()->set_request_id(std::string(value.data(), value.size()));
+      }
+    }
+    return grpc::Status::OK;
+  }
+
+  std::atomic<int> attempts = 0;
+};
+
+class ClientTest : public testing::Test {
+ protected:
+  ClientTest() : target_("unix:/tmp/warpline_client_test." + std::to_string(::getpid())) {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::ServerBuilder builder;
+    builder.SetMaxReceiveMessageSize(-1);
+    builder.AddListeningPort(target_, grpc::InsecureServerCredentials());
+    builder.RegisterService(&kernels_);
+    server_ = builder.BuildAndStart();
+    std::iota(elements_.begin(), elements_.end(), 0);
+  }
+
+  TransposeArgs Request(const std::string& variant) const {
+    TransposeArgs args;
+    args.x = {DType::kI32, {static_cast<std::int64_t>(elements_.size())}, 0, elements_.data()};
+    args.variant = variant;
+    return args;
+  }
+
+  std::string target_;
+  FakeKernels kernels_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::int32_t> elements_ = std::vector<std::int32_t>(3'000'000);
+};
+
+TEST_F(ClientTest, BringsElementsThereAndBack) {
+  Client client(target_, {});
+  std::vector<std::int32_t> back(elements_.size());
+  CallOptions options;
+  options.request_id = "mine";
+  options.destination = {back.data(), back.size() * sizeof(back[0])};
+  const auto result = client.Transpose(Request(""), absl::Seconds(30), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->array.data(), back.data());
+  EXPECT_EQ(back, elements_);
+  EXPECT_EQ(result->execution.backend(), "fake");
+  EXPECT_EQ(result->execution.request_id(), "mine");
+}
+
+TEST_F(ClientTest, ReportsPhasesInOrder) {
+  Client client(target_, {});
+  std::vector<Progress> seen;
+  CallOptions options;
+  options.progress = [&](const Progress& progress) { seen.push_back(progress); };
+  ASSERT_TRUE(client.Transpose(Request(""), absl::Seconds(30), options).ok());
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back().phase, Phase::kCopying);
+  EXPECT_GE(seen.back().bytes, elements_.size() * sizeof(elements_[0]));
+  for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_GE(seen[i].phase, seen[i - 1].phase);
+}
+
+TEST_F(ClientTest, KeepsTheDetailsOfErrors) {
+  Client client(target_, {});
+  const auto result = client.Transpose(Request("wrong"), absl::Seconds(30));
+  ASSERT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  const ErrorDetails details = DetailsOf(result.status());
+  EXPECT_EQ(details.request_id, "the request");
+  ASSERT_EQ(details.violations.size(), 1u);
+  EXPECT_EQ(details.violations[0].field, "perm");
+  EXPECT_EQ(Describe(result.status()),
+            "INVALID_ARGUMENT: no such axis\n  perm: axis 7\n  request id: the request");
+}
+
+TEST_F(ClientTest, SendsAgainOnlyIfAllowed) {
+  Client once(target_, {});
+  const auto refused = once.Transpose(Request("full"), absl::Seconds(30));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(DetailsOf(refused.status()).retry_delay, absl::Milliseconds(20));
+  kernels_.attempts = 0;
+  Client patient(target_, {.max_retries = 5});
+  EXPECT_TRUE(patient.Transpose(Request("full"), absl::Seconds(30)).ok());
+  EXPECT_EQ(kernels_.attempts, 3);
+}
+
+TEST_F(ClientTest, ObeysTheDeadline) {
+  Client client(target_, {});
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(client.Transpose(Request("slow"), absl::Milliseconds(200)).status()));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  for (absl::Duration timeout : {absl::ZeroDuration(), -absl::Seconds(1), absl::InfiniteDuration()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(client.Transpose(Request(""), timeout).status()));
+  }
+}
+
+TEST_F(ClientTest, RunsManyCallsAtOnce) {
+  constexpr int kCalls = 50;
+  std::atomic<int> good = 0;
+  std::vector<std::vector<std::int32_t>> back(kCalls, std::vector<std::int32_t>(elements_.size() / 100));
+  {
+    Client client(target_, {.channel = {.own_connection = true}});
+    TransposeArgs args = Request("");
+    args.x.shape = {static_cast<std::int64_t>(back[0].size())};
+    for (std::vector<std::int32_t>& memory : back) {
+      CallOptions options;
+      options.destination = {memory.data(), memory.size() * sizeof(memory[0])};
+      client.CallAsync(args, absl::Seconds(30), options,
+                       [&](const absl::StatusOr<Result>& result) { good += result.ok() ? 1 : 0; });
+    }
+  }  // waits
+  EXPECT_EQ(good, kCalls);
+  for (const auto& memory : back)
+    EXPECT_EQ(std::memcmp(memory.data(), elements_.data(), memory.size() * 4), 0);
+}
+
+TEST_F(ClientTest, GivesBorrowedMemoryBackEvenWhenCallsFail) {
+  Client client(target_, {});
+  for (const char* variant : {"slow", "wrong"}) {
+    auto memory = std::make_unique<std::vector<std::int32_t>>(elements_);
+    TransposeArgs args = Request(variant);
+    args.x.data = memory->data();
+    absl::Notification done;
+    client.CallAsync(args, absl::Milliseconds(30), {}, [&](const absl::StatusOr<Result>& result) {
+      EXPECT_FALSE(result.ok());
+      memory.reset();  // a sanitizer sees who still reads it
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
+}
+
+TEST_F(ClientTest, ReportsServersThatAreNotThere) {
+  Client client("unix:/tmp/there is no such socket", {});
+  EXPECT_TRUE(absl::IsUnavailable(client.Transpose(Request(""), absl::Seconds(30)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.GetInfo(absl::Seconds(30)).status()));
+}
+
+TEST_F(ClientTest, AsksForHealth) {
+  Client client(target_, {});
+  EXPECT_TRUE(*client.IsServing("", absl::Seconds(30)));
+  server_->GetHealthCheckService()->SetServingStatus(false);
+  EXPECT_FALSE(*client.IsServing("", absl::Seconds(30)));
+  EXPECT_TRUE(absl::IsUnimplemented(client.GetInfo(absl::Seconds(30)).status()));
+}
+
+}  // namespace
+}  // namespace warpline::client

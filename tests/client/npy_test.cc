@@ -1,0 +1,217 @@
+#include "client/npy.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <vector>
+
+#include "client/npy_header.h"
+#include "client/operands.h"
+
+namespace warpline::client {
+namespace {
+
+class NpyTest : public testing::Test {
+ protected:
+  NpyTest() : folder_(std::filesystem::temp_directory_path() / ("npy_test." + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~NpyTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ / name; }
+
+  // A file with this header text; `version` 1 to 3.
+  std::string Make(const std::string& header, const std::string& elements, int version = 1) {
+    std::string bytes = "\x93NUMPY";
+    bytes += static_cast<char>(version);
+    bytes += '\0';
+    const int length_bytes = version == 1 ? 2 : 4;
+    for (int i = 0; i < length_bytes; ++i) bytes += static_cast<char>(header.size() >> (8 * i));
+    return MakeRaw(bytes + header + elements);
+  }
+
+  std::string MakeRaw(const std::string& bytes) {
+    const std::string path = Path("in.npy");
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+
+  // The message of the error that reading must give.
+  static std::string ErrorOf(const std::string& path, std::optional<DType> dtype = std::nullopt) {
+    const auto array = ReadNpy(path, dtype);
+    EXPECT_FALSE(array.ok());
+    EXPECT_NE(array.status().message().find(path), absl::string_view::npos) << array.status();
+    return std::string(array.status().message());
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::string Header(const std::string& descr, const std::string& shape, bool fortran = false) {
+  return "{'descr': '" + descr + "', 'fortran_order': " + (fortran ? "True" : "False") +
+         ", 'shape': " + shape + ", }          \n";
+}
+
+const std::string kFourBytes("\1\2\3\4", 4);
+
+TEST_F(NpyTest, ReadsAllVersions) {
+  for (int version = 1; version <= 3; ++version) {
+    const auto array = ReadNpy(Make(Header("<i4", "(1, 1)"), kFourBytes, version), std::nullopt);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->stored.dtype, DType::kI32);
+    EXPECT_EQ(array->stored.shape, (Shape{1, 1}));
+    EXPECT_EQ(std::memcmp(array->stored.data, kFourBytes.data(), 4), 0);
+  }
+  EXPECT_NE(ErrorOf(Make(Header("<i4", "(1,)"), kFourBytes, 4)).find("version 4"), std::string::npos);
+}
+
+TEST_F(NpyTest, WritesWhatItReads) {
+  std::vector<double> elements = {1, 2, 3, 4, 5, 6};
+  for (const Shape& shape : {Shape{}, Shape{6}, Shape{2, 3}, Shape{0, 4}, Shape{1, 2, 3}}) {
+    const std::string path = Path("out.npy");
+    const absl::Status status = WriteNpy(path, {DType::kF64, shape, 0, elements.data()}, false);
+    ASSERT_TRUE(status.ok()) << status;
+    const auto array = ReadNpy(path, std::nullopt);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->stored.shape, shape);
+    EXPECT_FALSE(array->fortran);
+    const std::size_t bytes = static_cast<std::size_t>(shape.Count()) * 8;
+    EXPECT_EQ(std::filesystem::file_size(path) % 64, bytes % 64);
+    if (bytes > 0) {
+      EXPECT_EQ(std::memcmp(array->stored.data, elements.data(), bytes), 0);
+    }
+  }
+}
+
+TEST_F(NpyTest, ReadsFortranOrderAsTheTranspose) {
+  const std::string elements(6 * 4, '\7');
+  auto array = ReadNpy(Make(Header("<f4", "(2, 3)", true), elements), std::nullopt);
+  ASSERT_TRUE(array.ok());
+  EXPECT_TRUE(array->fortran);
+  EXPECT_EQ(array->stored.shape, (Shape{3, 2}));
+  EXPECT_EQ(array->LogicalShape(), (Shape{2, 3}));
+  EXPECT_EQ(*StoredPerm(*array, {}), (std::vector<int>{0, 1}));
+  EXPECT_EQ(*StoredPerm(*array, {0, 1}), (std::vector<int>{1, 0}));
+  EXPECT_EQ(*StoredAxes(*array, {-1}), (std::vector<int>{0}));
+  EXPECT_EQ(ToRowMajorPerm(*array), (std::vector<int>{1, 0}));
+  EXPECT_FALSE(StoredPerm(*array, {0, 0}).ok());
+  EXPECT_FALSE(StoredPerm(*array, {0}).ok());
+  EXPECT_FALSE(StoredPerm(*array, {0, 2}).ok());
+  EXPECT_FALSE(StoredAxes(*array, {2}).ok());
+  // In memory there is no difference.
+  array = ReadNpy(Make(Header("<f4", "(1, 6, 1)", true), elements), std::nullopt);
+  ASSERT_TRUE(array.ok());
+  EXPECT_FALSE(array->fortran);
+}
+
+TEST_F(NpyTest, WritesFortranOrder) {
+  const std::vector<float> elements(6);
+  const std::string path = Path("out.npy");
+  ASSERT_TRUE(WriteNpy(path, {DType::kF32, {3, 2}, 0, elements.data()}, true).ok());
+  const auto array = ReadNpy(path, std::nullopt);
+  ASSERT_TRUE(array.ok());
+  EXPECT_TRUE(array->fortran);
+  EXPECT_EQ(array->LogicalShape(), (Shape{2, 3}));
+}
+
+TEST_F(NpyTest, ConvertsBigEndian) {
+  const auto array = ReadNpy(Make(Header(">i4", "(1,)"), kFourBytes), std::nullopt);
+  ASSERT_TRUE(array.ok());
+  std::int32_t value = 0;
+  std::memcpy(&value, array->stored.data, sizeof(value));
+  EXPECT_EQ(value, 0x01020304);
+}
+
+TEST_F(NpyTest, TakesRawMemoryOnlyAsToldTo) {
+  const std::string path = Make(Header("|V2", "(2,)"), kFourBytes);
+  EXPECT_NE(ErrorOf(path).find("--dtype bf16"), std::string::npos);
+  EXPECT_NE(ErrorOf(path, DType::kF32).find("--dtype bf16"), std::string::npos);
+  const auto array = ReadNpy(path, DType::kBF16);
+  ASSERT_TRUE(array.ok());
+  EXPECT_EQ(array->stored.dtype, DType::kBF16);
+  EXPECT_NE(ErrorOf(Make(Header("<i4", "(1,)"), kFourBytes), DType::kF32).find("not f32"), std::string::npos);
+}
+
+TEST_F(NpyTest, RefusesOtherTypesByName) {
+  EXPECT_NE(ErrorOf(Make(Header("|O", "(1,)"), kFourBytes)).find("Python objects"), std::string::npos);
+  EXPECT_NE(ErrorOf(Make(Header("<U3", "(1,)"), kFourBytes)).find("<U3"), std::string::npos);
+  EXPECT_NE(ErrorOf(Make(Header("<c8", "(1,)"), kFourBytes)).find("<c8"), std::string::npos);
+  const std::string structured = "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }\n";
+  EXPECT_NE(ErrorOf(Make(structured, kFourBytes)).find("structured dtype [('x', '<f4')]"), std::string::npos);
+}
+
+TEST_F(NpyTest, RefusesTruncatedFiles) {
+  EXPECT_NE(ErrorOf(Make(Header("<f4", "(2,)"), kFourBytes)).find("truncated"), std::string::npos);
+  const std::string whole = "\x93NUMPY\1" + std::string("\0\x46\0", 3) + Header("<f4", "(1,)");
+  for (std::size_t size = 0; size < whole.size(); ++size) ErrorOf(MakeRaw(whole.substr(0, size)));
+}
+
+TEST_F(NpyTest, RefusesAbsurdShapes) {
+  for (const char* shape : {"(4611686018427387904, 4)", "(99999999999999999999,)", "(-1,)", "(2.5,)", "(a,)",
+                            "3", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(1 1)", "(,)", "(1,", "()"}) {
+    const auto array = ReadNpy(Make(Header("<f4", shape), ""), std::nullopt);
+    EXPECT_FALSE(array.ok()) << shape;
+  }
+  // No bytes, but sizes whose product does not fit.
+  EXPECT_FALSE(ReadNpy(Make(Header("<f4", "(0, 4611686018427387904, 4)"), ""), std::nullopt).ok());
+}
+
+TEST_F(NpyTest, RefusesDamagedHeadersWithoutHarm) {
+  const std::string good = Header("<f4", "(1,)");
+  std::mt19937 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string header = good;
+    for (int i = 0; i < 3; ++i) header[random() % header.size()] = static_cast<char>(random());
+    (void)ParseNpyHeader(header, std::nullopt);
+    (void)ParseNpyHeader(header.substr(0, random() % header.size()), std::nullopt);
+  }
+  EXPECT_FALSE(ParseNpyHeader("", std::nullopt).ok());
+  EXPECT_FALSE(ParseNpyHeader("{}", std::nullopt).ok());
+  EXPECT_FALSE(ParseNpyHeader(good + "x", std::nullopt).ok());
+  EXPECT_NE(ErrorOf(MakeRaw("\x93NUMPY\2" + std::string("\0\xff\xff\xff\xff", 5))).find("4294967295"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf(MakeRaw("PK\3\4, a zip file")).find("not a .npy file"), std::string::npos);
+  EXPECT_NE(ErrorOf(Path("missing.npy")).find("cannot open"), std::string::npos);
+  EXPECT_FALSE(ReadNpy(folder_, std::nullopt).ok());
+}
+
+TEST_F(NpyTest, ReadsPipes) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  for (const std::size_t given : {std::size_t{40'000'000}, std::size_t{39'999'999}}) {
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+      const NpyHeader header{.dtype = DType::kF32, .shape = Shape{10'000'000}};
+      std::ofstream(path, std::ios::binary) << FormatNpyHeader(header) << std::string(given, 'x');
+      ::_exit(0);
+    }
+    const auto array = ReadNpy(path, std::nullopt);
+    EXPECT_EQ(array.ok(), given == 40'000'000);
+    if (array.ok()) {
+      EXPECT_EQ(static_cast<const char*>(array->stored.data)[given - 1], 'x');
+    }
+  }
+}
+
+TEST_F(NpyTest, LeavesNothingBehindWhenWritingFails) {
+  const std::string path = Path("folder");
+  std::filesystem::create_directories(path + "/inner");
+  const float element = 1;
+  EXPECT_FALSE(WriteNpy(path, {DType::kF32, {1}, 0, &element}, false).ok());
+  EXPECT_FALSE(WriteNpy(Path("missing/out.npy"), {DType::kF32, {1}, 0, &element}, false).ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(NpyTest, WritesDevicesInPlace) {
+  const float element = 1;
+  EXPECT_TRUE(WriteNpy("/dev/null", {DType::kF32, {1}, 0, &element}, false).ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+}  // namespace
+}  // namespace warpline::client

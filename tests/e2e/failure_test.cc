@@ -1,0 +1,267 @@
+// What a client may count on when things go wrong: each failure a clear status, the daemon alive.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "tests/e2e/daemon.h"
+#include "tests/e2e/requests.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kSlow = 1100;  // about a second on the cpu backend
+
+bool Works(const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout = absl::Seconds(60)) {
+  auto stub = v1::KernelService::NewStub(channel);
+  grpc::ClientContext context;
+  SetTimeout(context, timeout);
+  v1::TransposeResponse response;
+  return stub->Transpose(&context, IotaTranspose(2, 2), &response).ok();
+}
+
+std::future<grpc::Status> SlowCall(const std::shared_ptr<grpc::Channel>& channel, std::int64_t n = kSlow) {
+  return std::async(std::launch::async, [channel, n] {
+    auto stub = v1::KernelService::NewStub(channel);
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(120));
+    v1::GemmResponse response;
+    return stub->Gemm(&context, SlowGemm(n), &response);
+  });
+}
+
+TEST(BadInputTest, NamesTheFieldAndTheRequest) {
+  Daemon daemon;
+  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  struct Case {
+    const char* field;
+    std::function<void(v1::TransposeRequest&)> spoil;
+  };
+  const std::vector<Case> cases = {
+      {"x.data_type", [](auto& r) { r.mutable_x()->set_data_type(static_cast<v1::DataType>(99)); }},
+      {"x.inline", [](auto& r) { r.mutable_x()->mutable_inline_()->pop_back(); }},
+      {"x.shape", [](auto& r) { r.mutable_x()->set_shape(0, -1); }},
+      {"x.shape",
+       [](auto& r) {
+         r.mutable_x()->set_shape(0, std::int64_t{1} << 62);
+         r.mutable_x()->set_shape(1, std::int64_t{1} << 62);
+       }},
+      {"x.shape",
+       [](auto& r) {
+         while (r.x().shape_size() < 9) r.mutable_x()->add_shape(1);
+       }},
+      {"perm",
+       [](auto& r) {
+         r.add_perm(0);
+         r.add_perm(0);
+       }},
+      {"variant", [](auto& r) { r.set_variant("no-such-variant"); }},
+  };
+  for (const Case& c : cases) {
+    v1::TransposeRequest request = IotaTranspose(2, 3);
+    c.spoil(request);
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(60));
+    context.AddMetadata("x-request-id", "bad-1");
+    v1::TransposeResponse response;
+    const grpc::Status status = stub->Transpose(&context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+        << c.field << ": " << status.error_message();
+    const ErrorDetails details = DetailsOf(status);
+    EXPECT_EQ(details.request_id, "bad-1");
+    ASSERT_EQ(details.fields.size(), 1u) << status.error_message();
+    EXPECT_EQ(details.fields[0].substr(0, std::string(c.field).size()), c.field) << status.error_message();
+    EXPECT_FALSE(details.has_retry_info);
+  }
+  EXPECT_TRUE(Works(daemon.Channel()));
+}
+
+TEST(BadInputTest, GarbageAndTruncatedBytesAreInvalidArguments) {
+  Daemon daemon;
+  auto channel = daemon.Channel();
+  const std::string good = IotaTranspose(16, 16).SerializeAsString();
+  for (const std::string& bytes : {std::string("\xff\xff\xff\xff\xff\xff"), std::string("\x0a\xff\x01zz"),
+                                   good.substr(0, good.size() - 1), good.substr(0, 5),
+                                   std::string(1000, '\x07'), std::string("\x00", 1)}) {
+    EXPECT_EQ(RawCall(channel, Bytes(bytes)).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(RawCall(channel, Bytes(good)).error_code(), grpc::StatusCode::OK);
+}
+
+TEST(SizeLimitTest, OneByteOverTheLimitIsRefusedWithoutRetryInfo) {
+  Daemon daemon({"--max-inline-bytes=1M"});
+  auto channel = daemon.Channel();
+  const grpc::Status status = RawCall(channel, Bytes(std::string((1 << 20) + (64 << 10) + 1, 'x')));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_FALSE(DetailsOf(status).has_retry_info);
+  v1::TransposeRequest fits = IotaTranspose(512, 512);
+  EXPECT_TRUE(RawCall(channel, Bytes(fits.SerializeAsString())).ok());
+  fits = IotaTranspose(512, 513);
+  EXPECT_EQ(RawCall(channel, Bytes(fits.SerializeAsString())).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(SizeLimitTest, AMessageOf3GiBIsRefusedAndTheDaemonLives) {
+  Daemon daemon({"--max-inline-bytes=64M"});
+  const std::string piece(64 << 20, 'x');
+  const grpc::Slice slice(piece.data(), piece.size(), grpc::Slice::STATIC_SLICE);
+  const std::vector<grpc::Slice> slices(48, slice);
+  const grpc::Status status =
+      RawCall(daemon.Channel(), grpc::ByteBuffer(slices.data(), slices.size()), absl::Seconds(60));
+  EXPECT_FALSE(status.ok());
+  // gRPC refuses it as too large, or cuts the connection when its memory quota is spent.
+  EXPECT_TRUE(status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
+              status.error_code() == grpc::StatusCode::UNAVAILABLE)
+      << status.error_code() << " " << status.error_message();
+  EXPECT_TRUE(Works(daemon.Channel()));
+  EXPECT_LT(daemon.ResidentBytes(), 1.5e9);
+}
+
+TEST(MemoryTest, OversizedAndMalformedMessagesLeaveNothingBehind) {
+  Daemon daemon({"--max-inline-bytes=16M"});
+  auto channel = daemon.Channel();
+  const std::string oversized(24 << 20, 'x');
+  std::string malformed = IotaTranspose(1024, 1024).SerializeAsString();
+  malformed.resize(malformed.size() - 100);
+  double after_second = 0;
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_FALSE(RawCall(channel, Bytes(oversized)).ok());
+    EXPECT_FALSE(RawCall(channel, Bytes(malformed)).ok());
+    if (i == 2) after_second = daemon.ResidentBytes();
+  }
+  // The allocator keeps what it got until the daemon has been idle for a moment.
+  const double allowed = after_second + (16 << 20);
+  for (int i = 0; i < 100 && daemon.ResidentBytes() > allowed; ++i) absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_LE(daemon.ResidentBytes(), allowed);
+  EXPECT_TRUE(Works(channel));
+}
+
+TEST(OverloadTest, TheJobPastTheBudgetIsRefusedAtOnceWithARetryDelay) {
+  Daemon daemon({"--max-jobs=1", "--lanes=1"});
+  auto busy = SlowCall(daemon.Channel());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(60));
+  v1::TransposeResponse response;
+  const grpc::Status status = stub->Transpose(&context, IotaTranspose(2, 2), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(DetailsOf(status).has_retry_info);
+  EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
+  EXPECT_EQ(daemon.Metric("warpline_rejected_total", "reason=\"jobs\""), 1);
+  EXPECT_TRUE(busy.get().ok());
+  EXPECT_TRUE(Works(daemon.Channel()));
+}
+
+TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
+  Daemon daemon({"--lanes=1"});
+  auto busy = SlowCall(daemon.Channel());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  const double admitted = daemon.Metric("warpline_admission_bytes", "state=\"used\"");
+  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Milliseconds(50));
+  v1::TransposeResponse response;
+  const grpc::Status status = stub->Transpose(&context, IotaTranspose(2, 2), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", 0));
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"DEADLINE_EXCEEDED\"", 1));
+  if (busy.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    EXPECT_EQ(daemon.Metric("warpline_admission_bytes", "state=\"used\""), admitted);
+  }
+  EXPECT_TRUE(busy.get().ok());
+}
+
+TEST(CancelTest, AQueuedRequestLeavesTheQueue) {
+  Daemon daemon({"--lanes=1"});
+  auto busy = SlowCall(daemon.Channel());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(60));
+  auto waiting = std::async(std::launch::async, [&] {
+    v1::TransposeResponse response;
+    return stub->Transpose(&context, IotaTranspose(2, 2), &response);
+  });
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", 1));
+  context.TryCancel();
+  EXPECT_EQ(waiting.get().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"CANCELLED\"", 1));
+  EXPECT_TRUE(busy.get().ok());
+}
+
+TEST(CancelTest, ACancelledRunningJobFreesEverything) {
+  Daemon daemon({"--lanes=1"});
+  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(60));
+  auto running = std::async(std::launch::async, [&] {
+    v1::GemmResponse response;
+    return stub->Gemm(&context, SlowGemm(kSlow), &response);
+  });
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  context.TryCancel();
+  EXPECT_EQ(running.get().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 0));
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_admission_bytes", "state=\"used\"", 0));
+}
+
+TEST(StalledReaderTest, AsManyAsThereAreLanesDoNotStopOthers) {
+  Daemon daemon({"--lanes=2"});
+  const std::string request = IotaTranspose(2048, 2048).SerializeAsString();
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  std::vector<std::unique_ptr<StalledReader>> stalled;
+  for (int i = 0; i < 2; ++i) {
+    channels.push_back(daemon.Channel());
+    stalled.push_back(std::make_unique<StalledReader>(channels.back(), request));
+  }
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"OK\"", 2));
+  EXPECT_EQ(daemon.Metric("warpline_pinned_bytes", "state=\"used\""), 2.0 * (16 << 20));
+  EXPECT_EQ(daemon.Metric("warpline_lane_busy"), 0);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Works(daemon.Channel(), absl::Seconds(10)));
+}
+
+TEST(StalledReaderTest, IsGivenUpAfterTheSendTimeout) {
+  Daemon daemon({"--send-timeout=1s"});
+  auto channel = daemon.Channel();
+  StalledReader stalled(channel, IotaTranspose(2048, 2048).SerializeAsString());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"OK\"", 1));
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
+}
+
+TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
+  Daemon daemon({"--lanes=1"});
+  auto channel = daemon.Channel();
+  ASSERT_TRUE(Works(channel));
+  auto busy = SlowCall(daemon.Channel());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  daemon.Signal(SIGTERM);
+  int ready = 200;
+  for (int i = 0; i < 200 && ready == 200; ++i) daemon.Get("/readyz", &ready);
+  EXPECT_NE(ready, 200);
+  auto stub = v1::KernelService::NewStub(channel);
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(30));
+  v1::TransposeResponse response;
+  EXPECT_EQ(stub->Transpose(&context, IotaTranspose(2, 2), &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(busy.get().ok());
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(DrainTest, GivesUpAfterTheGrace) {
+  Daemon daemon({"--lanes=1", "--grace=100ms"});
+  auto busy = SlowCall(daemon.Channel(), 2 * kSlow);
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 1);
+  EXPECT_FALSE(busy.get().ok());
+}
+
+}  // namespace
+}  // namespace warpline

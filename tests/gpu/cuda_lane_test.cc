@@ -1,0 +1,104 @@
+// The graphs of a lane, on a real device.
+#include <cstring>
+#include <future>
+#include <random>
+
+#include "server/engine/cuda_backend.h"
+#include "server/observe/metrics.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace warpline {
+namespace {
+
+class CudaLaneTest : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
+    auto backend = CreateCudaBackend(
+        {.lane_bytes = std::size_t{256} << 20, .graph_cache_entries = 32, .timing_sample = 4, .metrics = &metrics_});
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = std::move(*backend);
+    lane_ = *backend_->CreateLane(0);
+    memory_ = *backend_->AllocateHost(8 << 20);
+  }
+
+  static Program Transpose(std::int64_t rows, std::int64_t cols) {
+    Program program;
+    TransposeProblem problem{DType::kF32, {rows, cols}, {1, 0}};
+    const std::size_t bytes = static_cast<std::size_t>(rows * cols) * 4;
+    program.tensors = {{DType::kF32, problem.shape, bytes}, {DType::kF32, problem.OutputShape(), bytes}};
+    program.num_inputs = 1;
+    program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+    program.outputs = {1};
+    return program;
+  }
+
+  // Runs it with its slots at `offset` of the pinned memory, checks the result.
+  void RunTranspose(std::int64_t rows, std::int64_t cols, std::size_t offset) {
+    const Program program = Transpose(rows, cols);
+    const MemoryPlan plan = PlanMemory(program);
+    const std::string signature = Signature(program);
+    const auto input = memory_->bytes().subspan(offset, plan.input_bytes);
+    const auto output = memory_->bytes().subspan(offset + (2 << 20), plan.output_bytes);
+    auto* in = reinterpret_cast<float*>(input.data());
+    for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
+    std::memset(output.data(), 0xcd, output.size());
+    std::promise<LaunchReport> promise;
+    lane_->Launch({&program, &plan, signature, input, output},
+                  [&](LaunchReport report) { promise.set_value(std::move(report)); });
+    const LaunchReport report = promise.get_future().get();
+    ASSERT_TRUE(report.status.ok()) << report.status;
+    const auto* out = reinterpret_cast<const float*>(output.data());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; ++c) ASSERT_EQ(out[c * rows + r], in[r * cols + c]) << r << "," << c;
+    }
+  }
+
+  Metrics metrics_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Lane> lane_;
+  std::unique_ptr<HostMemory> memory_;
+  std::mt19937 random_{1};
+};
+
+TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
+  for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20}) RunTranspose(64, 96, offset);
+  EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
+  EXPECT_EQ(metrics_.graph_cache.hits.Value(), 2);
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);  // plain and timed
+}
+
+TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {
+  const auto shape = [](int i) { return std::pair<std::int64_t, std::int64_t>(1 + i % 16, 33); };
+  for (int i = 0; i < 16; ++i) RunTranspose(shape(i).first, shape(i).second, 0);
+  const double instantiations = metrics_.graph_cache.instantiations.Value();
+  const auto allocated = [&] {
+    return metrics_.Allocations("device").Value() + metrics_.Allocations("event").Value() +
+           metrics_.Allocations("pinned").Value();
+  };
+  const double allocations = allocated();
+  for (int i = 0; i < 10000; ++i) {
+    const int which = static_cast<int>(random_() % 16);
+    RunTranspose(shape(which).first, shape(which).second, 4096 * (random_() % 8));
+  }
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), instantiations);
+  EXPECT_EQ(allocated(), allocations);
+}
+
+TEST_F(CudaLaneTest, EvictedGraphsAreMadeAgain) {
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t rows = 1; rows <= 40; ++rows) RunTranspose(rows, 7, 0);
+  }
+  EXPECT_GT(metrics_.graph_cache.evictions.Value(), 0);
+}
+
+TEST_F(CudaLaneTest, SampledJobsAreTimed) {
+  for (int i = 0; i < 8; ++i) RunTranspose(256, 256, 0);
+  EXPECT_EQ(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(), 2 * 2.0 * 256 * 256 * 4);
+  EXPECT_GT(metrics_.Transfer(0, "h2d").seconds.Value(), 0);
+  EXPECT_EQ(metrics_.Transfer(0, "d2h").bytes.Value(), 2 * 256.0 * 256 * 4);
+}
+
+}  // namespace
+}  // namespace warpline

@@ -1,0 +1,90 @@
+#include "tests/testing/wire_agreement.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::testing {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string Gather(Slices slices, const PayloadRange& range) {
+  std::string bytes;
+  ForEachPiece(slices, range, [&](std::span<const std::byte> piece) {
+    bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  });
+  return bytes;
+}
+
+std::string Flatten(Slices slices) {
+  std::string bytes;
+  for (const auto& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.data()), slice.size());
+  return bytes;
+}
+
+}  // namespace
+
+void SubstitutePayloads(Message& message, Slices slices, const ScannedMessage& scanned) {
+  if (auto* tensor = dynamic_cast<v1::Tensor*>(&message); tensor != nullptr && tensor->has_inline_()) {
+    const std::optional<std::size_t> index = PayloadIndex(tensor->inline_());
+    const bool is_token = index.has_value() && *index < scanned.payloads.size();
+    tensor->set_inline_(is_token ? Gather(slices, scanned.payloads[*index]) : "not a token");
+  }
+  const google::protobuf::Reflection* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      SubstitutePayloads(*reflection->MutableMessage(&message, field), slices, scanned);
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      SubstitutePayloads(*reflection->MutableRepeatedMessage(&message, field, i), slices, scanned);
+    }
+  }
+}
+
+Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
+  const std::string bytes = Flatten(slices);
+  const std::unique_ptr<Message> direct(prototype.New());
+  Agreement agreement;
+  agreement.accepted = direct->ParseFromString(bytes);
+
+  // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
+  const ScanLimits limits{.header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1};
+  const auto scanned = ScanMessage(PayloadSchema::For(prototype.GetDescriptor()), slices, limits);
+  const std::unique_ptr<Message> through(prototype.New());
+  const bool accepted = scanned.ok() && through->ParseFromString(scanned->header);
+  if (accepted != agreement.accepted) {
+    agreement.difference = absl::StrCat("protobuf ", agreement.accepted ? "accepts" : "rejects",
+                                        "; scan: ", scanned.status().ToString(), ", then the header is ",
+                                        accepted ? "accepted" : "rejected");
+    return agreement;
+  }
+  if (!accepted) return agreement;
+  SubstitutePayloads(*through, slices, *scanned);
+  // Not MessageDifferencer: to it, NaN differs from NaN.
+  if (through->SerializeAsString() != direct->SerializeAsString()) {
+    agreement.difference = absl::StrCat("protobuf has {", direct->ShortDebugString(), "}, the scanner {",
+                                        through->ShortDebugString(), "}");
+  }
+  return agreement;
+}
+
+std::vector<std::span<const std::byte>> Slice(std::string_view bytes, std::span<const std::size_t> sizes) {
+  std::vector<std::span<const std::byte>> slices;
+  std::span<const std::byte> rest = std::as_bytes(std::span(bytes));
+  while (!rest.empty()) {
+    const std::size_t size = std::min(sizes[slices.size() % sizes.size()], rest.size());
+    slices.push_back(rest.first(size));
+    rest = rest.subspan(size);
+  }
+  return slices;
+}
+
+}  // namespace warpline::testing
