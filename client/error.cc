@@ -62,7 +62,9 @@ std::string Describe(const absl::Status& status) {
   if (details.retry_delay) {
     absl::StrAppend(&text, "\n  try again after ", absl::FormatDuration(*details.retry_delay));
   }
-  if (!details.request_id.empty()) absl::StrAppend(&text, "\n  request id: ", details.request_id);
+  if (!details.request_id.empty() && !absl::StrContains(status.message(), details.request_id)) {
+    absl::StrAppend(&text, "\n  request id: ", details.request_id);
+  }
   return text;
 }
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
@@ -12,15 +11,12 @@ namespace {
 
 constexpr std::size_t kLargeBytes = std::size_t{8} << 20;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);  // before a small transfer is worth a line
-constexpr std::size_t kBarColumns = 30;
 constexpr double kMiB = 1 << 20;
 
 const char* NameOf(Phase phase) {
   switch (phase) {
     case Phase::kSending:
       return "sending";
-    case Phase::kWaiting:
-      return "computing";
     case Phase::kReceiving:
       return "receiving";
     case Phase::kCopying:
@@ -33,14 +29,7 @@ const char* NameOf(Phase phase) {
 
 std::string FormatProgress(const Progress& progress) {
   std::string text = absl::StrFormat("%-10s", NameOf(progress.phase));
-  if (progress.phase == Phase::kSending && progress.total > 0) {
-    const std::size_t done = std::min(progress.bytes, progress.total);
-    const auto columns = static_cast<std::size_t>(static_cast<double>(done) / progress.total * kBarColumns);
-    const std::string bar = std::string(columns, '=') + std::string(kBarColumns - columns, ' ');
-    absl::StrAppendFormat(&text, " [%s] %.0f of %.0f MiB", bar, done / kMiB, progress.total / kMiB);
-  } else if (progress.bytes > 0) {
-    absl::StrAppendFormat(&text, " %.0f MiB", progress.bytes / kMiB);
-  }
+  if (progress.bytes > 0) absl::StrAppendFormat(&text, " %.0f MiB", progress.bytes / kMiB);
   absl::StrAppendFormat(&text, "  %.1f s", absl::ToDoubleSeconds(progress.elapsed));
   return text;
 }

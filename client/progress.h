@@ -9,7 +9,7 @@
 
 namespace warpline::client {
 
-// "sending    [=====>    ]  128 of 256 MiB  0.4 s"; without a bar where gRPC does not tell how far it is.
+// "sending    256 MiB  0.4 s". No bar: gRPC does not tell how far it is (raw_channel.h).
 std::string FormatProgress(const Progress& progress);
 
 // Draws on standard error, if that is a terminal; erases its line when destroyed.

@@ -20,17 +20,18 @@
 
 namespace warpline::client {
 
+// gRPC 1.51 tells of a unary call that the response's headers are here, and that the call is over: not how
+// much of the request is sent (a request in slices of 1 MiB was seen to release them all at once, at the
+// end), nor how much of the response has come.
 enum class Phase {
-  kSending,    // bytes = those handed to the kernel, of `total`
-  kWaiting,    // all sent; gRPC tells nothing until the response's headers arrive
-  kReceiving,  // headers are here, the message is arriving; gRPC does not tell how much of it
-  kCopying,    // bytes = those of the response, on their way to their destination
+  kSending,    // sending or computing; `bytes` of the request
+  kReceiving,  // headers are here, the message is arriving; `bytes` is 0
+  kCopying,    // `bytes` of the response are on their way to their destination
 };
 
 struct Progress {
   Phase phase = Phase::kSending;
   std::size_t bytes = 0;
-  std::size_t total = 0;  // 0: unknown
   absl::Duration elapsed{};
 };
 
@@ -68,6 +69,7 @@ class RawChannel {
 
  private:
   struct AsyncCall;
+  struct FinishedCall;
   void Poll();
 
   std::shared_ptr<grpc::Channel> channel_;

@@ -16,25 +16,20 @@ static_assert(std::endian::native == std::endian::little);
 // A slice costs an allocation, a reference count and an entry of sendmsg's vector: about a copy of this size.
 constexpr std::size_t kCopyBelowBytes = 4096;
 
-// Payloads are cut, so that memory is released, and progress seen, as they go out. 1 MiB is what the
-// transport hands to the kernel at a time; smaller pieces only cost.
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-
 constexpr int kMaxGroupDepth = 100;  // that of protobuf's parsers
 
-// What a slice over foreign memory needs to know when gRPC lets go of it.
-struct Piece {
+// What is to be done when gRPC lets go of a slice over foreign memory.
+struct Hold {
   std::shared_ptr<const void> owner;
-  std::shared_ptr<SendTracker> tracker;
-  std::atomic<std::size_t>* released;
-  std::atomic<std::size_t>* borrowed;  // null if there is an owner
-  std::size_t bytes;
+  std::shared_ptr<SendTracker> tracker;  // null if there is an owner
+  // gRPC orders making and releasing already; this is for the thread sanitizer, which does not see into it.
+  std::atomic<bool> made = false;
 };
 
-void ReleasePiece(void* user_data) {
-  std::unique_ptr<Piece> piece(static_cast<Piece*>(user_data));
-  piece->released->fetch_add(piece->bytes, std::memory_order_release);
-  if (piece->borrowed != nullptr) piece->borrowed->fetch_sub(1, std::memory_order_release);
+void ReleaseHold(void* user_data) {
+  const std::unique_ptr<Hold> hold(static_cast<Hold*>(user_data));
+  (void)hold->made.load(std::memory_order_acquire);
+  if (hold->tracker != nullptr) hold->tracker->Release();
 }
 
 std::size_t VarintSize(std::uint64_t value) { return (std::bit_width(value | 1) + 6) / 7; }
@@ -122,19 +117,17 @@ void MessageWriter::AppendPayload(std::uint32_t field, const Payload& payload) {
     return;
   }
   FlushHead();
-  if (tracker_ == nullptr) tracker_ = std::make_shared<SendTracker>();
-  tracker_->total_ += payload.bytes;
   flushed_bytes_ += payload.bytes;
-  // gRPC never writes through a slice: its type only lacks the const.
-  char* data = const_cast<char*>(static_cast<const char*>(payload.data));
-  for (std::size_t begin = 0; begin < payload.bytes; begin += kPieceBytes) {
-    const std::size_t bytes = std::min(kPieceBytes, payload.bytes - begin);
-    std::atomic<std::size_t>* borrowed = payload.owner == nullptr ? &tracker_->borrowed_ : nullptr;
-    if (borrowed != nullptr) borrowed->fetch_add(1, std::memory_order_relaxed);
-    auto piece =
-        std::make_unique<Piece>(Piece{payload.owner, tracker_, &tracker_->released_, borrowed, bytes});
-    slices_.emplace_back(data + begin, bytes, ReleasePiece, piece.release());
+  auto hold = std::make_unique<Hold>();
+  hold->owner = payload.owner;
+  if (payload.owner == nullptr) {
+    if (tracker_ == nullptr) tracker_ = std::make_shared<SendTracker>();
+    tracker_->Borrow();
+    hold->tracker = tracker_;
   }
+  hold->made.store(true, std::memory_order_release);
+  // gRPC never writes through a slice: its type only lacks the const.
+  slices_.emplace_back(const_cast<void*>(payload.data), payload.bytes, ReleaseHold, hold.release());
 }
 
 void MessageWriter::AppendMessage(std::uint32_t field, std::string_view head, std::uint32_t payload_field,

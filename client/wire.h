@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,34 +25,41 @@ namespace warpline::client {
 // 4 GiB; 64 KiB is what the API reserves for everything but the elements.
 inline constexpr std::size_t kMaxMessageBytes = (std::size_t{2} << 30) - (std::size_t{64} << 10);
 
-// Memory that is sent in place. Without an owner the memory must stay until SendTracker::borrowed() is 0;
-// with one, gRPC holds a share of it for as long as it needs the bytes.
+// Memory that is sent in place. Without an owner it must stay until SendTracker::borrowed() is 0; with one,
+// gRPC holds a share of it for as long as it needs the bytes.
 struct Payload {
   const void* data = nullptr;
   std::size_t bytes = 0;
   std::shared_ptr<const void> owner;
 };
 
-// What gRPC still holds of the payloads of one message. Thread-safe.
+// How much borrowed memory gRPC still refers to. Thread-safe.
 class SendTracker {
  public:
-  // Payload bytes in the message.
-  std::size_t total() const { return total_; }
-  // Bytes that gRPC has let go of: handed to the kernel, or dropped with the call.
-  std::size_t released() const { return released_.load(std::memory_order_acquire); }
-  // Pieces of memory without an owner that gRPC still refers to.
+  // Payloads without an owner that are not released yet.
   std::size_t borrowed() const { return borrowed_.load(std::memory_order_acquire); }
+  void Borrow() { borrowed_.fetch_add(1, std::memory_order_relaxed); }
+  void Release() { borrowed_.fetch_sub(1, std::memory_order_release); }
 
  private:
-  friend class MessageWriter;
-  std::size_t total_ = 0;
-  std::atomic<std::size_t> released_ = 0;
   std::atomic<std::size_t> borrowed_ = 0;
 };
 
-// A message ready to be sent; `tracker` is null if no memory outside it is referred to. A copy shares the
-// slices, so the payload is released only when every copy is gone.
+// A message ready to be sent; `tracker` is null if it borrows no memory. Only to be moved: a
+// copy of the buffer shares the slices, and the payload is released when the last share is gone.
 struct OutgoingMessage {
+  OutgoingMessage(const grpc::ByteBuffer& buffer, std::shared_ptr<SendTracker> tracker)
+      : buffer(buffer), tracker(std::move(tracker)) {}
+  // Written out, as moving a grpc::ByteBuffer copies it.
+  OutgoingMessage(OutgoingMessage&& other) noexcept : tracker(std::move(other.tracker)) {
+    buffer.Swap(&other.buffer);
+  }
+  OutgoingMessage& operator=(OutgoingMessage&& other) noexcept {
+    buffer.Swap(&other.buffer);
+    tracker.swap(other.tracker);
+    return *this;
+  }
+
   grpc::ByteBuffer buffer;
   std::shared_ptr<SendTracker> tracker;
 };

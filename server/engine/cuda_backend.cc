@@ -54,6 +54,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
+  ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
+  RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
+  RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
   device->completion =
       std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
         if (tell) tell(status);

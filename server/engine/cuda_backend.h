@@ -14,6 +14,11 @@
 
 namespace warpline {
 
+// When the copies of one sampled job ran, on the device's clock. Unit: seconds since the backend was made.
+struct JobTimeline {
+  double h2d_begin = 0, h2d_end = 0, d2h_begin = 0, d2h_end = 0;
+};
+
 struct CudaBackendOptions {
   // CUDA ordinals; empty: all of the node.
   std::vector<int> devices;
@@ -27,6 +32,8 @@ struct CudaBackendOptions {
   bool measure_roofline = false;
   // Called once, from any thread, when a GPU's context is lost: the process can only end.
   std::function<void(const absl::Status&)> context_lost;
+  // Called on the completion thread for each sampled job, if set.
+  std::function<void(const JobTimeline&)> on_timeline;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };

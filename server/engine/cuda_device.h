@@ -8,6 +8,7 @@
 
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/cublaslt.h"
+#include "kernels/gpu/handle.h"
 #include "server/engine/backend.h"
 #include "server/engine/completion.h"
 #include "server/engine/roofline.h"
@@ -21,6 +22,7 @@ struct CudaDevice {
   CudaContext context;   // context.cublaslt points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
+  gpu::Event epoch;  // recorded when the device was opened
   // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself.
   std::atomic<int> running = 0;
   std::atomic<std::uint64_t> launched = 0;

@@ -120,6 +120,15 @@ void CudaLane::RecordTimes(Entry& entry, bool alone) {
   }
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
   d2h_.seconds.Add(seconds(1 + entry.problems.size()));
+  if (options_.on_timeline) {
+    const auto since_epoch = [this](std::size_t event) {
+      float milliseconds = 0;
+      cudaEventElapsedTime(&milliseconds, device_.epoch.get(), timing_.events[event].get());
+      return milliseconds * 1e-3;
+    };
+    const std::size_t last = entry.problems.size() + 2;
+    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(last - 1), since_epoch(last)});
+  }
 }
 
 }  // namespace warpline

@@ -111,12 +111,9 @@ TEST(MessageWriterTest, TellsWhenBorrowedMemoryIsReleased) {
   auto message = std::move(writer).Finish();
   ASSERT_TRUE(message.ok());
   const std::shared_ptr<SendTracker> tracker = message->tracker;
-  EXPECT_EQ(tracker->total(), memory.size());
-  EXPECT_EQ(tracker->borrowed(), 3u);
-  EXPECT_EQ(tracker->released(), 0u);
+  EXPECT_EQ(tracker->borrowed(), 1u);
   message->buffer.Clear();
   EXPECT_EQ(tracker->borrowed(), 0u);
-  EXPECT_EQ(tracker->released(), memory.size());
 }
 
 TEST(MessageWriterTest, KeepsOwnedMemoryAlive) {
@@ -126,7 +123,7 @@ TEST(MessageWriterTest, KeepsOwnedMemoryAlive) {
   writer.AppendPayload(8, {memory->data(), memory->size(), memory});
   auto message = std::move(writer).Finish();
   ASSERT_TRUE(message.ok());
-  EXPECT_EQ(message->tracker->borrowed(), 0u);
+  EXPECT_EQ(message->tracker, nullptr);
   memory.reset();
   EXPECT_FALSE(watch.expired());
   message->buffer.Clear();

@@ -15,8 +15,10 @@ class CudaLaneTest : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    auto backend = CreateCudaBackend(
-        {.lane_bytes = std::size_t{256} << 20, .graph_cache_entries = 32, .timing_sample = 4, .metrics = &metrics_});
+    auto backend = CreateCudaBackend({.lane_bytes = std::size_t{256} << 20,
+                                      .graph_cache_entries = 32,
+                                      .timing_sample = 4,
+                                      .metrics = &metrics_});
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = std::move(*backend);
     lane_ = *backend_->CreateLane(0);
@@ -63,7 +65,8 @@ class CudaLaneTest : public GpuTest {
 };
 
 TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
-  for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20}) RunTranspose(64, 96, offset);
+  for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20})
+    RunTranspose(64, 96, offset);
   EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
   EXPECT_EQ(metrics_.graph_cache.hits.Value(), 2);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);  // plain and timed
@@ -95,7 +98,8 @@ TEST_F(CudaLaneTest, EvictedGraphsAreMadeAgain) {
 
 TEST_F(CudaLaneTest, SampledJobsAreTimed) {
   for (int i = 0; i < 8; ++i) RunTranspose(256, 256, 0);
-  EXPECT_EQ(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(), 2 * 2.0 * 256 * 256 * 4);
+  EXPECT_EQ(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(),
+            2 * 2.0 * 256 * 256 * 4);
   EXPECT_GT(metrics_.Transfer(0, "h2d").seconds.Value(), 0);
   EXPECT_EQ(metrics_.Transfer(0, "d2h").bytes.Value(), 2 * 256.0 * 256 * 4);
 }

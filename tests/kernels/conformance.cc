@@ -19,8 +19,11 @@
 namespace warpline::testing {
 namespace {
 
-// A NaN of negative sign in no float format, but a number that no test expects: -4.3e8 in f32.
+// Fills the output region and what is behind it: a number that no test expects, -4.3e8 in f32.
 constexpr std::byte kPoison{0xCD};
+// Fills the input region around the inputs, and what is behind it: NaN in every float format. Not the same as
+// kPoison, or a copy that runs on from the inputs to behind the outputs would leave no trace.
+constexpr std::byte kUnread{0xFF};
 // Poisoned bytes after each region. Small overruns are the likely ones.
 constexpr std::size_t kGuardBytes = 4096;
 // No launch here takes a second; the rest is for sanitizers and a busy machine.
@@ -113,7 +116,8 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   const std::size_t total = output_at + plan.output_bytes + kGuardBytes;
   RETURN_IF_ERROR(Reserve(total));
   const std::span<std::byte> memory = memory_->bytes().first(total);
-  std::fill(memory.begin(), memory.end(), kPoison);
+  std::fill_n(memory.begin(), output_at, kUnread);
+  std::fill(memory.begin() + output_at, memory.end(), kPoison);
   for (int i = 0; i < program.num_inputs; ++i) {
     std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + plan.tensors[i].offset);
   }

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -24,7 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::warpline::testing::CompareWithProtobuf;
 using ::warpline::testing::IsOk;
-using ::warpline::testing::RandomWire;
 using ::warpline::testing::ShortestVarint;
 using ::warpline::testing::Slice;
 using ::warpline::testing::StatusIs;
@@ -281,31 +278,6 @@ TEST(PayloadTokenTest, IsReadBack) {
   }
   EXPECT_EQ(PayloadIndex(""), std::nullopt);
   EXPECT_EQ(PayloadIndex("12345"), std::nullopt);
-}
-
-// WARPLINE_FUZZ_ITERATIONS sets how many messages are tried.
-TEST(WireScannerTest, AgreesWithProtobufOnRandomMessages) {
-  const char* const wanted = std::getenv("WARPLINE_FUZZ_ITERATIONS");
-  const long iterations = wanted == nullptr ? 20000 : std::atol(wanted);
-  const google::protobuf::LogSilencer silencer;  // of strings that are not UTF-8
-  const std::array<const google::protobuf::Message*, 3> prototypes = {
-      &v1::TransposeRequest::default_instance(), &v1::GemmRequest::default_instance(),
-      &v1::ReduceRequest::default_instance()};
-  long accepted = 0;
-  for (long i = 0; i < iterations; ++i) {
-    RandomWire random(static_cast<std::uint64_t>(i));
-    const google::protobuf::Message& prototype = *prototypes[random.Below(prototypes.size())];
-    std::string bytes = random.Message(prototype.GetDescriptor());
-    if (random.OneIn(3)) random.Damage(bytes);
-    const std::size_t sizes[] = {1 + random.Below(random.OneIn(2) ? 2 : 40), random.Below(3)};
-    const auto agreement = CompareWithProtobuf(prototype, Slice(bytes, sizes));
-    ASSERT_EQ(agreement.difference, "")
-        << "seed " << i << ", " << prototype.GetTypeName() << " of bytes " << absl::BytesToHexString(bytes);
-    accepted += agreement.accepted;
-  }
-  // Both verdicts must be common, or the test says little.
-  EXPECT_GT(accepted, iterations / 4);
-  EXPECT_LT(accepted, iterations - iterations / 10);
 }
 
 }  // namespace

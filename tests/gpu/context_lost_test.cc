@@ -4,11 +4,10 @@
 
 #include "server/engine/completion.h"
 #include "tests/gpu/gpu_test.h"
+#include "tests/gpu/poison.h"
 
 namespace warpline {
 namespace {
-
-__global__ void WriteNowhere(int* address) { *address = 1; }
 
 using ContextLostTest = GpuTest;
 
@@ -19,11 +18,12 @@ TEST_F(ContextLostTest, FailsWhatIsInFlightWithUnavailableAndSaysSoOnce) {
   cudaEvent_t events[2];
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   for (cudaEvent_t& event : events) ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
-  WriteNowhere<<<1, 1, 0, stream>>>(reinterpret_cast<int*>(16));
+  LaunchPoison(stream);
   std::promise<absl::Status> outcomes[2];
   for (int i = 0; i < 2; ++i) {
     cudaEventRecord(events[i], stream);
-    completion.Watch(events[i], [&outcomes, i](absl::Status status) { outcomes[i].set_value(std::move(status)); });
+    completion.Watch(events[i],
+                     [&outcomes, i](absl::Status status) { outcomes[i].set_value(std::move(status)); });
   }
   for (auto& outcome : outcomes) {
     EXPECT_EQ(outcome.get_future().get().code(), absl::StatusCode::kUnavailable);

@@ -1,0 +1,159 @@
+"""The figures of issue "One request, end to end", measured on one GPU in one run.
+
+Usage: gpu_bench.py BIN_DIR OUT_DIR. Clients are separate C++ processes (`warpline bench`); the rivals,
+a Python gRPC service and Arrow Flight over torch, run in the same run if rivals/serve_baseline.py is given by
+$WARPLINE_RIVALS. Writes OUT_DIR/benchmark.md and prints it.
+"""
+
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+BIN, OUT = sys.argv[1], sys.argv[2]
+LINES = []
+
+
+def say(line=""):
+    print(line, flush=True)
+    LINES.append(line)
+
+
+class Server:
+    """A warplined of our own, or an echo server of another model."""
+
+    def __init__(self, *flags, echo_model=None):
+        if echo_model is None:
+            command = [os.path.join(BIN, "warplined"), "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
+                       "--backend=" + os.environ.get("WARPLINE_TEST_BACKEND", "cuda"), "--echo", *flags]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            ready = self.process.stdout.readline()
+            self.address = re.search(r"grpc=(\S+)", ready).group(1)
+        else:
+            self.address = "127.0.0.1:50777"
+            self.process = subprocess.Popen([os.path.join(BIN, "echo_server"), echo_model, self.address],
+                                            stdout=subprocess.PIPE, text=True)
+            self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+    def bench(self, *flags):
+        done = subprocess.run([os.path.join(BIN, "warpline"), "--server", self.address, "bench", "--json",
+                               "--deadline", "60s", *flags], capture_output=True, text=True, timeout=180)
+        if done.returncode != 0:
+            raise RuntimeError(f"bench {flags}: {done.stderr}")
+        report = json.loads(done.stdout)
+        if report.get("errors"):
+            raise RuntimeError(f"bench {flags}: errors {report['errors']}")
+        return report
+
+
+def rate(report):
+    return report["requests_per_second"]
+
+
+def p50_us(report):
+    return report["latency_seconds"]["p50"] * 1e6
+
+
+def median_of(rounds, measure):
+    return statistics.median(measure() for _ in range(rounds))
+
+
+def overlap():
+    done = subprocess.run([os.path.join(BIN, "overlap_bench")], capture_output=True, text=True, timeout=200)
+    say("## Overlap without gRPC: 64 jobs of 64 MiB f32 transpose")
+    say("```\n" + done.stdout.strip() + "\n```")
+
+
+def server_models():
+    say("## Server model: raw echo of 4 KiB, 64 in flight over 4 channels; and alone")
+    say("| model | requests/s | p50 alone, us |\n|---|---|---|")
+    flags = ["--op", "echo", "--shape", "32x32", "--duration", "2s", "--warmup", "500ms"]
+    for name, model in (("async completion queues (warplined)", None), ("callback", "callback"), ("sync", "sync")):
+        with Server(echo_model=model) as server:
+            many = rate(server.bench(*flags, "--channels", "4", "--concurrency", "64"))
+            alone = p50_us(server.bench(*flags))
+            say(f"| {name} | {many:.0f} | {alone:.1f} |")
+
+
+def small():
+    say("## 32x32 f32 transpose")
+    alone = ["--shape", "32x32", "--duration", "1s", "--warmup", "300ms"]
+    crowd = alone + ["--channels", "4", "--concurrency", "64", "--duration", "2s"]
+    with Server() as server:
+        # Alternating rounds: both see the same state of the machine.
+        rounds = [(p50_us(server.bench("--op", "echo", *alone)), p50_us(server.bench(*alone))) for _ in range(5)]
+        echo, transpose = (statistics.median(column) for column in zip(*rounds))
+        say(f"- p50 alone: transpose {transpose:.1f} us, echo {echo:.1f} us, ratio {transpose / echo:.2f} (must be <= 1.8)")
+        echo, transpose = (statistics.median(column) for column in zip(*[
+            (rate(server.bench("--op", "echo", *crowd)), rate(server.bench(*crowd))) for _ in range(3)]))
+        say(f"- 64 in flight over 4 channels: transpose {transpose:.0f}/s, echo {echo:.0f}/s (must be >= 40,000/s)")
+
+
+def large():
+    say("## 8192x8192 f32 transpose inline (256 MiB each way)")
+    flags = ["--shape", "8192x8192", "--requests", "8", "--warmup", "1s"]
+    with Server() as server:
+        rounds = [(p50_us(server.bench("--op", "echo", *flags)), p50_us(server.bench(*flags))) for _ in range(3)]
+        echo, transpose = (statistics.median(column) for column in zip(*rounds))
+        say(f"- transpose {transpose / 1e3:.1f} ms, raw unary echo {echo / 1e3:.1f} ms: "
+            f"{echo / transpose:.2f} of the echo's speed (must be >= 0.7)")
+        report = subprocess.run([os.path.join(BIN, "warpline"), "--server", server.address, "bench", "--shape",
+                                 "8192x8192", "--requests", "3"], capture_output=True, text=True, timeout=120)
+        say("```\n" + report.stdout.strip() + "\n```")
+
+
+def metrics_cost():
+    say("## Cost of observing: 32x32 transpose, 64 in flight, timing off and on")
+    flags = ["--shape", "32x32", "--channels", "4", "--concurrency", "64", "--duration", "2s", "--warmup", "300ms"]
+    samples = {0: [], 16: []}
+    with Server("--timing-sample=0") as off, Server("--timing-sample=16") as on:
+        for _ in range(5):
+            samples[0].append(rate(off.bench(*flags)))
+            samples[16].append(rate(on.bench(*flags)))
+    off_rate, on_rate = (statistics.median(samples[key]) for key in (0, 16))
+    say(f"- off {off_rate:.0f}/s, one job in 16 {on_rate:.0f}/s: {100 * (1 - on_rate / off_rate):.2f} % slower (must be < 1)")
+
+
+def rivals():
+    path = os.environ.get("WARPLINE_RIVALS")
+    say("## Rivals: Python grpcio + torch, Arrow Flight + torch")
+    if not path:
+        say("not run: WARPLINE_RIVALS is not set")
+        return
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=300)
+    lines = [line for line in done.stdout.splitlines() if re.search(r" (32x32|8192x8192|4096x4096) f32| req/s", line)]
+    say("```\n" + "\n".join(lines or done.stdout.splitlines()[-5:] + done.stderr.splitlines()[-5:]) + "\n```")
+
+
+def main():
+    smi = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                         capture_output=True, text=True).stdout.strip()
+    say(f"GPU and driver: {smi}; cores: {os.cpu_count()}; {time.strftime('%Y-%m-%d')}; "
+        f"commit {os.environ.get('WARPLINE_COMMIT', 'unknown')}")
+    say("Command: tests/gpu/run BUILD_DIR")
+    for part in (overlap, server_models, small, large, metrics_cost, rivals):
+        say()
+        try:
+            part()
+        except Exception as error:  # one figure that fails must not cost the others
+            say(f"{part.__name__} FAILED: {error}")
+    with open(os.path.join(OUT, "benchmark.md"), "w", encoding="utf-8") as file:
+        file.write("\n".join(LINES) + "\n")
+
+
+if __name__ == "__main__":
+    main()

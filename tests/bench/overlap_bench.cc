@@ -1,0 +1,113 @@
+// Overlap without gRPC: 64 jobs of 64 MiB f32 transposes through the scheduler, over 1, 2 and 4 lanes.
+//
+// Payloads lie in staging memory already (random data), so what is measured is the device: H2D, kernel and
+// D2H of each job, and how much of them runs at once. Prints one row a lane count and round, then medians.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "server/engine/cuda_backend.h"
+#include "server/engine/mutex.h"
+#include "server/engine/scheduler.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kJobs = 64;
+constexpr std::int64_t kSide = 4096;
+constexpr std::size_t kBytes = std::size_t{kSide} * kSide * 4;
+
+Job TransposeJob(absl::BlockingCounter& done) {
+  Job job;
+  TransposeProblem problem{DType::kF32, {kSide, kSide}, {1, 0}};
+  job.program.tensors = {{DType::kF32, problem.shape, kBytes}, {DType::kF32, problem.shape, kBytes}};
+  job.program.num_inputs = 1;
+  job.program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+  job.program.outputs = {1};
+  job.plan = PlanMemory(job.program);
+  job.signature = Signature(job.program);
+  job.fill_inputs = [](std::span<std::byte>) {};
+  job.done = [&done](const Result& result) {
+    if (!result.status.ok())
+      std::fprintf(stderr, "job failed: %s\n", std::string(result.status.message()).c_str());
+    done.DecrementCount();
+  };
+  return job;
+}
+
+// Seconds in which some copy in and some copy out of different jobs ran at once.
+double OverlapSeconds(std::vector<JobTimeline> jobs) {
+  double overlap = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (std::size_t k = 0; k < jobs.size(); ++k) {
+      if (i == k) continue;
+      overlap += std::max(
+          0.0, std::min(jobs[i].h2d_end, jobs[k].d2h_end) - std::max(jobs[i].h2d_begin, jobs[k].d2h_begin));
+    }
+  }
+  return overlap;
+}
+
+int Main() {
+  std::map<int, std::vector<double>> seconds;
+  std::printf("lanes  time_ms  GB/s both directions  H2D of one job beside D2H of another, ms\n");
+  for (int round = 0; round < 5; ++round) {
+    for (int lanes : {1, 2, 4}) {
+      Metrics metrics;
+      Mutex mutex;
+      std::vector<JobTimeline> timelines;
+      auto backend = CreateCudaBackend({.devices = {0},
+                                        .lane_bytes = 2 * kBytes + (std::size_t{64} << 20),
+                                        .timing_sample = 1,
+                                        .on_timeline =
+                                            [&](const JobTimeline& timeline) {
+                                              MutexLock lock(&mutex);
+                                              timelines.push_back(timeline);
+                                            },
+                                        .metrics = &metrics});
+      if (!backend.ok()) {
+        std::printf("skipped: %s\n", std::string(backend.status().message()).c_str());
+        return 0;
+      }
+      auto memory = (*backend)->AllocateHost(std::size_t{1} << 30);
+      if (!memory.ok()) return 1;
+      std::mt19937 random(static_cast<unsigned>(round));
+      auto* words = reinterpret_cast<std::uint32_t*>((*memory)->bytes().data());
+      for (std::size_t i = 0; i < (*memory)->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+      StagingPool pool((*memory)->bytes(), metrics);
+      auto scheduler = Scheduler::Create({.lanes_per_device = lanes}, **backend, pool, metrics);
+      if (!scheduler.ok()) return 1;
+      const auto run = [&](int jobs) {
+        absl::BlockingCounter done(jobs);
+        const absl::Time start = absl::Now();
+        for (int i = 0; i < jobs; ++i) (*scheduler)->Submit(TransposeJob(done));
+        done.Wait();
+        return absl::ToDoubleSeconds(absl::Now() - start);
+      };
+      run(2 * lanes);  // captures the graphs
+      {
+        MutexLock lock(&mutex);
+        timelines.clear();
+      }
+      const double elapsed = run(kJobs);
+      seconds[lanes].push_back(elapsed);
+      MutexLock lock(&mutex);
+      std::printf("%5d  %7.2f  %20.1f  %.2f\n", lanes, elapsed * 1e3, 2.0 * kJobs * kBytes / elapsed / 1e9,
+                  OverlapSeconds(timelines) * 1e3);
+    }
+  }
+  for (auto& [lanes, all] : seconds) std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end());
+  const auto median = [&](int lanes) { return seconds[lanes][seconds[lanes].size() / 2]; };
+  std::printf("medians: 1 lane %.2f ms, 2 lanes %.2f ms, 4 lanes %.2f ms; 4 lanes / 1 lane = %.3f; ",
+              median(1) * 1e3, median(2) * 1e3, median(4) * 1e3, median(4) / median(1));
+  std::printf("both directions together at 4 lanes %.1f GB/s\n", 2.0 * kJobs * kBytes / median(4) / 1e9);
+  return 0;
+}
+
+}  // namespace
+}  // namespace warpline
+
+int main() { return warpline::Main(); }

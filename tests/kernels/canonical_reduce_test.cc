@@ -1,0 +1,133 @@
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/reduce/canonical.h"
+#include "kernels/reduce/plan.h"
+
+namespace warpline {
+namespace {
+
+using DimList = std::vector<std::int64_t>;
+
+ReduceProblem Problem(const DimList& dims, std::uint32_t axes_mask) {
+  ReduceProblem problem;
+  for (std::int64_t dim : dims) problem.shape.Append(dim);
+  problem.axes_mask = axes_mask;
+  return problem;
+}
+
+DimList Dims(const AxisList& axes) { return {axes.dims, axes.dims + axes.rank}; }
+DimList Strides(const AxisList& axes) { return {axes.strides, axes.strides + axes.rank}; }
+
+// The offsets of a row-major walk over the axes whose bit is set in `mask`.
+DimList Walk(const DimList& dims, std::uint32_t mask) {
+  DimList offsets = {0};
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    if (!(mask >> axis & 1)) continue;
+    std::int64_t stride = 1;
+    for (std::size_t inner = axis + 1; inner < dims.size(); ++inner) stride *= dims[inner];
+    DimList next;
+    for (std::int64_t offset : offsets) {
+      for (std::int64_t i = 0; i < dims[axis]; ++i) next.push_back(offset + i * stride);
+    }
+    offsets = next;
+  }
+  return offsets;
+}
+
+DimList Walk(const AxisList& axes) {
+  DimList offsets;
+  for (std::int64_t i = 0; i < axes.Count(); ++i) offsets.push_back(axes.Offset(i));
+  return offsets;
+}
+
+TEST(CanonicalReduceTest, FullReductionIsOneRun) {
+  const CanonicalReduce r = Canonicalize(Problem({2, 3, 4}, 0b111));
+  EXPECT_EQ(Dims(r.reduced), DimList({24}));
+  EXPECT_EQ(r.kept.rank, 0);
+  EXPECT_EQ(r.results, 1);
+  EXPECT_TRUE(r.InnermostReduced());
+}
+
+TEST(CanonicalReduceTest, UnitAxesCountForNothing) {
+  const CanonicalReduce r = Canonicalize(Problem({2, 1, 4}, 0b101));
+  EXPECT_EQ(Dims(r.reduced), DimList({8}));
+  EXPECT_EQ(r.kept.rank, 0);
+}
+
+TEST(CanonicalReduceTest, KindsAlternate) {
+  const CanonicalReduce r = Canonicalize(Problem({2, 3, 4, 5, 6}, 0b00110));
+  EXPECT_EQ(Dims(r.kept), DimList({2, 30}));
+  EXPECT_EQ(Strides(r.kept), DimList({360, 1}));
+  EXPECT_EQ(Dims(r.reduced), DimList({12}));
+  EXPECT_EQ(Strides(r.reduced), DimList({30}));
+  EXPECT_FALSE(r.InnermostReduced());
+}
+
+TEST(CanonicalReduceTest, EmptyReducedAxisHasNoElements) {
+  const CanonicalReduce r = Canonicalize(Problem({3, 0}, 0b10));
+  EXPECT_EQ(r.results, 3);
+  EXPECT_EQ(r.reduced_count, 0);
+}
+
+TEST(CanonicalReduceTest, NoAxisKeepsEveryElement) {
+  const CanonicalReduce r = Canonicalize(Problem({3, 4}, 0));
+  EXPECT_EQ(r.results, 12);
+  EXPECT_EQ(r.reduced_count, 1);
+}
+
+TEST(CanonicalReduceTest, BothIndicesKeepTheOrderOfTheProblem) {
+  const DimList shapes[] = {{2, 3, 4, 5}, {1, 3, 1, 5}, {2, 1, 1, 5}, {2, 3, 4, 1}, {2, 2, 2, 2, 2, 2, 2, 2}};
+  for (const DimList& dims : shapes) {
+    const std::uint32_t all = (1u << dims.size()) - 1;
+    for (std::uint32_t mask = 0; mask <= all; ++mask) {
+      const ReduceProblem problem = Problem(dims, mask);
+      const CanonicalReduce r = Canonicalize(problem);
+      EXPECT_EQ(Walk(r.kept), Walk(dims, all & ~mask)) << ToString(problem.shape) << " mask " << mask;
+      EXPECT_EQ(Walk(r.reduced), Walk(dims, mask)) << ToString(problem.shape) << " mask " << mask;
+    }
+  }
+}
+
+TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
+  const DimList sizes = {0, 1, 2, 3, 7, 8, 31, 33, 255, 257, 4095, 4097, 70001, 5000000};
+  for (DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+    for (int multiprocessors : {0, 1, 132}) {
+      for (std::int64_t m : sizes) {
+        for (std::int64_t n : sizes) {
+          for (std::uint32_t mask = 0; mask < 4; ++mask) {
+            const CanonicalReduce reduce = Canonicalize(Problem({m, n}, mask));
+            if (reduce.results == 0) continue;
+            const ReducePlan plan = PlanReduce(reduce, dtype, {.multiprocessors = multiprocessors});
+            EXPECT_GE(plan.tiles * plan.results_per_cta, reduce.results);
+            EXPECT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
+            EXPECT_GE(plan.split * plan.chunk, reduce.reduced_count);
+            EXPECT_TRUE(plan.split == 1 || (plan.split - 1) * plan.chunk < reduce.reduced_count);
+            EXPECT_EQ(plan.lanes & (plan.lanes - 1), 0);
+            EXPECT_TRUE(plan.lanes >= 1 && plan.lanes <= kReduceThreads);
+            EXPECT_TRUE(!plan.rows || plan.lanes <= 32 || plan.lanes == kReduceThreads);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ReducePlanTest, SplitsOnlyWhatWouldLeaveTheDeviceIdle) {
+  const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
+  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 28}, 1)), DType::kF32, h200).split, 132);
+  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 20, 32}, 1)), DType::kF32, h200).split, 132);
+  EXPECT_EQ(PlanReduce(Canonicalize(Problem({4096}, 1)), DType::kF32, h200).split, 1);
+  EXPECT_EQ(PlanReduce(Canonicalize(Problem({1 << 14, 1 << 14}, 2)), DType::kF32, h200).split, 1);
+}
+
+TEST(ReducePlanTest, AsksForAWorkspaceOnlyIfItSplits) {
+  ReducePlan plan;
+  EXPECT_EQ(plan.WorkspaceBytes(100), 0u);
+  plan.split = 3;
+  EXPECT_EQ(plan.WorkspaceBytes(100), 4800u);
+}
+
+}  // namespace
+}  // namespace warpline
