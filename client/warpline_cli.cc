@@ -24,8 +24,7 @@ const std::map<std::string_view, Command> kRun = {
     {"info", RunInfo},           {"health", RunHealth}, {"bench", RunBench},
 };
 
-// glibc gives the memory of each received slice back to the kernel, and faults it in again: with these, a
-// large transfer takes about two thirds of the CPU time (the measurements are in ARCHITECTURE.md).
+// glibc gives the memory of each received slice back to the kernel, and faults it in again; these keep it.
 void TuneMalloc() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ::mallopt(M_TOP_PAD, 64 << 20);

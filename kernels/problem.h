@@ -31,7 +31,7 @@ enum class Precision : std::uint8_t { kIeee, kTf32 };
 // D = alpha * op(A) * op(B) + beta * C for `batch` matrices, all row-major. A is m x k (k x m if trans_a)
 // with lda elements between rows, B is k x n (n x k if trans_b), C and D are m x n; D is dense (ldd = n).
 // Matrix i of an operand starts i * rows * ld elements after the first. alpha and beta are not here but in
-// GemmScalars: a change of value needs no new graph. C is read only if has_c.
+// GemmScalars: a change of value needs no new graph. C is read only if has_c; without it beta is 0.
 struct GemmProblem {
   DType dtype = DType::kF32;
   std::int64_t m = 0, n = 0, k = 0, batch = 1;

@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -15,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 // Idle spinning after the last completion: the time between two requests of one client that waits for each
 // answer is some 40 us on loopback.
-constexpr auto kIdleSpin = std::chrono::microseconds(100);
+constexpr auto kIdleSpin = std::chrono::microseconds(300);
 // A job that takes longer than this moves megabytes; being heard of 20 us late costs it nothing.
 constexpr auto kBusySpin = std::chrono::microseconds(200);
 constexpr auto kNap = std::chrono::microseconds(20);
@@ -23,7 +24,11 @@ constexpr auto kNap = std::chrono::microseconds(20);
 }  // namespace
 
 Completion::Completion(int device, ContextLost context_lost)
-    : device_(device), context_lost_(std::move(context_lost)), thread_([this] { Loop(); }) {}
+    : device_(device), context_lost_(std::move(context_lost)) {
+  const unsigned workers = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 4u);
+  for (unsigned i = 0; i < workers; ++i) workers_.emplace_back([this] { Work(); });
+  thread_ = std::thread([this] { Loop(); });
+}
 
 Completion::~Completion() {
   {
@@ -32,12 +37,17 @@ Completion::~Completion() {
   }
   arrived_.fetch_add(1, std::memory_order_release);
   thread_.join();
+  {
+    MutexLock lock(&work_mutex_);
+    work_ended_ = true;
+  }
+  for (std::thread& worker : workers_) worker.join();
 }
 
 void Completion::Watch(cudaEvent_t event, Callback callback) {
   {
     MutexLock lock(&mutex_);
-    arrivals_.push_back({event, std::move(callback)});
+    arrivals_.push_back({event, std::move(callback), absl::OkStatus()});
   }
   arrived_.fetch_add(1, std::memory_order_release);
 }
@@ -69,12 +79,32 @@ bool Completion::Poll() {
     }
     Watched watched = std::move(in_flight_[i]);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
-    const absl::Status status = gpu::ToStatus(state, "running a job");
-    ReportError(status);
-    watched.callback(status);
+    watched.status = gpu::ToStatus(state, "running a job");
+    ReportError(watched.status);
+    if (in_flight_.empty()) {  // nobody waits for this thread: a hand-over would only cost time
+      watched.callback(watched.status);
+    } else {
+      MutexLock lock(&work_mutex_);
+      work_.push_back(std::move(watched));
+    }
     return true;
   }
   return false;
+}
+
+void Completion::Work() {
+  cudaSetDevice(device_);
+  for (;;) {
+    Watched watched;
+    {
+      MutexLock lock(&work_mutex_);
+      work_mutex_.Await([this] { return !work_.empty() || work_ended_; });
+      if (work_.empty()) return;
+      watched = std::move(work_.front());
+      work_.erase(work_.begin());
+    }
+    watched.callback(watched.status);
+  }
 }
 
 void Completion::Loop() {

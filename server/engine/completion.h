@@ -41,11 +41,15 @@ class Completion {
   struct Watched {
     cudaEvent_t event;
     Callback callback;
+    absl::Status status;
   };
   void Loop();
   void TakeArrivals(bool may_sleep);
-  // Calls back those that are done; false if there was none.
+  // Calls back one that is done; false if there was none.
   bool Poll();
+  // Calls back what Poll hands over: answering a request and launching the next one takes longer than the
+  // device needs for a small job, so one thread for both would be the limit of small requests.
+  void Work();
   bool HasArrivals() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !arrivals_.empty() || stopping_; }
 
   const int device_;
@@ -56,6 +60,10 @@ class Completion {
   std::atomic<int> arrived_ = 0;  // lets the spinning thread look without the lock
   bool stopping_seen_ = false;    // of the thread alone, as is what follows
   std::vector<Watched> in_flight_;
+  Mutex work_mutex_;
+  std::vector<Watched> work_ ABSL_GUARDED_BY(work_mutex_);
+  bool work_ended_ ABSL_GUARDED_BY(work_mutex_) = false;
+  std::vector<std::thread> workers_;
   std::thread thread_;
 };
 

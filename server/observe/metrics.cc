@@ -130,6 +130,10 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
                                        "Graph execs made; a timed and an untimed one count twice.");
   for (Op op : kAllOps) {
+    const auto index = static_cast<std::size_t>(op);
+    requests_ok_[index] = Counter(&i.requests.Add({{"op", Str(Name(op))}, {"code", "OK"}}));
+    request_seconds_[index] =
+        Histogram(&i.request_seconds.Add({{"op", Str(Name(op))}, {"source", "inline"}}, kRequestSeconds));
     for (int stage = 0; stage < kStages; ++stage) {
       stage_seconds[static_cast<std::size_t>(op)][stage] = Histogram(
           &i.stage_seconds.Add({{"op", Str(Name(op))}, {"stage", Str(kStageNames[stage])}}, kStageSeconds));
@@ -141,7 +145,12 @@ Metrics::~Metrics() = default;
 
 void Metrics::CountRequest(Op op, std::string_view code, double seconds) {
   impl_->requests.Add({{"op", Str(Name(op))}, {"code", Str(code)}}).Increment();
-  impl_->request_seconds.Add({{"op", Str(Name(op))}, {"source", "inline"}}, kRequestSeconds).Observe(seconds);
+  request_seconds_[static_cast<std::size_t>(op)].Observe(seconds);
+}
+
+void Metrics::CountSuccess(Op op, double seconds) {
+  requests_ok_[static_cast<std::size_t>(op)].Add();
+  request_seconds_[static_cast<std::size_t>(op)].Observe(seconds);
 }
 
 void Metrics::CountRejection(std::string_view reason) {
@@ -150,7 +159,9 @@ void Metrics::CountRejection(std::string_view reason) {
 
 MethodSeries Metrics::Method(const std::string& service, const std::string& method) {
   const auto labels = Impl::MethodLabels(service, method);
-  return {Counter(&impl_->grpc_started.Add(labels)),
+  auto ok_labels = labels;
+  ok_labels["grpc_code"] = "OK";
+  return {Counter(&impl_->grpc_started.Add(labels)), Counter(&impl_->grpc_handled.Add(ok_labels)),
           Histogram(&impl_->grpc_seconds.Add(labels, kRequestSeconds))};
 }
 

@@ -74,6 +74,7 @@ struct TransferSeries {
 // Of one gRPC method.
 struct MethodSeries {
   Counter started;
+  Counter handled_ok;
   Histogram handling_seconds;
 };
 
@@ -89,6 +90,7 @@ class Metrics {
 
   // Requests.
   void CountRequest(Op op, std::string_view code, double seconds);
+  void CountSuccess(Op op, double seconds);  // the same for code OK, without a look-up
   Gauge requests_in_flight;
   std::array<std::array<Histogram, kStages>, kAllOps.size()> stage_seconds;
   Histogram& stage(Op op, Stage stage) {
@@ -125,6 +127,8 @@ class Metrics {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  std::array<Counter, kAllOps.size()> requests_ok_;
+  std::array<Histogram, kAllOps.size()> request_seconds_;
 };
 
 }  // namespace warpline

@@ -168,7 +168,7 @@ void KernelService::Respond(UnaryCall& call, Op op, const TensorSpec& output, Re
   std::vector<grpc::Slice> slices;
   slices.emplace_back(ResponseHeader(output, execution));
   if (output.bytes > 0) slices.push_back(SliceOver(std::move(result.output), output.bytes));
-  metrics_.CountRequest(op, CodeName(grpc::StatusCode::OK), SecondsSince(call.received()));
+  metrics_.CountSuccess(op, SecondsSince(call.received()));
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
   metrics_.stage(op, Stage::kRespond).Observe(SecondsSince(start));

@@ -64,9 +64,6 @@ struct RpcServer::Impl {
   }
 
   void Serve(grpc::ServerCompletionQueue* queue) {
-    for (const UnaryMethod& method : methods) {
-      for (int i = 0; i < kReadyCalls; ++i) UnaryCall::Listen(method, queue, call_server);
-    }
     void* tag = nullptr;
     bool ok = false;
     while (queue->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->Proceed(ok);
@@ -130,6 +127,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
                                   : absl::StrCat(listen.substr(0, listen.rfind(':')), ":", ports[i]));
   }
   for (auto& queue : impl->queues) {
+    for (const UnaryMethod& method : impl->methods) {
+      for (int i = 0; i < kReadyCalls; ++i) UnaryCall::Listen(method, queue.get(), impl->call_server);
+    }
     impl->threads.emplace_back([raw = impl.get(), queue = queue.get()] { raw->Serve(queue); });
   }
   auto server = std::unique_ptr<RpcServer>(new RpcServer(std::move(impl)));

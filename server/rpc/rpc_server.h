@@ -24,7 +24,7 @@ class RpcServer {
  public:
   struct Options {
     std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
-    int threads = 1;
+    int threads = 1;                  // each with a completion queue of its own
     std::int64_t max_message_bytes = 0;
     // Of all of gRPC's buffers together.
     std::int64_t memory_quota_bytes = 0;

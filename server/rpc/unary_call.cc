@@ -97,7 +97,11 @@ void UnaryCall::RespondError(const absl::Status& status) {
 void UnaryCall::Finish(const grpc::ByteBuffer* response, const grpc::Status& status) {
   server_.metrics.requests_in_flight.Add(-1);
   method_.series.handling_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - received_));
-  server_.metrics.CountHandled(method_.service, method_.name, CodeName(status.error_code()));
+  if (status.ok()) {
+    method_.series.handled_ok.Add();
+  } else {
+    server_.metrics.CountHandled(method_.service, method_.name, CodeName(status.error_code()));
+  }
   server_.watchdog.Add(*this);
   if (response != nullptr) {
     writer_.Finish(*response, status, &main_tag_);

@@ -89,6 +89,32 @@ def server_models():
             say(f"| {name} | {many:.0f} | {alone:.1f} |")
 
 
+def rpc_threads():
+    say("## Receiving threads (--rpc-threads), 32x32: echo and transpose, alone and 64 in flight over 4 channels")
+    say("| threads | echo p50 us | transpose p50 us | echo/s | transpose/s |\n|---|---|---|---|---|")
+    flags = ["--shape", "32x32", "--duration", "700ms", "--warmup", "200ms"]
+    crowd = flags + ["--channels", "4", "--concurrency", "64"]
+    for threads in (1, 2, 3, 4, 6):
+        with Server(f"--rpc-threads={threads}") as server:
+            say(f"| {threads} | {p50_us(server.bench('--op', 'echo', *flags)):.1f} | {p50_us(server.bench(*flags)):.1f} "
+                f"| {rate(server.bench('--op', 'echo', *crowd)):.0f} | {rate(server.bench(*crowd)):.0f} |")
+
+
+def stages():
+    say("## Stage times of one warm 32x32 transpose, as the server reports them")
+    path = os.path.join(OUT, "x.npy")
+    import numpy
+    numpy.save(path, numpy.random.rand(32, 32).astype(numpy.float32))
+    with Server() as server:
+        server.bench("--shape", "32x32", "--duration", "500ms")
+        for _ in range(3):
+            done = subprocess.run([os.path.join(BIN, "warpline"), "--server", server.address, "transpose", path, "-o",
+                                   os.path.join(OUT, "y.npy"), "--timings", "--json"], capture_output=True, text=True)
+            say("    " + done.stdout.strip())
+    for name in ("x.npy", "y.npy"):
+        os.remove(os.path.join(OUT, name))
+
+
 def small():
     say("## 32x32 f32 transpose")
     alone = ["--shape", "32x32", "--duration", "1s", "--warmup", "300ms"]
@@ -145,7 +171,9 @@ def main():
     say(f"GPU and driver: {smi}; cores: {os.cpu_count()}; {time.strftime('%Y-%m-%d')}; "
         f"commit {os.environ.get('WARPLINE_COMMIT', 'unknown')}")
     say("Command: tests/gpu/run BUILD_DIR")
-    for part in (overlap, server_models, small, large, metrics_cost, rivals):
+    parts = {part.__name__: part for part in (overlap, server_models, rpc_threads, stages, small, large, metrics_cost,
+                                              rivals)}
+    for part in [parts[name] for name in os.environ.get("WARPLINE_BENCH", ",".join(parts)).split(",")]:
         say()
         try:
             part()
