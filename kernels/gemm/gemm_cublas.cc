@@ -132,6 +132,11 @@ cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operand
   call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignments[3],
        sizeof(alignments[3]));
 
+  // A split k summed up in the output's type would round twice; in the compute type it does not.
+  const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+       sizeof(reductions));
+
   cublasLtMatmulHeuristicResult_t best = {};
   int found = 0;
   call(lt->get_heuristic, lt.handle(), &desc, &b.layout, &a.layout, &c.layout, &d.layout, &preference, 1,

@@ -126,7 +126,7 @@ void Completion::Loop() {
     if (in_flight_.empty()) continue;
     if (Poll()) {
       last_event = Clock::now();
-    } else if (quiet > kBusySpin) {
+    } else if (Clock::now() - last_event > kBusySpin) {
       std::this_thread::sleep_for(kNap);
     }
   }
