@@ -40,6 +40,9 @@ class CudaGraph {
   gpu::GraphExec exec_;
   cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
   cudaGraphNode_t d2h_ = nullptr;
+  // Where the copies point now.
+  const std::byte* input_ = nullptr;
+  const std::byte* output_ = nullptr;
 };
 
 // Where the regions of a plan begin in an arena, and what is left for workspace.

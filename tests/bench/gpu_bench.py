@@ -115,6 +115,15 @@ def stages():
         os.remove(os.path.join(OUT, name))
 
 
+def lanes():
+    say("## Lanes (--lanes), 32x32: p50 alone, and 64 in flight over 4 channels")
+    flags = ["--shape", "32x32", "--duration", "700ms", "--warmup", "200ms"]
+    for count in (1, 2, 4, 8, 16):
+        with Server(f"--lanes={count}") as server:
+            say(f"- {count}: {p50_us(server.bench(*flags)):.1f} us; "
+                f"{rate(server.bench(*flags, '--channels', '4', '--concurrency', '64')):.0f}/s")
+
+
 def small():
     say("## 32x32 f32 transpose")
     alone = ["--shape", "32x32", "--duration", "1s", "--warmup", "300ms"]
@@ -171,7 +180,7 @@ def main():
     say(f"GPU and driver: {smi}; cores: {os.cpu_count()}; {time.strftime('%Y-%m-%d')}; "
         f"commit {os.environ.get('WARPLINE_COMMIT', 'unknown')}")
     say("Command: tests/gpu/run BUILD_DIR")
-    parts = {part.__name__: part for part in (overlap, server_models, rpc_threads, stages, small, large, metrics_cost,
+    parts = {part.__name__: part for part in (overlap, server_models, rpc_threads, lanes, stages, small, large, metrics_cost,
                                               rivals)}
     for part in [parts[name] for name in os.environ.get("WARPLINE_BENCH", ",".join(parts)).split(",")]:
         say()
