@@ -42,7 +42,7 @@ Conversion OneStep(Step step, std::span<const CheckedTensor> inputs, TensorSpec 
   program.num_inputs = static_cast<int>(inputs.size());
   step.output = program.num_inputs;
   program.outputs = {step.output};
-  program.tensors.push_back(std::move(output));
+  program.tensors.push_back(output);
   program.steps.push_back(std::move(step));
   return conversion;
 }
@@ -198,7 +198,7 @@ absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
   Step step;
   step.problem = problem;
   step.variant = std::move(variant);
-  return OneStep(std::move(step), {&x, 1}, std::move(y));
+  return OneStep(std::move(step), {&x, 1}, y);
 }
 
 absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
@@ -228,7 +228,7 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span
   Step step;
   step.problem = problem;
   step.variant = std::move(variant);
-  return OneStep(std::move(step), {&x, 1}, std::move(y));
+  return OneStep(std::move(step), {&x, 1}, y);
 }
 
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
@@ -278,7 +278,7 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<c
   step.problem = problem;
   step.variant = std::move(variant);
   step.scalars = scalars;
-  return OneStep(std::move(step), operands, std::move(d));
+  return OneStep(std::move(step), operands, d);
 }
 
 std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution) {
