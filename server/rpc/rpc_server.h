@@ -1,9 +1,8 @@
 // The gRPC server: the one place that knows how calls are received.
 //
 // Model: the asynchronous API with raw (ByteBuffer) methods, one completion queue a thread. Measured on 16
-// cores against the callback API with the same raw echo (docs/benchmarks): 91 k/s against 82 k/s with 64 in flight, though a
-// lone request takes 20 us longer. Small requests in numbers
-// decide: large ones are equal in both.
+// cores beside the callback API, raw echo of 4 KiB (docs/benchmarks/2026-11-21-h200-one-request.md): 91,000
+// requests/s against 82,000 with 64 in flight. A lone request is 20 us slower. Large ones are alike.
 #ifndef WARPLINE_SERVER_RPC_RPC_SERVER_H_
 #define WARPLINE_SERVER_RPC_RPC_SERVER_H_
 
