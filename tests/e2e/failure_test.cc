@@ -167,9 +167,12 @@ TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
   auto busy = SlowCall(daemon.Channel());
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   const double admitted = daemon.Metric("warpline_admission_bytes", "state=\"used\"");
-  auto stub = v1::KernelService::NewStub(daemon.Channel());
+  auto channel = daemon.Channel();
+  auto stub = v1::KernelService::NewStub(channel);
+  // The deadline is to pass in the server's queue, not while the client connects.
+  ASSERT_TRUE(channel->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(30))));
   grpc::ClientContext context;
-  SetTimeout(context, absl::Milliseconds(50));
+  SetTimeout(context, absl::Milliseconds(400));
   v1::TransposeResponse response;
   const grpc::Status status = stub->Transpose(&context, IotaTranspose(2, 2), &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
