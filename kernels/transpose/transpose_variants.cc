@@ -44,7 +44,7 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   const CanonicalTranspose transpose = Canonicalize(problem);
   if (transpose.IsIdentity()) {
     return cudaMemcpyAsync(operands.out, in, static_cast<std::size_t>(count) * bytes,
-                           cudaMemcpyDeviceToDevice, stream);
+                           cudaMemcpyDefault, stream);  // either side may be pinned host memory
   }
   const int inner_in = transpose.rank - 1;
   const int inner_out = transpose.perm[transpose.rank - 1];

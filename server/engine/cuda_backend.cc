@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/gpu/kernel_image.h"
 #include "kernels/gpu/pinned_memory.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
@@ -31,6 +32,16 @@ class PinnedHostMemory : public HostMemory {
   gpu::PinnedMemory memory_;
 };
 
+// UNAVAILABLE if this build has no code for the device.
+absl::Status ProbeKernels(const cudaDeviceProp& properties) {
+  const cudaError_t error = gpu::FindKernelImage();
+  if (error == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();
+  return absl::UnavailableError(
+      absl::StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
+                   ", for which this build has no kernels: ", cudaGetErrorName(error)));
+}
+
 absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
                                                        const CudaBackendOptions& options) {
   cudaDeviceProp properties;
@@ -42,6 +53,8 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                   .name = properties.name,
                   .compute_capability = absl::StrCat(properties.major, ".", properties.minor),
                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
+  device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
+  RETURN_IF_ERROR(ProbeKernels(properties));
   std::string why_not;
   device->cublaslt = CublasLt::Load(&why_not);
   if (device->cublaslt == nullptr) {
@@ -95,8 +108,9 @@ class CudaBackend : public Backend {
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
     const std::size_t needed = ArenaLayout(plan).workspace + WorkspaceBytes(program, traits());
     if (needed <= options_.lane_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("the request needs ", needed, " bytes of device memory, limit ", options_.lane_bytes));
+    return absl::InvalidArgumentError(absl::StrCat("the request needs ", needed,
+                                                   " bytes of device memory, workspace included; limit ",
+                                                   options_.lane_bytes));
   }
 
   bool launches_asynchronously() const override { return true; }
@@ -127,7 +141,8 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess || count == 0) {
-    return absl::UnavailableError(absl::StrCat("no usable GPU: ", cudaGetErrorString(error)));
+    return absl::UnavailableError(
+        absl::StrCat("no usable GPU: ", error != cudaSuccess ? cudaGetErrorString(error) : "none found"));
   }
   std::vector<int> ordinals = options.devices;
   if (ordinals.empty()) {

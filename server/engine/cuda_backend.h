@@ -26,6 +26,9 @@ struct CudaBackendOptions {
   std::size_t lane_bytes = std::size_t{640} << 20;
   // Graphs that a lane keeps.
   std::size_t graph_cache_entries = 256;
+  // A program whose inputs and outputs have at most so many bytes together runs on its staging slots, without
+  // copies, if its kernels read each byte about once.
+  std::size_t on_slots_bytes = std::size_t{128} << 10;
   // Time the transfers and steps of one job in so many; 0: none.
   int timing_sample = 16;
   // Measure the roofline of each device at start, for warpline_kernel_roof_ratio.

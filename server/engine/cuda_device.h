@@ -18,8 +18,9 @@ namespace warpline {
 
 struct CudaDevice {
   DeviceInfo info;
-  int cuda_ordinal = 0;  // info.ordinal counts the devices in use
-  CudaContext context;   // context.cublaslt points to *cublaslt
+  int cuda_ordinal = 0;             // info.ordinal counts the devices in use
+  bool uses_host_pointers = false;  // staging memory has the same addresses on the device
+  CudaContext context;              // context.cublaslt points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
   gpu::Event epoch;  // recorded when the device was opened

@@ -5,6 +5,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
+#include "server/engine/errors.h"
 
 namespace warpline {
 
@@ -39,32 +40,48 @@ CudaLane::~CudaLane() {
   }
 }
 
+absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
+  while (timing_.events.size() < count) {
+    ASSIGN_OR_RETURN(gpu::Event event, gpu::CreateTimedEvent());
+    timing_.events.push_back(std::move(event));
+    metrics_.Allocations("event").Add();
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   const Program& program = *staged.program;
   Entry entry;
-  const std::span<std::byte> arena(static_cast<std::byte*>(arena_.get()), options_.lane_bytes);
-  ASSIGN_OR_RETURN(entry.plain,
-                   CudaGraph::Capture(staged, device_, arena, stream_.get(), nullptr, entry.variants));
-  metrics_.graph_cache.instantiations.Add();
-  if (options_.timing_sample > 0) {
-    while (timing_.events.size() < program.steps.size() + 3) {
-      ASSIGN_OR_RETURN(gpu::Event event, gpu::CreateTimedEvent());
-      timing_.events.push_back(std::move(event));
-      metrics_.Allocations("event").Add();
-    }
-    ASSIGN_OR_RETURN(entry.timed,
-                     CudaGraph::Capture(staged, device_, arena, stream_.get(), &timing_, entry.variants));
+  if (options_.timing_sample > 0) RETURN_IF_ERROR(EnsureTimingEvents(program.steps.size() + 3));
+  if (!device_.uses_host_pointers || !RunsOnSlots(program, *staged.plan, options_.on_slots_bytes)) {
+    ASSIGN_OR_RETURN(entry.plain,
+                     CudaGraph::Capture(staged, device_, arena(), stream_.get(), nullptr, entry.variants));
     metrics_.graph_cache.instantiations.Add();
+    if (options_.timing_sample > 0) {
+      ASSIGN_OR_RETURN(entry.timed,
+                       CudaGraph::Capture(staged, device_, arena(), stream_.get(), &timing_, entry.variants));
+      metrics_.graph_cache.instantiations.Add();
+    }
+    entry.input_bytes = staged.input.size();
+    entry.output_bytes = staged.output.size();
   }
+  return entry;
+}
+
+void CudaLane::Describe(const Program& program, Entry& entry) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Problem& problem = program.steps[i].problem;
     entry.problems.push_back(problem);
     entry.series.push_back(
         metrics_.Kernel(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal));
   }
-  entry.input_bytes = staged.input.size();
-  entry.output_bytes = staged.output.size();
-  return entry;
+}
+
+absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
+  ProgramMemory memory(*staged.plan, arena());
+  memory.input = staged.input.data();
+  memory.output = staged.output.data();
+  return EnqueueSteps(staged, device_, memory, stream_.get(), timed ? &timing_ : nullptr, entry.variants);
 }
 
 absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
@@ -74,12 +91,17 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     entry = cache_.Insert(staged.signature, std::move(built));
   }
-  const bool timed = entry->timed.has_value() && launches_++ % options_.timing_sample == 0;
+  const bool timed = options_.timing_sample > 0 && launches_++ % options_.timing_sample == 0;
   const std::uint64_t order = device_.launched.fetch_add(1) + 1;
   const bool started_alone = device_.running.fetch_add(1) == 0;
   absl::Cleanup not_running = [this] { device_.running.fetch_sub(1); };
-  CudaGraph& graph = timed ? *entry->timed : entry->plain;
-  RETURN_IF_ERROR(graph.Launch(staged, static_cast<std::byte*>(arena_.get()), stream_.get()));
+  if (entry->plain.has_value()) {
+    CudaGraph& graph = timed ? *entry->timed : *entry->plain;
+    RETURN_IF_ERROR(graph.Launch(staged, arena(), stream_.get()));
+  } else {
+    RETURN_IF_ERROR(RunOnSlots(staged, *entry, timed));
+  }
+  if (entry->series.empty()) Describe(*staged.program, *entry);
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(done_event_.get(), stream_.get()), "recording an event"));
   std::move(not_running).Cancel();
   device_.completion->Watch(done_event_.get(), [this, entry, timed, order, started_alone,
@@ -98,6 +120,8 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   // A failed launch may have left work in the stream that still writes to the slots.
   if (stream_ != nullptr) cudaStreamSynchronize(stream_.get());
   device_.completion->ReportError(status);
+  // Another process may have taken the memory of this device: that passes.
+  if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
   done({std::move(status), {}});
 }
 
@@ -107,8 +131,8 @@ void CudaLane::RecordTimes(Entry& entry, bool alone) {
     cudaEventElapsedTime(&milliseconds, timing_.events[from].get(), timing_.events[from + 1].get());
     return milliseconds * 1e-3;
   };
-  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
-  h2d_.seconds.Add(seconds(0));
+  // A kernel that reads host memory is bound by PCIe: it has no place under a roof made for device memory.
+  const bool on_device_memory = entry.plain.has_value();
   for (std::size_t i = 0; i < entry.problems.size(); ++i) {
     const double elapsed = seconds(1 + i);
     KernelSeries& series = entry.series[i];
@@ -116,8 +140,13 @@ void CudaLane::RecordTimes(Entry& entry, bool alone) {
     series.bytes.Add(BytesOf(entry.problems[i]));
     series.flops.Add(FlopsOf(entry.problems[i]));
     const double shortest = device_.roofline.ShortestSeconds(entry.problems[i]);
-    if (alone && shortest > 0 && elapsed > 0) series.roof_ratio.Observe(shortest / elapsed);
+    if (alone && on_device_memory && shortest > 0 && elapsed > 0) {
+      series.roof_ratio.Observe(shortest / elapsed);
+    }
   }
+  if (!on_device_memory) return;
+  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
+  h2d_.seconds.Add(seconds(0));
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
   d2h_.seconds.Add(seconds(1 + entry.problems.size()));
   if (options_.on_timeline) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,18 +31,22 @@ class CudaLane : public Lane {
  private:
   // Both graphs are made at once, so that a known signature never needs a capture again.
   struct Entry {
-    CudaGraph plain;
+    std::optional<CudaGraph> plain;  // none: runs on the slots
     std::optional<CudaGraph> timed;  // if jobs are sampled at all
     std::vector<std::string_view> variants;
     std::vector<KernelSeries> series;  // one a step
     std::vector<Problem> problems;
-    std::size_t input_bytes = 0, output_bytes = 0;
+    std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   absl::StatusOr<Entry> Build(const StagedProgram& staged);
+  void Describe(const Program& program, Entry& entry);
+  absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
+  absl::Status EnsureTimingEvents(std::size_t count);
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
   void RecordTimes(Entry& entry, bool alone);
+  std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 
   CudaDevice& device_;
   const CudaBackendOptions options_;
