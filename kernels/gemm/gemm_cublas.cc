@@ -39,10 +39,10 @@ cudaError_t ToCudaError(cublasStatus_t status) {
       return cudaErrorNotSupported;
     case CUBLAS_STATUS_ALLOC_FAILED:
       return cudaErrorMemoryAllocation;
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return cudaErrorLaunchFailure;
     default:
-      return cudaErrorUnknown;
+      // The library says this for want of memory as well as for a lost context. If it is the context, the
+      // next call of the runtime says so; until then nobody must take the process down.
+      return cudaErrorNotSupported;
   }
 }
 
