@@ -74,7 +74,7 @@ void ComputeBlock(const GemmProblem& p, const Matrices<T, C>& x, std::int64_t ro
     const T* c = x.c == nullptr ? nullptr : x.c + (row + i) * p.ldc + col;
     T* d = x.d + (row + i) * p.n + col;
     for (std::int64_t j = 0; j < n; ++j) {
-      const C product = x.alpha * sum(i, j);
+      const C product = p.k == 0 ? C{0} : x.alpha * sum(i, j);
       d[j] = RoundTo<T>(c == nullptr ? product : product + x.beta * static_cast<C>(c[j]));
     }
   }

@@ -27,7 +27,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
           const T b_lj = p.trans_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
           sum += static_cast<double>(a_il) * static_cast<double>(b_lj);
         }
-        double result = alpha * sum;
+        double result = p.k == 0 ? 0 : alpha * sum;
         if (reads_c) result += beta * static_cast<double>(c[i * p.ldc + j]);
         d[i * p.n + j] = RoundTo<T>(result);
       }

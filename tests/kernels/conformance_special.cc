@@ -124,7 +124,9 @@ void SumsNothingToZero(Backend& backend, std::string_view variant, DType dtype) 
       GemmProblem p = MakeGemm(dtype, 33, 65, 0, 3);
       p.has_c = has_c;
       p.batch = 2;
-      ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), {1, beta, 1, beta});
+      for (float alpha : {1.0f, kNaN}) {
+        ExpectConforms(harness, p, variant, RandomGemmOperands(p, 1), {alpha, beta, alpha, beta});
+      }
     }
   }
 }

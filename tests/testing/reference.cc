@@ -99,8 +99,10 @@ Reference Gemm(const GemmProblem& p, const GemmScalars& scalars, std::span<const
           sum += term;
           magnitude += std::fabs(term);
         }
-        sum *= alpha;
-        magnitude *= std::fabs(alpha);
+        if (p.k > 0) {
+          sum *= alpha;
+          magnitude *= std::fabs(alpha);
+        }
         if (reads_c) {
           const long double term = beta * Load(p.dtype, c_data, (batch * p.m + i) * p.ldc + j);
           sum += term;
