@@ -160,7 +160,7 @@ int Serve(const ServerOptions& options) {
   (*server)->SetServing(false);
   admission.Drain();
   const absl::Time work_deadline = context_lost ? absl::Now() + absl::Seconds(1) : deadline;
-  const bool drained = admission.AwaitIdle(work_deadline) && (*server)->AwaitResponsesSent(work_deadline);
+  const bool drained = admission.AwaitIdle(work_deadline) && (*server)->AwaitCallsEnded(work_deadline);
   // What is left are open streams (health Watch) and idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || context_lost) {

@@ -56,8 +56,9 @@ void InfoService::GetInfo(UnaryCall& call) const {
 }
 
 void Echo(UnaryCall& call) {
-  const std::vector<grpc::Slice> slices = call.TakeRequest();
-  call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
+  const auto slices = call.TakeRequest();
+  if (!slices.ok()) return call.RespondError(slices.status());
+  call.Respond(grpc::ByteBuffer(slices->data(), slices->size()));
 }
 
 }  // namespace warpline

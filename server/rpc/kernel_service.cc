@@ -84,7 +84,7 @@ void KernelService::Reduce(UnaryCall& call) { Handle<v1::ReduceRequest>(call, Op
 template <typename RequestProto>
 absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, Op op,
                                                                const PayloadSchema& schema) {
-  std::vector<grpc::Slice> slices = call.TakeRequest();
+  ASSIGN_OR_RETURN(std::vector<grpc::Slice> slices, call.TakeRequest());
   ASSIGN_OR_RETURN(ScannedMessage message, ScanMessage(schema, Spans(slices)));
   RequestProto request;
   if (!request.ParseFromString(message.header)) {
@@ -142,6 +142,13 @@ void KernelService::Handle(UnaryCall& call, Op op, const PayloadSchema& schema) 
 
 void KernelService::Complete(UnaryCall& call, Op op, const TensorSpec& output, Result result) {
   metrics_.stage(op, Stage::kQueue).Observe(result.seconds.queue);
+  if (result.status.ok()) {  // is anybody still waiting for it?
+    if (absl::Now() >= call.deadline()) {
+      result.status = absl::DeadlineExceededError("the deadline passed while the request was running");
+    } else if (call.cancelled()) {
+      result.status = absl::CancelledError("the client cancelled while the request was running");
+    }
+  }
   if (result.status.ok()) {
     metrics_.stage(op, Stage::kStage).Observe(result.seconds.stage);
     metrics_.stage(op, Stage::kDevice).Observe(result.seconds.device);
@@ -176,7 +183,7 @@ void KernelService::Respond(UnaryCall& call, Op op, const TensorSpec& output, Re
 
 void KernelService::RespondError(UnaryCall& call, Op op, const absl::Status& status) {
   const auto code = static_cast<grpc::StatusCode>(status.code());
-  if (absl::IsInternal(status) || absl::IsUnavailable(status)) {
+  if (absl::IsInternal(status)) {
     Log("error", "request failed",
         {{"request_id", call.request_id()},
          {"op", std::string(Name(op))},

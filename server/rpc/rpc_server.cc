@@ -45,7 +45,9 @@ UnaryMethod MakeMethod(Service& service, Request request, const char* service_na
 
 struct RpcServer::Impl {
   Impl(const Options& options, Handlers handlers, Metrics& metrics)
-      : watchdog(options.send_timeout), call_server{metrics, watchdog} {
+      : echo(options.echo),
+        watchdog(options.send_timeout),
+        call_server{metrics, watchdog, counts, static_cast<std::size_t>(options.max_message_bytes)} {
     const char* kernels = v1::KernelService::service_full_name();
     methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestTranspose, kernels, "Transpose",
                                  std::move(handlers.transpose), metrics));
@@ -69,11 +71,13 @@ struct RpcServer::Impl {
     while (queue->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->Proceed(ok);
   }
 
+  const bool echo;
   KernelMethods kernel_methods;
   InfoMethods info_methods;
   EchoMethods echo_methods;
   std::vector<UnaryMethod> methods;
   SendWatchdog watchdog;
+  CallCounts counts;
   UnaryCall::Server call_server;
   std::vector<std::string> addresses;
   std::unique_ptr<grpc::Server> server;
@@ -96,11 +100,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
-  // A client that does not even read its socket blocks a write, which no cancellation can take back; the
-  // pings it does not answer close its connection, and that frees what the write held.
+  // A client that does not even read its socket blocks a write, which no cancellation can take back. With
+  // keepalive on, gRPC sets TCP_USER_TIMEOUT, which closes such a connection, and that frees what the write
+  // held.
   const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two daemons on one port would share it silently
   grpc::ResourceQuota quota("warplined");
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
@@ -149,21 +155,29 @@ void RpcServer::SetServing(bool serving) {
   health->SetServingStatus("", serving);
   health->SetServingStatus(v1::KernelService::service_full_name(), serving);
   health->SetServingStatus(v1::InfoService::service_full_name(), serving);
+  if (impl_->echo) health->SetServingStatus(v1::EchoService::service_full_name(), serving);
 }
 
-bool RpcServer::AwaitResponsesSent(absl::Time deadline) { return impl_->watchdog.AwaitIdle(deadline); }
+bool RpcServer::AwaitCallsEnded(absl::Time deadline) { return impl_->counts.AwaitNoReceived(deadline); }
 
 bool RpcServer::Shutdown(absl::Time deadline) {
   if (impl_ == nullptr) return true;
-  auto ended = std::make_shared<std::promise<void>>();
+  constexpr absl::Duration kToNotice = absl::Milliseconds(500);
+  auto ended = std::make_shared<std::promise<bool>>();
+  std::future<bool> outcome = ended->get_future();
   std::thread ending([raw = impl_.get(), ended, deadline] {
     raw->server->Shutdown(absl::ToChronoTime(deadline));
-    for (auto& queue : raw->queues) queue->Shutdown();
-    for (std::thread& thread : raw->threads) thread.join();
-    ended->set_value();
+    // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
+    const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);
+    if (unused) {
+      for (auto& queue : raw->queues) queue->Shutdown();
+      for (std::thread& thread : raw->threads) thread.join();
+    }
+    ended->set_value(unused);
   });
-  constexpr absl::Duration kToNotice = absl::Milliseconds(500);
-  if (ended->get_future().wait_until(absl::ToChronoTime(deadline + kToNotice)) == std::future_status::ready) {
+  // The thread stays behind if a client does not let go of its connection.
+  const auto latest = absl::ToChronoTime(deadline + 2 * kToNotice);
+  if (outcome.wait_until(latest) == std::future_status::ready && outcome.get()) {
     ending.join();
     impl_.reset();
     return true;

@@ -46,11 +46,12 @@ class RpcServer {
   const std::vector<std::string>& addresses() const;
   // Of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
-  // Waits until every response is with its client's kernel; false if that did not happen by the deadline.
-  bool AwaitResponsesSent(absl::Time deadline);
-  // Ends the server: open streams may end until the deadline, then they are cancelled. gRPC waits for its
-  // clients to acknowledge; if one does not, this returns false soon after the deadline, and the process can
-  // only exit (the object is then left as it is). Once.
+  // Waits until gRPC has sent every response and let go of every call; false if that did not happen by the
+  // deadline.
+  bool AwaitCallsEnded(absl::Time deadline);
+  // Ends the server: open calls may end until the deadline, then they are cancelled. If one is still there
+  // soon after (its job runs on, or its client does not acknowledge), this returns false, and the process
+  // can only exit (the object is then left as it is). Once.
   bool Shutdown(absl::Time deadline);
 
  private:

@@ -1,6 +1,7 @@
 #include "server/rpc/send_watchdog.h"
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "server/engine/log.h"
@@ -19,7 +20,7 @@ SendWatchdog::~SendWatchdog() {
 
 void SendWatchdog::Add(UnaryCall& call) {
   MutexLock lock(&mutex_);
-  call.sending_since_ = absl::Now();
+  call.sending_since_ = std::chrono::steady_clock::now();
   call.watched_ = sending_.insert(sending_.end(), &call);
 }
 
@@ -28,16 +29,11 @@ void SendWatchdog::Remove(UnaryCall& call) {
   sending_.erase(call.watched_);
 }
 
-bool SendWatchdog::AwaitIdle(absl::Time deadline) {
-  MutexLock lock(&mutex_);
-  return mutex_.AwaitUntil([this] { return sending_.empty(); }, deadline);
-}
-
 void SendWatchdog::CancelOverdue() {
   std::vector<UnaryCall*> overdue;
   {
     MutexLock lock(&mutex_);
-    const absl::Time limit = absl::Now() - timeout_;
+    const auto limit = std::chrono::steady_clock::now() - absl::ToChronoNanoseconds(timeout_);
     for (UnaryCall* call : sending_) {
       if (call->given_up_) continue;
       if (call->sending_since_ > limit) break;

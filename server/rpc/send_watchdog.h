@@ -12,8 +12,8 @@
 
 namespace warpline {
 
-// A response that gRPC has not taken off our hands (its bytes wait for the reader's flow control, and with
-// them their staging slot) for longer than the timeout is given up. Thread-safe.
+// A response that gRPC has not taken off our hands for longer than the timeout is given up: its bytes wait
+// for the reader's flow control, and with them their staging slot. Thread-safe.
 class SendWatchdog {
  public:
   explicit SendWatchdog(absl::Duration timeout);
@@ -21,8 +21,6 @@ class SendWatchdog {
 
   void Add(UnaryCall& call);
   void Remove(UnaryCall& call);
-  // Waits until no response is being sent; false if that did not happen by the deadline.
-  bool AwaitIdle(absl::Time deadline);
 
  private:
   void Loop();

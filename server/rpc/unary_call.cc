@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/errors.h"
 #include "server/rpc/code_name.h"
+#include "server/rpc/inflate.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
 
@@ -41,6 +42,7 @@ void UnaryCall::Listen(const UnaryMethod& method, grpc::ServerCompletionQueue* q
 
 UnaryCall::UnaryCall(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server)
     : method_(method), queue_(queue), server_(server) {
+  server_.counts.AddObject();
   context_.AsyncNotifyWhenDone(&done_tag_);
   method_.request_next(&context_, &request_, &writer_, queue_, &main_tag_);
 }
@@ -53,7 +55,7 @@ void UnaryCall::MainTag::Proceed(bool ok) {
     call.received_ok_ = true;
     call.OnReceived();
   } else {  // the server is shutting down; the done tag is not returned for a call that never was
-    delete &call;
+    call.Delete();
   }
 }
 
@@ -68,6 +70,7 @@ void UnaryCall::DoneTag::Proceed(bool) {
 
 void UnaryCall::OnReceived() {
   received_ = absl::Now();
+  server_.counts.AddReceived();
   Ref();  // one for the response, one for the done tag
   Listen(method_, queue_, server_);
   request_id_ = RequestId(context_);
@@ -77,12 +80,11 @@ void UnaryCall::OnReceived() {
   method_.handle(*this);
 }
 
-std::vector<grpc::Slice> UnaryCall::TakeRequest() {
-  std::vector<grpc::Slice> slices;
-  // Fails only for a message whose compression is broken: then there is nothing to parse.
-  if (!request_.Dump(&slices).ok()) slices.clear();
+absl::StatusOr<std::vector<grpc::Slice>> UnaryCall::TakeRequest() {
+  ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
-  return slices;
+  if (message.compressed) return Inflate(message.slices, server_.max_message_bytes);
+  return std::move(message.slices);
 }
 
 void UnaryCall::Respond(const grpc::ByteBuffer& response) { Finish(&response, grpc::Status::OK); }
@@ -111,7 +113,15 @@ void UnaryCall::Finish(const grpc::ByteBuffer* response, const grpc::Status& sta
 }
 
 void UnaryCall::Unref() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Delete();
+}
+
+void UnaryCall::Delete() {
+  CallCounts& counts = server_.counts;
+  const bool received = received_ok_;
+  delete this;
+  if (received) counts.RemoveReceived();
+  counts.RemoveObject();
 }
 
 }  // namespace warpline

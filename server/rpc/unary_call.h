@@ -6,6 +6,7 @@
 #include <grpcpp/support/async_unary_call.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <list>
 #include <string>
@@ -13,7 +14,9 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/engine/mutex.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -43,6 +46,31 @@ class CompletionTag {
   ~CompletionTag() = default;
 };
 
+// How many call objects there are. Thread-safe.
+class CallCounts {
+ public:
+  void AddObject() { Change(objects_, 1); }
+  void RemoveObject() { Change(objects_, -1); }
+  void AddReceived() { Change(received_, 1); }
+  void RemoveReceived() { Change(received_, -1); }
+  // Each waits until there are none, until the deadline at most; whether that came about.
+  bool AwaitNoReceived(absl::Time deadline) { return AwaitZero(received_, deadline); }
+  bool AwaitNoObjects(absl::Time deadline) { return AwaitZero(objects_, deadline); }
+
+ private:
+  void Change(int& count, int by) {
+    MutexLock lock(&mutex_);
+    count += by;
+  }
+  bool AwaitZero(const int& count, absl::Time deadline) {
+    MutexLock lock(&mutex_);
+    return mutex_.AwaitUntil([&count] { return count == 0; }, deadline);
+  }
+  Mutex mutex_;
+  int objects_ = 0;   // received calls and those that wait for one
+  int received_ = 0;  // from when the request was received until gRPC has let go of the call
+};
+
 // Deletes itself once gRPC has let go of it. Everything runs on the thread of its completion queue, except
 // Respond and RespondError, which any one thread may call.
 class UnaryCall {
@@ -51,13 +79,16 @@ class UnaryCall {
   struct Server {
     Metrics& metrics;
     SendWatchdog& watchdog;
+    CallCounts& counts;
+    std::size_t max_message_bytes;
   };
 
   // Makes a call object that waits for the method's next call.
   static void Listen(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server);
 
-  // The request's bytes as received; the caller now holds the only reference. Once.
-  std::vector<grpc::Slice> TakeRequest();
+  // The request's bytes; the caller now holds the only reference. Once. RESOURCE_EXHAUSTED or
+  // INVALID_ARGUMENT for a compressed message that is too large or broken.
+  absl::StatusOr<std::vector<grpc::Slice>> TakeRequest();
   const std::string& request_id() const { return request_id_; }
   absl::Time deadline() const { return deadline_; }
   absl::Time received() const { return received_; }
@@ -88,6 +119,7 @@ class UnaryCall {
   void Finish(const grpc::ByteBuffer* response, const grpc::Status& status);
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
+  void Delete();
 
   const UnaryMethod& method_;
   grpc::ServerCompletionQueue* const queue_;
@@ -106,7 +138,7 @@ class UnaryCall {
   std::atomic<int> references_ = 1;
   // Of the watchdog.
   std::list<UnaryCall*>::iterator watched_;
-  absl::Time sending_since_;
+  std::chrono::steady_clock::time_point sending_since_;
   bool given_up_ = false;
 };
 
