@@ -27,6 +27,11 @@ absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
   }
+  if (bytes > options_.max_bytes) {
+    metrics_.CountRejection("bytes");
+    return absl::InvalidArgumentError(absl::StrCat("the request and its result have ", bytes,
+                                                   " bytes together, limit ", options_.max_bytes));
+  }
   if (jobs_ >= options_.max_jobs) {
     metrics_.CountRejection("jobs");
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat(

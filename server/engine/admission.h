@@ -41,7 +41,8 @@ class Admission {
   };
   Admission(Options options, Metrics& metrics);
 
-  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining.
+  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, INVALID_ARGUMENT if all of it would not
+  // do, UNAVAILABLE once draining.
   absl::StatusOr<Ticket> Admit(std::int64_t bytes);
 
   // From now on nothing is admitted.

@@ -19,9 +19,7 @@ class ABSL_LOCKABLE Mutex {
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   // Wakes those whose condition holds now, and nobody else: a wake-up costs microseconds.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
-    for (Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->next) {
-      if (waiter->Holds()) waiter->changed.notify_one();
-    }
+    Wake();
     mutex_.unlock();
   }
 
@@ -36,6 +34,7 @@ class ABSL_LOCKABLE Mutex {
   bool AwaitUntil(const Condition& condition, absl::Time deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     if (condition()) return true;
     std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
+    Wake();  // waiting unlocks too
     WaiterFor<Condition> waiter(condition);
     waiter.next = waiters_;
     waiters_ = &waiter;
@@ -69,6 +68,12 @@ class ABSL_LOCKABLE Mutex {
     bool Holds() const override { return condition(); }
     const Condition& condition;
   };
+
+  void Wake() {
+    for (Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->next) {
+      if (waiter->Holds()) waiter->changed.notify_one();
+    }
+  }
 
   std::mutex mutex_;
   Waiter* waiters_ = nullptr;  // under the lock

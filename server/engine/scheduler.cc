@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/status_macros.h"
 
 namespace warpline {
@@ -107,7 +108,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   {
     MutexLock lock(&mutex_);
     id = next_id_++;
-    queue_.push_back({id, std::move(job), absl::Now()});
+    queue_.push_back({.id = id, .job = std::move(job), .since = absl::Now()});
     waiting_[id] = std::prev(queue_.end());
     metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
   }
@@ -132,7 +133,8 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
 
 std::optional<Scheduler::Match> Scheduler::TakeMatch() {
   Device* best = nullptr;
-  for (Device& device : devices_) {
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    Device& device = devices_[(first_device_ + i) % devices_.size()];
     const auto busy = [](const Device& d) { return d.lanes - static_cast<int>(d.free.size()); };
     if (!device.free.empty() && (best == nullptr || busy(device) < busy(*best))) best = &device;
   }
@@ -143,12 +145,18 @@ std::optional<Scheduler::Match> Scheduler::TakeMatch() {
   int looked_at = 0;
   for (auto it = queue_.begin(); it != queue_.end() && looked_at < kLookAhead; ++it, ++looked_at) {
     auto slots = pool_.TryAcquire(it->job.plan.input_bytes, it->job.plan.output_bytes);
-    if (!slots.has_value()) continue;
+    if (!slots.has_value()) {
+      if (it->passed >= options_.max_passes) break;
+      continue;
+    }
     Match match;
+    // Only the oldest counts: those between are behind it anyway.
+    if (it != queue_.begin()) ++queue_.front().passed;
     match.waiting = std::make_unique<Waiting>(std::move(*it));
     match.lane = best->free.front();
     match.slots = std::move(*slots);
     best->free.pop_front();
+    first_device_ = (first_device_ + 1) % devices_.size();
     best->busy.Set(best->lanes - static_cast<double>(best->free.size()));
     waiting_.erase(it->id);
     queue_.erase(it);
@@ -160,6 +168,10 @@ std::optional<Scheduler::Match> Scheduler::TakeMatch() {
 }
 
 void Scheduler::Dispatch() {
+  thread_local bool dispatching = false;
+  if (dispatching) return;
+  dispatching = true;
+  const absl::Cleanup done = [] { dispatching = false; };
   for (;;) {
     std::optional<Match> match;
     {
@@ -217,8 +229,9 @@ void Scheduler::RunJob(Match& match) {
     result.variants = std::move(report.variants);
     result.device = match.lane->device();
     result.output = std::move(match.slots.output);
-    ReleaseLane(match.lane);
     match.slots.input.Release();
+    // Before the answer: with many in flight the device would wait for gRPC.
+    ReleaseLane(match.lane);
     Finish(std::move(job), std::move(result));
   });
 }

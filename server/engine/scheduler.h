@@ -24,9 +24,10 @@
 namespace warpline {
 
 // Jobs start in the order of their arrival, except that one whose staging memory is not free yet lets those
-// behind it pass (a client that does not read its responses must not stop the others). Of the devices with a
-// free lane the one with the fewest busy lanes is taken, and its lanes in turn, so that every lane's graph
-// cache becomes warm.
+// behind it pass (a client that does not read its responses must not stop the others), but only so many: a
+// large job would otherwise wait for as long as small ones come. Of the devices with a free lane the one with
+// the fewest busy lanes is taken, equal ones and their lanes in turn, so that every lane's graph cache
+// becomes warm.
 //
 // A job that is cancelled or past its deadline is never started; one that runs already is finished and its
 // result dropped by whoever waits for it.
@@ -37,9 +38,10 @@ class Scheduler {
   struct Options {
     int lanes_per_device = 1;
     // Inputs up to this size are staged and launched by the thread that found the lane, larger ones by the
-    // lane's own thread: a hand-over costs about as much as copying this many bytes. Backends that launch
-    // synchronously always use the lane's thread.
+    // lane's own thread. Backends that launch synchronously always use the lane's thread.
     std::size_t inline_stage_bytes = 128 << 10;
+    // Jobs that may start before the oldest one that waits for memory.
+    int max_passes = 256;
   };
   using JobId = std::uint64_t;
 
@@ -57,6 +59,7 @@ class Scheduler {
     JobId id;
     Job job;
     absl::Time since;
+    int passed = 0;  // by later jobs
   };
   struct Device {
     std::deque<LaneRunner*> free;
@@ -68,7 +71,8 @@ class Scheduler {
   Scheduler(const Options& options, Backend& backend, StagingPool& pool, Metrics& metrics);
   // The next job that can start now, with all it needs.
   std::optional<Match> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts all that can start. Called when a job, a lane or a slot has come.
+  // Starts all that can start. Called when a job, a lane or a slot has come. A job that ends as soon as it
+  // starts comes back here; that call returns at once, as the outer one goes on anyway.
   void Dispatch();
   // Dispatches when staging memory has come back. Slots are released inside gRPC, from wherever it drops a
   // slice, perhaps with locks held: no place to launch a job or to answer one.
@@ -87,6 +91,7 @@ class Scheduler {
   std::list<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<JobId, std::list<Waiting>::iterator> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);
+  std::size_t first_device_ ABSL_GUARDED_BY(mutex_) = 0;  // the one that wins a tie
   // The oldest jobs wait for memory, not for a lane.
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
