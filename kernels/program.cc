@@ -45,18 +45,6 @@ void AppendProblem(std::string& to, const ReduceProblem& p) {
 
 }  // namespace
 
-std::size_t Program::InputBytes() const {
-  std::size_t bytes = 0;
-  for (int i = 0; i < num_inputs; ++i) bytes += tensors[i].bytes;
-  return bytes;
-}
-
-std::size_t Program::OutputBytes() const {
-  std::size_t bytes = 0;
-  for (int i : outputs) bytes += tensors[i].bytes;
-  return bytes;
-}
-
 std::string Signature(const Program& program) {
   std::string key;
   key.reserve(64 + 96 * program.steps.size());

@@ -35,9 +35,6 @@ struct Program {
   int num_inputs = 0;
   std::vector<Step> steps;
   std::vector<int> outputs;
-
-  std::size_t InputBytes() const;
-  std::size_t OutputBytes() const;
 };
 
 // Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,

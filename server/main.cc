@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -143,7 +144,9 @@ int Serve(const ServerOptions& options) {
     if (!started.ok()) return Fail(started.status());
     http = std::move(*started);
   }
-  for (const std::string& address : options.listen) {
+  std::vector<std::string> addresses = options.listen;
+  if (!options.metrics_listen.empty()) addresses.push_back(options.metrics_listen);
+  for (const std::string& address : addresses) {
     if (address.rfind("127.", 0) != 0 && address.rfind("localhost", 0) != 0 &&
         address.rfind("unix:", 0) != 0 && address.rfind("[::1]", 0) != 0) {
       Log("warning", "listening beyond loopback without TLS or authentication", {{"address", address}});
@@ -181,7 +184,7 @@ int Main(int argc, char** argv) {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 64 << 20);
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  // malloc_trim, below, gives back the free end of the main arena only; few others, then.
+  // Memory that is free in many arenas adds up; few, then.
   mallopt(M_ARENA_MAX, 2);
 
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);

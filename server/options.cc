@@ -62,10 +62,14 @@ auto IntFlag(T ServerOptions::*member, std::int64_t least, std::int64_t most) {
   };
 }
 
-auto BytesFlag(std::int64_t ServerOptions::*member, std::int64_t least, std::int64_t most) {
+enum class Zero : std::uint8_t { kRefused, kMeansDefault };
+
+auto BytesFlag(std::int64_t ServerOptions::*member, std::int64_t least, std::int64_t most,
+               Zero zero = Zero::kMeansDefault) {
   return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
     const absl::StatusOr<std::int64_t> value = ParseBytes(text);
-    if (!value.ok() || (*value != 0 && *value < least) || *value > most) {
+    const bool allowed_zero = value.ok() && *value == 0 && zero == Zero::kMeansDefault;
+    if (!value.ok() || (*value < least && !allowed_zero) || *value > most) {
       return BadFlag(flag.name, text,
                      absl::StrCat("a number of bytes (suffix K, M or G) from ", least, " to ", most));
     }
@@ -115,6 +119,8 @@ absl::Status SetDevices(const Flag& flag, const std::string& text, ServerOptions
     int ordinal = 0;
     if (!absl::SimpleAtoi(part, &ordinal) || ordinal < 0)
       return BadFlag(flag.name, text, "all, or ordinals like 0,1");
+    if (std::count(options.devices.begin(), options.devices.end(), ordinal) > 0)
+      return BadFlag(flag.name, text, "each ordinal once");
     options.devices.push_back(ordinal);
   }
   return absl::OkStatus();
@@ -138,7 +144,7 @@ const std::vector<Flag>& Flags() {
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",
        "Tensors of one request together, and of one response; 4K to 1G. Default 256M.",
-       BytesFlag(&ServerOptions::max_inline_bytes, 4096, kGiB)},
+       BytesFlag(&ServerOptions::max_inline_bytes, 4096, kGiB, Zero::kRefused)},
       {"pinned-bytes", "BYTES",
        "Staging memory, taken at start; 1M to 256G, at least 4 x max-inline-bytes for requests of full size. "
        "0 (default): 8 x max-inline-bytes on cuda (pinned), 4 x on cpu (not touched before use).",
@@ -162,7 +168,8 @@ const std::vector<Flag>& Flags() {
        IntFlag(&ServerOptions::graph_cache_entries, 1, 100000)},
       {"timing-sample", "N", "Time transfers and kernels of one job in N on the device; 0: none. Default 16.",
        IntFlag(&ServerOptions::timing_sample, 0, 1000000)},
-      {"send-timeout", "DURATION", "A response not read for so long is given up; 1s to 1h. Default 30s.",
+      {"send-timeout", "DURATION",
+       "A response that its client has not taken whole after so long is given up; 1s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::send_timeout, absl::Seconds(1), absl::Hours(1))},
       {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},

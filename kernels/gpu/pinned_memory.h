@@ -9,8 +9,8 @@
 
 namespace warpline::gpu {
 
-// Anonymous huge pages, touched by several threads and then registered: several times faster than
-// cudaMallocHost for gigabytes (545 ms a GiB there, most of it page faults on one thread).
+// Anonymous huge pages, touched by several threads and then registered: cudaMallocHost spends most of its
+// time on page faults of one thread.
 class PinnedMemory {
  public:
   static absl::StatusOr<PinnedMemory> Allocate(std::size_t bytes);

@@ -21,16 +21,17 @@ Admission::Admission(Options options, Metrics& metrics) : options_(options), met
   metrics_.admission_bytes_limit.Set(static_cast<double>(options_.max_bytes));
 }
 
+absl::Status Admission::CheckFits(std::int64_t bytes) const {
+  if (bytes <= options_.max_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the request and its result have ", bytes, " bytes together, limit ", options_.max_bytes));
+}
+
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
-  }
-  if (bytes > options_.max_bytes) {
-    metrics_.CountRejection("bytes");
-    return absl::InvalidArgumentError(absl::StrCat("the request and its result have ", bytes,
-                                                   " bytes together, limit ", options_.max_bytes));
   }
   if (jobs_ >= options_.max_jobs) {
     metrics_.CountRejection("jobs");

@@ -41,8 +41,9 @@ class Admission {
   };
   Admission(Options options, Metrics& metrics);
 
-  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, INVALID_ARGUMENT if all of it would not
-  // do, UNAVAILABLE once draining.
+  // INVALID_ARGUMENT if all of the budget would not do.
+  absl::Status CheckFits(std::int64_t bytes) const;
+  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining.
   absl::StatusOr<Ticket> Admit(std::int64_t bytes);
 
   // From now on nothing is admitted.

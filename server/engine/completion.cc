@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Idle spinning after the last completion: the time between two requests of one client that waits for each
-// answer is some 40 us on loopback.
+// Idle spinning after the last completion: long enough for a client on this machine to get its answer and to
+// send the next request.
 constexpr auto kIdleSpin = std::chrono::microseconds(300);
 // A job that takes longer than this moves megabytes; being heard of 20 us late costs it nothing.
 constexpr auto kBusySpin = std::chrono::microseconds(200);

@@ -22,7 +22,7 @@ namespace warpline {
 // A lost context fails everything that is in flight, now and later.
 class Completion {
  public:
-  // Called on the completion thread with the outcome of the stream up to the event.
+  // Called on a thread of this object, not always the same, with the outcome of the stream up to the event.
   using Callback = absl::AnyInvocable<void(absl::Status)>;
   // Called once, with the first error after which the context cannot be used.
   using ContextLost = absl::AnyInvocable<void(const absl::Status&)>;

@@ -19,8 +19,8 @@ class CopySite {
   Counter bytes_;
 };
 
-// Copies the pieces one behind the other. Above 16 MiB with a few threads: one thread copies 11-15 GB/s on
-// our machine, four 31-35, and a request waits for it.
+// Copies the pieces one behind the other. Above 16 MiB with a few threads: one alone does not reach the
+// memory's bandwidth, and a request waits for it.
 void CopyPayload(CopySite& site, std::byte* to, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace warpline

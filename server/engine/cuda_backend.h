@@ -35,7 +35,7 @@ struct CudaBackendOptions {
   bool measure_roofline = false;
   // Called once, from any thread, when a GPU's context is lost: the process can only end.
   std::function<void(const absl::Status&)> context_lost;
-  // Called on the completion thread for each sampled job, if set.
+  // Called for each sampled job that ran as a graph, if set; from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;

@@ -72,8 +72,13 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Problem& problem = program.steps[i].problem;
     entry.problems.push_back(problem);
-    entry.series.push_back(
-        metrics_.Kernel(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal));
+    const auto look_up = [&](auto get) {
+      return (metrics_.*get)(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal);
+    };
+    entry.series.push_back(look_up(&Metrics::Kernel));
+    // A kernel that reads host memory is bound by PCIe: it has no place under a roof of device memory.
+    const bool has_roof = entry.plain.has_value() && device_.roofline.ShortestSeconds(problem) > 0;
+    entry.roof_ratios.push_back(has_roof ? look_up(&Metrics::RoofRatio) : Histogram());
   }
 }
 
@@ -131,20 +136,17 @@ void CudaLane::RecordTimes(Entry& entry, bool alone) {
     cudaEventElapsedTime(&milliseconds, timing_.events[from].get(), timing_.events[from + 1].get());
     return milliseconds * 1e-3;
   };
-  // A kernel that reads host memory is bound by PCIe: it has no place under a roof made for device memory.
-  const bool on_device_memory = entry.plain.has_value();
   for (std::size_t i = 0; i < entry.problems.size(); ++i) {
     const double elapsed = seconds(1 + i);
     KernelSeries& series = entry.series[i];
     series.seconds.Observe(elapsed);
     series.bytes.Add(BytesOf(entry.problems[i]));
     series.flops.Add(FlopsOf(entry.problems[i]));
-    const double shortest = device_.roofline.ShortestSeconds(entry.problems[i]);
-    if (alone && on_device_memory && shortest > 0 && elapsed > 0) {
-      series.roof_ratio.Observe(shortest / elapsed);
+    if (alone && elapsed > 0) {
+      entry.roof_ratios[i].Observe(device_.roofline.ShortestSeconds(entry.problems[i]) / elapsed);
     }
   }
-  if (!on_device_memory) return;
+  if (!entry.plain.has_value()) return;  // nothing was copied
   h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
   h2d_.seconds.Add(seconds(0));
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));

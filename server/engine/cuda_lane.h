@@ -34,7 +34,8 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> plain;  // none: runs on the slots
     std::optional<CudaGraph> timed;  // if jobs are sampled at all
     std::vector<std::string_view> variants;
-    std::vector<KernelSeries> series;  // one a step
+    std::vector<KernelSeries> series;    // one a step
+    std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
     std::vector<Problem> problems;
     std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
   };

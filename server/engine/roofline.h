@@ -21,7 +21,7 @@ struct Roofline {
   double ShortestSeconds(const Problem& problem) const;
 };
 
-// Takes well under a second; the current device must be idle. `context` as for the kernels.
+// The current device must be idle. `context` as for the kernels.
 absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context);
 
 }  // namespace warpline

@@ -38,7 +38,9 @@ double Counter::Value() const { return impl_->Value(); }
 void Gauge::Set(double value) const { impl_->Set(value); }
 void Gauge::Add(double value) const { impl_->Increment(value); }
 double Gauge::Value() const { return impl_->Value(); }
-void Histogram::Observe(double value) const { impl_->Observe(value); }
+void Histogram::Observe(double value) const {
+  if (impl_ != nullptr) impl_->Observe(value);
+}
 
 struct Metrics::Impl {
   prometheus::Registry registry;
@@ -106,6 +108,12 @@ struct Metrics::Impl {
   Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
   Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
 
+  static prometheus::Labels KernelLabels(Op op, std::string_view variant, DType dtype, int device) {
+    return {{"op", Str(Name(op))},
+            {"variant", Str(variant)},
+            {"dtype", Str(Name(dtype))},
+            {"device", std::to_string(device)}};
+  }
   static prometheus::Labels MethodLabels(const std::string& service, const std::string& method) {
     return {{"grpc_type", "unary"}, {"grpc_service", service}, {"grpc_method", method}};
   }
@@ -124,7 +132,9 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   pinned_bytes_used = Gauge(&i.pinned_bytes.Add({{"state", "used"}}));
   pinned_bytes_free = Gauge(&i.pinned_bytes.Add({{"state", "free"}}));
   graph_cache.hits = counter("warpline_graph_cache_hits_total", "Jobs served by a cached graph.");
-  graph_cache.misses = counter("warpline_graph_cache_misses_total", "Jobs whose graph had to be captured.");
+  graph_cache.misses =
+      counter("warpline_graph_cache_misses_total",
+              "Jobs of a signature that the lane did not know: a graph had to be captured, if it needs one.");
   graph_cache.evictions = counter("warpline_graph_cache_evictions_total", "Graphs dropped for lack of room.");
   graph_cache.entries = gauge("warpline_graph_cache_entries", "Graphs cached, over all lanes.");
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
@@ -197,13 +207,13 @@ Gauge Metrics::LaneBusy(int device) {
 }
 
 KernelSeries Metrics::Kernel(Op op, std::string_view variant, DType dtype, int device) {
-  const prometheus::Labels labels = {{"op", Str(Name(op))},
-                                     {"variant", Str(variant)},
-                                     {"dtype", Str(Name(dtype))},
-                                     {"device", std::to_string(device)}};
+  const auto labels = Impl::KernelLabels(op, variant, dtype, device);
   return {Histogram(&impl_->kernel_seconds.Add(labels, kStageSeconds)),
-          Counter(&impl_->kernel_bytes.Add(labels)), Counter(&impl_->kernel_flops.Add(labels)),
-          Histogram(&impl_->roof_ratio.Add(labels, kRatio))};
+          Counter(&impl_->kernel_bytes.Add(labels)), Counter(&impl_->kernel_flops.Add(labels))};
+}
+
+Histogram Metrics::RoofRatio(Op op, std::string_view variant, DType dtype, int device) {
+  return Histogram(&impl_->roof_ratio.Add(Impl::KernelLabels(op, variant, dtype, device), kRatio));
 }
 
 TransferSeries Metrics::Transfer(int device, const std::string& direction) {

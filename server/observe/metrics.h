@@ -1,7 +1,7 @@
 // Every metric of the daemon, declared in one place. Only metrics.cc knows of prometheus-cpp.
 //
-// Thread-safe. Handles are cheap to copy and live as long as the Metrics; observing takes well under a
-// microsecond. Look series with run-time labels up once and keep the handle.
+// Thread-safe. Handles are cheap to copy and live as long as the Metrics. Look series with run-time labels up
+// once and keep the handle.
 #ifndef WARPLINE_SERVER_OBSERVE_METRICS_H_
 #define WARPLINE_SERVER_OBSERVE_METRICS_H_
 
@@ -44,6 +44,7 @@ class Gauge {
   prometheus::Gauge* impl_;
 };
 
+// Observing a null handle does nothing.
 class Histogram {
  public:
   explicit Histogram(prometheus::Histogram* impl = nullptr) : impl_(impl) {}
@@ -62,7 +63,6 @@ struct KernelSeries {
   Histogram seconds;
   Counter bytes;
   Counter flops;
-  Histogram roof_ratio;
 };
 
 // Of one device and direction.
@@ -111,10 +111,13 @@ class Metrics {
   Gauge DeviceMemoryBytes(int device, const std::string& state);
   Counter Allocations(const std::string& kind);
 
-  // Devices. A negative device ordinal stands for none.
+  // Devices.
   Gauge Lanes(int device);
   Gauge LaneBusy(int device);
   KernelSeries Kernel(Op op, std::string_view variant, DType dtype, int device);
+  // Shortest possible time over the time taken. Apart from the series above because only some kernels have
+  // it.
+  Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
   GraphCacheSeries graph_cache;
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
+#include "server/engine/errors.h"
 #include "server/engine/log.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/rpc_status.h"
@@ -58,6 +59,11 @@ grpc::Slice SliceOver(StagingSlot slot, std::size_t bytes) {
       owner->bytes().data(), bytes, [](void* slot) { delete static_cast<StagingSlot*>(slot); }, owner);
 }
 
+// What a job counts for in the budget.
+std::int64_t BytesOf(const MemoryPlan& plan) {
+  return static_cast<std::int64_t>(plan.input_bytes + plan.output_bytes);
+}
+
 }  // namespace
 
 KernelService::KernelService(const Limits& limits, const Backend& backend, const StagingPool& pool,
@@ -81,6 +87,20 @@ void KernelService::Transpose(UnaryCall& call) {
 void KernelService::Gemm(UnaryCall& call) { Handle<v1::GemmRequest>(call, Op::kGemm, gemm_schema_); }
 void KernelService::Reduce(UnaryCall& call) { Handle<v1::ReduceRequest>(call, Op::kReduce, reduce_schema_); }
 
+// A request that would never fit is refused here: later it would only wait.
+absl::Status KernelService::CheckSize(Op op, const Job& job) const {
+  const std::string_view field = op == Op::kGemm ? "a" : "x";  // of all operands, the first
+  const auto refused = [field](const absl::Status& status) {
+    return FieldError(field, std::string_view(status.message().data(), status.message().size()));
+  };
+  if (const absl::Status fits = backend_.CheckFits(job.program, job.plan); !fits.ok()) return refused(fits);
+  if (const absl::Status fits = admission_.CheckFits(BytesOf(job.plan)); !fits.ok()) return refused(fits);
+  if (pool_.CanEverHold(job.plan.input_bytes, job.plan.output_bytes)) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("the request's ", job.plan.input_bytes, " bytes and its result's ",
+                                        job.plan.output_bytes, " do not fit into ", pool_.total_bytes(),
+                                        " bytes of staging memory"));
+}
+
 template <typename RequestProto>
 absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, Op op,
                                                                const PayloadSchema& schema) {
@@ -98,19 +118,13 @@ absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, 
     RETURN_IF_ERROR(backend_.CheckVariant(step.problem, step.variant));
   }
   job.plan = PlanMemory(job.program);
-  RETURN_IF_ERROR(backend_.CheckFits(job.program, job.plan));
-  if (!pool_.CanEverHold(job.plan.input_bytes, job.plan.output_bytes)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the request's ", job.plan.input_bytes, " bytes and its result's ", job.plan.output_bytes,
-        " do not fit into ", pool_.total_bytes(), " bytes of staging memory"));
-  }
+  RETURN_IF_ERROR(CheckSize(op, job));
   job.signature = Signature(job.program);
   job.seconds.convert = SecondsSince(call.received());
   metrics_.stage(op, Stage::kConvert).Observe(job.seconds.convert);
 
   const absl::Time asked = absl::Now();
-  ASSIGN_OR_RETURN(job.ticket,
-                   admission_.Admit(static_cast<std::int64_t>(job.plan.input_bytes + job.plan.output_bytes)));
+  ASSIGN_OR_RETURN(job.ticket, admission_.Admit(BytesOf(job.plan)));
   job.seconds.admission = SecondsSince(asked);
   metrics_.stage(op, Stage::kAdmission).Observe(job.seconds.admission);
 

@@ -33,6 +33,7 @@ class KernelService {
   };
   template <typename RequestProto>
   void Handle(UnaryCall& call, Op op, const PayloadSchema& schema);
+  absl::Status CheckSize(Op op, const Job& job) const;
   // Everything that can be refused without waiting.
   template <typename RequestProto>
   absl::StatusOr<Prepared> Prepare(UnaryCall& call, Op op, const PayloadSchema& schema);

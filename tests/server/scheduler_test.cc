@@ -90,7 +90,8 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     backend_ = std::make_unique<FakeBackend>(devices, GetParam());
     memory_.resize(memory);
     pool_ = std::make_unique<StagingPool>(memory_, metrics_);
-    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes}, *backend_, *pool_, metrics_);
+    scheduler_ =
+        *Scheduler::Create({.lanes_per_device = lanes, .max_passes = 3}, *backend_, *pool_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -219,6 +220,50 @@ TEST_P(SchedulerTest, JobsThatFitPassOneThatWaitsForMemory) {
   backend_->FinishOne();
   EXPECT_TRUE(large.result.get().status.ok());
   EXPECT_EQ(backend_->inputs(), (std::vector<int>{1, 3, 2}));
+}
+
+TEST_P(SchedulerTest, OnlySoManyJobsPassOneThatWaitsForMemory) {
+  Make(1, 1, 32768);
+  Submitted first = Submit(1, 1, 16384);
+  backend_->FinishOne();
+  Result held = first.result.get();
+  Submitted large = Submit(2, 1, 16384);
+  std::vector<Submitted> small;
+  for (int i = 0; i < 4; ++i) small.push_back(Submit(3 + i));
+  for (std::size_t i = 0; i < 3; ++i) {
+    backend_->FinishOne();
+    EXPECT_TRUE(small[i].result.get().status.ok());
+  }
+  EXPECT_EQ(metrics_.queue_depth.Value(), 2);  // the fourth waits behind the large one
+  held = {};
+  backend_->FinishOne();
+  backend_->FinishOne();
+  EXPECT_TRUE(large.result.get().status.ok());
+  EXPECT_TRUE(small[3].result.get().status.ok());
+  EXPECT_EQ(backend_->inputs(), (std::vector<int>{1, 3, 4, 5, 2, 6}));
+}
+
+TEST_P(SchedulerTest, ManyJobsThatEndAsTheyStartNeedNoDeepStack) {
+  Make(1, 1);
+  Submitted running = Submit(1);
+  backend_->AwaitLaunches(1);
+  std::vector<Submitted> expired;
+  for (int i = 0; i < 100000; ++i) expired.push_back(Submit(2, 1, 1, absl::Now() - absl::Seconds(1)));
+  backend_->FinishOne();
+  for (Submitted& job : expired) {
+    ASSERT_EQ(job.result.get().status.code(), absl::StatusCode::kDeadlineExceeded);
+  }
+  running.result.wait();
+}
+
+TEST_P(SchedulerTest, EqualDevicesTakeTurns) {
+  Make(3, 1);
+  for (int i = 0; i < 6; ++i) {
+    Submitted job = Submit(i + 1);
+    backend_->FinishOne();
+    job.result.wait();
+  }
+  EXPECT_EQ(backend_->launch_devices(), (std::vector<int>{0, 1, 2, 0, 1, 2}));
 }
 
 TEST_P(SchedulerTest, AFailedLaunchFreesItsLane) {
