@@ -1,6 +1,7 @@
 #include "tests/e2e/daemon.h"
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -53,6 +55,9 @@ Daemon::Daemon(std::vector<std::string> flags) {
 
 Daemon::~Daemon() {
   if (pid_ <= 0) return;
+  Signal(SIGTERM);
+  EXPECT_EQ(Wait(), 0) << "the daemon did not end well";
+  if (pid_ <= 0) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -62,6 +67,7 @@ std::shared_ptr<grpc::Channel> Daemon::Channel() const {
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(grpc_, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -89,13 +95,18 @@ std::string Daemon::Get(const std::string& path, int* status) const {
 }
 
 double Daemon::Metric(const std::string& name, const std::string& labels) const {
-  std::istringstream lines(Get("/metrics"));
+  int status = 0;
+  std::istringstream lines(Get("/metrics", &status));
+  EXPECT_EQ(status, 200) << "the daemon does not serve its metrics";
   double sum = 0;
+  bool found = false;
   for (std::string line; std::getline(lines, line);) {
     const bool named = line.rfind(name + " ", 0) == 0 || line.rfind(name + "{", 0) == 0;
-    if (named && line.find(labels) != std::string::npos) sum += std::stod(line.substr(line.rfind(' ') + 1));
+    if (!named || line.find(labels) == std::string::npos) continue;
+    found = true;
+    sum += std::stod(line.substr(line.rfind(' ') + 1));
   }
-  return sum;
+  return found ? sum : std::numeric_limits<double>::quiet_NaN();
 }
 
 bool Daemon::AwaitMetric(const std::string& name, const std::string& labels, double value) const {

@@ -11,8 +11,9 @@
 
 namespace warpline {
 
-// Starts the daemon named by $WARPLINED (set by CMake) and waits for its READY line; kills it if the test
-// left it running.
+// Starts the daemon named by $WARPLINED (set by CMake) and waits for its READY line. A daemon that the test
+// left running is told to stop, and the test fails if it does not exit with 0: a crash, or a leak that a
+// sanitizer finds at exit, must not go unseen.
 class Daemon {
  public:
   explicit Daemon(std::vector<std::string> flags = {});
@@ -27,7 +28,8 @@ class Daemon {
 
   // Body of a GET on the metrics port; `status` gets the HTTP status.
   std::string Get(const std::string& path, int* status = nullptr) const;
-  // Sum of a metric's series whose line contains `labels`.
+  // Sum of a metric's series whose line contains `labels`; NaN, equal to nothing, if there is none. A test
+  // fails if the daemon does not answer.
   double Metric(const std::string& name, const std::string& labels = "") const;
   // Waits up to ten seconds until Metric() == value; whether it came to that.
   bool AwaitMetric(const std::string& name, const std::string& labels, double value) const;

@@ -14,8 +14,6 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kSlow = 1100;  // about a second on the cpu backend
-
 bool Works(const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout = absl::Seconds(60)) {
   auto stub = v1::KernelService::NewStub(channel);
   grpc::ClientContext context;
@@ -24,15 +22,29 @@ bool Works(const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout
   return stub->Transpose(&context, IotaTranspose(2, 2), &response).ok();
 }
 
-std::future<grpc::Status> SlowCall(const std::shared_ptr<grpc::Channel>& channel, std::int64_t n = kSlow) {
-  return std::async(std::launch::async, [channel, n] {
-    auto stub = v1::KernelService::NewStub(channel);
-    grpc::ClientContext context;
-    SetTimeout(context, absl::Seconds(120));
-    v1::GemmResponse response;
-    return stub->Gemm(&context, SlowGemm(n), &response);
-  });
-}
+// A call that keeps a lane busy for about a second.
+class SlowCall {
+ public:
+  explicit SlowCall(const Daemon& daemon)
+      : channel_(daemon.Channel()), status_(std::async(std::launch::async, [this, &daemon] {
+          SetTimeout(context_, absl::Seconds(120));
+          auto stub = v1::KernelService::NewStub(channel_);
+          if (daemon.backend() == "cuda") {
+            v1::ReduceResponse response;
+            return stub->Reduce(&context_, SlowReduce(), &response);
+          }
+          v1::GemmResponse response;
+          return stub->Gemm(&context_, SlowGemm(), &response);
+        })) {}
+  void Cancel() { context_.TryCancel(); }
+  bool Ended() const { return status_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  grpc::Status Status() { return status_.get(); }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::ClientContext context_;
+  std::future<grpc::Status> status_;
+};
 
 TEST(BadInputTest, NamesTheFieldAndTheRequest) {
   Daemon daemon;
@@ -147,7 +159,7 @@ TEST(MemoryTest, OversizedAndMalformedMessagesLeaveNothingBehind) {
 
 TEST(OverloadTest, TheJobPastTheBudgetIsRefusedAtOnceWithARetryDelay) {
   Daemon daemon({"--max-jobs=1", "--lanes=1"});
-  auto busy = SlowCall(daemon.Channel());
+  SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   auto stub = v1::KernelService::NewStub(daemon.Channel());
   grpc::ClientContext context;
@@ -158,13 +170,13 @@ TEST(OverloadTest, TheJobPastTheBudgetIsRefusedAtOnceWithARetryDelay) {
   EXPECT_TRUE(DetailsOf(status).has_retry_info);
   EXPECT_EQ(context.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1u);
   EXPECT_EQ(daemon.Metric("warpline_rejected_total", "reason=\"jobs\""), 1);
-  EXPECT_TRUE(busy.get().ok());
+  EXPECT_TRUE(busy.Status().ok());
   EXPECT_TRUE(Works(daemon.Channel()));
 }
 
 TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
   Daemon daemon({"--lanes=1"});
-  auto busy = SlowCall(daemon.Channel());
+  SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   const double admitted = daemon.Metric("warpline_admission_bytes", "state=\"used\"");
   auto channel = daemon.Channel();
@@ -178,15 +190,15 @@ TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", 0));
   EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"DEADLINE_EXCEEDED\"", 1));
-  if (busy.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+  if (!busy.Ended()) {
     EXPECT_EQ(daemon.Metric("warpline_admission_bytes", "state=\"used\""), admitted);
   }
-  EXPECT_TRUE(busy.get().ok());
+  EXPECT_TRUE(busy.Status().ok());
 }
 
 TEST(CancelTest, AQueuedRequestLeavesTheQueue) {
   Daemon daemon({"--lanes=1"});
-  auto busy = SlowCall(daemon.Channel());
+  SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   auto stub = v1::KernelService::NewStub(daemon.Channel());
   grpc::ClientContext context;
@@ -199,24 +211,21 @@ TEST(CancelTest, AQueuedRequestLeavesTheQueue) {
   context.TryCancel();
   EXPECT_EQ(waiting.get().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"CANCELLED\"", 1));
-  EXPECT_TRUE(busy.get().ok());
+  EXPECT_TRUE(busy.Status().ok());
 }
 
 TEST(CancelTest, ACancelledRunningJobFreesEverything) {
   Daemon daemon({"--lanes=1"});
-  auto stub = v1::KernelService::NewStub(daemon.Channel());
-  grpc::ClientContext context;
-  SetTimeout(context, absl::Seconds(60));
-  auto running = std::async(std::launch::async, [&] {
-    v1::GemmResponse response;
-    return stub->Gemm(&context, SlowGemm(kSlow), &response);
-  });
+  SlowCall running(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
-  context.TryCancel();
-  EXPECT_EQ(running.get().error_code(), grpc::StatusCode::CANCELLED);
+  running.Cancel();
+  EXPECT_EQ(running.Status().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"CANCELLED\"", 1));
+  EXPECT_EQ(daemon.Metric("warpline_requests_total", "code=\"OK\""), 0);
   EXPECT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 0));
   EXPECT_TRUE(daemon.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
   EXPECT_TRUE(daemon.AwaitMetric("warpline_admission_bytes", "state=\"used\"", 0));
+  EXPECT_TRUE(Works(daemon.Channel()));
 }
 
 TEST(StalledReaderTest, AsManyAsThereAreLanesDoNotStopOthers) {
@@ -246,29 +255,42 @@ TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
   Daemon daemon({"--lanes=1"});
   auto channel = daemon.Channel();
   ASSERT_TRUE(Works(channel));
-  auto busy = SlowCall(daemon.Channel());
+  SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   daemon.Signal(SIGTERM);
   int ready = 200;
-  for (int i = 0; i < 200 && ready == 200; ++i) daemon.Get("/readyz", &ready);
-  EXPECT_NE(ready, 200);
+  for (int i = 0; i < 1000 && ready == 200 && !busy.Ended(); ++i) {
+    daemon.Get("/readyz", &ready);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(ready, 503);
   auto stub = v1::KernelService::NewStub(channel);
   grpc::ClientContext context;
   SetTimeout(context, absl::Seconds(30));
   v1::TransposeResponse response;
   EXPECT_EQ(stub->Transpose(&context, IotaTranspose(2, 2), &response).error_code(),
             grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(busy.get().ok());
+  EXPECT_TRUE(busy.Status().ok());
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-TEST(DrainTest, GivesUpAfterTheGrace) {
+TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
   Daemon daemon({"--lanes=1", "--grace=100ms"});
-  auto busy = SlowCall(daemon.Channel(), 2 * kSlow);
+  SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  auto channel = daemon.Channel();
+  constexpr int kQueued = 64;
+  std::vector<std::future<grpc::Status>> queued;
+  for (int i = 0; i < kQueued; ++i) {
+    queued.push_back(std::async(std::launch::async, [&channel] {
+      return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
+    }));
+  }
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", kQueued));
   daemon.Signal(SIGTERM);
   EXPECT_EQ(daemon.Wait(), 1);
-  EXPECT_FALSE(busy.get().ok());
+  EXPECT_FALSE(busy.Status().ok());
+  for (auto& status : queued) EXPECT_FALSE(status.get().ok());
 }
 
 }  // namespace

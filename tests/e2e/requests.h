@@ -41,13 +41,23 @@ inline v1::TransposeRequest IotaTranspose(std::int64_t rows, std::int64_t cols) 
   return request;
 }
 
-// A product that keeps a lane busy for about a second: n^3 steps of the plainest loop.
-inline v1::GemmRequest SlowGemm(std::int64_t n) {
+// Keep a lane busy for about a second: on the CPU by n^3 steps of the plainest loop, on a GPU by adding up
+// all elements with one thread.
+inline v1::GemmRequest SlowGemm() {
+  constexpr std::int64_t n = 1100;
   const std::vector<float> ones(static_cast<std::size_t>(n * n), 1.0f);
   v1::GemmRequest request;
   *request.mutable_a() = F32Tensor({n, n}, ones);
   *request.mutable_b() = F32Tensor({n, n}, ones);
   request.set_variant("reference");
+  return request;
+}
+inline v1::ReduceRequest SlowReduce() {
+  constexpr std::int64_t n = 16 << 20;
+  v1::ReduceRequest request;
+  *request.mutable_x() = F32Tensor({n}, std::vector<float>(static_cast<std::size_t>(n), 1.0f));
+  request.set_op(v1::REDUCE_OP_SUM);
+  request.set_variant("naive");
   return request;
 }
 
@@ -83,14 +93,17 @@ inline constexpr char kTransposeMethod[] = "/warpline.v1.KernelService/Transpose
 
 // One unary call with these bytes as its message.
 inline grpc::Status RawCall(const std::shared_ptr<grpc::Channel>& channel, const grpc::ByteBuffer& request,
-                            absl::Duration timeout = absl::Seconds(60)) {
+                            absl::Duration timeout = absl::Seconds(60),
+                            const std::string& method = kTransposeMethod,
+                            grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
   SetTimeout(context, timeout);
+  context.set_compression_algorithm(compression);
   grpc::CompletionQueue queue;
   grpc::ByteBuffer response;
   grpc::Status status;
-  auto call = stub.PrepareUnaryCall(&context, kTransposeMethod, request, &queue);
+  auto call = stub.PrepareUnaryCall(&context, method, request, &queue);
   call->StartCall();
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;

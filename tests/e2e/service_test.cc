@@ -63,16 +63,6 @@ TEST_F(ServiceTest, ReducesWithKeepdims) {
   EXPECT_EQ(response.y().shape(1), 1);
 }
 
-TEST_F(ServiceTest, AnswersACompressedCall) {
-  grpc::ClientContext context;
-  SetTimeout(context, absl::Seconds(60));
-  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
-  v1::TransposeResponse response;
-  const grpc::Status status = kernels_->Transpose(&context, IotaTranspose(200, 300), &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(F32Values(response.y())[1], 300);
-}
-
 TEST_F(ServiceTest, CopiesA64MiBPayloadInOnceAndOutNever) {
   constexpr double kPayload = 64 << 20;
   grpc::ClientContext context;
@@ -118,8 +108,10 @@ TEST_F(ServiceTest, ServesMetricsAndProbes) {
 }
 
 TEST_F(ServiceTest, AfterWarmUpKnownRequestsAllocateAndInstantiateNothing) {
+  if (daemon_.backend() != "cuda") GTEST_SKIP() << "only the cuda backend has graphs";
+  // On their slots, and as graphs.
   std::vector<v1::TransposeRequest> requests;
-  for (int i = 1; i <= 10; ++i) requests.push_back(IotaTranspose(i, 64));
+  for (int i = 1; i <= 10; ++i) requests.push_back(IotaTranspose(i % 2 == 0 ? i : 100 * i, 64));
   const auto send = [&](int count) {
     for (int i = 0; i < count; ++i) {
       grpc::ClientContext context;
@@ -138,7 +130,8 @@ TEST_F(ServiceTest, AfterWarmUpKnownRequestsAllocateAndInstantiateNothing) {
   send(10000);
   EXPECT_EQ(daemon_.Metric("warpline_graph_instantiations_total"), instantiations);
   EXPECT_EQ(daemon_.Metric("warpline_allocations_total"), allocations);
-  EXPECT_EQ(instantiations > 0, daemon_.backend() == "cuda");
+  EXPECT_GT(instantiations, 0);
+  EXPECT_GT(allocations, 0);
 }
 
 TEST(UnixSocketTest, Serves) {

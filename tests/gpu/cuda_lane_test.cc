@@ -25,20 +25,22 @@ class CudaLaneTest : public GpuTest {
     memory_ = *backend_->AllocateHost(8 << 20);
   }
 
-  static Program Transpose(std::int64_t rows, std::int64_t cols) {
+  static Program Transpose(std::int64_t rows, std::int64_t cols, const std::string& variant = {}) {
     Program program;
     TransposeProblem problem{DType::kF32, {rows, cols}, {1, 0}};
     const std::size_t bytes = static_cast<std::size_t>(rows * cols) * 4;
     program.tensors = {{DType::kF32, problem.shape, bytes}, {DType::kF32, problem.OutputShape(), bytes}};
     program.num_inputs = 1;
-    program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+    program.steps.push_back(
+        {.problem = problem, .variant = variant, .inputs = {0}, .output = 1, .scalars = {}});
     program.outputs = {1};
     return program;
   }
 
   // Runs it with its slots at `offset` of the pinned memory, checks the result.
-  void RunTranspose(std::int64_t rows, std::int64_t cols, std::size_t offset) {
-    const Program program = Transpose(rows, cols);
+  void RunTranspose(std::int64_t rows, std::int64_t cols, std::size_t offset,
+                    const std::string& variant = {}) {
+    const Program program = Transpose(rows, cols, variant);
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
     const auto input = memory_->bytes().subspan(offset, plan.input_bytes);
@@ -66,14 +68,17 @@ class CudaLaneTest : public GpuTest {
 
 TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
   for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20})
-    RunTranspose(64, 96, offset);
+    RunTranspose(256, 192, offset);
   EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
   EXPECT_EQ(metrics_.graph_cache.hits.Value(), 2);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);  // plain and timed
 }
 
 TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {
-  const auto shape = [](int i) { return std::pair<std::int64_t, std::int64_t>(1 + i % 16, 33); };
+  // Every other one is too large to run on its slots.
+  const auto shape = [](int i) {
+    return std::pair<std::int64_t, std::int64_t>(1 + i % 16, i % 2 == 0 ? 33 : 20011);
+  };
   for (int i = 0; i < 16; ++i) RunTranspose(shape(i).first, shape(i).second, 0);
   const double instantiations = metrics_.graph_cache.instantiations.Value();
   const auto allocated = [&] {
@@ -85,15 +90,32 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
     const int which = static_cast<int>(random_() % 16);
     RunTranspose(shape(which).first, shape(which).second, 4096 * (random_() % 8));
   }
+  EXPECT_GT(instantiations, 0);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), instantiations);
   EXPECT_EQ(allocated(), allocations);
 }
 
 TEST_F(CudaLaneTest, EvictedGraphsAreMadeAgain) {
   for (int round = 0; round < 2; ++round) {
-    for (std::int64_t rows = 1; rows <= 40; ++rows) RunTranspose(rows, 7, 0);
+    for (std::int64_t rows = 1; rows <= 40; ++rows) RunTranspose(rows, 7000, 0);
   }
   EXPECT_GT(metrics_.graph_cache.evictions.Value(), 0);
+}
+
+TEST_F(CudaLaneTest, ASmallProgramRunsOnItsSlots) {
+  for (std::size_t offset : {std::size_t{0}, std::size_t{4096}}) {
+    for (std::int64_t rows : {1, 2, 31, 32, 33, 127}) {
+      for (std::int64_t cols : {1, 3, 32, 128}) RunTranspose(rows, cols, offset);
+    }
+  }
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 0);
+  EXPECT_EQ(metrics_.Transfer(0, "h2d").bytes.Value(), 0);
+  EXPECT_GT(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(), 0);
+}
+
+TEST_F(CudaLaneTest, AVariantAskedForByNameRunsOnDeviceMemory) {
+  RunTranspose(32, 32, 0, "swizzled_packed");
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);
 }
 
 TEST_F(CudaLaneTest, SampledJobsAreTimed) {
