@@ -4,6 +4,7 @@
 // D2H of each job, and how much of them runs at once. Prints one row a lane count and round, then medians.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <vector>
@@ -31,22 +32,37 @@ Job TransposeJob(absl::BlockingCounter& done) {
   job.signature = Signature(job.program);
   job.fill_inputs = [](std::span<std::byte>) {};
   job.done = [&done](const Result& result) {
-    if (!result.status.ok())
+    if (!result.status.ok()) {  // a figure of jobs that failed would be a lie
       std::fprintf(stderr, "job failed: %s\n", std::string(result.status.message()).c_str());
+      std::exit(1);
+    }
     done.DecrementCount();
   };
   return job;
 }
 
-// Seconds in which some copy in and some copy out of different jobs ran at once.
-double OverlapSeconds(std::vector<JobTimeline> jobs) {
-  double overlap = 0;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    for (std::size_t k = 0; k < jobs.size(); ++k) {
-      if (i == k) continue;
-      overlap += std::max(
-          0.0, std::min(jobs[i].h2d_end, jobs[k].d2h_end) - std::max(jobs[i].h2d_begin, jobs[k].d2h_begin));
-    }
+// Seconds in which some copy in and some copy out ran at once. A job's own copies never do, so these are of
+// different jobs. Sweeps over all begins and ends in the order of time.
+double OverlapSeconds(const std::vector<JobTimeline>& jobs) {
+  struct Change {
+    double at;
+    int in, out;  // copies that begin (1) or end (-1)
+  };
+  std::vector<Change> changes;
+  for (const JobTimeline& job : jobs) {
+    changes.push_back({job.h2d_begin, 1, 0});
+    changes.push_back({job.h2d_end, -1, 0});
+    changes.push_back({job.d2h_begin, 0, 1});
+    changes.push_back({job.d2h_end, 0, -1});
+  }
+  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+  double overlap = 0, since = 0;
+  int in = 0, out = 0;
+  for (const Change& change : changes) {
+    if (in > 0 && out > 0) overlap += change.at - since;
+    since = change.at;
+    in += change.in;
+    out += change.out;
   }
   return overlap;
 }

@@ -3,6 +3,8 @@
 // other and 32 at a time over 8 lanes. Prints one row a problem and size.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -35,6 +37,7 @@ Job MakeJob(const Program& program, std::function<void()> done) {
   job.done = [done = std::move(done)](const Result& result) {
     if (!result.status.ok()) {
       std::fprintf(stderr, "job failed: %s\n", std::string(result.status.message()).c_str());
+      std::exit(1);
     }
     done();
   };

@@ -1,5 +1,6 @@
 // What a client may count on when all goes well.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/e2e/daemon.h"
@@ -109,29 +110,75 @@ TEST_F(ServiceTest, ServesMetricsAndProbes) {
 
 TEST_F(ServiceTest, AfterWarmUpKnownRequestsAllocateAndInstantiateNothing) {
   if (daemon_.backend() != "cuda") GTEST_SKIP() << "only the cuda backend has graphs";
-  // On their slots, and as graphs.
-  std::vector<v1::TransposeRequest> requests;
-  for (int i = 1; i <= 10; ++i) requests.push_back(IotaTranspose(i % 2 == 0 ? i : 100 * i, 64));
-  const auto send = [&](int count) {
+  // Small ones, which run on their slots, and larger ones, which run as graphs.
+  std::vector<v1::TransposeRequest> transposes = {IotaTranspose(1, 64), IotaTranspose(9, 64),
+                                                  IotaTranspose(300, 64), IotaTranspose(500, 65)};
+  std::vector<v1::ReduceRequest> reductions(4);
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    *reductions[i].mutable_x() = IotaTranspose(i < 2 ? 5 : 600, 64).x();
+    reductions[i].set_op(i % 2 == 0 ? v1::REDUCE_OP_SUM : v1::REDUCE_OP_ARGMAX);
+    reductions[i].add_axes(static_cast<int>(i % 2));
+  }
+  std::vector<v1::GemmRequest> products(3);
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const auto n = static_cast<std::int64_t>(16 << i);
+    *products[i].mutable_a() = IotaTranspose(n, 32).x();
+    *products[i].mutable_b() = IotaTranspose(32, n).x();
+  }
+  const auto send = [&](std::size_t which) {
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(60));
+    v1::TransposeResponse transposed;
+    v1::ReduceResponse reduced;
+    v1::GemmResponse product;
+    if (which < 4) return kernels_->Transpose(&context, transposes[which], &transposed);
+    if (which < 8) return kernels_->Reduce(&context, reductions[which - 4], &reduced);
+    return kernels_->Gemm(&context, products[which - 8], &product);
+  };
+  const auto send_all = [&](int count) {
     for (int i = 0; i < count; ++i) {
-      grpc::ClientContext context;
-      SetTimeout(context, absl::Seconds(60));
-      v1::TransposeResponse response;
-      ASSERT_TRUE(
-          kernels_->Transpose(&context, requests[static_cast<std::size_t>(i) % requests.size()], &response)
-              .ok());
+      const grpc::Status status = send(static_cast<std::size_t>(i % 11));
+      ASSERT_TRUE(status.ok()) << status.error_message();
     }
   };
   // Lanes are taken in turn; 11 is prime to their number, so every lane meets every signature.
-  requests.push_back(IotaTranspose(3, 5));
-  send(11 * 16);
+  const int lanes = static_cast<int>(daemon_.Metric("warpline_lanes"));
+  send_all(11 * lanes * 2);
   const double instantiations = daemon_.Metric("warpline_graph_instantiations_total");
   const double allocations = daemon_.Metric("warpline_allocations_total");
-  send(10000);
-  EXPECT_EQ(daemon_.Metric("warpline_graph_instantiations_total"), instantiations);
-  EXPECT_EQ(daemon_.Metric("warpline_allocations_total"), allocations);
   EXPECT_GT(instantiations, 0);
   EXPECT_GT(allocations, 0);
+  send_all(10000);
+  EXPECT_EQ(daemon_.Metric("warpline_graph_instantiations_total"), instantiations);
+  EXPECT_EQ(daemon_.Metric("warpline_allocations_total"), allocations);
+}
+
+TEST(PrecisionTest, IsThatOfTheRequestWhateverTheEnvironmentSays) {
+  // 1 + 2^-12 needs more bits than TF32 has.
+  constexpr std::int64_t n = 256;
+  const float value = 1.0f + 1.0f / 4096;
+  std::vector<float> identity(n * n, 0.0f);
+  for (std::size_t i = 0; i < n; ++i) identity[i * n + i] = 1.0f;
+  for (const char* setting : {"0", "1"}) {
+    setenv("NVIDIA_TF32_OVERRIDE", setting, 1);
+    Daemon daemon;
+    unsetenv("NVIDIA_TF32_OVERRIDE");
+    if (daemon.backend() != "cuda") GTEST_SKIP() << "the variable is one of CUDA's libraries";
+    auto stub = v1::KernelService::NewStub(daemon.Channel());
+    for (v1::Precision precision : {v1::PRECISION_IEEE, v1::PRECISION_TF32}) {
+      v1::GemmRequest request;
+      *request.mutable_a() = F32Tensor({n, n}, std::vector<float>(n * n, value));
+      *request.mutable_b() = F32Tensor({n, n}, identity);
+      request.set_precision(precision);
+      grpc::ClientContext context;
+      SetTimeout(context, absl::Seconds(60));
+      v1::GemmResponse response;
+      const grpc::Status status = stub->Gemm(&context, request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      ASSERT_EQ(response.execution().variants(0), "cublas");
+      EXPECT_EQ(F32Values(response.d())[0] == value, precision == v1::PRECISION_IEEE) << setting;
+    }
+  }
 }
 
 TEST(UnixSocketTest, Serves) {

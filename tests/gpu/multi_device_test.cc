@@ -1,0 +1,64 @@
+// One scheduler over all the GPUs of a node.
+#include <cstring>
+#include <future>
+#include <map>
+
+#include "server/engine/cuda_backend.h"
+#include "server/engine/scheduler.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace warpline {
+namespace {
+
+class MultiDeviceTest : public GpuTest {};
+
+TEST_F(MultiDeviceTest, EveryDeviceComputes) {
+  Metrics metrics;
+  auto backend = CreateCudaBackend({.lane_bytes = std::size_t{96} << 20, .metrics = &metrics});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  const std::size_t devices = (*backend)->devices().size();
+  if (devices < 2) GTEST_SKIP() << "this node has one GPU";
+  auto memory = *(*backend)->AllocateHost(std::size_t{64} << 20);
+  StagingPool pool(memory->bytes(), metrics);
+  auto scheduler = *Scheduler::Create({.lanes_per_device = 2}, **backend, pool, metrics);
+  std::map<int, int> jobs_by_device;
+  // On the slots, and as graphs.
+  for (const std::int64_t side : {32, 512}) {
+    const auto count = static_cast<std::size_t>(side * side);
+    std::vector<std::promise<Result>> results(32);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      Job job;
+      const TransposeProblem problem{DType::kF32, {side, side}, {1, 0}};
+      job.program.tensors = {{DType::kF32, problem.shape, 4 * count},
+                             {DType::kF32, problem.shape, 4 * count}};
+      job.program.num_inputs = 1;
+      job.program.steps.push_back(
+          {.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+      job.program.outputs = {1};
+      job.plan = PlanMemory(job.program);
+      job.signature = Signature(job.program);
+      job.fill_inputs = [i, count](std::span<std::byte> region) {
+        auto* x = reinterpret_cast<float*>(region.data());
+        for (std::size_t k = 0; k < count; ++k) x[k] = static_cast<float>(i * 1000 + k);
+      };
+      job.done = [&results, i](Result result) { results[i].set_value(std::move(result)); };
+      scheduler->Submit(std::move(job));
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Result result = results[i].get_future().get();
+      ASSERT_TRUE(result.status.ok()) << result.status;
+      ++jobs_by_device[result.device];
+      const auto* y = reinterpret_cast<const float*>(result.output.bytes().data());
+      for (std::size_t r = 0; r < static_cast<std::size_t>(side); ++r) {
+        for (std::size_t c = 0; c < static_cast<std::size_t>(side); ++c) {
+          ASSERT_EQ(y[c * static_cast<std::size_t>(side) + r],
+                    static_cast<float>(i * 1000 + r * static_cast<std::size_t>(side) + c));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(jobs_by_device.size(), devices);
+}
+
+}  // namespace
+}  // namespace warpline
