@@ -1,5 +1,6 @@
 // warplined: the wiring, and the life of the process.
 #include <malloc.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -67,13 +68,31 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
       {.lane_bytes = LaneBytes(options), .timing_sample = options.timing_sample, .metrics = &metrics});
 }
 
+// Posted by SIGTERM and SIGINT. A handler, not sigwait: libraries start threads before main can block signals
+// for them, and a signal that such a thread takes would end the process.
+sem_t stop_requested;
+
+void HandleStopSignals() {
+  sem_init(&stop_requested, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = [](int) { sem_post(&stop_requested); };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool StopRequestedWithin(absl::Duration wait) {
+  const timespec until = absl::ToTimespec(absl::Now() + wait);
+  return sem_timedwait(&stop_requested, &until) == 0;
+}
+
 // Waits for a stop signal. Memory that bursts of large messages left with the allocator goes back to the
 // kernel once the server has been idle for a second.
-void AwaitStop(const sigset_t& stop_signals, const Metrics& metrics) {
-  const timespec second = {.tv_sec = 1, .tv_nsec = 0};
+void AwaitStop(const Metrics& metrics) {
   double trimmed_at = 0;
   double last_seen = 0;
-  while (sigtimedwait(&stop_signals, nullptr, &second) < 0) {
+  while (!StopRequestedWithin(absl::Seconds(1))) {
     const double started = metrics.RequestsStarted();
     const bool idle = started == last_seen && metrics.requests_in_flight.Value() == 0;
     if (idle && started != trimmed_at) {
@@ -85,14 +104,7 @@ void AwaitStop(const sigset_t& stop_signals, const Metrics& metrics) {
 }
 
 int Serve(const ServerOptions& options) {
-  // SIGTERM and SIGINT are waited for below; every thread made from here on leaves them alone.
-  sigset_t stop_signals;
-  sigemptyset(&stop_signals);
-  sigaddset(&stop_signals, SIGTERM);
-  sigaddset(&stop_signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
+  HandleStopSignals();
   Metrics metrics;
   std::atomic<bool> context_lost = false;
   auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
@@ -156,7 +168,7 @@ int Serve(const ServerOptions& options) {
               http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
   std::fflush(stdout);
 
-  AwaitStop(stop_signals, metrics);
+  AwaitStop(metrics);
   const absl::Time deadline = absl::Now() + options.grace;
   Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
   ready = false;
