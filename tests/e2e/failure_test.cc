@@ -158,7 +158,7 @@ TEST(MemoryTest, OversizedAndMalformedMessagesLeaveNothingBehind) {
 }
 
 TEST(OverloadTest, TheJobPastTheBudgetIsRefusedAtOnceWithARetryDelay) {
-  Daemon daemon({"--max-jobs=1", "--lanes=1"});
+  Daemon daemon({"--max-jobs=1", "--lanes=1", "--devices=0"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   auto stub = v1::KernelService::NewStub(daemon.Channel());
@@ -175,7 +175,7 @@ TEST(OverloadTest, TheJobPastTheBudgetIsRefusedAtOnceWithARetryDelay) {
 }
 
 TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
-  Daemon daemon({"--lanes=1"});
+  Daemon daemon({"--lanes=1", "--devices=0"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   const double admitted = daemon.Metric("warpline_admission_bytes", "state=\"used\"");
@@ -197,7 +197,7 @@ TEST(DeadlineTest, AQueuedRequestEndsOnTimeAndGivesItsBudgetBack) {
 }
 
 TEST(CancelTest, AQueuedRequestLeavesTheQueue) {
-  Daemon daemon({"--lanes=1"});
+  Daemon daemon({"--lanes=1", "--devices=0"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   auto stub = v1::KernelService::NewStub(daemon.Channel());
@@ -215,7 +215,7 @@ TEST(CancelTest, AQueuedRequestLeavesTheQueue) {
 }
 
 TEST(CancelTest, ACancelledRunningJobFreesEverything) {
-  Daemon daemon({"--lanes=1"});
+  Daemon daemon({"--lanes=1", "--devices=0"});
   SlowCall running(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   running.Cancel();
@@ -252,7 +252,7 @@ TEST(StalledReaderTest, IsGivenUpAfterTheSendTimeout) {
 }
 
 TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
-  Daemon daemon({"--lanes=1"});
+  Daemon daemon({"--lanes=1", "--devices=0"});
   auto channel = daemon.Channel();
   ASSERT_TRUE(Works(channel));
   SlowCall busy(daemon);
@@ -275,7 +275,7 @@ TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
 }
 
 TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
-  Daemon daemon({"--lanes=1", "--grace=100ms"});
+  Daemon daemon({"--lanes=1", "--devices=0", "--grace=100ms"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
   auto channel = daemon.Channel();
