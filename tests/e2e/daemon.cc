@@ -110,7 +110,7 @@ double Daemon::Metric(const std::string& name, const std::string& labels) const 
 }
 
 bool Daemon::AwaitMetric(const std::string& name, const std::string& labels, double value) const {
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     if (Metric(name, labels) == value) return true;
     absl::SleepFor(absl::Milliseconds(20));
   }

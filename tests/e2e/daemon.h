@@ -31,7 +31,7 @@ class Daemon {
   // Sum of a metric's series whose line contains `labels`; NaN, equal to nothing, if there is none. A test
   // fails if the daemon does not answer.
   double Metric(const std::string& name, const std::string& labels = "") const;
-  // Waits up to ten seconds until Metric() == value; whether it came to that.
+  // Waits up to a minute until Metric() == value; whether it came to that.
   bool AwaitMetric(const std::string& name, const std::string& labels, double value) const;
   double ResidentBytes() const { return Metric("process_resident_memory_bytes"); }
 
