@@ -225,8 +225,6 @@ absl::Status WriteRenamed(const std::string& path, const ConstArray& array, bool
 
 }  // namespace
 
-Shape NpyArray::LogicalShape() const { return fortran ? Reversed(stored.shape) : stored.shape; }
-
 absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype) {
   File file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd() < 0) return Named(path, SystemError("cannot open"));

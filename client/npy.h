@@ -19,9 +19,6 @@ struct NpyArray {
   ConstArray stored;
   // The array that is meant is the transpose of `stored`. Never set where the two are the same in memory.
   bool fortran = false;
-
-  // Of the array that is meant.
-  Shape LogicalShape() const;
 };
 
 // Path "-" is standard input. `dtype`: see ParseNpyHeader. A mapped file must not be shortened while in use.
