@@ -2,7 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -42,14 +41,13 @@ class Session {
     return array;
   }
 
-  // One request. All requests of a command share its deadline.
+  // One request, which has the whole deadline: how long its inputs took to come is not its fault.
   absl::StatusOr<Result> Run(std::string_view op, const OperationArgs& request, std::size_t bytes) {
     const absl::Time start = absl::Now();
     ProgressLine line(bytes, common_.quiet);
     const CallOptions options{.progress = line.Hook()};
-    const absl::Duration left = std::max(deadline_ - start, absl::Nanoseconds(1));
     absl::StatusOr<Result> result =
-        std::visit([&](const auto& operation) { return Call(operation, left, options); }, request);
+        std::visit([&](const auto& operation) { return Call(operation, options); }, request);
     if (result.ok() && common_.timings) {
       const Timing timing{.op = op,
                           .dtype = result->array.dtype(),
@@ -81,23 +79,20 @@ class Session {
   Session(const Args& args, const CommonFlags& common, int retries)
       : common_(common),
         output_(args.String("output", "")),
-        deadline_(absl::Now() + common.deadline),
         client_(std::make_unique<Client>(common.server, ClientOptions{.max_retries = retries})) {}
 
-  absl::StatusOr<Result> Call(const TransposeArgs& request, absl::Duration timeout,
-                              const CallOptions& options) {
-    return client_->Transpose(request, timeout, options);
+  absl::StatusOr<Result> Call(const TransposeArgs& request, const CallOptions& options) {
+    return client_->Transpose(request, common_.deadline, options);
   }
-  absl::StatusOr<Result> Call(const GemmArgs& request, absl::Duration timeout, const CallOptions& options) {
-    return client_->Gemm(request, timeout, options);
+  absl::StatusOr<Result> Call(const GemmArgs& request, const CallOptions& options) {
+    return client_->Gemm(request, common_.deadline, options);
   }
-  absl::StatusOr<Result> Call(const ReduceArgs& request, absl::Duration timeout, const CallOptions& options) {
-    return client_->Reduce(request, timeout, options);
+  absl::StatusOr<Result> Call(const ReduceArgs& request, const CallOptions& options) {
+    return client_->Reduce(request, common_.deadline, options);
   }
 
   CommonFlags common_;
   std::string output_;
-  absl::Time deadline_;
   std::unique_ptr<Client> client_;
 };
 
