@@ -15,6 +15,7 @@
 #include "client/client.h"
 #include "client/npy.h"
 #include "client/operands.h"
+#include "client/output_file.h"
 #include "client/progress.h"
 #include "kernels/status_macros.h"
 
@@ -37,12 +38,17 @@ class Session {
   }
 
   absl::StatusOr<NpyArray> Read(const std::string& path) const {
-    ASSIGN_OR_USAGE(NpyArray array, ReadNpy(path, common_.dtype));
+    absl::StatusOr<NpyArray> array = ReadNpy(path, common_.dtype);
+    if (!array.ok()) return AsFileError(array.status());
     return array;
   }
 
   // One request, which has the whole deadline: how long its inputs took to come is not its fault.
   absl::StatusOr<Result> Run(std::string_view op, const OperationArgs& request, std::size_t bytes) {
+    // What cannot be sent at all is refused here, and must not look like an answer of the server's.
+    const absl::Status sendable =
+        std::visit([](const auto& operation) { return Encode(operation).status(); }, request);
+    if (!sendable.ok()) return AsUsageError(sendable);
     const absl::Time start = absl::Now();
     ProgressLine line(bytes, common_.quiet);
     const CallOptions options{.progress = line.Hook()};
@@ -55,7 +61,7 @@ class Session {
                           .wall = absl::Now() - start,
                           .execution = result->execution};
       // The result itself may be what goes to standard output.
-      std::fputs(FormatTiming(timing, common_.json).c_str(), output_ == "-" ? stderr : stdout);
+      std::fputs(FormatTiming(timing, common_.json).c_str(), IsStandardOutput(output_) ? stderr : stdout);
     }
     return result;
   }
@@ -72,7 +78,7 @@ class Session {
 
   absl::Status Write(const Array& array, bool fortran) const {
     const absl::Status status = WriteNpy(output_, array.View(), fortran);
-    return status.ok() ? status : AsUsageError(status);
+    return status.ok() ? status : AsFileError(status);
   }
 
  private:
