@@ -26,7 +26,7 @@ constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
 constexpr FlagSpec kFlags[] = {
     {"server", 0, "ADDR", "host:port or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
     {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
-    {"quiet", 'q', "", "no progress, no warnings"},
+    {"quiet", 'q', "", "no status line (phase and time: gRPC does not tell how many bytes are through)"},
     {"json", 0, "", "machine-readable output (of info, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
