@@ -118,10 +118,7 @@ TEST_F(CliProgramTest, RefusesAsUsageWhatNoRequestCanCarry) {
 }
 
 TEST_F(CliProgramTest, EndsWith1WhenWritingFails) {
-  Finished finished = Run("warpline transpose x.npy -o /dev/full");
-  EXPECT_EQ(finished.code, 1);
-  EXPECT_EQ(finished.err, "warpline: /dev/full: cannot write: No space left on device\n");
-  finished = Run("warpline transpose x.npy -o - >/dev/full");
+  Finished finished = Run("warpline transpose x.npy -o - >/dev/full");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.err, "warpline: standard output: cannot write: No space left on device\n");
   finished = Run("warpline info >/dev/full");
@@ -148,7 +145,9 @@ TEST_F(CliProgramTest, ReadsStandardInput) {
 }
 
 TEST_F(CliProgramTest, WritesStandardOutput) {
-  for (const char* output : {"-", "/dev/stdout"}) {
+  // What /dev/stdout is. No test names the machine's own: run as root, a mistake would replace it.
+  std::filesystem::create_symlink("/proc/self/fd/1", Path("stdout"));
+  for (const char* output : {"-", "stdout"}) {
     Finished finished = Run(std::string("warpline transpose x.npy --timings -o ") + output);
     EXPECT_EQ(finished.code, 0);
     EXPECT_EQ(FromNpy<float>(finished.out), xt_);
