@@ -19,7 +19,7 @@ constexpr std::pair<std::string_view, BenchOp> kOps[] = {{"transpose", BenchOp::
 // Each connection has a thread here and a socket there; each request in flight has memory for its response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
-// Of all responses in flight together: more than a load generator on the machine of its server can have.
+// Of all responses in flight together: a bound on mistakes, as 8192x8192 in the slots of an open loop.
 constexpr std::size_t kMaxResultBytes = std::size_t{16} << 30;
 // Of an open loop: enough that the loop, and not this, limits the rate at a latency of a few milliseconds.
 constexpr int kOpenLoopConcurrency = 1024;
