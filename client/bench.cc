@@ -40,7 +40,8 @@ struct Line {
 // One request in flight, or the room for one.
 struct Slot {
   Line* line = nullptr;
-  std::vector<char> result;
+  // Made at the slot's first use and not cleared: an open loop has many slots that it never needs.
+  std::unique_ptr<char[]> result;
   Clock::time_point start;  // of an open loop: when it was due
   bool measured = false;
 };
@@ -64,6 +65,7 @@ class Run {
   const BenchFlags& flags_;
   const BenchWork& work_;
   Clock::time_point measure_from_, measure_until_;
+  std::size_t result_bytes_ = 0;        // of each response
   std::atomic<std::int64_t> left_ = 0;  // of flags_.requests
   std::mutex mutex_;
   std::condition_variable released_;
@@ -82,6 +84,9 @@ bool Run::MayStart(Slot& slot, Clock::time_point start) {
 }
 
 void Run::Send(Slot& slot) {
+  if (slot.result == nullptr) {
+    slot.result = std::make_unique_for_overwrite<char[]>(std::max<std::size_t>(result_bytes_, 1));
+  }
   // Two pointers: std::function keeps them without an allocation.
   slot.line->channel.CallAsync(
       work_.method(), work_.Message(), absl::Now() + flags_.common.deadline, "",
@@ -90,9 +95,9 @@ void Run::Send(Slot& slot) {
 
 // On the thread of the slot's line.
 void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
-  const absl::StatusOr<std::size_t> bytes =
-      response.ok() ? work_.Decode(*response, {slot.result.data(), slot.result.size()})
-                    : absl::StatusOr<std::size_t>(response.status());
+  const absl::StatusOr<std::size_t> bytes = response.ok()
+                                                ? work_.Decode(*response, {slot.result.get(), result_bytes_})
+                                                : absl::StatusOr<std::size_t>(response.status());
   if (slot.measured) {
     Line& line = *slot.line;
     line.last_end = Clock::now();
@@ -101,7 +106,7 @@ void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
       line.stats.bytes_in += static_cast<std::int64_t>(work_.bytes_in());
       line.stats.bytes_out += static_cast<std::int64_t>(*bytes);
     } else {
-      ++line.stats.errors[bytes.status().code()];
+      line.stats.AddError(bytes.status());
     }
   }
   if (flags_.rate == 0) {
@@ -162,16 +167,12 @@ Slot& Run::Acquire() {
 
 absl::StatusOr<BenchReport> Run::Measure() {
   for (int i = 0; i < flags_.channels; ++i) lines_.push_back(std::make_unique<Line>(flags_.common.server));
-  std::size_t result_bytes = 0;
   // One request on each line, so that all are connected.
   for (const std::unique_ptr<Line>& line : lines_) {
-    ASSIGN_OR_RETURN(result_bytes, work_.Verify(line->channel, flags_.common.deadline));
+    ASSIGN_OR_RETURN(result_bytes_, work_.Verify(line->channel, flags_.common.deadline));
   }
   slots_.resize(static_cast<std::size_t>(flags_.concurrency));
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].line = lines_[i % lines_.size()].get();
-    slots_[i].result.resize(std::max<std::size_t>(result_bytes, 1));
-  }
+  for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].line = lines_[i % lines_.size()].get();
   left_ = flags_.requests;
   measure_from_ = Clock::now() + absl::ToChronoNanoseconds(flags_.warmup);
   measure_until_ = measure_from_ + absl::ToChronoNanoseconds(flags_.duration);
@@ -210,8 +211,7 @@ absl::Status RunBench(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_RETURN(const BenchFlags flags, BenchFlags::From(args, common));
   ASSIGN_OR_RETURN(const BenchReport report, Bench(flags));
   std::fputs(FormatReport(report, common.json).c_str(), stdout);
-  if (report.stats.latencies.count() > 0 || report.stats.errors.empty()) return absl::OkStatus();
-  return absl::Status(report.stats.errors.begin()->first, "every request failed");
+  return Verdict(report);
 }
 
 }  // namespace warpline::client

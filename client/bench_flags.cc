@@ -1,11 +1,13 @@
 #include "client/bench_flags.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/array.h"
 
 namespace warpline::client {
 namespace {
@@ -17,6 +19,8 @@ constexpr std::pair<std::string_view, BenchOp> kOps[] = {{"transpose", BenchOp::
 // Each connection has a thread here and a socket there; each request in flight has memory for its response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
+// Of all responses in flight together: a bound on mistakes, as 8192x8192 in the slots of an open loop.
+constexpr std::size_t kMaxResultBytes = std::size_t{16} << 30;
 // Of an open loop: enough that the loop, and not this, limits the rate at a latency of a few milliseconds.
 constexpr int kOpenLoopConcurrency = 1024;
 
@@ -43,6 +47,15 @@ absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
   if (valid) return shape;
   return UsageError(absl::StrCat(
       "--shape=", text, op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
+}
+
+absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
+  ASSIGN_OR_USAGE(const std::size_t bytes, flags.ResultBytes());
+  const std::size_t most = kMaxResultBytes / std::max<std::size_t>(bytes, 1);
+  if (static_cast<std::size_t>(flags.concurrency) <= most) return absl::OkStatus();
+  return UsageError(absl::StrCat("--concurrency=", flags.concurrency,
+                                 is_default ? " (the default with --rate)" : "", ": responses of ", bytes,
+                                 " bytes each, at most ", kMaxResultBytes, " bytes together, allow ", most));
 }
 
 }  // namespace
@@ -80,6 +93,7 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
   if (concurrency < channels) return UsageError("--concurrency is below --channels");
   flags.channels = static_cast<int>(channels);
   flags.concurrency = static_cast<int>(concurrency);
+  RETURN_IF_ERROR(CheckMemory(flags, rate && !args.Has("concurrency")));
 
   if (args.Has("requests") && args.Has("duration"))
     return UsageError("--requests and --duration exclude each other");
@@ -93,6 +107,21 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
     ASSIGN_OR_USAGE(flags.warmup, args.Duration("warmup", absl::Seconds(1)));
   }
   return flags;
+}
+
+absl::StatusOr<std::size_t> BenchFlags::ResultBytes() const {
+  ConstArray result{.dtype = dtype, .shape = shape};
+  if (op == BenchOp::kGemm) result.shape = {shape[0], shape[1]};
+  if (op == BenchOp::kReduce) {
+    result.dtype = DType::kI64;  // the widest of the results
+    std::int64_t* const sizes = result.shape.dims.data();
+    if (axes.empty()) std::fill_n(sizes, shape.rank, 1);
+    for (int axis : axes) {
+      const int from_start = axis < 0 ? axis + shape.rank : axis;
+      if (from_start >= 0 && from_start < shape.rank) sizes[from_start] = 1;
+    }
+  }
+  return ByteSize(result);
 }
 
 std::string BenchFlags::Title() const {

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_CLIENT_BENCH_FLAGS_H_
 #define WARPLINE_CLIENT_BENCH_FLAGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct BenchFlags {
 
   // Every error is one of usage.
   static absl::StatusOr<BenchFlags> From(const Args& args, const CommonFlags& common);
+
+  // Of one response, at most. InvalidArgument for a shape that is too large.
+  absl::StatusOr<std::size_t> ResultBytes() const;
 
   // "transpose f32[32,32], 1 channel, 1 in flight"
   std::string Title() const;

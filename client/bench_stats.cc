@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli_error.h"
 #include "client/cli_output.h"
 
 namespace warpline::client {
@@ -53,8 +54,14 @@ std::chrono::nanoseconds Histogram::Quantile(double fraction) const {
   return std::chrono::nanoseconds(0);
 }
 
+void BenchStats::AddError(const absl::Status& status) {
+  ++errors[status.code()];
+  error.Update(status);
+}
+
 void BenchStats::Merge(const BenchStats& other) {
   latencies.Merge(other.latencies);
+  error.Update(other.error);
   for (const auto& [code, count] : other.errors) errors[code] += count;
   bytes_in += other.bytes_in;
   bytes_out += other.bytes_out;
@@ -97,6 +104,19 @@ std::string FormatReport(const BenchReport& report, bool json) {
                     " (the rate is above what --concurrency sustains)\n");
   }
   return text;
+}
+
+absl::Status Verdict(const BenchReport& report) {
+  const BenchStats& stats = report.stats;
+  const std::int64_t done = stats.latencies.count();
+  std::int64_t failed = 0;
+  for (const auto& [code, count] : stats.errors) failed += count;
+  if (failed > 0) {
+    return absl::Status(stats.error.code(), absl::StrCat(failed, " of ", failed + done,
+                                                         " requests failed: ", stats.error.message()));
+  }
+  if (done == 0) return LocalError("no request was measured: --duration is too short for one");
+  return absl::OkStatus();
 }
 
 }  // namespace warpline::client

@@ -35,8 +35,10 @@ class Histogram {
 struct BenchStats {
   Histogram latencies;  // of the requests that succeeded
   std::map<absl::StatusCode, std::int64_t> errors;
+  absl::Status error;                        // one of them
   std::int64_t bytes_in = 0, bytes_out = 0;  // payload of the requests that succeeded
 
+  void AddError(const absl::Status& status);
   void Merge(const BenchStats& other);
 };
 
@@ -49,6 +51,10 @@ struct BenchReport {
 };
 
 std::string FormatReport(const BenchReport& report, bool json);
+
+// Whether the report can be relied on: an error if any request failed (that of one of them, with how many),
+// or if none was measured.
+absl::Status Verdict(const BenchReport& report);
 
 }  // namespace warpline::client
 

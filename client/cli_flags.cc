@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/array.h"
@@ -23,12 +22,11 @@ namespace {
 
 constexpr std::string_view kDefaultServer = "127.0.0.1:50051";
 constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
-constexpr char kUsageUrl[] = "warpline/usage";
 
 constexpr FlagSpec kFlags[] = {
     {"server", 0, "ADDR", "host:port or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
-    {"deadline", 0, "TIME", "give up after this long, as 5s or 200ms (default: 60s)"},
-    {"quiet", 'q', "", "no progress, no warnings"},
+    {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
+    {"quiet", 'q', "", "no status line (phase and time: gRPC does not tell how many bytes are through)"},
     {"json", 0, "", "machine-readable output (of info, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
@@ -100,18 +98,6 @@ std::string FlagHelp(std::string_view names) {
 std::span<const FlagSpec> AllFlags() { return kFlags; }
 std::span<const CommandSpec> AllCommands() { return kCommands; }
 
-absl::Status UsageError(std::string_view message) {
-  return AsUsageError(absl::InvalidArgumentError(std::string(message)));
-}
-
-absl::Status AsUsageError(const absl::Status& status) {
-  absl::Status result = status;
-  result.SetPayload(kUsageUrl, absl::Cord());
-  return result;
-}
-
-bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsageUrl).has_value(); }
-
 absl::StatusOr<const CommandSpec*> FindCommand(const Args& args) {
   if (args.positionals().empty()) return UsageError("a command is missing");
   const std::string& name = args.positionals().front();
@@ -137,8 +123,9 @@ std::string HelpText(const CommandSpec* command) {
     absl::StrAppend(&text, "  ", std::string(each.name), " ", std::string(each.synopsis), "\n      ",
                     std::string(each.help), "\n");
   }
-  absl::StrAppend(&text, "\n", FlagHelp(kCommon), "\n`warpline COMMAND --help` tells more. ",
-                  "Exit codes: 0 done, 1 the server refused, 2 bad usage.\n");
+  absl::StrAppend(
+      &text, "\n", FlagHelp(kCommon), "\n`warpline COMMAND --help` tells more. ",
+      "Exit codes: 0 done, 1 the server refused, or a file could not be read or written, 2 bad usage.\n");
   return text;
 }
 

@@ -6,12 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/args.h"
+#include "client/cli_error.h"
 #include "kernels/dtype.h"
 #include "kernels/status_macros.h"
 #include "warpline/v1/warpline.pb.h"
@@ -29,20 +28,6 @@ struct CommandSpec {
 // Every flag of every command: one list, since flags may stand before the command's name.
 std::span<const FlagSpec> AllFlags();
 std::span<const CommandSpec> AllCommands();
-
-// A mistake in how the program was called, rather than a refusal: exit code 2.
-absl::Status UsageError(std::string_view message);
-bool IsUsageError(const absl::Status& status);
-// The same error, as one of usage.
-absl::Status AsUsageError(const absl::Status& status);
-
-// As ASSIGN_OR_RETURN, but the error is one of usage.
-#define ASSIGN_OR_USAGE(lhs, expression) \
-  ASSIGN_OR_USAGE_IMPL(WARPLINE_CONCAT(warpline_usage_or_, __LINE__), lhs, expression)
-#define ASSIGN_OR_USAGE_IMPL(holder, lhs, expression)     \
-  auto holder = (expression);                             \
-  if (!holder.ok()) return AsUsageError(holder.status()); \
-  lhs = std::move(holder).value()
 
 // The command that the first positional argument names, all given flags being among its own.
 absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);

@@ -104,13 +104,6 @@ absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
   return info;
 }
 
-absl::StatusOr<std::size_t> Client::Echo(const Payload& payload, Destination destination,
-                                         absl::Duration timeout) {
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   Call(kEchoMethod, [&] { return EncodeEcho(payload); }, timeout, {}));
-  return DecodeEcho(response, destination);
-}
-
 absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duration timeout) {
   const auto encode = [&] {
     MessageWriter message;

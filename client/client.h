@@ -52,8 +52,6 @@ class Client {
   absl::StatusOr<Result> Reduce(const ReduceArgs& args, absl::Duration timeout,
                                 const CallOptions& options = {});
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
-  // Returns how many bytes came back, which are in `destination`.
-  absl::StatusOr<std::size_t> Echo(const Payload& payload, Destination destination, absl::Duration timeout);
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
@@ -61,8 +59,6 @@ class Client {
   // at once on the caller's if the request cannot be sent. The progress hook is not used.
   void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                  std::function<void(absl::StatusOr<Result>)> done);
-
-  RawChannel& channel() { return channel_; }
 
  private:
   template <typename EncodeRequest>

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "client/client.h"
 #include "client/npy.h"
 #include "client/operands.h"
+#include "client/output_file.h"
 #include "client/progress.h"
 #include "kernels/status_macros.h"
 
@@ -38,18 +38,22 @@ class Session {
   }
 
   absl::StatusOr<NpyArray> Read(const std::string& path) const {
-    ASSIGN_OR_USAGE(NpyArray array, ReadNpy(path, common_.dtype));
+    absl::StatusOr<NpyArray> array = ReadNpy(path, common_.dtype);
+    if (!array.ok()) return AsFileError(array.status());
     return array;
   }
 
-  // One request. All requests of a command share its deadline.
+  // One request, which has the whole deadline: how long its inputs took to come is not its fault.
   absl::StatusOr<Result> Run(std::string_view op, const OperationArgs& request, std::size_t bytes) {
+    // What cannot be sent at all is refused here, and must not look like an answer of the server's.
+    const absl::Status sendable =
+        std::visit([](const auto& operation) { return Encode(operation).status(); }, request);
+    if (!sendable.ok()) return AsUsageError(sendable);
     const absl::Time start = absl::Now();
     ProgressLine line(bytes, common_.quiet);
     const CallOptions options{.progress = line.Hook()};
-    const absl::Duration left = std::max(deadline_ - start, absl::Nanoseconds(1));
     absl::StatusOr<Result> result =
-        std::visit([&](const auto& operation) { return Call(operation, left, options); }, request);
+        std::visit([&](const auto& operation) { return Call(operation, options); }, request);
     if (result.ok() && common_.timings) {
       const Timing timing{.op = op,
                           .dtype = result->array.dtype(),
@@ -57,7 +61,7 @@ class Session {
                           .wall = absl::Now() - start,
                           .execution = result->execution};
       // The result itself may be what goes to standard output.
-      std::fputs(FormatTiming(timing, common_.json).c_str(), output_ == "-" ? stderr : stdout);
+      std::fputs(FormatTiming(timing, common_.json).c_str(), IsStandardOutput(output_) ? stderr : stdout);
     }
     return result;
   }
@@ -74,30 +78,27 @@ class Session {
 
   absl::Status Write(const Array& array, bool fortran) const {
     const absl::Status status = WriteNpy(output_, array.View(), fortran);
-    return status.ok() ? status : AsUsageError(status);
+    return status.ok() ? status : AsFileError(status);
   }
 
  private:
   Session(const Args& args, const CommonFlags& common, int retries)
       : common_(common),
         output_(args.String("output", "")),
-        deadline_(absl::Now() + common.deadline),
         client_(std::make_unique<Client>(common.server, ClientOptions{.max_retries = retries})) {}
 
-  absl::StatusOr<Result> Call(const TransposeArgs& request, absl::Duration timeout,
-                              const CallOptions& options) {
-    return client_->Transpose(request, timeout, options);
+  absl::StatusOr<Result> Call(const TransposeArgs& request, const CallOptions& options) {
+    return client_->Transpose(request, common_.deadline, options);
   }
-  absl::StatusOr<Result> Call(const GemmArgs& request, absl::Duration timeout, const CallOptions& options) {
-    return client_->Gemm(request, timeout, options);
+  absl::StatusOr<Result> Call(const GemmArgs& request, const CallOptions& options) {
+    return client_->Gemm(request, common_.deadline, options);
   }
-  absl::StatusOr<Result> Call(const ReduceArgs& request, absl::Duration timeout, const CallOptions& options) {
-    return client_->Reduce(request, timeout, options);
+  absl::StatusOr<Result> Call(const ReduceArgs& request, const CallOptions& options) {
+    return client_->Reduce(request, common_.deadline, options);
   }
 
   CommonFlags common_;
   std::string output_;
-  absl::Time deadline_;
   std::unique_ptr<Client> client_;
 };
 

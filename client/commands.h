@@ -1,5 +1,5 @@
 // The commands of the `warpline` program. Each prints to standard output and returns how it ended: an error
-// of usage (cli_flags.h) or what a call returned.
+// of usage or of this machine (cli_error.h), or what a call returned.
 #ifndef WARPLINE_CLIENT_COMMANDS_H_
 #define WARPLINE_CLIENT_COMMANDS_H_
 

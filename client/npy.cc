@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,66 +14,21 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/file_io.h"
 #include "client/npy_header.h"
+#include "client/output_file.h"
+#include "client/wire.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
 namespace {
 
-// Linux moves at most 0x7ffff000 bytes a call.
-constexpr std::size_t kMaxIoBytes = std::size_t{1} << 30;
 // A stream's header may claim any size: memory grows with what has come, from this, by doubling.
 constexpr std::size_t kFirstStreamBytes = std::size_t{16} << 20;
 
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ > STDERR_FILENO) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-  // Some errors of writing are first told here.
-  bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
-absl::Status SystemError(const char* what) {
-  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
-}
-
-absl::Status Named(const std::string& path, const absl::Status& status) {
+absl::Status Named(const std::string& path, const char* dash, const absl::Status& status) {
   if (status.ok()) return status;
-  const std::string name = path == "-" ? "standard input or output" : path;
-  return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
-}
-
-// Reads until `bytes` are here or the file ends; returns how many there were.
-absl::StatusOr<std::size_t> ReadUpTo(int fd, void* data, std::size_t bytes) {
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = ::read(fd, static_cast<char*>(data) + done, std::min(bytes - done, kMaxIoBytes));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError("cannot read");
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return done;
-}
-
-absl::Status WriteAll(int fd, const void* data, std::size_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t put = ::write(fd, from, std::min(bytes, kMaxIoBytes));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return SystemError("cannot write");
-    from += put;
-    bytes -= static_cast<std::size_t>(put);
-  }
-  return absl::OkStatus();
+  return absl::Status(status.code(), absl::StrCat(path == "-" ? dash : path, ": ", status.message()));
 }
 
 absl::Status Truncated(std::size_t have, std::size_t need) {
@@ -110,13 +64,29 @@ absl::StatusOr<std::shared_ptr<const void>> ReadStream(int fd, std::size_t bytes
   return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
 }
 
-absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t file_bytes, std::size_t offset) {
-  // Populated, as faults of 4 KiB each, taken inside sendmsg, are slower than one walk.
-  void* map = ::mmap(nullptr, file_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+// The `bytes` from `offset` on.
+absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t offset, std::size_t bytes) {
+  const std::size_t within = offset % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t mapped = within + bytes;
+  // Populated, as faults of a page each, taken inside sendmsg, are slower than one walk.
+  void* map =
+      ::mmap(nullptr, mapped, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, static_cast<off_t>(offset - within));
   if (map == MAP_FAILED) return SystemError("cannot map");
-  std::shared_ptr<const void> whole(
-      map, [file_bytes](const void* p) { ::munmap(const_cast<void*>(p), file_bytes); });
-  return std::shared_ptr<const void>(whole, static_cast<const char*>(map) + offset);
+  std::shared_ptr<const void> whole(map, [mapped](const void* p) { ::munmap(const_cast<void*>(p), mapped); });
+  return std::shared_ptr<const void>(whole, static_cast<const char*>(map) + within);
+}
+
+// The elements, which start where the file stands; leaves it after them, as what follows may be another
+// array.
+absl::StatusOr<std::shared_ptr<const void>> ReadElements(int fd, std::size_t bytes) {
+  struct stat info;
+  const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  const off_t here = regular ? ::lseek(fd, 0, SEEK_CUR) : -1;
+  if (here < 0 || bytes == 0) return ReadStream(fd, bytes);
+  const auto have = static_cast<std::size_t>(std::max<off_t>(info.st_size - here, 0));
+  if (have < bytes) return Truncated(have, bytes);
+  if (::lseek(fd, here + static_cast<off_t>(bytes), SEEK_SET) < 0) return SystemError("cannot seek");
+  return MapFile(fd, static_cast<std::size_t>(here), bytes);
 }
 
 template <typename Word, typename Swap>
@@ -171,20 +141,12 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
   array.stored.dtype = header.dtype;
   array.stored.shape = array.fortran ? Reversed(header.shape) : header.shape;
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array.stored));
-  const std::size_t offset = prefix.header_offset + prefix.header_bytes;
-
-  struct stat info;
-  const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  // Standard input may be a regular file that does not stand at its start: then it is read as a stream.
-  if (regular && ::lseek(fd, 0, SEEK_CUR) == static_cast<off_t>(offset)) {
-    const auto file_bytes = static_cast<std::size_t>(info.st_size);
-    if (file_bytes < offset || file_bytes - offset < bytes) return Truncated(file_bytes - offset, bytes);
-    if (bytes > 0) {
-      ASSIGN_OR_RETURN(array.stored.owner, MapFile(fd, offset + bytes, offset));
-    }
-  } else {
-    ASSIGN_OR_RETURN(array.stored.owner, ReadStream(fd, bytes));
+  // Before any of them is read: the header may claim what no request can carry.
+  if (bytes > kMaxMessageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the array has ", bytes, " bytes of elements; one request can have at most ", kMaxMessageBytes));
   }
+  ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes));
   if (header.big_endian) {
     ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, SizeOf(header.dtype)));
   }
@@ -192,54 +154,23 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
   return array;
 }
 
-absl::Status WriteTo(int fd, const ConstArray& array, bool fortran) {
-  ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array));
-  const NpyHeader header{
-      .dtype = array.dtype, .fortran_order = fortran, .shape = fortran ? Reversed(array.shape) : array.shape};
-  const std::string text = FormatNpyHeader(header);
-  RETURN_IF_ERROR(WriteAll(fd, text.data(), text.size()));
-  return WriteAll(fd, array.data, bytes);
-}
-
-absl::Status WriteInPlace(const std::string& path, const ConstArray& array, bool fortran) {
-  File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.fd() < 0) return SystemError("cannot open");
-  return WriteTo(file.fd(), array, fortran);
-}
-
-absl::Status WriteRenamed(const std::string& path, const ConstArray& array, bool fortran) {
-  std::string temporary = path + ".tmpXXXXXX";
-  File file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.fd() < 0) return SystemError("cannot create a temporary file beside it");
-  // mkostemp gives 0600; a file made by open() would have what the umask leaves.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file.fd(), 0666 & ~mask);
-  absl::Status status = WriteTo(file.fd(), array, fortran);
-  if (!file.Close() && status.ok()) status = SystemError("cannot write");
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = SystemError("cannot rename to it");
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
-}
-
 }  // namespace
-
-Shape NpyArray::LogicalShape() const { return fortran ? Reversed(stored.shape) : stored.shape; }
 
 absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype) {
   File file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() < 0) return Named(path, SystemError("cannot open"));
+  if (file.fd() < 0) return Named(path, "", SystemError("cannot open"));
   absl::StatusOr<NpyArray> array = ReadFrom(file.fd(), dtype);
-  if (!array.ok()) return Named(path, array.status());
+  if (!array.ok()) return Named(path, "standard input", array.status());
   return array;
 }
 
 absl::Status WriteNpy(const std::string& path, const ConstArray& array, bool fortran) {
-  if (path == "-") return Named(path, WriteTo(STDOUT_FILENO, array, fortran));
-  struct stat info;
-  const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  return Named(path, special ? WriteInPlace(path, array, fortran) : WriteRenamed(path, array, fortran));
+  ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array));
+  const NpyHeader header{
+      .dtype = array.dtype, .fortran_order = fortran, .shape = fortran ? Reversed(array.shape) : array.shape};
+  const std::string text = FormatNpyHeader(header);
+  const std::string_view pieces[] = {text, {static_cast<const char*>(array.data), bytes}};
+  return Named(path, "standard output", WriteFile(path, pieces));
 }
 
 }  // namespace warpline::client

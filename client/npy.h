@@ -19,18 +19,16 @@ struct NpyArray {
   ConstArray stored;
   // The array that is meant is the transpose of `stored`. Never set where the two are the same in memory.
   bool fortran = false;
-
-  // Of the array that is meant.
-  Shape LogicalShape() const;
 };
 
-// Path "-" is standard input. `dtype`: see ParseNpyHeader. A mapped file must not be shortened while in use.
-// Errors name the file.
+// Path "-" is standard input, which is left standing after the elements. `dtype`: see ParseNpyHeader. A
+// mapped file must not be shortened while in use. Errors name the file: InvalidArgument for a wrong path or
+// wrong contents (elements that no request can carry among them), other codes if reading failed.
 absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype);
 
 // Writes a dense array; with `fortran`, the file says that the array meant is the transpose of what is
-// stored. A regular file appears whole or not at all: written under a temporary name beside it, then renamed.
-// Path "-" is standard output; devices and pipes are written in place. Errors name the file.
+// stored. Path "-" is standard output; how anything else is written, and what errors mean, output_file.h
+// says. Errors name the file.
 absl::Status WriteNpy(const std::string& path, const ConstArray& array, bool fortran);
 
 }  // namespace warpline::client

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -20,6 +22,12 @@ constexpr char kSupported[] =
 
 absl::Status Invalid(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a valid .npy header: ", std::string(what)));
+}
+
+// Text of the file, for a message: what would be an order to a terminal is escaped, and it is cut short.
+std::string Quoted(std::string_view text) {
+  constexpr std::size_t kMaxShown = 80;
+  return absl::StrReplaceAll(absl::CHexEscape(std::string(text.substr(0, kMaxShown))), {{"\\'", "'"}});
 }
 
 // Reads the one form of dictionary that numpy writes, in any order and spacing.
@@ -67,6 +75,7 @@ class Parser {
   absl::StatusOr<Shape> ShapeTuple() {
     Shape shape;
     if (!Consume('(')) return Invalid("shape is not a tuple");
+    bool comma = false;
     while (!Consume(')')) {
       SkipSpace();
       std::int64_t size = 0;
@@ -80,8 +89,10 @@ class Parser {
         return absl::InvalidArgumentError(absl::StrCat("the array has more than ", kMaxRank, " axes"));
       }
       shape.Append(size);
-      if (!Consume(',') && Peek() != ')') return Invalid("shape is not a tuple of numbers");
+      comma = Consume(',');
+      if (!comma && Peek() != ')') return Invalid("shape is not a tuple of numbers");
     }
+    if (shape.rank == 1 && !comma) return Invalid("shape is a number in brackets, not a tuple");
     return shape;
   }
 
@@ -105,7 +116,7 @@ std::optional<DType> NumberNamed(std::string_view type) {
 }
 
 absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyHeader& header) {
-  const std::string name = absl::StrCat("dtype '", std::string(descr), "'");
+  const std::string name = absl::StrCat("dtype '", Quoted(descr), "'");
   const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
   const std::string_view type = has_order ? descr.substr(1) : descr;
   if (!type.empty() && type[0] == 'O') {
@@ -182,10 +193,9 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
     if (!parser.Consume(':')) return Invalid("no ':' after a key");
     if (key == "descr") {
       if (parser.Peek() == '[' || parser.Peek() == '(') {
-        const std::string_view type =
-            parser.rest().substr(0, parser.rest().find(", 'fortran_order'")).substr(0, 80);
+        const std::string_view type = parser.rest().substr(0, parser.rest().find(", 'fortran_order'"));
         return absl::InvalidArgumentError(
-            absl::StrCat("structured dtype ", std::string(type), " is refused; ", kSupported));
+            absl::StrCat("structured dtype ", Quoted(type), " is refused; ", kSupported));
       }
       ASSIGN_OR_RETURN(const std::string_view descr, parser.String());
       RETURN_IF_ERROR(ReadDescr(descr, dtype, header));
@@ -197,7 +207,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
       ASSIGN_OR_RETURN(header.shape, parser.ShapeTuple());
       has_shape = true;
     } else {
-      return Invalid(absl::StrCat("unknown key '", std::string(key), "'"));
+      return Invalid(absl::StrCat("unknown key '", Quoted(key), "'"));
     }
     if (!parser.Consume(',') && parser.Peek() != '}') return Invalid("the dictionary does not end");
   }

@@ -16,7 +16,7 @@ constexpr double kMiB = 1 << 20;
 const char* NameOf(Phase phase) {
   switch (phase) {
     case Phase::kSending:
-      return "sending";
+      return "sending or computing";
     case Phase::kReceiving:
       return "receiving";
     case Phase::kCopying:
@@ -28,9 +28,9 @@ const char* NameOf(Phase phase) {
 }  // namespace
 
 std::string FormatProgress(const Progress& progress) {
-  std::string text = absl::StrFormat("%-10s", NameOf(progress.phase));
-  if (progress.bytes > 0) absl::StrAppendFormat(&text, " %.0f MiB", progress.bytes / kMiB);
-  absl::StrAppendFormat(&text, "  %.1f s", absl::ToDoubleSeconds(progress.elapsed));
+  std::string text = NameOf(progress.phase);
+  if (progress.bytes > 0) absl::StrAppendFormat(&text, ", %.0f MiB", progress.bytes / kMiB);
+  absl::StrAppendFormat(&text, ", %.1f s", absl::ToDoubleSeconds(progress.elapsed));
   return text;
 }
 

@@ -9,7 +9,8 @@
 
 namespace warpline::client {
 
-// "sending    256 MiB  0.4 s". No bar: gRPC does not tell how far it is (raw_channel.h).
+// "sending or computing, 256 MiB, 0.4 s". No bar, and no telling the two apart: gRPC does not say how far it
+// is (raw_channel.h).
 std::string FormatProgress(const Progress& progress);
 
 // Draws on standard error, if that is a terminal; erases its line when destroyed.

@@ -115,8 +115,8 @@ RawChannel::~RawChannel() {
   }
 }
 
-// The caller's thread polls a queue of its own: a hand-over from another thread would cost a small request
-// 10 to 20 us.
+// The caller's thread polls a queue of its own, which spares a small request the hand-over from another
+// thread.
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
                                                   absl::Time deadline, const std::string& request_id,
                                                   const ProgressHook& progress) {

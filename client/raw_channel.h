@@ -21,8 +21,9 @@
 namespace warpline::client {
 
 // gRPC 1.51 tells of a unary call that the response's headers are here, and that the call is over: not how
-// much of the request is sent (a request in slices of 1 MiB was seen to release them all at once, at the
-// end), nor how much of the response has come.
+// much of the request is sent, nor how much of the response has come. Cutting the request into small slices
+// does not help: whatever their size, and with gRPC's retries off too, it was seen to release all of them
+// when the call was over, and none before.
 enum class Phase {
   kSending,    // sending or computing; `bytes` of the request
   kReceiving,  // headers are here, the message is arriving; `bytes` is 0

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "client/args.h"
+#include "client/cli_error.h"
 #include "client/cli_flags.h"
 #include "client/commands.h"
-#include "client/error.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -55,15 +55,12 @@ absl::Status Run(const std::vector<std::string_view>& words) {
 int Main(int argc, char** argv) {
   TuneMalloc();
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
-  const absl::Status status = Run(std::vector<std::string_view>(argv + 1, argv + argc));
-  if (status.ok()) return 0;
-  if (IsUsageError(status)) {
-    std::fprintf(stderr, "warpline: %s\n(`warpline --help` tells more)\n",
-                 std::string(status.message()).c_str());
-    return 2;
-  }
-  std::fprintf(stderr, "warpline: %s\n", Describe(status).c_str());
-  return 1;
+  absl::Status status = Run(std::vector<std::string_view>(argv + 1, argv + argc));
+  // What the commands print is buffered until here.
+  const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (status.ok() && !printed) status = LocalError("standard output: cannot write");
+  if (!status.ok()) std::fprintf(stderr, "warpline: %s\n", Complaint(status).c_str());
+  return ExitCode(status);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,10 +14,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// A slice costs an allocation, a reference count and an entry of sendmsg's vector: about a copy of this size.
+// A slice costs an allocation, a reference count and an entry of sendmsg's vector; copying a few bytes costs
+// none.
 constexpr std::size_t kCopyBelowBytes = 4096;
 
-constexpr int kMaxGroupDepth = 100;  // that of protobuf's parsers
+// The bounds of protobuf's parser: of a tag it keeps the low 32 bits, a length near INT_MAX it refuses.
+constexpr int kMaxTagBytes = 5;
+constexpr int kMaxLengthBytes = 5;
+constexpr std::uint64_t kMaxLength = std::numeric_limits<int>::max() - 16;
+constexpr int kMaxGroupDepth = 100;
 
 // What is to be done when gRPC lets go of a slice over foreign memory.
 struct Hold {
@@ -42,6 +48,23 @@ absl::Status Malformed(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("malformed protobuf message: ", std::string(what)));
 }
 
+// False if there is none that protobuf would read.
+bool ReadTag(SliceReader& message, std::uint32_t& number, WireType& type) {
+  std::uint64_t wide = 0;
+  if (!message.ReadVarint(wide, kMaxTagBytes)) return false;
+  const auto tag = static_cast<std::uint32_t>(wide);
+  number = tag >> 3;
+  type = static_cast<WireType>(tag & 7);
+  return number != 0;
+}
+
+// A length, and the bytes that it promises; nothing if they are not there.
+std::optional<SliceReader> TakeBytes(SliceReader& message) {
+  std::uint64_t length = 0;
+  if (!message.ReadVarint(length, kMaxLengthBytes) || length > kMaxLength) return std::nullopt;
+  return message.Take(length);
+}
+
 // Past one value of the given type, the tag having been read. Returns false if the bytes end first.
 bool SkipValue(SliceReader& message, std::uint32_t number, WireType type, int depth) {
   std::uint64_t value = 0;
@@ -53,17 +76,17 @@ bool SkipValue(SliceReader& message, std::uint32_t number, WireType type, int de
     case WireType::kFixed32:
       return message.Take(4).has_value();
     case WireType::kBytes:
-      return message.ReadVarint(value) && message.Take(value).has_value();
-    case WireType::kStartGroup:
+      return TakeBytes(message).has_value();
+    case WireType::kStartGroup: {
       if (depth == 0) return false;
-      while (message.ReadVarint(value)) {
-        const auto inner = static_cast<WireType>(value & 7);
-        const auto inner_number = static_cast<std::uint32_t>(value >> 3);
-        if (value >> 32 != 0 || inner_number == 0) return false;
+      std::uint32_t inner_number = 0;
+      WireType inner = WireType::kVarint;
+      while (ReadTag(message, inner_number, inner)) {
         if (inner == WireType::kEndGroup) return inner_number == number;
         if (!SkipValue(message, inner_number, inner, depth - 1)) return false;
       }
       return false;
+    }
     case WireType::kEndGroup:
       return false;
   }
@@ -179,9 +202,9 @@ void SliceReader::Walk(std::size_t bytes, Visitor visit) {
   }
 }
 
-bool SliceReader::ReadVarint(std::uint64_t& value) {
+bool SliceReader::ReadVarint(std::uint64_t& value, int max_bytes) {
   value = 0;
-  for (int shift = 0; shift < 70; shift += 7) {
+  for (int shift = 0; shift < 7 * max_bytes; shift += 7) {
     if (remaining_ == 0) return false;
     std::uint8_t byte = 0;
     Walk(1, [&](const std::uint8_t* data, std::size_t) { byte = *data; });
@@ -218,11 +241,7 @@ void SliceReader::AppendTo(std::string& destination) const {
 absl::StatusOr<bool> NextField(SliceReader& message, Field& field) {
   if (message.remaining() == 0) return false;
   const SliceReader start = message;
-  std::uint64_t tag = 0;
-  if (!message.ReadVarint(tag)) return Malformed("truncated tag");
-  field.number = static_cast<std::uint32_t>(tag >> 3);
-  field.type = static_cast<WireType>(tag & 7);
-  if (tag >> 32 != 0 || field.number == 0) return Malformed("bad field number");
+  if (!ReadTag(message, field.number, field.type)) return Malformed("truncated or invalid tag");
   const SliceReader value = message;
   if (!SkipValue(message, field.number, field.type, kMaxGroupDepth)) {
     return Malformed(absl::StrCat("truncated or invalid field ", field.number));
@@ -231,9 +250,7 @@ absl::StatusOr<bool> NextField(SliceReader& message, Field& field) {
   if (field.type == WireType::kVarint) {
     reread.ReadVarint(field.varint);
   } else if (field.type == WireType::kBytes) {
-    std::uint64_t size = 0;
-    reread.ReadVarint(size);
-    field.contents = *reread.Take(size);
+    field.contents = *TakeBytes(reread);
   }
   SliceReader whole = start;
   field.raw = *whole.Take(start.remaining() - message.remaining());

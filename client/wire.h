@@ -114,8 +114,8 @@ class SliceReader {
   explicit SliceReader(std::span<const grpc::Slice> slices);
 
   std::size_t remaining() const { return remaining_; }
-  // False, with the position unspecified, if the bytes end first or the varint is longer than 10 bytes.
-  bool ReadVarint(std::uint64_t& value);
+  // False, with the position unspecified, if the bytes end first or the varint is longer than `max_bytes`.
+  bool ReadVarint(std::uint64_t& value, int max_bytes = 10);
   // The next `bytes` as a reader of their own, and past them; nothing if there are fewer.
   std::optional<SliceReader> Take(std::size_t bytes);
   // Copies everything that remains; `destination` has room for remaining() bytes.

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "client/cli_error.h"
+
 namespace warpline::client {
 namespace {
 
@@ -51,6 +53,17 @@ TEST(FormatReportTest, CountsBytesBothWays) {
   EXPECT_NE(text.find("1.000 GB/s"), std::string::npos) << text;
   EXPECT_NE(text.find("UNAVAILABLE 2"), std::string::npos) << text;
   EXPECT_NE(FormatReport(report, true).find("\"gigabytes_per_second\":1.0"), std::string::npos);
+}
+
+TEST(VerdictTest, IsGoodOnlyIfAllWasMeasuredAndNothingFailed) {
+  BenchReport report;
+  EXPECT_EQ(ExitCode(Verdict(report)), 1);
+  for (int i = 0; i < 9; ++i) report.stats.latencies.Record(nanoseconds(1));
+  EXPECT_TRUE(Verdict(report).ok());
+  BenchStats other;
+  other.AddError(absl::UnavailableError("draining"));
+  report.stats.Merge(other);
+  EXPECT_EQ(Verdict(report), absl::UnavailableError("1 of 10 requests failed: draining"));
 }
 
 }  // namespace

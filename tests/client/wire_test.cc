@@ -212,6 +212,52 @@ TEST(SliceReaderTest, AgreesWithProtobufOnDamagedMessages) {
   }
 }
 
+// Whether NextField reads all of the message.
+bool Accepted(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  SliceReader message(std::span(&slice, 1));
+  Field field;
+  absl::StatusOr<bool> more = true;
+  while (more.ok() && *more) more = NextField(message, field);
+  return more.ok();
+}
+
+// The value as a varint of exactly this many bytes.
+std::string Varint(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i, value >>= 7) {
+    text += static_cast<char>((value & 0x7f) | (i + 1 < bytes ? 0x80 : 0));
+  }
+  return text;
+}
+
+TEST(SliceReaderTest, JudgesLongTagsAndLengthsAsProtobufDoes) {
+  const google::protobuf::LogSilencer silence;
+  constexpr std::uint64_t kTag = 100 << 3 | 2, kStart = 100 << 3 | 3, kEnd = 100 << 3 | 4;
+  const std::string cases[] = {
+      Varint(kTag, 5) + Varint(1, 1) + "x",
+      Varint(kTag, 6) + Varint(1, 1) + "x",
+      Varint(kTag | std::uint64_t{7} << 32, 5) + Varint(1, 1) + "x",  // the bits above 32 are dropped
+      Varint(kTag | std::uint64_t{1} << 35, 6) + Varint(1, 1) + "x",
+      Varint(std::uint64_t{1} << 32, 5) + Varint(1, 1) + "x",  // field number 0
+      Varint(kTag, 2) + Varint(1, 5) + "x",
+      Varint(kTag, 2) + Varint(1, 6) + "x",
+      Varint(kTag, 2) + Varint(0x7fffffff, 5) + "x",
+      Varint(kTag, 2) + Varint(1 | std::uint64_t{1} << 32, 5) + "x",
+      Varint(kStart, 5) + Varint(kEnd | std::uint64_t{5} << 32, 5),
+      Varint(kStart, 2) + Varint(kEnd, 6),
+      Varint(100 << 3, 2) + Varint(1, 10),
+      Varint(100 << 3, 2) + Varint(1, 11),
+  };
+  int accepted = 0;
+  for (const std::string& bytes : cases) {
+    v1::TransposeResponse parsed;
+    EXPECT_EQ(Accepted(bytes), parsed.ParseFromString(bytes)) << &bytes - cases;
+    accepted += Accepted(bytes) ? 1 : 0;
+  }
+  EXPECT_EQ(accepted, 5);
+}
+
 TEST(DecodeTest, WritesIntoTheDestinationOrRefuses) {
   v1::GemmResponse response;
   response.mutable_d()->set_data_type(v1::DATA_TYPE_F64);

@@ -1,0 +1,41 @@
+#include "client/bench_flags.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace warpline::client {
+namespace {
+
+absl::StatusOr<BenchFlags> Flags(std::vector<std::string_view> words) {
+  words.insert(words.begin(), "bench");
+  const auto args = Args::Parse(words, AllFlags());
+  EXPECT_TRUE(args.ok()) << args.status();
+  return BenchFlags::From(*args, *CommonFlags::From(*args));
+}
+
+TEST(BenchFlagsTest, RefusesMoreResponsesInFlightThanMemoryHolds) {
+  const auto flags = Flags({"--shape=8192x8192", "--rate=10"});
+  EXPECT_TRUE(IsUsageError(flags.status()));
+  EXPECT_EQ(
+      flags.status().message(),
+      "--concurrency=1024 (the default with --rate): responses of 268435456 bytes each, at most 17179869184 "
+      "bytes together, allow 64");
+  EXPECT_TRUE(Flags({"--shape=8192x8192", "--rate=10", "--concurrency=64"}).ok());
+  EXPECT_FALSE(Flags({"--shape=8192x8192", "--concurrency=65"}).ok());
+  EXPECT_TRUE(Flags({"--shape=1024x1024", "--rate=10"}).ok());
+  EXPECT_TRUE(Flags({"--shape=0x8192", "--rate=10"}).ok());
+  EXPECT_TRUE(IsUsageError(Flags({"--shape=4294967296x4294967296"}).status()));
+}
+
+TEST(BenchFlagsTest, KnowsTheSizeOfResponses) {
+  EXPECT_EQ(*Flags({"--op=echo", "--shape=3x5"})->ResultBytes(), 60u);
+  EXPECT_EQ(*Flags({"--op=gemm", "--shape=3x5x1000", "--dtype=f64"})->ResultBytes(), 120u);
+  EXPECT_EQ(*Flags({"--op=reduce", "--shape=3x5"})->ResultBytes(), 8u);
+  EXPECT_EQ(*Flags({"--op=reduce", "--shape=3x5x7", "--axes=-1,0"})->ResultBytes(), 40u);
+}
+
+}  // namespace
+}  // namespace warpline::client
