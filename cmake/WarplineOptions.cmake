@@ -30,7 +30,8 @@ add_library(warpline_warnings INTERFACE)
 target_compile_options(warpline_warnings INTERFACE
   # -Wrestrict: false alarms of GCC 12 on std::string (its bug 105651). -Wmissing-field-initializers: designated
   # initialisers leave members to their defaults on purpose.
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-restrict -Wno-missing-field-initializers>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(WARPLINE_WERROR)
   target_compile_options(warpline_warnings INTERFACE
