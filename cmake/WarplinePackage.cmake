@@ -1,5 +1,6 @@
 # A relocatable tree: bin/, lib/ (what is shared only), share/doc. `cpack -G TGZ` packs it.
-include(GNUInstallDirs)
+# The component `development` is for find_package(warpline) and not in it: it needs the gRPC it was built with.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 install(TARGETS warplined warpline RUNTIME DESTINATION bin)
 foreach(library IN ITEMS ${WARPLINE_CIVETWEB_CPP} ${WARPLINE_CIVETWEB})
   file(GLOB versions ${library}.*)
@@ -12,7 +13,36 @@ install(FILES ${core_versions} DESTINATION lib)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION share/doc/warpline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
 
+# The client library. Headers include each other as in the source tree ("client/array.h"), below
+# include/warpline; users write "warpline/client/client.h".
+install(TARGETS warpline_client warpline_kernels warpline_proto EXPORT warplineTargets
+        ARCHIVE DESTINATION lib COMPONENT development INCLUDES DESTINATION include include/warpline)
+foreach(name IN ITEMS client kernels proto)
+  set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+foreach(header IN ITEMS client/array.h client/client.h client/codec.h client/error.h client/raw_channel.h
+                        client/wire.h kernels/dtype.h kernels/shape.h)
+  get_filename_component(directory ${header} DIRECTORY)
+  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION include/warpline/${directory} COMPONENT development)
+endforeach()
+set(generated ${CMAKE_BINARY_DIR}/proto/gen)
+install(FILES ${generated}/warpline/v1/warpline.pb.h ${generated}/warpline/v1/warpline.grpc.pb.h
+        DESTINATION include/warpline/v1 COMPONENT development)
+install(FILES ${generated}/google/rpc/status.pb.h ${generated}/google/rpc/error_details.pb.h
+        DESTINATION include/warpline/google/rpc COMPONENT development)
+
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/warplineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT warplineTargets NAMESPACE warpline:: DESTINATION lib/cmake/warpline COMPONENT development)
+install(FILES ${CMAKE_SOURCE_DIR}/cmake/warplineConfig.cmake ${CMAKE_SOURCE_DIR}/cmake/WarplineGrpc.cmake
+              ${CMAKE_BINARY_DIR}/warplineConfigVersion.cmake
+        DESTINATION lib/cmake/warpline COMPONENT development)
+
 set(CPACK_PACKAGE_NAME warpline)
 set(CPACK_GENERATOR TGZ)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_COMPONENTS_ALL runtime)
 include(CPack)

@@ -1,0 +1,70 @@
+// A deliberate data race in a handler of the real server. ctest expects ThreadSanitizer to report it: under a
+// suppression, or an option, that hid the races of handlers, this test fails.
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/client.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/rpc_server.h"
+#include "server/rpc/unary_call.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kClients = 8;
+
+std::atomic<int> inside = 0;
+int racing = 0;
+
+void InjectedRace() { ++racing; }
+
+void Echo(UnaryCall& call) {
+  // Locks that one handler leaves and another enters would order their accesses. So they wait for each other,
+  // with relaxed operations, which order nothing; not forever, as one thread may get all the calls.
+  inside.fetch_add(1, std::memory_order_relaxed);
+  const absl::Time give_up = absl::Now() + absl::Milliseconds(500);
+  while (inside.load(std::memory_order_relaxed) < 2 && absl::Now() < give_up) {
+  }
+  InjectedRace();
+  call.Respond(grpc::ByteBuffer());
+}
+
+int Main() {
+  Metrics metrics;
+  const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
+  auto server = RpcServer::Start(
+      {.listen = {"127.0.0.1:0"},
+       .threads = kThreads,
+       .max_message_bytes = 1 << 20,
+       .memory_quota_bytes = 64 << 20,
+       .max_streams_per_connection = 100,
+       .echo = true},
+      {.transpose = unused, .gemm = unused, .reduce = unused, .get_info = unused, .echo = Echo}, metrics);
+  if (!server.ok()) {
+    std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
+    return 1;
+  }
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&] {
+      client::Client client((*server)->addresses()[0], {.channel = {.own_connection = true}});
+      const auto bytes = client.Echo({}, {}, absl::Seconds(30));
+      if (!bytes.ok()) std::fprintf(stderr, "%s\n", bytes.status().ToString().c_str());
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  (*server)->Shutdown(absl::Now() + absl::Seconds(10));
+  std::printf("%d calls, %d counted\n", inside.load(), racing);
+  return 0;
+}
+
+}  // namespace
+}  // namespace warpline
+
+int main() { return warpline::Main(); }
