@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/variant.h"
 #include "server/engine/backend.h"
 #include "server/engine/errors.h"
 
