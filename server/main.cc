@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
 #endif
   return CreateCpuBackend(
-      {.lane_bytes = LaneBytes(options), .timing_sample = options.timing_sample, .metrics = &metrics});
+      {.lane_bytes = LaneBytes(options), .timing = options.timing_sample > 0, .metrics = &metrics});
 }
 
 // Posted by SIGTERM and SIGINT. A handler, not sigwait: libraries start threads before main can block signals

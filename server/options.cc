@@ -166,7 +166,10 @@ const std::vector<Flag>& Flags() {
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
       {"graph-cache-entries", "N", "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.",
        IntFlag(&ServerOptions::graph_cache_entries, 1, 100000)},
-      {"timing-sample", "N", "Time transfers and kernels of one job in N on the device; 0: none. Default 16.",
+      {"timing-sample", "N",
+       "Time transfers and kernels of one job in N on the device, and of each job on a lane that has timed "
+       "none for "
+       "100 ms; 0: none. On a shared device the times include contention. Default 128.",
        IntFlag(&ServerOptions::timing_sample, 0, 1000000)},
       {"send-timeout", "DURATION",
        "A response that its client has not taken whole after so long is given up; 1s to 1h. Default 30s.",

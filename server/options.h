@@ -25,7 +25,7 @@ struct ServerOptions {
   int max_streams = 128;                   // a connection
   int rpc_threads = 0;                     // 0: by cores
   std::int64_t graph_cache_entries = 256;  // a lane
-  int timing_sample = 16;
+  int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
   absl::Duration grace = absl::Seconds(30);
   bool echo = false;

@@ -65,8 +65,7 @@ class CpuLane : public Lane {
 
   void Launch(const StagedProgram& staged, LaunchDone done) override {
     LaunchReport report;
-    const bool timed = options_.metrics != nullptr && options_.timing_sample > 0 &&
-                       launches_++ % static_cast<std::uint64_t>(options_.timing_sample) == 0;
+    const bool timed = options_.metrics != nullptr && options_.timing;
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       const Step& step = staged.program->steps[i];
@@ -123,7 +122,6 @@ class CpuLane : public Lane {
 
   std::unique_ptr<AnonymousMemory> scratch_;
   const CpuBackendOptions options_;
-  std::uint64_t launches_ = 0;
 };
 
 class CpuBackend : public Backend {

@@ -14,8 +14,8 @@ namespace warpline {
 struct CpuBackendOptions {
   // Scratch memory of a lane (intermediates, workspace); address space that costs nothing until touched.
   std::size_t lane_bytes = std::size_t{1} << 30;
-  // Time every step of one job in so many; 0: none.
-  int timing_sample = 1;
+  // Time every step; reading a clock is cheap here.
+  bool timing = true;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/engine/backend.h"
 #include "server/observe/metrics.h"
 
@@ -30,7 +31,9 @@ struct CudaBackendOptions {
   // copies, if its kernels read each byte about once.
   std::size_t on_slots_bytes = std::size_t{128} << 10;
   // Time the transfers and steps of one job in so many; 0: none.
-  int timing_sample = 16;
+  int timing_sample = 128;
+  // And every job of a lane that has timed none for so long: with little to do, timing costs nobody anything.
+  absl::Duration timing_period = absl::Milliseconds(100);
   // Measure the roofline of each device at start, for warpline_kernel_roof_ratio.
   bool measure_roofline = false;
   // Called once, from any thread, when a GPU's context is lost: the process can only end.

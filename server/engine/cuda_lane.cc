@@ -89,6 +89,15 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   return EnqueueSteps(staged, device_, memory, stream_.get(), timed ? &timing_ : nullptr, entry.variants);
 }
 
+bool CudaLane::IsTimeToTime() {
+  if (options_.timing_sample == 0) return false;
+  const absl::Time now = absl::Now();
+  if (++untimed_ < options_.timing_sample && now - timed_at_ < options_.timing_period) return false;
+  untimed_ = 0;
+  timed_at_ = now;
+  return true;
+}
+
 absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
   Entry* entry = cache_.Find(staged.signature);
@@ -96,7 +105,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     entry = cache_.Insert(staged.signature, std::move(built));
   }
-  const bool timed = options_.timing_sample > 0 && launches_++ % options_.timing_sample == 0;
+  const bool timed = IsTimeToTime();
   const std::uint64_t order = device_.launched.fetch_add(1) + 1;
   const bool started_alone = device_.running.fetch_add(1) == 0;
   absl::Cleanup not_running = [this] { device_.running.fetch_sub(1); };

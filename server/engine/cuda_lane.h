@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "kernels/gpu/handle.h"
 #include "server/engine/cuda_backend.h"
 #include "server/engine/cuda_device.h"
@@ -45,6 +46,7 @@ class CudaLane : public Lane {
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
   absl::Status EnsureTimingEvents(std::size_t count);
+  bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
   void RecordTimes(Entry& entry, bool alone);
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
@@ -58,7 +60,8 @@ class CudaLane : public Lane {
   gpu::Event done_event_;
   TimingEvents timing_;
   GraphCache<Entry> cache_;
-  std::uint64_t launches_ = 0;
+  int untimed_ = 0;  // launches since one was timed
+  absl::Time timed_at_ = absl::InfinitePast();
 };
 
 }  // namespace warpline

@@ -18,6 +18,7 @@ class CudaLaneTest : public GpuTest {
     auto backend = CreateCudaBackend({.lane_bytes = std::size_t{256} << 20,
                                       .graph_cache_entries = 32,
                                       .timing_sample = 4,
+                                      .timing_period = absl::InfiniteDuration(),
                                       .metrics = &metrics_});
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = std::move(*backend);

@@ -1,0 +1,99 @@
+// The engine of one GPU without gRPC, and jobs for it, for benchmarks.
+#ifndef WARPLINE_TESTS_BENCH_ENGINE_H_
+#define WARPLINE_TESTS_BENCH_ENGINE_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/time/clock.h"
+#include "server/engine/cuda_backend.h"
+#include "server/engine/scheduler.h"
+
+namespace warpline::bench {
+
+[[noreturn]] inline void Fail(const absl::Status& status) {
+  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  std::exit(1);  // a figure of jobs that failed would be a lie
+}
+
+// Device 0 with 8 lanes, and 256 MiB of staging memory full of random words. Ends the program where there is
+// no GPU.
+class Engine {
+ public:
+  explicit Engine(CudaBackendOptions options) {
+    options.devices = {0};
+    options.lane_bytes = std::size_t{128} << 20;
+    options.metrics = &metrics_;
+    auto backend = CreateCudaBackend(options);
+    if (!backend.ok()) {
+      std::printf("skipped: %s\n", std::string(backend.status().message()).c_str());
+      std::exit(0);
+    }
+    backend_ = std::move(*backend);
+    auto memory = backend_->AllocateHost(std::size_t{1} << 28);
+    if (!memory.ok()) Fail(memory.status());
+    memory_ = std::move(*memory);
+    std::mt19937 random(1);
+    auto* words = reinterpret_cast<std::uint32_t*>(memory_->bytes().data());
+    for (std::size_t i = 0; i < memory_->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+    pool_ = std::make_unique<StagingPool>(memory_->bytes(), metrics_);
+    auto scheduler = Scheduler::Create({.lanes_per_device = 8}, *backend_, *pool_, metrics_);
+    if (!scheduler.ok()) Fail(scheduler.status());
+    scheduler_ = std::move(*scheduler);
+  }
+
+  // Runs the program on what lies in its slot.
+  void Submit(const Program& program, std::function<void()> done) {
+    Job job;
+    job.program = program;
+    job.plan = PlanMemory(job.program);
+    job.signature = Signature(job.program);
+    job.fill_inputs = [](std::span<std::byte>) {};
+    job.done = [done = std::move(done)](const Result& result) {
+      if (!result.status.ok()) Fail(result.status);
+      done();
+    };
+    scheduler_->Submit(std::move(job));
+  }
+
+  // Jobs a second, 32 at a time.
+  double Throughput(const Program& program, int rounds) {
+    constexpr int kAtATime = 32;
+    const absl::Time start = absl::Now();
+    for (int round = 0; round < rounds; ++round) {
+      absl::BlockingCounter done(kAtATime);
+      for (int i = 0; i < kAtATime; ++i) Submit(program, [&] { done.DecrementCount(); });
+      done.Wait();
+    }
+    return rounds * kAtATime / absl::ToDoubleSeconds(absl::Now() - start);
+  }
+
+ private:
+  Metrics metrics_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<HostMemory> memory_;
+  std::unique_ptr<StagingPool> pool_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+// A program of one step on f32.
+inline Program OneStep(Problem problem, const Shape& in, const Shape& out) {
+  const auto bytes = [](const Shape& shape) { return static_cast<std::size_t>(shape.Count()) * 4; };
+  Program program;
+  program.tensors = {{DType::kF32, in, bytes(in)}, {DType::kF32, out, bytes(out)}};
+  program.num_inputs = 1;
+  program.steps.push_back(
+      {.problem = std::move(problem), .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+  program.outputs = {1};
+  return program;
+}
+
+}  // namespace warpline::bench
+
+#endif  // WARPLINE_TESTS_BENCH_ENGINE_H_
