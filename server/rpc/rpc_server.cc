@@ -1,5 +1,6 @@
 #include "server/rpc/rpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -87,6 +88,9 @@ struct RpcServer::Impl {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
                                                             Metrics& metrics) {
+  // Never shut down: after a large response one of gRPC's own threads polls for up to ten seconds, and the
+  // shutdown of the library would wait for it. The process ends without.
+  grpc_init();
   // Linked statically, neither would register itself.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
