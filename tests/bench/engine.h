@@ -22,13 +22,14 @@ namespace warpline::bench {
   std::exit(1);  // a figure of jobs that failed would be a lie
 }
 
-// Device 0 with 8 lanes, and 256 MiB of staging memory full of random words. Ends the program where there is
+// Device 0 with 8 lanes, and 32 MiB of staging memory full of random words. Ends the program where there is
 // no GPU.
 class Engine {
  public:
   explicit Engine(CudaBackendOptions options) {
+    constexpr std::size_t kStagingBytes = std::size_t{32} << 20;
     options.devices = {0};
-    options.lane_bytes = std::size_t{128} << 20;
+    options.lane_bytes = std::size_t{66} << 20;
     options.metrics = &metrics_;
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
@@ -36,7 +37,7 @@ class Engine {
       std::exit(0);
     }
     backend_ = std::move(*backend);
-    auto memory = backend_->AllocateHost(std::size_t{1} << 28);
+    auto memory = backend_->AllocateHost(kStagingBytes);
     if (!memory.ok()) Fail(memory.status());
     memory_ = std::move(*memory);
     std::mt19937 random(1);
