@@ -8,10 +8,10 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/client.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/unary_call.h"
+#include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline {
 namespace {
@@ -53,9 +53,16 @@ int Main() {
   std::vector<std::thread> clients;
   for (int i = 0; i < kClients; ++i) {
     clients.emplace_back([&] {
-      client::Client client((*server)->addresses()[0], {.channel = {.own_connection = true}});
-      const auto bytes = client.Echo({}, {}, absl::Seconds(30));
-      if (!bytes.ok()) std::fprintf(stderr, "%s\n", bytes.status().ToString().c_str());
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+      arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+      const auto stub = v1::EchoService::NewStub(grpc::CreateCustomChannel(
+          (*server)->addresses()[0], grpc::InsecureChannelCredentials(), arguments));
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
+      v1::EchoResponse response;
+      const grpc::Status status = stub->Echo(&context, {}, &response);
+      if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
     });
   }
   for (std::thread& client : clients) client.join();
