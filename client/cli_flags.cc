@@ -123,9 +123,10 @@ std::string HelpText(const CommandSpec* command) {
     absl::StrAppend(&text, "  ", std::string(each.name), " ", std::string(each.synopsis), "\n      ",
                     std::string(each.help), "\n");
   }
-  absl::StrAppend(
-      &text, "\n", FlagHelp(kCommon), "\n`warpline COMMAND --help` tells more. ",
-      "Exit codes: 0 done, 1 the server refused, or a file could not be read or written, 2 bad usage.\n");
+  absl::StrAppend(&text, "\n", FlagHelp(kCommon), "\n`warpline COMMAND --help` tells more. ",
+                  "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad "
+                  "usage, a wrong path "
+                  "among it.\n");
   return text;
 }
 

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .metrics = &metrics});
     if (cuda.ok() || options.backend == "cuda" || !absl::IsUnavailable(cuda.status())) return cuda;
     Log("info", "backend cpu chosen", {{"reason", std::string(cuda.status().message())}});
+    if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
   }
 #else
   static_cast<void>(context_lost);
@@ -123,6 +124,9 @@ int Serve(const ServerOptions& options) {
   }
   metrics.SetBuildInfo(WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
 
+  if (options.PinnedBytes(cuda) < 4 * options.max_inline_bytes) {
+    Log("warning", "--pinned-bytes is less than 4 x --max-inline-bytes: requests of full size do not fit");
+  }
   auto staging_memory = (*backend)->AllocateHost(static_cast<std::size_t>(options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
   StagingPool pool((*staging_memory)->bytes(), metrics);

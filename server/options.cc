@@ -6,6 +6,7 @@
 #include <span>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -82,26 +83,37 @@ auto DurationFlag(absl::Duration ServerOptions::*member, absl::Duration least, a
   return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
     absl::Duration value;
     if (!absl::ParseDuration(text, &value) || value < least || value > most) {
-      return BadFlag(
-          flag.name, text,
-          absl::StrCat("a duration from ", absl::FormatDuration(least), " to ", absl::FormatDuration(most)));
+      return BadFlag(flag.name, text,
+                     absl::StrCat("a duration with its unit, from ", absl::FormatDuration(least), " to ",
+                                  absl::FormatDuration(most)));
     }
     options.*member = value;
     return absl::OkStatus();
   };
 }
 
+// host:port, the port a number that there is.
+bool IsHostAndPort(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  int port = 0;
+  return colon != std::string::npos && colon > 0 && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+         port >= 0 && port <= 65535;
+}
+
 absl::Status SetListen(const Flag& flag, const std::string& text, ServerOptions& options) {
   options.listen = absl::StrSplit(text, ',');
   for (const std::string& address : options.listen) {
-    if (address.find(':') == std::string::npos) return BadFlag(flag.name, text, "host:port or unix:/path");
+    if (!absl::StartsWith(address, "unix:") && !IsHostAndPort(address)) {
+      return BadFlag(flag.name, text, "host:port (port 0 to 65535) or unix:/path");
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status SetMetricsListen(const Flag& flag, const std::string& text, ServerOptions& options) {
-  if (!text.empty() && text.find(':') == std::string::npos)
-    return BadFlag(flag.name, text, "host:port or empty");
+  if (!text.empty() && !IsHostAndPort(text)) {
+    return BadFlag(flag.name, text, "host:port (port 0 to 65535) or empty");
+  }
   options.metrics_listen = text;
   return absl::OkStatus();
 }

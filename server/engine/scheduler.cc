@@ -95,8 +95,10 @@ void Scheduler::DispatchOnRelease() {
   for (;;) {
     {
       MutexLock lock(&mutex_);
-      mutex_.Await([this] { return released_ || stopping_; });
+      const absl::Time until = blocked_until_;
+      mutex_.AwaitUntil([&] { return released_ || stopping_ || blocked_until_ != until; }, until);
       if (stopping_) return;
+      if (!released_ && blocked_until_ != until) continue;  // another time to wait for
       released_ = false;
     }
     Dispatch();
@@ -122,6 +124,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
     MutexLock lock(&mutex_);
     const auto found = waiting_.find(id);
     if (found == waiting_.end()) return;
+    if (found->second == queue_.begin()) blocked_until_ = absl::InfiniteFuture();
     cancelled.emplace(std::move(*found->second));
     queue_.erase(found->second);
     waiting_.erase(found);
@@ -129,6 +132,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   }
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
   FinishWith(std::move(cancelled->job), why);
+  Dispatch();  // others may have waited behind it
 }
 
 std::optional<Scheduler::Match> Scheduler::TakeMatch() {
@@ -146,12 +150,15 @@ std::optional<Scheduler::Match> Scheduler::TakeMatch() {
   for (auto it = queue_.begin(); it != queue_.end() && looked_at < kLookAhead; ++it, ++looked_at) {
     auto slots = pool_.TryAcquire(it->job.plan.input_bytes, it->job.plan.output_bytes);
     if (!slots.has_value()) {
-      if (it->passed >= options_.max_passes) break;
+      if (it == queue_.begin() && IsBlockedBy(*it)) break;
       continue;
     }
+    if (it == queue_.begin()) {
+      blocked_until_ = absl::InfiniteFuture();
+    } else {
+      ++queue_.front().passed;
+    }
     Match match;
-    // Only the oldest counts: those between are behind it anyway.
-    if (it != queue_.begin()) ++queue_.front().passed;
     match.waiting = std::make_unique<Waiting>(std::move(*it));
     match.lane = best->free.front();
     match.slots = std::move(*slots);
@@ -165,6 +172,16 @@ std::optional<Scheduler::Match> Scheduler::TakeMatch() {
   }
   starved_ = true;
   return std::nullopt;
+}
+
+bool Scheduler::IsBlockedBy(Waiting& oldest) {
+  if (oldest.passed < options_.max_passes) return false;
+  const absl::Time now = absl::Now();
+  if (blocked_until_ == absl::InfiniteFuture()) blocked_until_ = now + options_.block;
+  if (now < blocked_until_) return true;
+  oldest.passed = 0;
+  blocked_until_ = absl::InfiniteFuture();
+  return false;
 }
 
 void Scheduler::Dispatch() {

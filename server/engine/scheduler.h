@@ -24,10 +24,11 @@
 namespace warpline {
 
 // Jobs start in the order of their arrival, except that one whose staging memory is not free yet lets those
-// behind it pass (a client that does not read its responses must not stop the others), but only so many: a
-// large job would otherwise wait for as long as small ones come. Of the devices with a free lane the one with
-// the fewest busy lanes is taken, equal ones and their lanes in turn, so that every lane's graph cache
-// becomes warm.
+// behind it pass: a client that does not read its responses must not stop the others. After so many have
+// passed, nothing more starts for a moment, so that the memory of running jobs comes together for the oldest;
+// if that did not help, what it waits for is held by clients, and others pass again. Of the devices with a
+// free lane the one with the fewest busy lanes is taken, equal ones and their lanes in turn, so that every
+// lane's graph cache becomes warm.
 //
 // A job that is cancelled or past its deadline is never started; one that runs already is finished and its
 // result dropped by whoever waits for it.
@@ -40,8 +41,9 @@ class Scheduler {
     // Inputs up to this size are staged and launched by the thread that found the lane, larger ones by the
     // lane's own thread. Backends that launch synchronously always use the lane's thread.
     std::size_t inline_stage_bytes = 128 << 10;
-    // Jobs that may start before the oldest one that waits for memory.
+    // Jobs that may start before the oldest one that waits for memory, and for how long none starts then.
     int max_passes = 256;
+    absl::Duration block = absl::Milliseconds(200);
   };
   using JobId = std::uint64_t;
 
@@ -77,6 +79,8 @@ class Scheduler {
   // Dispatches when staging memory has come back. Slots are released inside gRPC, from wherever it drops a
   // slice, perhaps with locks held: no place to launch a job or to answer one.
   void DispatchOnRelease();
+  // Whether nothing may start before the oldest job, which finds no memory. Starts and ends the time of that.
+  bool IsBlockedBy(Waiting& oldest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnRelease();
   void Start(Match match);
   void RunJob(Match& match);
@@ -95,6 +99,8 @@ class Scheduler {
   // The oldest jobs wait for memory, not for a lane.
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  // Until when the oldest job lets no other pass; InfiniteFuture: they may.
+  absl::Time blocked_until_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;
   std::thread release_thread_;

@@ -129,6 +129,7 @@ void StagingPool::ReleaseSlot(std::byte* block, int order) {
     MutexLock lock(&mutex_);
     Return(block, order);
   }
+  MutexLock lock(&listener_mutex_);
   if (listener_) listener_();
 }
 

@@ -59,8 +59,11 @@ class StagingPool {
   // Whether an idle pool could serve this pair.
   bool CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const;
 
-  // Called after every release, outside of locks. Set once, before the first Acquire.
-  void SetReleaseListener(std::function<void()> listener) { listener_ = std::move(listener); }
+  // Called after every release, outside of the pool's lock. Null: no more; not called once this has returned.
+  void SetReleaseListener(std::function<void()> listener) {
+    MutexLock lock(&listener_mutex_);
+    listener_ = std::move(listener);
+  }
 
   std::size_t total_bytes() const { return memory_.size(); }
   std::size_t used_bytes() const;
@@ -83,7 +86,8 @@ class StagingPool {
 
   const std::span<std::byte> memory_;
   Metrics& metrics_;
-  std::function<void()> listener_;
+  Mutex listener_mutex_;
+  std::function<void()> listener_ ABSL_GUARDED_BY(listener_mutex_);
   mutable Mutex mutex_;
   std::vector<FreeBlock*> free_ ABSL_GUARDED_BY(mutex_);         // heads, by order
   std::vector<std::int8_t> free_order_ ABSL_GUARDED_BY(mutex_);  // by index of the first page; -1: not free

@@ -69,11 +69,15 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
   try {
     auto impl = std::make_unique<Impl>(listen, metrics, std::move(probes));
     const std::vector<int> ports = impl->civet.getListeningPorts();
-    if (ports.empty()) return absl::UnavailableError(absl::StrCat("cannot listen on ", listen));
+    if (ports.empty()) {
+      return absl::UnavailableError(absl::StrCat("--metrics-listen: cannot listen on ", listen));
+    }
     const std::string host = listen.substr(0, listen.rfind(':'));
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl), absl::StrCat(host, ":", ports[0])));
-  } catch (const CivetException& error) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", listen, ": ", error.what()));
+  } catch (const CivetException&) {
+    // What it says of the reason is a guess.
+    return absl::UnavailableError(
+        absl::StrCat("--metrics-listen: cannot listen on ", listen, "; is the port in use?"));
   }
 }
 

@@ -131,12 +131,14 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   admission_bytes_limit = Gauge(&i.admission_bytes.Add({{"state", "limit"}}));
   pinned_bytes_used = Gauge(&i.pinned_bytes.Add({{"state", "used"}}));
   pinned_bytes_free = Gauge(&i.pinned_bytes.Add({{"state", "free"}}));
-  graph_cache.hits = counter("warpline_graph_cache_hits_total", "Jobs served by a cached graph.");
+  graph_cache.hits = counter("warpline_graph_cache_hits_total", "Jobs of a signature that the lane knew.");
   graph_cache.misses =
       counter("warpline_graph_cache_misses_total",
               "Jobs of a signature that the lane did not know: a graph had to be captured, if it needs one.");
-  graph_cache.evictions = counter("warpline_graph_cache_evictions_total", "Graphs dropped for lack of room.");
-  graph_cache.entries = gauge("warpline_graph_cache_entries", "Graphs cached, over all lanes.");
+  graph_cache.evictions = counter("warpline_graph_cache_evictions_total",
+                                  "Signatures, with their graphs, dropped for lack of room.");
+  graph_cache.entries = gauge("warpline_graph_cache_entries",
+                              "Signatures known, over all lanes; each has its graphs, if it needs any.");
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
                                        "Graph execs made; a timed and an untimed one count twice.");
   for (Op op : kAllOps) {

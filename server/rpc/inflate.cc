@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 // ByteBuffer names this class as a friend, for whoever must see the core's buffer, and leaves its definition
-// to them: every public accessor of a ByteBuffer decompresses all of it.
+// to them: no public accessor tells whether a ByteBuffer is compressed.
 namespace grpc::internal {
 class GrpcByteBufferPeer {
  public:
@@ -42,36 +42,42 @@ absl::StatusOr<std::vector<grpc::Slice>> Inflate(std::span<const grpc::Slice> co
   constexpr int kDetectFormat = MAX_WBITS + 32;  // gzip or zlib, told apart by their headers
   if (inflateInit2(&stream, kDetectFormat) != Z_OK) return absl::ResourceExhaustedError("no memory for zlib");
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  std::vector<grpc::Slice> inflated;
+  const auto broken = [] {
+    return absl::InvalidArgumentError(
+        "the message is not what its grpc-encoding says: it does not decompress");
+  };
+  std::vector<grpc::Slice> pieces;
   std::size_t total = 0;
   int state = Z_OK;
   for (const grpc::Slice& slice : compressed) {
+    if (slice.size() == 0) continue;
+    if (state == Z_STREAM_END) return broken();          // something behind the end
     stream.next_in = const_cast<Bytef*>(slice.begin());  // zlib only reads it
     stream.avail_in = static_cast<uInt>(slice.size());
     do {
-      // One byte more than is allowed tells "exactly the limit" from "too much".
-      const std::size_t room = std::min(kPieceBytes, limit - total + 1);
-      grpc_slice piece = grpc_slice_malloc_large(room);
-      stream.next_out = GRPC_SLICE_START_PTR(piece);
-      stream.avail_out = static_cast<uInt>(room);
+      // A piece is filled before the next is made: slices may be many and tiny.
+      if (stream.avail_out == 0) {
+        grpc_slice piece = grpc_slice_malloc_large(kPieceBytes);
+        stream.next_out = GRPC_SLICE_START_PTR(piece);
+        stream.avail_out = kPieceBytes;
+        pieces.emplace_back(piece, grpc::Slice::STEAL_REF);
+      }
+      const uInt room = stream.avail_out;
       state = inflate(&stream, Z_NO_FLUSH);
-      const std::size_t written = room - stream.avail_out;
-      GRPC_SLICE_SET_LENGTH(piece, written);
-      inflated.emplace_back(piece, grpc::Slice::STEAL_REF);
-      total += written;
+      total += room - stream.avail_out;
       if (total > limit) {
         return absl::ResourceExhaustedError(
             absl::StrCat("the message is larger than ", limit, " bytes when decompressed"));
       }
-      // Z_BUF_ERROR: all input is used up, and nothing was left to write.
     } while (state == Z_OK && (stream.avail_in > 0 || stream.avail_out == 0));
-    if (state != Z_OK && state != Z_BUF_ERROR) break;
+    if (state == Z_BUF_ERROR) state = Z_OK;  // all input is used up, and nothing was left to write
+    if (state != Z_OK && (state != Z_STREAM_END || stream.avail_in > 0)) return broken();
   }
-  if (state != Z_STREAM_END || stream.avail_in > 0) {
-    return absl::InvalidArgumentError(
-        "the message is not what its grpc-encoding says: it does not decompress");
-  }
-  return inflated;
+  if (state != Z_STREAM_END) return broken();
+  const std::size_t last_bytes = kPieceBytes - stream.avail_out;
+  pieces.back() =
+      grpc::Slice(grpc_slice_sub_no_ref(pieces.back().c_slice(), 0, last_bytes), grpc::Slice::STEAL_REF);
+  return pieces;
 }
 
 }  // namespace warpline

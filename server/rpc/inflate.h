@@ -23,7 +23,7 @@ struct ReceivedMessage {
 ReceivedMessage SlicesOf(grpc::ByteBuffer& message);
 
 // The content of a gzip or zlib stream. INVALID_ARGUMENT if it is broken or cut short; RESOURCE_EXHAUSTED if
-// it has more than `limit` bytes, before it has taken more memory than that.
+// it has more than `limit` bytes, before it has taken more memory than that and one piece of 256 KiB.
 absl::StatusOr<std::vector<grpc::Slice>> Inflate(std::span<const grpc::Slice> compressed, std::size_t limit);
 
 }  // namespace warpline

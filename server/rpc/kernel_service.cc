@@ -61,13 +61,14 @@ grpc::Slice SliceOver(StagingSlot slot, std::size_t bytes) {
     std::atomic<bool> handed_over = false;
   };
   auto* owner = new Owner{std::move(slot)};
-  owner->handed_over.store(true, std::memory_order_release);
+  std::byte* const data = owner->slot.bytes().data();
+  owner->handed_over.store(true, std::memory_order_release);  // the last access here
   const auto destroy = [](void* memory) {
     auto* owner = static_cast<Owner*>(memory);
     static_cast<void>(owner->handed_over.load(std::memory_order_acquire));
     delete owner;
   };
-  return grpc::Slice(owner->slot.bytes().data(), bytes, destroy, owner);
+  return grpc::Slice(data, bytes, destroy, owner);
 }
 
 // What a job counts for in the budget.

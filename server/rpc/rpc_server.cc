@@ -77,8 +77,8 @@ struct RpcServer::Impl {
   InfoMethods info_methods;
   EchoMethods echo_methods;
   std::vector<UnaryMethod> methods;
-  SendWatchdog watchdog;
   CallCounts counts;
+  SendWatchdog watchdog;  // its thread may let go of a call last
   UnaryCall::Server call_server;
   std::vector<std::string> addresses;
   std::unique_ptr<grpc::Server> server;
@@ -130,7 +130,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
         while (queue->Next(&tag, &ok)) {
         }
       }
-      return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", listen));
+      return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", listen, "; is it in use?"));
     }
     impl->addresses.push_back(absl::StartsWith(listen, "unix:")
                                   ? listen

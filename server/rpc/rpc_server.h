@@ -1,8 +1,8 @@
 // The gRPC server: the one place that knows how calls are received.
 //
 // Model: the asynchronous API with raw (ByteBuffer) methods, one completion queue a thread. Measured on 16
-// cores beside the callback API, raw echo of 4 KiB (docs/benchmarks/2026-11-21-h200-one-request.md): 91,000
-// requests/s against 82,000 with 64 in flight. A lone request is 20 us slower. Large ones are alike.
+// cores beside the callback API, raw echo of 4 KiB (docs/benchmarks/2026-11-21-h200-one-request.md): 89,000
+// requests/s against 82,000 with 64 in flight. A lone request takes 57 us, 38 there.
 #ifndef WARPLINE_SERVER_RPC_RPC_SERVER_H_
 #define WARPLINE_SERVER_RPC_RPC_SERVER_H_
 
@@ -46,8 +46,8 @@ class RpcServer {
   const std::vector<std::string>& addresses() const;
   // Of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
-  // Waits until gRPC has sent every response and let go of every call; false if that did not happen by the
-  // deadline.
+  // Waits until gRPC has sent every response and let go of every call, but for those received after this was
+  // called; false if that did not happen by the deadline.
   bool AwaitCallsEnded(absl::Time deadline);
   // Ends the server: open calls may end until the deadline, then they are cancelled. If one is still there
   // soon after (its job runs on, or its client does not acknowledge), this returns false, and the process

@@ -70,7 +70,7 @@ void UnaryCall::DoneTag::Proceed(bool) {
 
 void UnaryCall::OnReceived() {
   received_ = absl::Now();
-  server_.counts.AddReceived();
+  counted_ = server_.counts.AddReceived();
   Ref();  // one for the response, one for the done tag
   Listen(method_, queue_, server_);
   request_id_ = RequestId(context_);
@@ -118,9 +118,9 @@ void UnaryCall::Unref() {
 
 void UnaryCall::Delete() {
   CallCounts& counts = server_.counts;
-  const bool received = received_ok_;
+  const bool counted = counted_;
   delete this;
-  if (received) counts.RemoveReceived();
+  if (counted) counts.RemoveReceived();
   counts.RemoveObject();
 }
 

@@ -51,10 +51,22 @@ class CallCounts {
  public:
   void AddObject() { Change(objects_, 1); }
   void RemoveObject() { Change(objects_, -1); }
-  void AddReceived() { Change(received_, 1); }
+  // Whether the call counts: late ones do not.
+  bool AddReceived() {
+    MutexLock lock(&mutex_);
+    if (!late_) ++received_;
+    return !late_;
+  }
   void RemoveReceived() { Change(received_, -1); }
-  // Each waits until there are none, until the deadline at most; whether that came about.
-  bool AwaitNoReceived(absl::Time deadline) { return AwaitZero(received_, deadline); }
+  // Each waits until there are none, until the deadline at most; whether that came about. From the first of
+  // these on calls are late, so that clients who go on trying do not keep a server from its end.
+  bool AwaitNoReceived(absl::Time deadline) {
+    {
+      MutexLock lock(&mutex_);
+      late_ = true;
+    }
+    return AwaitZero(received_, deadline);
+  }
   bool AwaitNoObjects(absl::Time deadline) { return AwaitZero(objects_, deadline); }
 
  private:
@@ -69,10 +81,11 @@ class CallCounts {
   Mutex mutex_;
   int objects_ = 0;   // received calls and those that wait for one
   int received_ = 0;  // from when the request was received until gRPC has let go of the call
+  bool late_ = false;
 };
 
-// Deletes itself once gRPC has let go of it. Everything runs on the thread of its completion queue, except
-// Respond and RespondError, which any one thread may call.
+// Deletes itself once gRPC has let go of it, and the watchdog too. Everything else runs on the thread of its
+// completion queue, except Respond and RespondError, which any one thread may call.
 class UnaryCall {
  public:
   // What all calls of a server share; outlives them.
@@ -135,6 +148,7 @@ class UnaryCall {
   std::function<void()> on_cancel_;
   std::atomic<bool> cancelled_ = false;
   bool received_ok_ = false;
+  bool counted_ = false;
   std::atomic<int> references_ = 1;
   // Of the watchdog.
   std::list<UnaryCall*>::iterator watched_;

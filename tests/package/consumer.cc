@@ -1,14 +1,25 @@
-// Uses the client library as somebody else would. Nothing listens where it calls.
+// Uses the client library as another project would: transposes a matrix on a server.
+//
+// Usage: consumer ADDRESS. Prints the result and exits with 0, or prints the error and exits with 1.
 #include <cstdio>
 
 #include "warpline/client/client.h"
 #include "warpline/client/error.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: consumer ADDRESS\n");
+    return 2;
+  }
   warpline::client::Client client(argv[1], {});
-  const float data[] = {1, 2, 3, 4, 5, 6};
-  const auto result = client.Transpose({.x = {warpline::DType::kF32, {2, 3}, 0, data}}, absl::Seconds(10));
-  std::printf("%s\n", warpline::client::Describe(result.status()).c_str());
-  return absl::IsUnavailable(result.status()) ? 0 : 1;
+  const float x[2][3] = {{1, 2, 3}, {4, 5, 6}};
+  const auto result = client.Transpose({.x = {warpline::DType::kF32, {2, 3}, 0, x}}, absl::Seconds(10));
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", warpline::client::Describe(result.status()).c_str());
+    return 1;
+  }
+  const auto* y = reinterpret_cast<const float*>(result->array.data());
+  for (int row = 0; row < 3; ++row) std::printf("%g %g\n", y[2 * row], y[2 * row + 1]);
+  return 0;
 }

@@ -66,6 +66,14 @@ TEST_F(InflateTest, ReturnsWhatWasCompressed) {
   }
 }
 
+TEST_F(InflateTest, TinySlicesTakeNoMoreMemoryThanLargeOnes) {
+  const std::string text = RandomText(1 << 20);
+  const auto pieces = Inflate(Cut(Compress(text, kGzip), 7), text.size());
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  EXPECT_EQ(Join(*pieces), text);
+  EXPECT_LE(pieces->size(), 5u);
+}
+
 TEST_F(InflateTest, RefusesOneByteMoreThanTheLimit) {
   const std::string compressed = Compress(RandomText(1 << 20), kGzip);
   EXPECT_EQ(Inflate(Cut(compressed, 8192), (1 << 20) - 1).status().code(),
@@ -80,6 +88,8 @@ TEST_F(InflateTest, RefusesWhatIsCutOrBroken) {
         << size;
   }
   EXPECT_EQ(Inflate(Cut(compressed + "x", 4096), 1 << 20).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Inflate(Cut(compressed + "x", compressed.size()), 1 << 20).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Inflate(Cut("not compressed at all", 5), 1 << 20).status().code(),
             absl::StatusCode::kInvalidArgument);

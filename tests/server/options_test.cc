@@ -28,7 +28,8 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
   for (const char* argument :
        {"--lanes=65", "--lanes=x", "--max-inline-bytes=2G", "--max-inline-bytes=5Q", "--grace=2h",
         "--backend=tpu", "--listen=nowhere", "--devices=-1", "--no-such-flag", "stray",
-        "--max-inline-bytes=0", "--devices=0,0", "--max-job-bytes=1M", "--metrics-listen=9400"}) {
+        "--max-inline-bytes=0", "--devices=0,0", "--listen=127.0.0.1:80000", "--listen=:0",
+        "--metrics-listen=127.0.0.1:65536", "--grace=10", "--max-job-bytes=1M", "--metrics-listen=9400"}) {
     const auto line = Parse({argument});
     ASSERT_FALSE(line.ok()) << argument;
     const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));

@@ -86,12 +86,12 @@ class FakeBackend : public Backend {
 
 class SchedulerTest : public ::testing::TestWithParam<bool> {
  protected:
-  void Make(int devices, int lanes, std::size_t memory = 1 << 20) {
+  void Make(int devices, int lanes, std::size_t memory = 1 << 20, absl::Duration block = absl::Hours(1)) {
     backend_ = std::make_unique<FakeBackend>(devices, GetParam());
     memory_.resize(memory);
     pool_ = std::make_unique<StagingPool>(memory_, metrics_);
-    scheduler_ =
-        *Scheduler::Create({.lanes_per_device = lanes, .max_passes = 3}, *backend_, *pool_, metrics_);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes, .max_passes = 3, .block = block}, *backend_,
+                                    *pool_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -241,6 +241,39 @@ TEST_P(SchedulerTest, OnlySoManyJobsPassOneThatWaitsForMemory) {
   EXPECT_TRUE(large.result.get().status.ok());
   EXPECT_TRUE(small[3].result.get().status.ok());
   EXPECT_EQ(backend_->inputs(), (std::vector<int>{1, 3, 4, 5, 2, 6}));
+}
+
+TEST_P(SchedulerTest, ACancelledJobNoLongerBlocksThoseBehindIt) {
+  Make(1, 1, 32768);
+  Submitted first = Submit(1, 1, 16384);
+  backend_->FinishOne();
+  Result held = first.result.get();
+  Submitted large = Submit(2, 1, 16384);
+  std::vector<Submitted> small;
+  for (int i = 0; i < 4; ++i) small.push_back(Submit(3 + i));
+  for (int i = 0; i < 3; ++i) backend_->FinishOne();
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(small[i].result.get().status.ok());  // gives its slot back
+  scheduler_->Cancel(large.id, absl::CancelledError("gone"));
+  backend_->FinishOne();
+  EXPECT_TRUE(small[3].result.get().status.ok());
+}
+
+TEST_P(SchedulerTest, AReaderThatHoldsTheMemoryStopsOthersForAMomentOnly) {
+  Make(1, 1, 32768, absl::Milliseconds(1));
+  Submitted first = Submit(1, 1, 16384);
+  backend_->FinishOne();
+  Result held = first.result.get();
+  Submitted large = Submit(2, 1, 16384);
+  std::vector<Submitted> small;
+  for (int i = 0; i < 20; ++i) small.push_back(Submit(3 + i));
+  for (Submitted& job : small) {
+    backend_->FinishOne();
+    EXPECT_TRUE(job.result.get().status.ok());
+  }
+  EXPECT_FALSE(large.Ready());
+  held = {};
+  backend_->FinishOne();
+  EXPECT_TRUE(large.result.get().status.ok());
 }
 
 TEST_P(SchedulerTest, ManyJobsThatEndAsTheyStartNeedNoDeepStack) {
