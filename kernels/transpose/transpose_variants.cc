@@ -43,8 +43,8 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   const void* in = operands.in[0];
   const CanonicalTranspose transpose = Canonicalize(problem);
   if (transpose.IsIdentity()) {
-    return cudaMemcpyAsync(operands.out, in, static_cast<std::size_t>(count) * bytes,
-                           cudaMemcpyDefault, stream);  // either side may be pinned host memory
+    return cudaMemcpyAsync(operands.out, in, static_cast<std::size_t>(count) * bytes, cudaMemcpyDefault,
+                           stream);  // either side may be pinned host memory
   }
   const int inner_in = transpose.rank - 1;
   const int inner_out = transpose.perm[transpose.rank - 1];
