@@ -100,6 +100,10 @@ void Scheduler::DispatchOnRelease() {
       if (stopping_) return;
       if (!released_ && blocked_until_ != until) continue;  // another time to wait for
       released_ = false;
+      if (absl::Now() >= blocked_until_) {
+        blocked_until_ = absl::InfiniteFuture();
+        queue_.front().passed = 0;
+      }
     }
     Dispatch();
   }
@@ -174,14 +178,10 @@ std::optional<Scheduler::Match> Scheduler::TakeMatch() {
   return std::nullopt;
 }
 
-bool Scheduler::IsBlockedBy(Waiting& oldest) {
+bool Scheduler::IsBlockedBy(const Waiting& oldest) {
   if (oldest.passed < options_.max_passes) return false;
-  const absl::Time now = absl::Now();
-  if (blocked_until_ == absl::InfiniteFuture()) blocked_until_ = now + options_.block;
-  if (now < blocked_until_) return true;
-  oldest.passed = 0;
-  blocked_until_ = absl::InfiniteFuture();
-  return false;
+  if (blocked_until_ == absl::InfiniteFuture()) blocked_until_ = absl::Now() + options_.block;
+  return true;
 }
 
 void Scheduler::Dispatch() {

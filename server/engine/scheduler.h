@@ -79,8 +79,9 @@ class Scheduler {
   // Dispatches when staging memory has come back. Slots are released inside gRPC, from wherever it drops a
   // slice, perhaps with locks held: no place to launch a job or to answer one.
   void DispatchOnRelease();
-  // Whether nothing may start before the oldest job, which finds no memory. Starts and ends the time of that.
-  bool IsBlockedBy(Waiting& oldest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether nothing may start before the oldest job, which finds no memory. Starts the time of that, which
+  // DispatchOnRelease ends.
+  bool IsBlockedBy(const Waiting& oldest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnRelease();
   void Start(Match match);
   void RunJob(Match& match);
@@ -99,7 +100,7 @@ class Scheduler {
   // The oldest jobs wait for memory, not for a lane.
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until when the oldest job lets no other pass; InfiniteFuture: they may.
+  // Until when the oldest job, which then exists, lets no other pass; InfiniteFuture: they may.
   absl::Time blocked_until_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;

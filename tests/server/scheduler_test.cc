@@ -117,6 +117,14 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     return submitted;
   }
 
+  // One lane, and a result that holds half of the memory until its reader is done.
+  Result MakeWithAReader(absl::Duration block = absl::Hours(1)) {
+    Make(1, 1, 32768, block);
+    Submitted first = Submit(1, 1, 16384);
+    backend_->FinishOne();
+    return first.result.get();
+  }
+
   Metrics metrics_;
   std::vector<std::byte> memory_;
   std::unique_ptr<FakeBackend> backend_;
@@ -207,10 +215,7 @@ TEST_P(SchedulerTest, AResultHoldsItsSlotButNoLane) {
 }
 
 TEST_P(SchedulerTest, JobsThatFitPassOneThatWaitsForMemory) {
-  Make(1, 1, 32768);
-  Submitted first = Submit(1, 1, 16384);
-  backend_->FinishOne();
-  Result held = first.result.get();
+  Result held = MakeWithAReader();
   Submitted large = Submit(2, 1, 16384);
   Submitted small = Submit(3);
   backend_->FinishOne();
@@ -223,10 +228,7 @@ TEST_P(SchedulerTest, JobsThatFitPassOneThatWaitsForMemory) {
 }
 
 TEST_P(SchedulerTest, OnlySoManyJobsPassOneThatWaitsForMemory) {
-  Make(1, 1, 32768);
-  Submitted first = Submit(1, 1, 16384);
-  backend_->FinishOne();
-  Result held = first.result.get();
+  Result held = MakeWithAReader();
   Submitted large = Submit(2, 1, 16384);
   std::vector<Submitted> small;
   for (int i = 0; i < 4; ++i) small.push_back(Submit(3 + i));
@@ -244,10 +246,7 @@ TEST_P(SchedulerTest, OnlySoManyJobsPassOneThatWaitsForMemory) {
 }
 
 TEST_P(SchedulerTest, ACancelledJobNoLongerBlocksThoseBehindIt) {
-  Make(1, 1, 32768);
-  Submitted first = Submit(1, 1, 16384);
-  backend_->FinishOne();
-  Result held = first.result.get();
+  Result held = MakeWithAReader();
   Submitted large = Submit(2, 1, 16384);
   std::vector<Submitted> small;
   for (int i = 0; i < 4; ++i) small.push_back(Submit(3 + i));
@@ -259,10 +258,7 @@ TEST_P(SchedulerTest, ACancelledJobNoLongerBlocksThoseBehindIt) {
 }
 
 TEST_P(SchedulerTest, AReaderThatHoldsTheMemoryStopsOthersForAMomentOnly) {
-  Make(1, 1, 32768, absl::Milliseconds(1));
-  Submitted first = Submit(1, 1, 16384);
-  backend_->FinishOne();
-  Result held = first.result.get();
+  Result held = MakeWithAReader(absl::Milliseconds(1));
   Submitted large = Submit(2, 1, 16384);
   std::vector<Submitted> small;
   for (int i = 0; i < 20; ++i) small.push_back(Submit(3 + i));
