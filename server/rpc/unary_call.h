@@ -15,8 +15,8 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/engine/mutex.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -46,42 +46,38 @@ class CompletionTag {
   ~CompletionTag() = default;
 };
 
-// How many call objects there are. Thread-safe.
+// How many call objects there are. Thread-safe; every request counts, so without a lock, and only the end of
+// a server waits.
 class CallCounts {
  public:
-  void AddObject() { Change(objects_, 1); }
-  void RemoveObject() { Change(objects_, -1); }
+  void AddObject() { objects_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveObject() { objects_.fetch_sub(1, std::memory_order_release); }
   // Whether the call counts: late ones do not.
   bool AddReceived() {
-    MutexLock lock(&mutex_);
-    if (!late_) ++received_;
-    return !late_;
+    if (late_.load(std::memory_order_relaxed)) return false;
+    received_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
-  void RemoveReceived() { Change(received_, -1); }
+  void RemoveReceived() { received_.fetch_sub(1, std::memory_order_release); }
   // Each waits until there are none, until the deadline at most; whether that came about. From the first of
   // these on calls are late, so that clients who go on trying do not keep a server from its end.
   bool AwaitNoReceived(absl::Time deadline) {
-    {
-      MutexLock lock(&mutex_);
-      late_ = true;
-    }
+    late_.store(true, std::memory_order_relaxed);
     return AwaitZero(received_, deadline);
   }
   bool AwaitNoObjects(absl::Time deadline) { return AwaitZero(objects_, deadline); }
 
  private:
-  void Change(int& count, int by) {
-    MutexLock lock(&mutex_);
-    count += by;
+  static bool AwaitZero(const std::atomic<int>& count, absl::Time deadline) {
+    while (count.load(std::memory_order_acquire) != 0) {
+      if (absl::Now() >= deadline) return false;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return true;
   }
-  bool AwaitZero(const int& count, absl::Time deadline) {
-    MutexLock lock(&mutex_);
-    return mutex_.AwaitUntil([&count] { return count == 0; }, deadline);
-  }
-  Mutex mutex_;
-  int objects_ = 0;   // received calls and those that wait for one
-  int received_ = 0;  // from when the request was received until gRPC has let go of the call
-  bool late_ = false;
+  std::atomic<int> objects_ = 0;   // received calls and those that wait for one
+  std::atomic<int> received_ = 0;  // from when the request was received until gRPC has let go of the call
+  std::atomic<bool> late_ = false;
 };
 
 // Deletes itself once gRPC has let go of it, and the watchdog too. Everything else runs on the thread of its
