@@ -16,58 +16,12 @@ std::string HealthRequest(const std::string& service) {
 constexpr char kServing[] = "\x08\x01";
 constexpr char kNotServing[] = "\x08\x02";
 
-// A streaming call of which one message at a time is read.
-class StreamCall {
- public:
-  StreamCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method) : stub_(channel) {
-    SetTimeout(context_, absl::Seconds(60));
-    call_ = stub_.PrepareCall(&context_, method, &queue_);
-    call_->StartCall(nullptr);
-    Next();
-  }
-  ~StreamCall() {
-    context_.TryCancel();
-    grpc::Status status;
-    call_->Finish(&status, nullptr);
-    Next();
-    queue_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_.Next(&tag, &ok)) {
-    }
-  }
-  void Write(const std::string& message) {
-    call_->Write(Bytes(message), nullptr);
-    EXPECT_TRUE(Next());
-  }
-  // Empty at the end of the stream.
-  std::string Read() {
-    grpc::ByteBuffer buffer;
-    call_->Read(&buffer, nullptr);
-    if (!Next()) return "";
-    grpc::Slice slice;
-    EXPECT_TRUE(buffer.DumpToSingleSlice(&slice).ok());
-    return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-
- private:
-  bool Next() {
-    void* tag = nullptr;
-    bool ok = false;
-    return queue_.Next(&tag, &ok) && ok;
-  }
-  grpc::GenericStub stub_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
-};
-
 TEST(HealthTest, EveryServiceIsServing) {
   Daemon daemon({"--echo"});
   for (const char* service :
        {"", "warpline.v1.KernelService", "warpline.v1.InfoService", "warpline.v1.EchoService"}) {
     StreamCall watch(daemon.Channel(), "/grpc.health.v1.Health/Watch");
-    watch.Write(HealthRequest(service));
+    ASSERT_TRUE(watch.Write(HealthRequest(service)));
     EXPECT_EQ(watch.Read(), kServing) << service;
   }
   EXPECT_TRUE(RawCall(daemon.Channel(), Bytes(HealthRequest("warpline.v1.KernelService")), absl::Seconds(60),
@@ -82,7 +36,7 @@ TEST(HealthTest, EveryServiceIsServing) {
 TEST(HealthTest, AWatcherHearsOfTheDrain) {
   Daemon daemon;
   StreamCall watch(daemon.Channel(), "/grpc.health.v1.Health/Watch");
-  watch.Write(HealthRequest("warpline.v1.KernelService"));
+  ASSERT_TRUE(watch.Write(HealthRequest("warpline.v1.KernelService")));
   ASSERT_EQ(watch.Read(), kServing);
   daemon.Signal(SIGTERM);
   EXPECT_EQ(watch.Read(), kNotServing);
@@ -92,14 +46,15 @@ TEST(HealthTest, AWatcherHearsOfTheDrain) {
 TEST(ReflectionTest, ListsAndDescribesTheServices) {
   Daemon daemon;
   StreamCall call(daemon.Channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
-  call.Write(std::string("\x3a\x00", 2));  // list_services: ""
+  ASSERT_TRUE(call.Write(std::string("\x3a\x00", 2)));  // list_services: ""
   const std::string services = call.Read();
   for (const char* service :
        {"warpline.v1.KernelService", "warpline.v1.InfoService", "grpc.health.v1.Health"}) {
     EXPECT_NE(services.find(service), std::string::npos) << service;
   }
   const std::string symbol = "warpline.v1.KernelService";
-  call.Write("\x22" + std::string(1, static_cast<char>(symbol.size())) + symbol);  // file_containing_symbol
+  ASSERT_TRUE(call.Write("\x22" + std::string(1, static_cast<char>(symbol.size())) +
+                         symbol));  // file_containing_symbol
   EXPECT_NE(call.Read().find("TransposeRequest"), std::string::npos);
 }
 

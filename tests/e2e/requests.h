@@ -117,17 +117,16 @@ inline grpc::ByteBuffer Bytes(const std::string& text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// A client that sends its request and never reads the answer.
-class StalledReader {
+// A streaming call, written and read message by message; cancelled at its end.
+class StreamCall {
  public:
-  StalledReader(const std::shared_ptr<grpc::Channel>& channel, const std::string& request) : stub_(channel) {
-    call_ = stub_.PrepareCall(&context_, kTransposeMethod, &queue_);
+  StreamCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method) : stub_(channel) {
+    SetTimeout(context_, absl::Seconds(60));
+    call_ = stub_.PrepareCall(&context_, method, &queue_);
     call_->StartCall(nullptr);
     Next();
-    call_->WriteLast(Bytes(request), grpc::WriteOptions(), nullptr);
-    Next();
   }
-  ~StalledReader() {
+  ~StreamCall() {
     context_.TryCancel();
     grpc::Status status;
     call_->Finish(&status, nullptr);
@@ -138,17 +137,46 @@ class StalledReader {
     while (queue_.Next(&tag, &ok)) {
     }
   }
+  // Whether gRPC took it.
+  bool Write(const std::string& message) {
+    call_->Write(Bytes(message), nullptr);
+    return Next();
+  }
+  bool WriteLast(const std::string& message) {
+    call_->WriteLast(Bytes(message), grpc::WriteOptions(), nullptr);
+    return Next();
+  }
+  // Empty at the end of the stream.
+  std::string Read() {
+    grpc::ByteBuffer buffer;
+    call_->Read(&buffer, nullptr);
+    grpc::Slice slice;
+    if (!Next() || !buffer.DumpToSingleSlice(&slice).ok()) return "";
+    return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
 
  private:
-  void Next() {
+  bool Next() {
     void* tag = nullptr;
     bool ok = false;
-    queue_.Next(&tag, &ok);
+    return queue_.Next(&tag, &ok) && ok;
   }
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+// A client that sends its request and never reads the answer.
+class StalledReader {
+ public:
+  StalledReader(const std::shared_ptr<grpc::Channel>& channel, const std::string& request)
+      : call_(channel, kTransposeMethod) {
+    call_.WriteLast(request);
+  }
+
+ private:
+  StreamCall call_;
 };
 
 }  // namespace warpline
