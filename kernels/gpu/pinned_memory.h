@@ -9,8 +9,8 @@
 
 namespace warpline::gpu {
 
-// Anonymous huge pages, touched by several threads and then registered: cudaMallocHost spends most of its
-// time on page faults of one thread.
+// Anonymous huge pages, touched by several threads and then registered, so that the page faults of gigabytes
+// are not those of one thread.
 class PinnedMemory {
  public:
   static absl::StatusOr<PinnedMemory> Allocate(std::size_t bytes);
