@@ -57,23 +57,11 @@ Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes
   return array;
 }
 
-v1::DataType ToProto(DType dtype) {
-  switch (dtype) {
-    case DType::kI32:
-      return v1::DATA_TYPE_I32;
-    case DType::kI64:
-      return v1::DATA_TYPE_I64;
-    case DType::kF16:
-      return v1::DATA_TYPE_F16;
-    case DType::kBF16:
-      return v1::DATA_TYPE_BF16;
-    case DType::kF32:
-      return v1::DATA_TYPE_F32;
-    case DType::kF64:
-      return v1::DATA_TYPE_F64;
-  }
-  return v1::DATA_TYPE_UNSPECIFIED;
-}
+// The enumerations list the same types in the same order; the API's has one more in front.
+static_assert(static_cast<int>(DType::kBool) + 1 == v1::DATA_TYPE_BOOL);
+static_assert(static_cast<int>(DType::kF8E5M2) + 1 == v1::DATA_TYPE_F8E5M2);
+
+v1::DataType ToProto(DType dtype) { return static_cast<v1::DataType>(static_cast<int>(dtype) + 1); }
 
 std::optional<DType> FromProto(v1::DataType data_type) {
   for (DType dtype : kAllDTypes) {

@@ -28,6 +28,14 @@ using CudaVariant = Variant<ProblemT, CudaLaunch<ProblemT>>;
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants();
 std::span<const CudaVariant<GemmProblem>> CudaGemmVariants();
 std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants();
+// Of cast, scale and add alike.
+std::span<const CudaVariant<ElementwiseProblem>> CudaElementwiseVariants();
+
+// From a problem's type to its table.
+inline auto CudaTable(const TransposeProblem&) { return CudaTransposeVariants(); }
+inline auto CudaTable(const GemmProblem&) { return CudaGemmVariants(); }
+inline auto CudaTable(const ReduceProblem&) { return CudaReduceVariants(); }
+inline auto CudaTable(const ElementwiseProblem&) { return CudaElementwiseVariants(); }
 
 }  // namespace warpline
 

@@ -24,31 +24,47 @@ std::string_view Name(Op op) {
       return "gemm";
     case Op::kReduce:
       return "reduce";
+    case Op::kCast:
+      return "cast";
+    case Op::kScale:
+      return "scale";
+    case Op::kAdd:
+      return "add";
   }
   return "?";
 }
 
 std::string_view Name(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return "sum";
-    case ReduceOp::kMin:
-      return "min";
-    case ReduceOp::kMax:
-      return "max";
-    case ReduceOp::kMean:
-      return "mean";
-    case ReduceOp::kArgmax:
-      return "argmax";
-  }
-  return "?";
+  static constexpr std::array<std::string_view, kAllReduceOps.size()> kNames = {
+      "sum",           "prod",  "min",   "max",     "mean",  "argmin", "argmax", "any",      "all",
+      "count_nonzero", "norm1", "norm2", "norminf", "sumsq", "var",    "std",    "logsumexp"};
+  return kNames[static_cast<std::size_t>(op)];
 }
 
-DType OutputDType(ReduceOp op, DType input) {
-  if (op == ReduceOp::kArgmax) return DType::kI64;
-  if (input == DType::kI32 && op == ReduceOp::kSum) return DType::kI64;
-  if (input == DType::kI32 && op == ReduceOp::kMean) return DType::kF64;
-  return input;
+DType DefaultOutDType(ReduceOp op, DType input) {
+  switch (op) {
+    case ReduceOp::kArgmin:
+    case ReduceOp::kArgmax:
+    case ReduceOp::kCountNonzero:
+      return DType::kI64;
+    case ReduceOp::kAny:
+    case ReduceOp::kAll:
+      return DType::kBool;
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+      return input;
+    case ReduceOp::kSum:
+    case ReduceOp::kProd:
+    case ReduceOp::kSumSq:
+      if (IsFloat(input)) return input;
+      return IsUnsigned(input) ? DType::kU64 : DType::kI64;
+    default:
+      return IsFloat(input) ? input : DType::kF64;
+  }
+}
+
+bool HasIdentity(ReduceOp op) {
+  return op != ReduceOp::kMin && op != ReduceOp::kMax && op != ReduceOp::kNormInf && !IsArg(op);
 }
 
 Shape TransposeProblem::OutputShape() const {
@@ -77,34 +93,77 @@ std::int64_t ReduceProblem::ReducedCount() const {
   return count;
 }
 
-Op OpOf(const Problem& problem) { return static_cast<Op>(problem.index()); }
+Op OpOf(const Problem& problem) {
+  return std::visit(Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
+                               [](const GemmProblem&) { return Op::kGemm; },
+                               [](const ReduceProblem&) { return Op::kReduce; },
+                               [](const ElementwiseProblem& p) {
+                                 return p.op == ElementwiseOp::kCast    ? Op::kCast
+                                        : p.op == ElementwiseOp::kScale ? Op::kScale
+                                                                        : Op::kAdd;
+                               }},
+                    problem);
+}
 
 DType DTypeOf(const Problem& problem) {
   return std::visit([](const auto& p) { return p.dtype; }, problem);
+}
+
+bool ReadsScalars(const Problem& problem) {
+  const Op op = OpOf(problem);
+  return op == Op::kGemm || op == Op::kScale;
 }
 
 double BytesOf(const Problem& problem) {
   return std::visit(
       Overloaded{[](const TransposeProblem& p) { return 2 * Bytes(p.shape, p.dtype); },
                  [](const GemmProblem& p) {
-                   const double elements = static_cast<double>(p.m) * p.k + static_cast<double>(p.k) * p.n +
-                                           static_cast<double>(p.m) * p.n * (p.has_c ? 2 : 1);
-                   return static_cast<double>(p.batch) * elements * static_cast<double>(SizeOf(p.dtype));
+                   // A broadcast operand is read once. The largest index that occurs tells how many there
+                   // are.
+                   double a = 1, b = 1, c = 1;
+                   for (int i = 0; i < p.batch.rank; ++i) {
+                     const auto size = static_cast<double>(p.batch.dims[i]);
+                     a *= p.batch.a[i] != 0 ? size : 1;
+                     b *= p.batch.b[i] != 0 ? size : 1;
+                     c *= p.batch.c[i] != 0 ? size : 1;
+                   }
+                   const auto in = static_cast<double>(SizeOf(p.dtype));
+                   const auto out = static_cast<double>(SizeOf(p.OutDType()));
+                   const double mn = static_cast<double>(p.m) * static_cast<double>(p.n);
+                   return a * static_cast<double>(p.m) * static_cast<double>(p.k) * in +
+                          b * static_cast<double>(p.k) * static_cast<double>(p.n) * in +
+                          mn * out * (static_cast<double>(p.batch.Count()) + (p.has_c ? c : 0)) +
+                          (p.has_bias ? static_cast<double>(p.n) * out : 0);
                  },
                  [](const ReduceProblem& p) {
-                   return Bytes(p.shape, p.dtype) + Bytes(p.OutputShape(false), OutputDType(p.op, p.dtype));
+                   return Bytes(p.shape, p.dtype) + Bytes(p.OutputShape(false), p.OutDType());
+                 },
+                 [](const ElementwiseProblem& p) {
+                   const auto operand = [&](const Strides& strides) {
+                     double count = 1;
+                     for (int i = 0; i < p.shape.rank; ++i) {
+                       if (strides[i] != 0) count *= static_cast<double>(p.shape[i]);
+                     }
+                     return count * static_cast<double>(SizeOf(p.dtype));
+                   };
+                   return operand(p.x_strides) + (p.op == ElementwiseOp::kAdd ? operand(p.y_strides) : 0) +
+                          Bytes(p.shape, p.out_dtype);
                  }},
       problem);
 }
 
 double FlopsOf(const Problem& problem) {
-  return std::visit(Overloaded{[](const TransposeProblem&) { return 0.0; },
-                               [](const GemmProblem& p) {
-                                 return 2.0 * static_cast<double>(p.batch) * static_cast<double>(p.m) * p.n *
-                                        p.k;
-                               },
-                               [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); }},
-                    problem);
+  return std::visit(
+      Overloaded{[](const TransposeProblem&) { return 0.0; },
+                 [](const GemmProblem& p) {
+                   return 2.0 * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
+                          static_cast<double>(p.n) * static_cast<double>(p.k);
+                 },
+                 [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
+                 [](const ElementwiseProblem& p) {
+                   return p.op == ElementwiseOp::kCast ? 0.0 : static_cast<double>(p.shape.Count());
+                 }},
+      problem);
 }
 
 }  // namespace warpline

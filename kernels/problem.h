@@ -5,16 +5,19 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
 #include "kernels/dtype.h"
+#include "kernels/gemm/batch.h"
 #include "kernels/shape.h"
 
 namespace warpline {
 
-enum class Op : std::uint8_t { kTranspose, kGemm, kReduce };
-inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce};
+enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kCast, kScale, kAdd };
+inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm,  Op::kReduce,
+                                       Op::kCast,      Op::kScale, Op::kAdd};
 std::string_view Name(Op op);
 
 // y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
@@ -22,53 +25,113 @@ struct TransposeProblem {
   DType dtype = DType::kF32;
   Shape shape;  // of x
   std::array<std::int8_t, kMaxRank> perm{};
+  std::int64_t row_stride = 0;  // of x, in elements; 0: dense
 
   Shape OutputShape() const;
 };
 
 enum class Precision : std::uint8_t { kIeee, kTf32 };
+enum class Activation : std::uint8_t { kNone, kRelu, kGelu };
 
-// D = alpha * op(A) * op(B) + beta * C for `batch` matrices, all row-major. A is m x k (k x m if trans_a)
-// with lda elements between rows, B is k x n (n x k if trans_b), C and D are m x n; D is dense (ldd = n).
-// Matrix i of an operand starts i * rows * ld elements after the first. alpha and beta are not here but in
-// GemmScalars: a change of value needs no new graph. C is read only if has_c; without it beta is 0.
+// D = activation(alpha * op(A) * op(B) + beta * C + bias) for the matrices of `batch`, all row-major. A is
+// m x k (k x m if trans_a) with lda elements between rows, B is k x n (n x k if trans_b), C and D are m x n;
+// D is dense (ldd = n). Matrix i of an operand starts i * rows * ld elements after the first. The bias has n
+// elements and is added to every row. alpha and beta are not here but in StepScalars: a change of value needs
+// no new graph. C is read only if has_c; without it beta is 0. C and bias have the type of D.
 struct GemmProblem {
   DType dtype = DType::kF32;
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::optional<DType> out_dtype;
+  std::int64_t m = 0, n = 0, k = 0;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
-  bool trans_a = false, trans_b = false, has_c = false;
+  GemmBatch batch;
+  bool trans_a = false, trans_b = false, has_c = false, has_bias = false;
+  Activation activation = Activation::kNone;
   Precision precision = Precision::kIeee;
+
+  // Of D.
+  DType OutDType() const { return out_dtype.value_or(dtype == DType::kI8 ? DType::kI32 : dtype); }
+  // Place of the bias among the operands.
+  int BiasIndex() const { return has_c ? 3 : 2; }
+  // Elements from one matrix of an operand to the next.
+  std::int64_t StrideA() const { return (trans_a ? k : m) * lda; }
+  std::int64_t StrideB() const { return (trans_b ? n : k) * ldb; }
+  std::int64_t StrideC() const { return m * ldc; }
 };
 
-// Both widths, so that a kernel reads the one it computes in; this layout is copied to the device.
-struct GemmScalars {
+// In every width, so that a kernel reads the one it computes in; this layout is copied to the device. Of a
+// scale step, alpha is the factor.
+struct StepScalars {
   float alpha_f32 = 1, beta_f32 = 0;
   double alpha_f64 = 1, beta_f64 = 0;
+  std::int64_t alpha_i64 = 1, beta_i64 = 0;
 };
 
-enum class ReduceOp : std::uint8_t { kSum, kMin, kMax, kMean, kArgmax };
-inline constexpr std::array kAllReduceOps = {ReduceOp::kSum, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kMean,
-                                             ReduceOp::kArgmax};
+enum class ReduceOp : std::uint8_t {
+  kSum,
+  kProd,
+  kMin,
+  kMax,
+  kMean,
+  kArgmin,
+  kArgmax,
+  kAny,
+  kAll,
+  kCountNonzero,
+  kNorm1,
+  kNorm2,
+  kNormInf,
+  kSumSq,
+  kVar,
+  kStd,
+  kLogSumExp
+};
+inline constexpr std::array kAllReduceOps = {
+    ReduceOp::kSum,    ReduceOp::kProd,     ReduceOp::kMin,     ReduceOp::kMax,   ReduceOp::kMean,
+    ReduceOp::kArgmin, ReduceOp::kArgmax,   ReduceOp::kAny,     ReduceOp::kAll,   ReduceOp::kCountNonzero,
+    ReduceOp::kNorm1,  ReduceOp::kNorm2,    ReduceOp::kNormInf, ReduceOp::kSumSq, ReduceOp::kVar,
+    ReduceOp::kStd,    ReduceOp::kLogSumExp};
 std::string_view Name(ReduceOp op);
-DType OutputDType(ReduceOp op, DType input);
+// What the result has unless the request says otherwise.
+DType DefaultOutDType(ReduceOp op, DType input);
+// Whether it has a value over no elements.
+bool HasIdentity(ReduceOp op);
+constexpr bool IsArg(ReduceOp op) { return op == ReduceOp::kArgmin || op == ReduceOp::kArgmax; }
 
-// Reduces the axes whose bit is set in axes_mask. For argmax the index is row-major over the reduced axes.
-// The number of reduced elements may be 0 for sum (0) and mean (NaN) only, or when the result is empty.
+// Reduces the axes whose bit is set in axes_mask. For argmin and argmax the index is row-major over the
+// reduced axes. The number of reduced elements may be 0 only if HasIdentity(op), or when the result is empty.
 struct ReduceProblem {
   ReduceOp op = ReduceOp::kSum;
   DType dtype = DType::kF32;
   Shape shape;  // of x
   std::uint32_t axes_mask = 0;
+  std::optional<DType> out_dtype;
+  std::int64_t row_stride = 0;  // of x, in elements; 0: dense
+  std::int32_t ddof = 0;        // of var and std
 
   bool IsReduced(int axis) const { return (axes_mask >> axis) & 1u; }
+  DType OutDType() const { return out_dtype.value_or(DefaultOutDType(op, dtype)); }
   Shape OutputShape(bool keepdims) const;
   std::int64_t ReducedCount() const;  // elements that go into one result
 };
 
-using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem>;
+enum class ElementwiseOp : std::uint8_t { kCast, kScale, kAdd };
+
+// out = cast(x), factor * x, or x + y; dense, of out_dtype, which is `dtype` but for casts. Along each axis
+// of the result, neighbours are so many elements apart in x and in y: 0 where they are broadcast.
+struct ElementwiseProblem {
+  ElementwiseOp op = ElementwiseOp::kCast;
+  DType dtype = DType::kF32;
+  DType out_dtype = DType::kF32;
+  Shape shape;
+  Strides x_strides{}, y_strides{};
+};
+
+using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, ElementwiseProblem>;
 
 Op OpOf(const Problem& problem);
-DType DTypeOf(const Problem& problem);
+DType DTypeOf(const Problem& problem);  // of the inputs
+// Whether its kernels read StepScalars.
+bool ReadsScalars(const Problem& problem);
 
 // The least that must move through device memory (each operand once), in bytes, and the arithmetic, in
 // floating-point (or integer) operations: the numerators of achieved bandwidth and FLOP/s.

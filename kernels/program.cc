@@ -22,25 +22,43 @@ void Append(std::string& to, const Shape& shape) {
   for (int i = 0; i < shape.rank; ++i) Append(to, shape[i]);
 }
 
+void Append(std::string& to, const Strides& strides, int rank) {
+  for (int i = 0; i < rank; ++i) Append(to, strides[i]);
+}
+
 void AppendProblem(std::string& to, const TransposeProblem& p) {
-  Append(to, p.dtype);
   Append(to, p.shape);
   for (int i = 0; i < p.shape.rank; ++i) Append(to, p.perm[i]);
+  Append(to, p.row_stride);
 }
 
 void AppendProblem(std::string& to, const GemmProblem& p) {
-  Append(to, p.dtype);
-  for (std::int64_t size : {p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldc}) Append(to, size);
-  const int flags = (p.trans_a ? 1 : 0) | (p.trans_b ? 2 : 0) | (p.has_c ? 4 : 0);
+  Append(to, p.OutDType());
+  for (std::int64_t size : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) Append(to, size);
+  Append(to, static_cast<std::int8_t>(p.batch.rank));
+  for (int i = 0; i < p.batch.rank; ++i) {
+    for (std::int64_t size : {p.batch.dims[i], p.batch.a[i], p.batch.b[i], p.batch.c[i]}) Append(to, size);
+  }
+  const int flags = (p.trans_a ? 1 : 0) | (p.trans_b ? 2 : 0) | (p.has_c ? 4 : 0) | (p.has_bias ? 8 : 0);
   Append(to, static_cast<std::uint8_t>(flags));
+  Append(to, p.activation);
   Append(to, p.precision);
 }
 
 void AppendProblem(std::string& to, const ReduceProblem& p) {
   Append(to, p.op);
-  Append(to, p.dtype);
+  Append(to, p.OutDType());
   Append(to, p.shape);
   Append(to, p.axes_mask);
+  Append(to, p.row_stride);
+  Append(to, p.ddof);
+}
+
+void AppendProblem(std::string& to, const ElementwiseProblem& p) {
+  Append(to, p.out_dtype);
+  Append(to, p.shape);
+  Append(to, p.x_strides, p.shape.rank);
+  Append(to, p.y_strides, p.shape.rank);
 }
 
 }  // namespace
@@ -50,7 +68,8 @@ std::string Signature(const Program& program) {
   key.reserve(64 + 96 * program.steps.size());
   Append(key, program.num_inputs);
   for (const Step& step : program.steps) {
-    Append(key, static_cast<std::uint8_t>(step.problem.index()));
+    Append(key, OpOf(step.problem));
+    Append(key, DTypeOf(step.problem));
     std::visit([&](const auto& problem) { AppendProblem(key, problem); }, step.problem);
     Append(key, static_cast<std::uint8_t>(step.variant.size()));
     key += step.variant;
@@ -63,27 +82,75 @@ std::string Signature(const Program& program) {
   return key;
 }
 
+namespace {
+
+// The steps between which a tensor must be in memory: from the one that writes it to the last that reads it.
+struct Lifetime {
+  int tensor = 0;
+  int first = 0, last = 0;
+  std::size_t bytes = 0;
+  std::size_t offset = 0;
+
+  bool Overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
+};
+
+std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Placement>& places) {
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> index(program.tensors.size(), -1);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    const auto now = static_cast<int>(i);
+    for (int input : step.inputs) {
+      if (index[input] >= 0) lifetimes[index[input]].last = now;
+    }
+    if (places[step.output].region != Region::kScratch) continue;
+    index[step.output] = static_cast<int>(lifetimes.size());
+    lifetimes.push_back({step.output, now, now, AlignUp(program.tensors[step.output].bytes), 0});
+  }
+  return lifetimes;
+}
+
+// Gives each tensor the lowest place that is free for as long as it is needed, the largest tensors first.
+// Not always the least memory possible (that is as hard as bin packing), but close to it. Returns the bytes.
+std::size_t PlaceIntermediates(std::vector<Lifetime>& lifetimes) {
+  std::stable_sort(lifetimes.begin(), lifetimes.end(),
+                   [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
+  std::size_t total = 0;
+  std::vector<const Lifetime*> placed;  // by offset
+  for (Lifetime& tensor : lifetimes) {
+    for (const Lifetime* other : placed) {
+      if (!tensor.Overlaps(*other)) continue;
+      if (tensor.offset + tensor.bytes <= other->offset) break;  // fits before it
+      tensor.offset = std::max(tensor.offset, other->offset + other->bytes);
+    }
+    total = std::max(total, tensor.offset + tensor.bytes);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), &tensor,
+                         [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
+        &tensor);
+  }
+  return total;
+}
+
+}  // namespace
+
 MemoryPlan PlanMemory(const Program& program) {
   MemoryPlan plan;
   plan.tensors.resize(program.tensors.size());
   plan.scalars.resize(program.steps.size(), 0);
-  std::size_t* const region_bytes[] = {&plan.input_bytes, &plan.output_bytes, &plan.scratch_bytes};
-  for (std::size_t i = 0; i < program.tensors.size(); ++i) {
-    Region region = Region::kScratch;
-    if (static_cast<int>(i) < program.num_inputs) {
-      region = Region::kInput;
-    } else if (std::find(program.outputs.begin(), program.outputs.end(), static_cast<int>(i)) !=
-               program.outputs.end()) {
-      region = Region::kOutput;
-    }
-    std::size_t& end = *region_bytes[static_cast<int>(region)];
-    plan.tensors[i] = {region, AlignUp(end)};
-    end = AlignUp(end) + program.tensors[i].bytes;
-  }
+  const auto place = [&](int tensor, Region region, std::size_t& end) {
+    plan.tensors[tensor] = {region, AlignUp(end)};
+    end = AlignUp(end) + program.tensors[tensor].bytes;
+  };
+  for (int i = 0; i < program.num_inputs; ++i) place(i, Region::kInput, plan.input_bytes);
+  for (int output : program.outputs) place(output, Region::kOutput, plan.output_bytes);
+  std::vector<Lifetime> intermediates = Intermediates(program, plan.tensors);
+  plan.scratch_bytes = PlaceIntermediates(intermediates);
+  for (const Lifetime& tensor : intermediates) plan.tensors[tensor.tensor].offset = tensor.offset;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (!std::holds_alternative<GemmProblem>(program.steps[i].problem)) continue;
+    if (!ReadsScalars(program.steps[i].problem)) continue;
     plan.scalars[i] = AlignUp(plan.input_bytes);
-    plan.input_bytes = plan.scalars[i] + sizeof(GemmScalars);
+    plan.input_bytes = plan.scalars[i] + sizeof(StepScalars);
   }
   return plan;
 }

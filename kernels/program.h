@@ -24,8 +24,8 @@ struct Step {
   // Indices into Program::tensors, in the order of Operands::in.
   std::vector<int> inputs;
   int output = -1;
-  // Of a gemm. Not part of the signature.
-  GemmScalars scalars;
+  // Of a gemm or scale. Not part of the signature.
+  StepScalars scalars;
 };
 
 // Tensors [0, num_inputs) come with the request; every other one is the output of exactly one step, and a
@@ -42,8 +42,9 @@ struct Program {
 std::string Signature(const Program& program);
 
 // Where each tensor lies. Inputs are packed into one region (then one copy brings all of them to the
-// device), outputs into another, intermediates into scratch; every tensor starts at a multiple of
-// kTensorAlignment. The scalars of gemm steps follow the inputs, so they travel in the same copy.
+// device), outputs into another, in the order of Program::outputs. Intermediates lie in scratch memory, which
+// is used again once their last reader has run. Every tensor starts at a multiple of kTensorAlignment. The
+// scalars of steps follow the inputs, so they travel in the same copy.
 inline constexpr std::size_t kTensorAlignment = 256;
 
 enum class Region { kInput, kOutput, kScratch };
@@ -55,7 +56,7 @@ struct Placement {
 
 struct MemoryPlan {
   std::vector<Placement> tensors;    // by tensor index
-  std::vector<std::size_t> scalars;  // by step index: offset in the input region; meaningful for gemms
+  std::vector<std::size_t> scalars;  // by step index: offset in the input region; of those that read any
   std::size_t input_bytes = 0;       // of each region
   std::size_t output_bytes = 0;
   std::size_t scratch_bytes = 0;

@@ -35,6 +35,20 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
+// Elements between neighbours along each axis.
+using Strides = std::array<std::int64_t, kMaxRank>;
+
+// Of a row-major array whose rows are `row_stride` elements apart; 0: dense.
+inline Strides RowMajorStrides(const Shape& shape, std::int64_t row_stride = 0) {
+  Strides strides{};
+  std::int64_t stride = 1;
+  for (int i = shape.rank - 1; i >= 0; --i) {
+    strides[i] = stride;
+    stride *= i == shape.rank - 1 && row_stride != 0 ? row_stride : shape[i];
+  }
+  return strides;
+}
+
 // "[2,3]"
 std::string ToString(const Shape& shape);
 

@@ -21,14 +21,15 @@ struct DeviceTraits {
   bool has_cublaslt = false;
 };
 
-// Addresses for one launch, all in the memory of the backend. `in` holds A, B, C for a gemm (C null unless
-// has_c), x otherwise. Bases are aligned to 256 bytes by the server; kernels require only the alignment of
-// an element. `scalars` points to GemmScalars for a gemm, null otherwise. The workspace has the bytes the
+// Addresses for one launch, all in the memory of the backend. `in` holds the operands in their order: A, B,
+// then C if has_c, then the bias if has_bias for a gemm; x and y for an addition; x otherwise. Bases are
+// aligned to 256 bytes by the server; kernels require only the alignment of an element. `scalars` is null
+// unless ReadsScalars(problem). The workspace has the bytes the
 // row asked for, or more, and holds nothing between launches.
 struct Operands {
-  const void* in[3] = {nullptr, nullptr, nullptr};
+  const void* in[4] = {nullptr, nullptr, nullptr, nullptr};
   void* out = nullptr;
-  const GemmScalars* scalars = nullptr;
+  const StepScalars* scalars = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
 };

@@ -9,18 +9,12 @@ namespace warpline {
 namespace {
 
 constexpr bool AnyDType(DType) { return true; }
-constexpr bool FloatDType(DType dtype) { return IsFloat(dtype); }
 constexpr bool BlasDType(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
-constexpr bool ReduceDType(DType dtype) { return dtype != DType::kI64; }
 
 template <typename ProblemT>
 constexpr bool Always(const ProblemT&, const DeviceTraits&) {
   return true;
 }
-constexpr bool NotArgmax(const ReduceProblem& problem, const DeviceTraits&) {
-  return problem.op != ReduceOp::kArgmax;
-}
-
 template <typename ProblemT>
 constexpr std::size_t NoWorkspace(const ProblemT&, const DeviceTraits&) {
   return 0;
@@ -39,17 +33,23 @@ constexpr std::array kTranspose = {
 constexpr std::array kGemm = {
     CpuVariant<GemmProblem>{"openblas", "OpenBLAS, one thread; tf32 is computed in f32", true, BlasDType,
                             cpu::GemmOpenblasSupports, NoWorkspace<GemmProblem>, cpu::GemmOpenblas},
-    CpuVariant<GemmProblem>{"eigen", "Eigen in f32 or f64; tf32 is computed in f32", true, FloatDType,
+    CpuVariant<GemmProblem>{"eigen", "Eigen in f32, f64 or u32; tf32 is computed in f32", true, IsGemmInput,
                             Always<GemmProblem>, cpu::GemmEigenWorkspaceBytes, cpu::GemmEigen},
-    CpuVariant<GemmProblem>{"reference", "plain loops in f64", true, FloatDType, Always<GemmProblem>,
+    CpuVariant<GemmProblem>{"reference", "plain loops in f64 or u32", true, IsGemmInput, Always<GemmProblem>,
                             NoWorkspace<GemmProblem>, cpu::GemmReference},
 };
 
 constexpr std::array kReduce = {
-    CpuVariant<ReduceProblem>{"eigen", "Eigen; f16, bf16 and f32 in f32, long sums in f64", true, ReduceDType,
-                              NotArgmax, NoWorkspace<ReduceProblem>, cpu::ReduceEigen},
-    CpuVariant<ReduceProblem>{"reference", "plain loops in f64", true, ReduceDType, Always<ReduceProblem>,
-                              NoWorkspace<ReduceProblem>, cpu::ReduceReference},
+    CpuVariant<ReduceProblem>{"eigen", "Eigen; f16, bf16 and f32 in f32, long sums in f64", true,
+                              cpu::ReduceEigenSupportsDType, cpu::ReduceEigenSupports,
+                              NoWorkspace<ReduceProblem>, cpu::ReduceEigen},
+    CpuVariant<ReduceProblem>{"reference", "plain loops in f64 or 64-bit integers", true, IsReal,
+                              Always<ReduceProblem>, NoWorkspace<ReduceProblem>, cpu::ReduceReference},
+};
+
+constexpr std::array kElementwise = {
+    CpuVariant<ElementwiseProblem>{"reference", "plain loops", true, IsReal, Always<ElementwiseProblem>,
+                                   NoWorkspace<ElementwiseProblem>, cpu::ElementwiseReference},
 };
 
 }  // namespace
@@ -57,5 +57,6 @@ constexpr std::array kReduce = {
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants() { return kTranspose; }
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants() { return kGemm; }
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants() { return kReduce; }
+std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants() { return kElementwise; }
 
 }  // namespace warpline

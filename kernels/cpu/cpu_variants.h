@@ -17,6 +17,14 @@ using CpuVariant = Variant<ProblemT, CpuLaunch<ProblemT>>;
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants();
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants();
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants();
+// Of cast, scale and add alike.
+std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants();
+
+// From a problem's type to its table.
+inline auto CpuTable(const TransposeProblem&) { return CpuTransposeVariants(); }
+inline auto CpuTable(const GemmProblem&) { return CpuGemmVariants(); }
+inline auto CpuTable(const ReduceProblem&) { return CpuReduceVariants(); }
+inline auto CpuTable(const ElementwiseProblem&) { return CpuElementwiseVariants(); }
 
 }  // namespace warpline
 

@@ -3,6 +3,8 @@
 #define WARPLINE_KERNELS_CPU_FLOAT16_H_
 
 #include <Eigen/Core>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -21,21 +23,53 @@ inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, 
 template <typename T>
 using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 
-// Rounds to T. The 16-bit types go through float: their two roundings differ from one by less than one part
-// in 2^12 of the last place, which no error bound of ours can tell.
+// A byte; only zero is false.
+struct Bool {
+  std::uint8_t byte;
+  Bool() = default;
+  explicit Bool(bool value) : byte(value ? 1 : 0) {}
+};
+
+// To f32 such that another rounding, to a 16-bit type, gives what one rounding of `value` would: what is not
+// exact gets an odd last bit. S. Boldo, G. Melquiond, "When double rounding is odd", 2005.
+inline float RoundToOdd(long double value) {
+  const auto nearest = static_cast<float>(value);
+  if (static_cast<long double>(nearest) == value || !std::isfinite(nearest)) return nearest;
+  const auto bits = std::bit_cast<std::uint32_t>(nearest);
+  const bool away = std::fabs(static_cast<long double>(nearest)) > std::fabs(value);
+  return std::bit_cast<float>((away ? bits - 1 : bits) | 1);
+}
+
+// Rounds to T, to nearest even and once.
 template <typename T, typename From>
 T RoundTo(From value) {
-  if constexpr (kIsHalf<T>) {
-    return T(static_cast<float>(value));
+  if constexpr (kIsHalf<T> && std::is_same_v<From, float>) {
+    return T(value);
+  } else if constexpr (kIsHalf<T>) {
+    return T(RoundToOdd(static_cast<long double>(value)));
   } else {
     return static_cast<T>(value);
   }
 }
 
-// Calls `f` with std::type_identity<T> of the type T that stands for `dtype`.
+// Calls `f` with std::type_identity<T> of the type T that stands for `dtype`, which IsReal.
 template <typename F>
-void VisitDType(DType dtype, F&& f) {
+void VisitReal(DType dtype, F&& f) {
   switch (dtype) {
+    case DType::kBool:
+      return f(std::type_identity<Bool>());
+    case DType::kU8:
+      return f(std::type_identity<std::uint8_t>());
+    case DType::kU16:
+      return f(std::type_identity<std::uint16_t>());
+    case DType::kU32:
+      return f(std::type_identity<std::uint32_t>());
+    case DType::kU64:
+      return f(std::type_identity<std::uint64_t>());
+    case DType::kI8:
+      return f(std::type_identity<std::int8_t>());
+    case DType::kI16:
+      return f(std::type_identity<std::int16_t>());
     case DType::kI32:
       return f(std::type_identity<std::int32_t>());
     case DType::kI64:
@@ -48,6 +82,11 @@ void VisitDType(DType dtype, F&& f) {
       return f(std::type_identity<float>());
     case DType::kF64:
       return f(std::type_identity<double>());
+    case DType::kC64:
+    case DType::kC128:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return;
   }
 }
 

@@ -1,12 +1,12 @@
 // Gemm by Eigen: blocks of A and B are widened into the workspace, multiplied there, and the finished block
-// is scaled and rounded once. So the 16-bit types accumulate in f32, and transposition, leading dimension
-// and element type matter only to the widening.
+// is scaled and rounded once. So the 16-bit types accumulate in f32 and i8 modulo 2^32, and transposition,
+// leading dimension and element type matter only to the widening.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/float16.h"
+#include "kernels/cpu/gemm_types.h"
 #include "kernels/cpu/launchers.h"
 
 namespace warpline::cpu {
@@ -45,19 +45,19 @@ struct View {
   }
 };
 
-template <typename T, typename C>
+template <typename T, typename Out, typename C>
 struct Matrices {
   View<T> a, b;
-  const T* c;  // null: not to be read
-  T* d;
-  C alpha, beta;
+  const Out* c;     // null: not to be read
+  const Out* bias;  // null: none
+  Out* d;
   C* workspace;
 };
 
 // One block of D: `m` x `n` from (row, col) on.
-template <typename T, typename C>
-void ComputeBlock(const GemmProblem& p, const Matrices<T, C>& x, std::int64_t row, std::int64_t col,
-                  std::int64_t m, std::int64_t n) {
+template <typename T, typename Out, typename C>
+void ComputeBlock(const GemmProblem& p, const Matrices<T, Out, C>& x, const Factors<C>& factors,
+                  std::int64_t row, std::int64_t col, std::int64_t m, std::int64_t n) {
   C* const a_data = x.workspace;
   C* const b_data = a_data + kBlockM * kBlockK;
   Block<C> sum(b_data + kBlockK * kBlockN, m, n);
@@ -70,40 +70,38 @@ void ComputeBlock(const GemmProblem& p, const Matrices<T, C>& x, std::int64_t ro
     x.b.Widen(l, col, b);
     sum.noalias() += a * b;
   }
+  const Out* bias = x.bias == nullptr ? nullptr : x.bias + col;
   for (std::int64_t i = 0; i < m; ++i) {
-    const T* c = x.c == nullptr ? nullptr : x.c + (row + i) * p.ldc + col;
-    T* d = x.d + (row + i) * p.n + col;
+    const Out* c = x.c == nullptr ? nullptr : x.c + (row + i) * p.ldc + col;
+    Out* d = x.d + (row + i) * p.n + col;
     for (std::int64_t j = 0; j < n; ++j) {
-      const C product = p.k == 0 ? C{0} : x.alpha * sum(i, j);
-      d[j] = RoundTo<T>(c == nullptr ? product : product + x.beta * static_cast<C>(c[j]));
+      d[j] = FinishElement<C, Out>(p, factors, sum(i, j), c == nullptr ? nullptr : c + j,
+                                   bias == nullptr ? nullptr : bias + j);
     }
   }
 }
 
-template <typename T>
+template <typename T, typename Out>
 void Gemm(const GemmProblem& p, const Operands& operands) {
-  using C = Compute<T>;
-  const GemmScalars& scalars = *operands.scalars;
-  Matrices<T, C> x = {};
-  x.a = {static_cast<const T*>(operands.in[0]), p.lda, p.trans_a};
-  x.b = {static_cast<const T*>(operands.in[1]), p.ldb, p.trans_b};
-  x.d = static_cast<T*>(operands.out);
-  x.alpha = std::is_same_v<C, double> ? static_cast<C>(scalars.alpha_f64) : scalars.alpha_f32;
-  x.beta = std::is_same_v<C, double> ? static_cast<C>(scalars.beta_f64) : scalars.beta_f32;
-  if (p.has_c && x.beta != 0) x.c = static_cast<const T*>(operands.in[2]);
+  using C = std::conditional_t<std::is_integral_v<T>, std::uint32_t, Compute<T>>;
+  const Factors<C> factors(*operands.scalars);
+  Matrices<T, Out, C> x = {};
+  if (p.has_bias) x.bias = static_cast<const Out*>(operands.in[p.BiasIndex()]);
+  x.d = static_cast<Out*>(operands.out);
   x.workspace = static_cast<C*>(operands.workspace);
 
-  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+  const std::int64_t count = p.batch.Count();
+  for (std::int64_t matrix = 0; matrix < count; ++matrix, x.d += p.m * p.n) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
+    x.a = {static_cast<const T*>(operands.in[0]) + at.a * p.StrideA(), p.lda, p.trans_a};
+    x.b = {static_cast<const T*>(operands.in[1]) + at.b * p.StrideB(), p.ldb, p.trans_b};
+    if (p.has_c && factors.beta != 0) x.c = static_cast<const Out*>(operands.in[2]) + at.c * p.StrideC();
     // Columns outermost: the panel of B, read by every block of rows, is the one to stay in cache.
     for (std::int64_t col = 0; col < p.n; col += kBlockN) {
       for (std::int64_t row = 0; row < p.m; row += kBlockM) {
-        ComputeBlock(p, x, row, col, std::min(kBlockM, p.m - row), std::min(kBlockN, p.n - col));
+        ComputeBlock(p, x, factors, row, col, std::min(kBlockM, p.m - row), std::min(kBlockN, p.n - col));
       }
     }
-    x.a.data += (p.trans_a ? p.k : p.m) * p.lda;
-    x.b.data += (p.trans_b ? p.n : p.k) * p.ldb;
-    if (x.c != nullptr) x.c += p.m * p.ldc;
-    x.d += p.m * p.n;
   }
 }
 
@@ -114,8 +112,8 @@ std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTrai
 }
 
 void GemmEigen(const GemmProblem& problem, const Operands& operands) {
-  VisitDType(problem.dtype, [&]<typename T>(std::type_identity<T>) {
-    if constexpr (!std::is_integral_v<T>) Gemm<T>(problem, operands);
+  VisitGemmTypes(problem, [&]<typename T, typename Out>(std::type_identity<T>, std::type_identity<Out>) {
+    Gemm<T, Out>(problem, operands);
   });
 }
 

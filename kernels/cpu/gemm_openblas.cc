@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/cpu/gemm_types.h"
 #include "kernels/cpu/launchers.h"
 
 namespace warpline::cpu {
@@ -21,30 +22,40 @@ void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, double a
   cblas_dgemm(CblasRowMajor, ta, tb, p.m, p.n, p.k, alpha, a, p.lda, b, p.ldb, beta, d, p.n);
 }
 
+// What BLAS has no argument for.
 template <typename T>
-void Gemm(const GemmProblem& p, const Operands& operands, T alpha, T beta) {
-  const auto* a = static_cast<const T*>(operands.in[0]);
-  const auto* b = static_cast<const T*>(operands.in[1]);
-  const auto* c = static_cast<const T*>(operands.in[2]);
+void AddBiasAndActivate(const GemmProblem& p, const T* bias, T* d) {
+  for (std::int64_t i = 0; i < p.m; ++i, d += p.n) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      d[j] = Activate(p.activation, bias == nullptr ? d[j] : d[j] + bias[j]);
+    }
+  }
+}
+
+template <typename T>
+void Gemm(const GemmProblem& p, const Operands& operands) {
+  Factors<T> factors(*operands.scalars);
   auto* d = static_cast<T*>(operands.out);
+  const auto* bias = p.has_bias ? static_cast<const T*>(operands.in[p.BiasIndex()]) : nullptr;
   const CBLAS_TRANSPOSE ta = p.trans_a ? CblasTrans : CblasNoTrans;
   const CBLAS_TRANSPOSE tb = p.trans_b ? CblasTrans : CblasNoTrans;
-  const bool reads_c = p.has_c && beta != 0;
-  if (!reads_c) beta = 0;  // BLAS then overwrites D without reading it
+  const bool reads_c = p.has_c && factors.beta != 0;
+  if (!reads_c) factors.beta = 0;  // BLAS then overwrites D without reading it
 
-  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+  const std::int64_t count = p.batch.Count();
+  for (std::int64_t matrix = 0; matrix < count; ++matrix, d += p.m * p.n) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
     if (reads_c) {  // BLAS adds in place
+      const auto* c = static_cast<const T*>(operands.in[2]) + at.c * p.StrideC();
       for (std::int64_t i = 0; i < p.m; ++i) std::copy_n(c + i * p.ldc, p.n, d + i * p.n);
-      c += p.m * p.ldc;
     }
     if (p.k > 0) {
-      Call(ta, tb, p, alpha, a, b, beta, d);
+      Call(ta, tb, p, factors.alpha, static_cast<const T*>(operands.in[0]) + at.a * p.StrideA(),
+           static_cast<const T*>(operands.in[1]) + at.b * p.StrideB(), factors.beta, d);
     } else {  // operands without elements may have leading dimensions that BLAS refuses
-      std::for_each(d, d + p.m * p.n, [&](T& value) { value = reads_c ? beta * value : T{0}; });
+      std::for_each(d, d + p.m * p.n, [&](T& value) { value = reads_c ? factors.beta * value : T{0}; });
     }
-    a += (p.trans_a ? p.k : p.m) * p.lda;
-    b += (p.trans_b ? p.n : p.k) * p.ldb;
-    d += p.m * p.n;
+    if (bias != nullptr || p.activation != Activation::kNone) AddBiasAndActivate(p, bias, d);
   }
 }
 
@@ -60,11 +71,10 @@ void GemmOpenblas(const GemmProblem& problem, const Operands& operands) {
   // OpenBLAS would start a thread a core for every lane. The setting is the process's.
   static const bool single_threaded = (openblas_set_num_threads(1), true);
   (void)single_threaded;
-  const GemmScalars& scalars = *operands.scalars;
   if (problem.dtype == DType::kF64) {
-    Gemm<double>(problem, operands, scalars.alpha_f64, scalars.beta_f64);
+    Gemm<double>(problem, operands);
   } else {
-    Gemm<float>(problem, operands, scalars.alpha_f32, scalars.beta_f32);
+    Gemm<float>(problem, operands);
   }
 }
 

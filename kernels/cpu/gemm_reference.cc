@@ -1,49 +1,50 @@
-// Gemm by the three loops of its definition, in double.
+// Gemm by the three loops of its definition, in double; i8 modulo 2^32.
 #include <cstdint>
 
-#include "kernels/cpu/float16.h"
+#include "kernels/cpu/gemm_types.h"
 #include "kernels/cpu/launchers.h"
 
 namespace warpline::cpu {
 namespace {
 
-template <typename T>
+template <typename T, typename Out>
 void Gemm(const GemmProblem& p, const Operands& operands) {
-  const auto* a = static_cast<const T*>(operands.in[0]);
-  const auto* b = static_cast<const T*>(operands.in[1]);
-  const auto* c = static_cast<const T*>(operands.in[2]);
-  auto* d = static_cast<T*>(operands.out);
-  constexpr bool kF64 = std::is_same_v<T, double>;
-  const double alpha = kF64 ? operands.scalars->alpha_f64 : operands.scalars->alpha_f32;
-  const double beta = kF64 ? operands.scalars->beta_f64 : operands.scalars->beta_f32;
-  const bool reads_c = p.has_c && beta != 0;
-
-  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
+  using V = std::conditional_t<std::is_integral_v<T>, std::uint32_t, double>;
+  Factors<V> factors(*operands.scalars);
+  if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
+    const Factors<float> narrow(*operands.scalars);  // rounded to f32, as the API says
+    factors.alpha = narrow.alpha;
+    factors.beta = narrow.beta;
+  }
+  const bool reads_c = p.has_c && factors.beta != 0;
+  const auto* bias = p.has_bias ? static_cast<const Out*>(operands.in[p.BiasIndex()]) : nullptr;
+  auto* d = static_cast<Out*>(operands.out);
+  const std::int64_t count = p.batch.Count();
+  for (std::int64_t matrix = 0; matrix < count; ++matrix) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
+    const auto* a = static_cast<const T*>(operands.in[0]) + at.a * p.StrideA();
+    const auto* b = static_cast<const T*>(operands.in[1]) + at.b * p.StrideB();
+    const auto* c = reads_c ? static_cast<const Out*>(operands.in[2]) + at.c * p.StrideC() : nullptr;
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
-        double sum = 0;
+        V sum = 0;
         for (std::int64_t l = 0; l < p.k; ++l) {
           const T a_il = p.trans_a ? a[l * p.lda + i] : a[i * p.lda + l];
           const T b_lj = p.trans_b ? b[j * p.ldb + l] : b[l * p.ldb + j];
-          sum += static_cast<double>(a_il) * static_cast<double>(b_lj);
+          sum += static_cast<V>(a_il) * static_cast<V>(b_lj);
         }
-        double result = p.k == 0 ? 0 : alpha * sum;
-        if (reads_c) result += beta * static_cast<double>(c[i * p.ldc + j]);
-        d[i * p.n + j] = RoundTo<T>(result);
+        *d++ = FinishElement(p, factors, sum, c == nullptr ? nullptr : c + i * p.ldc + j,
+                             bias == nullptr ? nullptr : bias + j);
       }
     }
-    a += (p.trans_a ? p.k : p.m) * p.lda;
-    b += (p.trans_b ? p.n : p.k) * p.ldb;
-    if (reads_c) c += p.m * p.ldc;
-    d += p.m * p.n;
   }
 }
 
 }  // namespace
 
 void GemmReference(const GemmProblem& problem, const Operands& operands) {
-  VisitDType(problem.dtype, [&]<typename T>(std::type_identity<T>) {
-    if constexpr (!std::is_integral_v<T>) Gemm<T>(problem, operands);
+  VisitGemmTypes(problem, [&]<typename T, typename Out>(std::type_identity<T>, std::type_identity<Out>) {
+    Gemm<T, Out>(problem, operands);
   });
 }
 

@@ -16,14 +16,18 @@ void TransposeReference(const TransposeProblem& problem, const Operands& operand
 bool GemmOpenblasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 void GemmOpenblas(const GemmProblem& problem, const Operands& operands);
 
-// The floating-point types. The workspace is a few cache blocks, whatever the size of the problem.
+// Every gemm there is. The workspace is a few cache blocks, whatever the size of the problem.
 std::size_t GemmEigenWorkspaceBytes(const GemmProblem& problem, const DeviceTraits& traits);
 void GemmEigen(const GemmProblem& problem, const Operands& operands);
 void GemmReference(const GemmProblem& problem, const Operands& operands);
 
-// All but argmax.
+// sum, mean, min and max of floats and i32, in the result's default type.
+bool ReduceEigenSupportsDType(DType dtype);
+bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits& traits);
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands);
 void ReduceReference(const ReduceProblem& problem, const Operands& operands);
+
+void ElementwiseReference(const ElementwiseProblem& problem, const Operands& operands);
 
 }  // namespace warpline::cpu
 

@@ -120,8 +120,8 @@ template <typename T>
 void Reduce(const ReduceProblem& problem, const Operands& operands) {
   const Shape y_shape = problem.OutputShape(/*keepdims=*/true);
   if (y_shape.Count() == 0) return;
-  const auto x_strides = DenseStrides(problem.shape);
-  const auto y_strides = DenseStrides(y_shape);
+  const auto x_strides = RowMajorStrides(problem.shape, problem.row_stride);
+  const auto y_strides = RowMajorStrides(y_shape);
   Layout layout;
   for (int i = 0; i < problem.shape.rank; ++i) {
     const bool reduced = problem.IsReduced(i);
@@ -163,17 +163,36 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
       return reduce(std::type_identity<Extreme<T, false>>(), store);
     case ReduceOp::kMax:
       return reduce(std::type_identity<Extreme<T, true>>(), store);
-    case ReduceOp::kArgmax:
-      return;  // not supported: see the table
+    default:
+      return;  // not supported
   }
 }
 
 }  // namespace
 
+bool ReduceEigenSupportsDType(DType dtype) { return IsFloat(dtype) || dtype == DType::kI32; }
+
+bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits&) {
+  const bool known = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kMean ||
+                     problem.op == ReduceOp::kMin || problem.op == ReduceOp::kMax;
+  return known && problem.OutDType() == DefaultOutDType(problem.op, problem.dtype);
+}
+
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands) {
-  VisitDType(problem.dtype, [&]<typename T>(std::type_identity<T>) {
-    if constexpr (!std::is_same_v<T, std::int64_t>) Reduce<T>(problem, operands);
-  });
+  switch (problem.dtype) {
+    case DType::kI32:
+      return Reduce<std::int32_t>(problem, operands);
+    case DType::kF16:
+      return Reduce<Float16>(problem, operands);
+    case DType::kBF16:
+      return Reduce<BFloat16>(problem, operands);
+    case DType::kF32:
+      return Reduce<float>(problem, operands);
+    case DType::kF64:
+      return Reduce<double>(problem, operands);
+    default:
+      return;  // not supported
+  }
 }
 
 }  // namespace warpline::cpu

@@ -80,17 +80,6 @@ class AxisList {
   std::array<Axis, kMaxRank> axes_{};
 };
 
-// Elements between neighbours on each axis of a dense row-major array.
-inline std::array<std::int64_t, kMaxRank> DenseStrides(const Shape& shape) {
-  std::array<std::int64_t, kMaxRank> strides{};
-  std::int64_t stride = 1;
-  for (int i = shape.rank - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= shape[i];
-  }
-  return strides;
-}
-
 }  // namespace warpline::cpu
 
 #endif  // WARPLINE_KERNELS_CPU_STRIDED_H_

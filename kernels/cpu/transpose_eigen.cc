@@ -1,6 +1,7 @@
 // Transpose as a batch of 2-D transposes, in blocks that stay in the first-level cache.
 #include <Eigen/Core>
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 
@@ -56,19 +57,23 @@ void Transpose(AxisList axes, const void* x_data, void* y_data) {
 void TransposeEigen(const TransposeProblem& problem, const Operands& operands) {
   const Shape y_shape = problem.OutputShape();
   if (y_shape.Count() == 0) return;
-  const auto x_strides = DenseStrides(problem.shape);
-  const auto y_strides = DenseStrides(y_shape);
+  const auto x_strides = RowMajorStrides(problem.shape, problem.row_stride);
+  const auto y_strides = RowMajorStrides(y_shape);
   AxisList axes;
   for (int i = 0; i < y_shape.rank; ++i) axes.Append({y_shape[i], x_strides[problem.perm[i]], y_strides[i]});
 
   // Only the size of an element matters; integers copy every bit pattern, NaNs included, as it is.
   switch (SizeOf(problem.dtype)) {
+    case 1:
+      return Transpose<std::uint8_t>(axes, operands.in[0], operands.out);
     case 2:
       return Transpose<std::uint16_t>(axes, operands.in[0], operands.out);
     case 4:
       return Transpose<std::uint32_t>(axes, operands.in[0], operands.out);
     case 8:
       return Transpose<std::uint64_t>(axes, operands.in[0], operands.out);
+    case 16:
+      return Transpose<std::complex<double>>(axes, operands.in[0], operands.out);
   }
 }
 

@@ -15,7 +15,7 @@ void TransposeReference(const TransposeProblem& problem, const Operands& operand
   const std::size_t size = SizeOf(problem.dtype);
   const Shape& shape = problem.shape;
   const std::int64_t count = shape.Count();
-  const auto strides = DenseStrides(shape);
+  const auto strides = RowMajorStrides(shape, problem.row_stride);
 
   std::array<std::int64_t, kMaxRank> index{};  // of y
   for (std::int64_t i = 0; i < count; ++i) {

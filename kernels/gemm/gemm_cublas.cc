@@ -1,6 +1,7 @@
 // Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first. The query happens at launch,
 // that is, once when a graph is captured.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/gemm/cublaslt.h"
@@ -10,23 +11,39 @@ namespace warpline {
 namespace {
 
 struct Types {
-  cudaDataType_t data;
+  cudaDataType_t in;   // A and B
+  cudaDataType_t out;  // C, D and the bias
   cudaDataType_t scale;
   cublasComputeType_t compute;
 };
 
 Types TypesOf(const GemmProblem& problem) {
+  const bool to_f32 = problem.OutDType() == DType::kF32;
   switch (problem.dtype) {
+    case DType::kI8:
+      return {CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, CUBLAS_COMPUTE_32I};
     case DType::kF16:
-      return {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_16F, to_f32 ? CUDA_R_32F : CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DType::kBF16:
-      return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_16BF, to_f32 ? CUDA_R_32F : CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DType::kF64:
-      return {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+      return {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     default:
-      return {CUDA_R_32F, CUDA_R_32F,
+      return {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
               problem.precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
   }
+}
+
+cublasLtEpilogue_t EpilogueOf(const GemmProblem& problem) {
+  switch (problem.activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      return problem.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Activation::kGelu:
+      return problem.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  }
+  return problem.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 cudaError_t ToCudaError(cublasStatus_t status) {
@@ -60,66 +77,98 @@ class Calls {
 };
 
 // A batch of row-major rows x columns matrices with ld elements between rows, which the library, thinking in
-// columns, sees as columns x rows ones.
+// columns, sees as columns x rows ones. Neighbours along the innermost batch axis are `step` matrices apart.
 struct Matrix {
   const void* data;
   std::int64_t rows, columns, ld;
+  DType dtype;
+  std::int64_t step;
   cublasLtMatrixLayoutOpaque_t layout;
 
-  std::int64_t BatchStride() const { return rows * ld; }
+  // Elements of one matrix.
+  std::int64_t Size() const { return rows * ld; }
+  const void* At(std::int64_t matrix) const {
+    return static_cast<const std::byte*>(data) + matrix * Size() * static_cast<std::int64_t>(SizeOf(dtype));
+  }
 
   void Describe(const CublasLt& lt, cudaDataType_t type, std::int64_t batch, Calls& call) {
     call(lt->layout_init, &layout, sizeof(layout), type, static_cast<std::uint64_t>(columns),
          static_cast<std::uint64_t>(rows), ld);
     const auto batch_count = static_cast<std::int32_t>(batch);
-    const std::int64_t stride = BatchStride();
+    const std::int64_t stride = step * Size();
     call(lt->layout_set, &layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch_count, sizeof(batch_count));
     call(lt->layout_set, &layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof(stride));
   }
 
   // What the library may assume of the address of every matrix, in bytes.
-  std::uint32_t Alignment(std::size_t element_bytes) const {
-    const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) |
-                               static_cast<std::uint64_t>(BatchStride()) * element_bytes | 256;
+  std::uint32_t Alignment() const {
+    const std::uint64_t bits =
+        reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uint64_t>(Size()) * SizeOf(dtype) | 256;
     return static_cast<std::uint32_t>(bits & -bits);
   }
 };
+
+// Strides cannot express more than one batch axis: the others are a loop, whose launches a graph holds all.
+constexpr std::int64_t kMaxLaunches = 256;
 
 }  // namespace
 
 cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operands, const CudaContext& context,
                              cudaStream_t stream) {
-  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return cudaSuccess;
-  if (context.cublaslt == nullptr || problem.k == 0 || problem.batch > INT32_MAX)
+  const GemmBatch outer = problem.batch.Outer();
+  const std::int64_t launches = outer.Count(), batch = problem.batch.InnerCount();
+  if (problem.m == 0 || problem.n == 0 || launches * batch == 0) return cudaSuccess;
+  if (context.cublaslt == nullptr || problem.k == 0 || batch > INT32_MAX || launches > kMaxLaunches) {
     return cudaErrorNotSupported;
+  }
   const CublasLt& lt = *context.cublaslt;
   const Types types = TypesOf(problem);
   const std::int64_t m = problem.m, n = problem.n, k = problem.k;
-  Matrix a{operands.in[0], problem.trans_a ? k : m, problem.trans_a ? m : k, problem.lda, {}};
-  Matrix b{operands.in[1], problem.trans_b ? n : k, problem.trans_b ? k : n, problem.ldb, {}};
-  Matrix d{operands.out, m, n, n, {}};
+  const DType out = problem.OutDType();
+  const int inner = problem.batch.rank - 1;
+  const auto step = [inner](const std::int64_t* strides) { return inner < 0 ? 0 : strides[inner]; };
+  Matrix a{operands.in[0],
+           problem.trans_a ? k : m,
+           problem.trans_a ? m : k,
+           problem.lda,
+           problem.dtype,
+           step(problem.batch.a),
+           {}};
+  Matrix b{operands.in[1],
+           problem.trans_b ? n : k,
+           problem.trans_b ? k : n,
+           problem.ldb,
+           problem.dtype,
+           step(problem.batch.b),
+           {}};
+  Matrix d{operands.out, m, n, n, out, 1, {}};
   // The library wants a C; beta is 0 then, and it does not read it.
-  Matrix c = problem.has_c ? Matrix{operands.in[2], m, n, problem.ldc, {}} : d;
+  Matrix c = problem.has_c ? Matrix{operands.in[2], m, n, problem.ldc, out, step(problem.batch.c), {}} : d;
 
   Calls call;
-  for (Matrix* matrix : {&a, &b, &c, &d}) matrix->Describe(lt, types.data, problem.batch, call);
+  for (Matrix* matrix : {&a, &b}) matrix->Describe(lt, types.in, batch, call);
+  for (Matrix* matrix : {&c, &d}) matrix->Describe(lt, types.out, batch, call);
 
   // The transpose of D, a column-major D', is op(B)' * op(A)': the operands change places.
   cublasLtMatmulDescOpaque_t desc;
   const std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_DEVICE;
   const std::int32_t op_first = problem.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   const std::int32_t op_second = problem.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasLtEpilogue_t epilogue = EpilogueOf(problem);
+  const void* bias = problem.has_bias ? operands.in[problem.BiasIndex()] : nullptr;
   call(lt->matmul_desc_init, &desc, sizeof(desc), types.compute, types.scale);
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_POINTER_MODE, &pointer_mode, sizeof(pointer_mode));
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_first, sizeof(op_first));
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_second, sizeof(op_second));
+  call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+  if (bias != nullptr) {
+    call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+  }
 
   cublasLtMatmulPreferenceOpaque_t preference;
   const std::size_t workspace_bytes =
       operands.workspace == nullptr ? 0 : std::min(operands.workspace_bytes, kCublasWorkspaceBytes);
-  const std::size_t element_bytes = SizeOf(problem.dtype);
-  const std::uint32_t alignments[] = {b.Alignment(element_bytes), a.Alignment(element_bytes),
-                                      c.Alignment(element_bytes), d.Alignment(element_bytes)};
+  const std::uint32_t alignments[] = {b.Alignment(), a.Alignment(), c.Alignment(), d.Alignment()};
   call(lt->preference_init, &preference, sizeof(preference));
   call(lt->preference_set, &preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
        sizeof(workspace_bytes));
@@ -144,12 +193,23 @@ cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operand
   if (call.status() != CUBLAS_STATUS_SUCCESS) return ToCudaError(call.status());
   if (found == 0) return cudaErrorNotSupported;
 
-  const GemmScalars* scalars = operands.scalars;  // in device memory: only addresses are taken here
-  const bool f64 = types.scale == CUDA_R_64F;
-  const void* alpha = f64 ? static_cast<const void*>(&scalars->alpha_f64) : &scalars->alpha_f32;
-  const void* beta = f64 ? static_cast<const void*>(&scalars->beta_f64) : &scalars->beta_f32;
-  call(lt->matmul, lt.handle(), &desc, alpha, b.data, &b.layout, a.data, &a.layout, beta, c.data, &c.layout,
-       operands.out, &d.layout, &best.algo, operands.workspace, workspace_bytes, stream);
+  const StepScalars* scalars = operands.scalars;  // in device memory: only addresses are taken here
+  const void* alpha = &scalars->alpha_f32;
+  const void* beta = &scalars->beta_f32;
+  if (types.scale == CUDA_R_64F) {
+    alpha = &scalars->alpha_f64;
+    beta = &scalars->beta_f64;
+  } else if (types.scale == CUDA_R_32I) {  // the lower half of a little-endian number
+    alpha = &scalars->alpha_i64;
+    beta = &scalars->beta_i64;
+  }
+  for (std::int64_t i = 0; i < launches; ++i) {
+    const GemmBatch::Matrices at = outer.At(i);
+    auto* result = const_cast<void*>(d.At(i * batch));
+    const void* addend = problem.has_c ? c.At(at.c) : result;
+    call(lt->matmul, lt.handle(), &desc, alpha, b.At(at.b), &b.layout, a.At(at.a), &a.layout, beta, addend,
+         &c.layout, result, &d.layout, &best.algo, operands.workspace, workspace_bytes, stream);
+  }
   return ToCudaError(call.status());
 }
 

@@ -7,19 +7,19 @@ namespace warpline {
 CanonicalReduce Canonicalize(const ReduceProblem& problem) {
   CanonicalReduce canonical;
   AxisList* open = nullptr;  // the list that the axis just inside this one went to
-  std::int64_t stride = 1;
+  const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
   for (int axis = problem.shape.rank - 1; axis >= 0; --axis) {  // appends innermost first, turned below
     const std::int64_t dim = problem.shape[axis];
     if (dim == 1) continue;
     AxisList* list = problem.IsReduced(axis) ? &canonical.reduced : &canonical.kept;
-    if (list == open) {
-      list->dims[list->rank - 1] *= dim;
+    const int last = list->rank - 1;
+    if (list == open && strides[axis] == list->dims[last] * list->strides[last]) {
+      list->dims[last] *= dim;
     } else {
       list->dims[list->rank] = dim;
-      list->strides[list->rank++] = stride;
+      list->strides[list->rank++] = strides[axis];
       open = list;
     }
-    stride *= dim;
   }
   for (AxisList* list : {&canonical.kept, &canonical.reduced}) {
     std::reverse(list->dims, list->dims + list->rank);

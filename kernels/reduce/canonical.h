@@ -12,8 +12,9 @@ namespace warpline {
 
 // Axes of one kind, outermost first, with their strides in the input, in elements.
 struct AxisList {
-  // Axes without units and with neighbours of one kind fused alternate, so each kind has at most half.
-  static constexpr int kMaxAxes = kMaxRank / 2;
+  // Axes without units and with neighbours of one kind fused alternate, so each kind has at most half; and
+  // one more where padded rows keep the last two apart.
+  static constexpr int kMaxAxes = kMaxRank / 2 + 1;
 
   int rank = 0;
   std::int64_t dims[kMaxAxes] = {};  // C arrays: device code cannot index a std::array

@@ -24,10 +24,19 @@ void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, Re
   plan->results_per_cta = kReduceThreads / plan->lanes;
 }
 
+// Whether the results of a thread are neighbours in memory, and every load of them as aligned as the first:
+// they may not reach past the innermost axis, and all others must step over whole vectors.
+bool AreVectors(const CanonicalReduce& reduce, std::int64_t inner, int vector) {
+  if (reduce.kept.rank == 0 || reduce.kept.strides[reduce.kept.rank - 1] != 1) return false;
+  bool vectors = inner % vector == 0;
+  for (int i = 0; i + 1 < reduce.kept.rank; ++i) vectors = vectors && reduce.kept.strides[i] % vector == 0;
+  for (int i = 0; i < reduce.reduced.rank; ++i) vectors = vectors && reduce.reduced.strides[i] % vector == 0;
+  return vectors;
+}
+
 void PlanColumns(const CanonicalReduce& reduce, int vector, ReducePlan* plan) {
   const std::int64_t inner = reduce.kept.rank > 0 ? reduce.kept.dims[reduce.kept.rank - 1] : 1;
-  // A thread's results must be neighbours in memory: they may not reach past the innermost axis.
-  plan->columns = inner % vector == 0 ? vector : 1;
+  plan->columns = AreVectors(reduce, inner, vector) ? vector : 1;
   // A warp side by side coalesces; rows of it share the elements where each gets at least 4.
   const int min_lanes = CeilPow2(CeilDiv(inner, plan->columns), 32);
   const auto rows_worth = static_cast<int>(std::bit_floor(
@@ -39,14 +48,42 @@ void PlanColumns(const CanonicalReduce& reduce, int vector, ReducePlan* plan) {
 }  // namespace
 
 std::size_t ReducePlan::WorkspaceBytes(std::int64_t results) const {
-  constexpr std::size_t kMaxPartialBytes = 16;  // argmax: a value and an index
+  constexpr std::size_t kMaxPartialBytes = 32;  // the moments of var: four doubles
   return split > 1 ? static_cast<std::size_t>(results) * static_cast<std::size_t>(split) * kMaxPartialBytes
                    : 0;
 }
 
-ReducePlan PlanReduce(const CanonicalReduce& reduce, DType dtype, const DeviceTraits& traits) {
+bool HasTypedKernel(const ReduceProblem& problem) {
+  switch (problem.op) {
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+    case ReduceOp::kArgmin:
+    case ReduceOp::kArgmax:
+      return IsFloat(problem.dtype) || problem.dtype == DType::kI32;
+    case ReduceOp::kSum:
+    case ReduceOp::kMean:
+      if (problem.dtype == DType::kI32) return true;
+      [[fallthrough]];
+    case ReduceOp::kNorm1:
+    case ReduceOp::kNorm2:
+    case ReduceOp::kSumSq:
+    case ReduceOp::kLogSumExp:
+      // For an f64 result of narrower elements f32 would be too coarse.
+      return IsFloat(problem.dtype) && (problem.dtype == DType::kF64 || problem.OutDType() != DType::kF64);
+    case ReduceOp::kVar:
+    case ReduceOp::kStd:
+      return problem.dtype == DType::kF32 || problem.dtype == DType::kF64;
+    default:
+      return false;
+  }
+}
+
+int VectorOf(const ReduceProblem& problem) {
+  return HasTypedKernel(problem) ? 16 / static_cast<int>(SizeOf(problem.dtype)) : 1;
+}
+
+ReducePlan PlanReduce(const CanonicalReduce& reduce, int vector, const DeviceTraits& traits) {
   const int multiprocessors = std::max(1, traits.multiprocessors);
-  const int vector = 16 / static_cast<int>(SizeOf(dtype));
   ReducePlan plan;
   plan.rows = reduce.InnermostReduced();
   if (plan.rows) {

@@ -31,7 +31,12 @@ struct ReducePlan {
   std::size_t WorkspaceBytes(std::int64_t results) const;
 };
 
-ReducePlan PlanReduce(const CanonicalReduce& reduce, DType dtype, const DeviceTraits& traits);
+// Whether kernels are compiled for the element type. The others load elements of any type, one at a time.
+bool HasTypedKernel(const ReduceProblem& problem);
+// Elements that one load of the problem's kernel takes.
+int VectorOf(const ReduceProblem& problem);
+
+ReducePlan PlanReduce(const CanonicalReduce& reduce, int vector, const DeviceTraits& traits);
 
 }  // namespace warpline
 

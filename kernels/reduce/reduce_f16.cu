@@ -1,12 +1,12 @@
 #include "kernels/reduce/reduce_kernels.h"
-#include "kernels/reduce/reduce_warp_shuffle.cuh"
+#include "kernels/reduce/reduce_typed.cuh"
 
 namespace warpline {
 
 template <>
-cudaError_t LaunchReduceWarpShuffle<DType::kF16>(const ReduceProblem& problem, const Operands& operands,
-                                                 const CudaContext& context, cudaStream_t stream) {
-  return LaunchWarpShuffle<DeviceType<DType::kF16>::type>(problem, operands, context, stream);
+cudaError_t LaunchReduceTyped<DType::kF16>(const ReduceProblem& problem, const Operands& operands,
+                                           const CudaContext& context, cudaStream_t stream) {
+  return LaunchTyped<DeviceType<DType::kF16>::type>(problem, operands, context, stream);
 }
 
 }  // namespace warpline

@@ -7,11 +7,12 @@
 namespace warpline {
 
 CudaLaunch<ReduceProblem> LaunchReduceNaive;
+CudaLaunch<ReduceProblem> LaunchReduceAny;
 
-// Instantiated in reduce_<dtype>.cu for i32, f16, bf16, f32 and f64.
+// Instantiated in reduce_<dtype>.cu, for the dtypes and operations of HasTypedKernel.
 template <DType kDType>
-cudaError_t LaunchReduceWarpShuffle(const ReduceProblem& problem, const Operands& operands,
-                                    const CudaContext& context, cudaStream_t stream);
+cudaError_t LaunchReduceTyped(const ReduceProblem& problem, const Operands& operands,
+                              const CudaContext& context, cudaStream_t stream);
 
 }  // namespace warpline
 

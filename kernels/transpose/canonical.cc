@@ -2,18 +2,8 @@
 
 namespace warpline {
 
-std::array<std::int64_t, kMaxRank> CanonicalTranspose::InputStrides() const {
-  std::array<std::int64_t, kMaxRank> strides{};
-  std::int64_t stride = 1;
-  for (int axis = rank - 1; axis >= 0; --axis) {
-    strides[axis] = stride;
-    stride *= dims[axis];
-  }
-  return strides;
-}
-
-std::array<std::int64_t, kMaxRank> CanonicalTranspose::OutputStrides() const {
-  std::array<std::int64_t, kMaxRank> strides{};
+Strides CanonicalTranspose::OutputStrides() const {
+  Strides strides{};
   std::int64_t stride = 1;
   for (int i = rank - 1; i >= 0; --i) {
     strides[perm[i]] = stride;
@@ -27,6 +17,8 @@ CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   // run_at[a] is the position in the output of the run that begins with input axis a; -1: none does.
   std::array<int, kMaxRank> run_at{};
   std::array<std::int64_t, kMaxRank> run_size{};
+  Strides run_stride{};  // of the innermost axis of the run
+  const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
   run_at.fill(-1);
 
   auto next_axis = [&](int axis) {  // the input axis after `axis`, unit axes left out
@@ -40,10 +32,14 @@ CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   for (int i = 0; i < problem.shape.rank; ++i) {
     const int axis = problem.perm[i];
     if (problem.shape[axis] == 1) continue;
-    if (runs > 0 && axis == next_axis(previous)) {
+    // Padded rows keep the last axis from the one before it.
+    if (runs > 0 && axis == next_axis(previous) &&
+        run_stride[runs - 1] == strides[axis] * problem.shape[axis]) {
       run_size[runs - 1] *= problem.shape[axis];
+      run_stride[runs - 1] = strides[axis];
     } else {
       run_at[axis] = runs;
+      run_stride[runs] = strides[axis];
       run_size[runs++] = problem.shape[axis];
     }
     previous = axis;
@@ -53,6 +49,7 @@ CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   for (int position : run_at) {
     if (position < 0) continue;
     canonical.perm[position] = canonical.rank;
+    canonical.in_strides[canonical.rank] = run_stride[position];
     canonical.dims[canonical.rank++] = run_size[position];
   }
   return canonical;

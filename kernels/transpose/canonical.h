@@ -10,17 +10,17 @@
 
 namespace warpline {
 
-// Input axes `dims`, all different from 1, row-major; output axis i is input axis perm[i]. No two axes are
-// neighbours in both orders. Entries past `rank` are 0.
+// Input axes `dims`, all different from 1, outermost first; output axis i is input axis perm[i]. No two axes
+// could be one. The output is dense. Entries past `rank` are 0.
 struct CanonicalTranspose {
   int rank = 0;
   std::array<std::int64_t, kMaxRank> dims{};
   std::array<int, kMaxRank> perm{};
+  Strides in_strides{};  // elements between neighbours along input axis i, in the input
 
-  bool IsIdentity() const { return rank <= 1; }
-  // Elements between neighbours along input axis i, in the input and in the output.
-  std::array<std::int64_t, kMaxRank> InputStrides() const;
-  std::array<std::int64_t, kMaxRank> OutputStrides() const;
+  bool IsIdentity() const { return rank == 0 || (rank == 1 && in_strides[0] == 1); }
+  // The same in the output.
+  Strides OutputStrides() const;
 };
 
 CanonicalTranspose Canonicalize(const TransposeProblem& problem);

@@ -80,12 +80,11 @@ cudaError_t LaunchTransposeNaive(const TransposeProblem& problem, const Operands
   }
   StridedCopy copy;
   copy.rank = rank;
-  stride = 1;
+  const Strides in_strides = RowMajorStrides(problem.shape, problem.row_stride);
   for (int axis = rank - 1; axis >= 0; --axis) {
     copy.dims[axis] = problem.shape[axis];
-    copy.in_strides[axis] = stride;
+    copy.in_strides[axis] = in_strides[axis];
     copy.out_strides[axis] = out_strides[axis];
-    stride *= problem.shape[axis];
   }
   return LaunchElementCopy(copy, SizeOf(problem.dtype), operands.in[0], operands.out, stream);
 }

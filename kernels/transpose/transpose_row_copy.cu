@@ -50,16 +50,15 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// `per_vector` elements make a vector; it divides the innermost axis and so every other stride.
+// `per_vector` elements make a vector; it divides the innermost axis and every other stride.
 template <typename Vector>
 cudaError_t Launch(const CanonicalTranspose& transpose, std::int64_t per_vector, const void* in, void* out,
                    cudaStream_t stream) {
-  const auto in_strides = transpose.InputStrides();
   RowWalk walk;
   walk.length = transpose.dims[transpose.rank - 1] / per_vector;
   for (int i = 0; i + 1 < transpose.rank; ++i) {
     const int axis = transpose.perm[i];
-    walk.rows.Append(transpose.dims[axis], in_strides[axis] / per_vector, 0);
+    walk.rows.Append(transpose.dims[axis], transpose.in_strides[axis] / per_vector, 0);
   }
   walk.row_count = walk.rows.Count();
   // Just enough lanes for kUnroll vectors each, but at least 8: then an access of a row has 128 bytes.
@@ -78,10 +77,12 @@ cudaError_t Launch(const CanonicalTranspose& transpose, std::int64_t per_vector,
 
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream) {
-  // The largest power of two that divides both bases and the bytes of a row.
-  const std::uint64_t offsets =
-      reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
-      static_cast<std::uint64_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  // The largest power of two that divides both bases, the bytes of a row and those between rows.
+  std::uint64_t offsets = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
+                          static_cast<std::uint64_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  for (int axis = 0; axis + 1 < transpose.rank; ++axis) {
+    offsets |= static_cast<std::uint64_t>(transpose.in_strides[axis]) * element_bytes;
+  }
   const std::uint64_t bytes = std::min<std::uint64_t>(16, offsets & -offsets);
   const auto per_vector = static_cast<std::int64_t>(bytes / element_bytes);
   switch (bytes) {

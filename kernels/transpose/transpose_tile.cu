@@ -106,11 +106,15 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
   walk.tiles_x = CeilDiv(walk.nx, Tile::kTile);
   walk.tiles_y = CeilDiv(walk.ny, Tile::kTile);
   const std::int64_t tiles = walk.tiles_x * walk.tiles_y * walk.batch.Count();
-  // Every stride of the input is a multiple of nx, every stride of the output one of ny: no need to look.
   auto aligned = [](const void* base, std::int64_t row) {
     return reinterpret_cast<std::uintptr_t>(base) % kChunkBytes == 0 && row % Tile::kVector == 0;
   };
-  const bool aligned_in = aligned(in, walk.nx), aligned_out = aligned(out, walk.ny);
+  bool aligned_in = aligned(in, walk.nx) && walk.in_stride_y % Tile::kVector == 0;
+  for (int i = 0; i < walk.batch.rank; ++i) {
+    aligned_in = aligned_in && walk.batch.in_strides[i] % Tile::kVector == 0;
+  }
+  // Every stride of the output is a multiple of ny: no need to look.
+  const bool aligned_out = aligned(out, walk.ny);
   auto* kernel = aligned_in
                      ? (aligned_out ? &TransposeTiles<T, true, true> : &TransposeTiles<T, true, false>)
                      : (aligned_out ? &TransposeTiles<T, false, true> : &TransposeTiles<T, false, false>);
@@ -123,17 +127,17 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
 
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream) {
-  const auto in_strides = transpose.InputStrides();
   const auto out_strides = transpose.OutputStrides();
   const int x = transpose.rank - 1;
   const int y = transpose.perm[transpose.rank - 1];
   TileWalk walk;
   walk.nx = transpose.dims[x];
   walk.ny = transpose.dims[y];
-  walk.in_stride_y = in_strides[y];
+  walk.in_stride_y = transpose.in_strides[y];
   walk.out_stride_x = out_strides[x];
   for (int axis = 0; axis < transpose.rank; ++axis) {
-    if (axis != x && axis != y) walk.batch.Append(transpose.dims[axis], in_strides[axis], out_strides[axis]);
+    if (axis != x && axis != y)
+      walk.batch.Append(transpose.dims[axis], transpose.in_strides[axis], out_strides[axis]);
   }
   switch (element_bytes) {
     case 1:

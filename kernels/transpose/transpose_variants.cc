@@ -6,12 +6,11 @@ namespace {
 
 // The walk over all elements, in the order of the output if `by_output`.
 StridedCopy WalkOf(const CanonicalTranspose& transpose, bool by_output) {
-  const auto in_strides = transpose.InputStrides();
   const auto out_strides = transpose.OutputStrides();
   StridedCopy copy;
   for (int i = 0; i < transpose.rank; ++i) {
     const int axis = by_output ? transpose.perm[i] : i;
-    copy.Append(transpose.dims[axis], in_strides[axis], out_strides[axis]);
+    copy.Append(transpose.dims[axis], transpose.in_strides[axis], out_strides[axis]);
   }
   return copy;
 }
@@ -47,6 +46,10 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
                            stream);  // either side may be pinned host memory
   }
   const int inner_in = transpose.rank - 1;
+  // Rows of one element, padded: nothing is contiguous.
+  if (transpose.in_strides[inner_in] != 1) {
+    return LaunchElementCopy(WalkOf(transpose, /*by_output=*/true), bytes, in, operands.out, stream);
+  }
   const int inner_out = transpose.perm[transpose.rank - 1];
   if (inner_in == inner_out) return LaunchRowCopy(transpose, bytes, in, operands.out, stream);
   // A side of less than a sector (interleaved channels, say) would leave most of a tile empty. Then all that

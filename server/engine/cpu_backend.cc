@@ -21,12 +21,6 @@ namespace {
 
 constexpr DeviceTraits kTraits;
 
-std::span<const CpuVariant<TransposeProblem>> Table(const TransposeProblem&) {
-  return CpuTransposeVariants();
-}
-std::span<const CpuVariant<GemmProblem>> Table(const GemmProblem&) { return CpuGemmVariants(); }
-std::span<const CpuVariant<ReduceProblem>> Table(const ReduceProblem&) { return CpuReduceVariants(); }
-
 class AnonymousMemory : public HostMemory {
  public:
   static absl::StatusOr<std::unique_ptr<AnonymousMemory>> Map(std::size_t bytes) {
@@ -88,15 +82,15 @@ class CpuLane : public Lane {
   absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
                    LaunchReport& report) {
     const Step& step = staged.program->steps[index];
-    for (const auto& row : Table(problem)) {
+    for (const auto& row : CpuTable(problem)) {
       if (!step.variant.empty() && row.name != step.variant) continue;
       if (!Suits(row, problem, kTraits)) continue;
       Operands operands;
       for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
       operands.out = Address(staged, step.output);
-      if constexpr (std::is_same_v<ProblemT, GemmProblem>) {
+      if (ReadsScalars(step.problem)) {
         operands.scalars =
-            reinterpret_cast<const GemmScalars*>(staged.input.data() + staged.plan->scalars[index]);
+            reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
       }
       operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
       operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
@@ -134,14 +128,16 @@ class CpuBackend : public Backend {
 
   std::vector<VariantInfo> Variants() const override {
     std::vector<VariantInfo> all;
-    AppendVariantInfo(Op::kTranspose, CpuTransposeVariants(), all);
-    AppendVariantInfo(Op::kGemm, CpuGemmVariants(), all);
-    AppendVariantInfo(Op::kReduce, CpuReduceVariants(), all);
+    AppendVariantInfo({Op::kTranspose}, CpuTransposeVariants(), all);
+    AppendVariantInfo({Op::kGemm}, CpuGemmVariants(), all);
+    AppendVariantInfo({Op::kReduce}, CpuReduceVariants(), all);
+    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CpuElementwiseVariants(), all);
     return all;
   }
 
   absl::Status CheckVariant(const Problem& problem, std::string_view variant) const override {
-    return std::visit([&](const auto& p) { return CheckVariantIn(Table(p), p, variant, kTraits); }, problem);
+    return std::visit([&](const auto& p) { return CheckVariantIn(CpuTable(p), p, variant, kTraits); },
+                      problem);
   }
 
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
@@ -149,7 +145,7 @@ class CpuBackend : public Backend {
     for (const Step& step : program.steps) {
       std::visit(
           [&](const auto& p) {
-            for (const auto& row : Table(p)) {
+            for (const auto& row : CpuTable(p)) {
               if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
             }
           },

@@ -14,7 +14,6 @@
 #include "server/engine/cuda_device.h"
 #include "server/engine/cuda_lane.h"
 #include "server/engine/cuda_program.h"
-#include "server/engine/cuda_tables.h"
 #include "server/engine/log.h"
 #include "server/engine/select_variant.h"
 
@@ -93,9 +92,10 @@ class CudaBackend : public Backend {
 
   std::vector<VariantInfo> Variants() const override {
     std::vector<VariantInfo> all;
-    AppendVariantInfo(Op::kTranspose, CudaTransposeVariants(), all);
-    AppendVariantInfo(Op::kGemm, CudaGemmVariants(), all);
-    AppendVariantInfo(Op::kReduce, CudaReduceVariants(), all);
+    AppendVariantInfo({Op::kTranspose}, CudaTransposeVariants(), all);
+    AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), all);
+    AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), all);
+    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), all);
     return all;
   }
 

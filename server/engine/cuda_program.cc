@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/gpu/capture.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
-#include "server/engine/cuda_tables.h"
+#include "server/engine/errors.h"
 #include "server/engine/select_variant.h"
 
 namespace warpline {
@@ -37,8 +38,8 @@ struct StepEnqueuer {
     Operands operands;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(step.inputs[i]);
     operands.out = Address(step.output);
-    if constexpr (std::is_same_v<ProblemT, GemmProblem>) {
-      operands.scalars = reinterpret_cast<const GemmScalars*>(memory.input + staged.plan->scalars[index]);
+    if (ReadsScalars(step.problem)) {
+      operands.scalars = reinterpret_cast<const StepScalars*>(memory.input + staged.plan->scalars[index]);
     }
     operands.workspace = memory.workspace.data();
     operands.workspace_bytes = memory.workspace.size();
@@ -47,6 +48,11 @@ struct StepEnqueuer {
       if (!Suits(row, problem, device.context.traits)) continue;
       const cudaError_t error = row.launch(problem, operands, device.context, stream);
       if (error == cudaErrorNotSupported && step.variant.empty()) continue;
+      if (error == cudaErrorNotSupported) {
+        return FieldError("variant",
+                          absl::StrCat("\"", step.variant, "\" cannot run this problem after all; ",
+                                       "leave the choice to the server"));
+      }
       RETURN_IF_ERROR(ToStatus(error, row.name));
       return row.name;
     }
@@ -58,6 +64,7 @@ struct StepEnqueuer {
 bool ReadsOperandsOnce(const TransposeProblem&) { return true; }
 bool ReadsOperandsOnce(const ReduceProblem&) { return true; }
 bool ReadsOperandsOnce(const GemmProblem&) { return false; }
+bool ReadsOperandsOnce(const ElementwiseProblem&) { return true; }
 
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream) {
   if (timing == nullptr) return absl::OkStatus();

@@ -13,12 +13,6 @@ namespace {
 // Abseil here has a string_view of its own.
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-absl::Status Error(absl::StatusCode code, std::string_view field, std::string_view message) {
-  absl::Status status(code, absl::StrCat(ToAbsl(field), ": ", ToAbsl(message)));
-  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
-  return status;
-}
-
 std::optional<std::string> PayloadOf(const absl::Status& status, std::string_view url) {
   const auto payload = status.GetPayload(ToAbsl(url));
   if (!payload.has_value()) return std::nullopt;
@@ -28,11 +22,9 @@ std::optional<std::string> PayloadOf(const absl::Status& status, std::string_vie
 }  // namespace
 
 absl::Status FieldError(std::string_view field, std::string_view message) {
-  return Error(absl::StatusCode::kInvalidArgument, field, message);
-}
-
-absl::Status FieldUnimplemented(std::string_view field, std::string_view message) {
-  return Error(absl::StatusCode::kUnimplemented, field, message);
+  absl::Status status = absl::InvalidArgumentError(absl::StrCat(ToAbsl(field), ": ", ToAbsl(message)));
+  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
+  return status;
 }
 
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {

@@ -19,9 +19,6 @@ inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
 // INVALID_ARGUMENT "<field>: <message>"; the message gives the value and the limit.
 absl::Status FieldError(std::string_view field, std::string_view message);
 
-// The same with UNIMPLEMENTED: the API names it, this server does not do it.
-absl::Status FieldUnimplemented(std::string_view field, std::string_view message);
-
 // Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
 // no payloads, stays as it is.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);

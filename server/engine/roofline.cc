@@ -63,8 +63,8 @@ absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context) {
                                             stream.get());
                    }));
   roofline.copy_bytes_per_second = 2.0 * kCopyBytes / copy;
-  const GemmScalars scalars;
-  auto* device_scalars = reinterpret_cast<GemmScalars*>(base + kBytes + kWorkspace);
+  const StepScalars scalars;
+  auto* device_scalars = reinterpret_cast<StepScalars*>(base + kBytes + kWorkspace);
   RETURN_IF_ERROR(ToStatus(cudaMemcpy(device_scalars, &scalars, sizeof(scalars), cudaMemcpyHostToDevice),
                            "measuring the roofline"));
   const auto& cublas = CudaGemmVariants().front();

@@ -38,7 +38,7 @@ void FinishWith(Job job, absl::Status status) {
 void WriteScalars(const Job& job, std::span<std::byte> region) {
   for (std::size_t i = 0; i < job.program.steps.size(); ++i) {
     const Step& step = job.program.steps[i];
-    if (!std::holds_alternative<GemmProblem>(step.problem)) continue;
+    if (!ReadsScalars(step.problem)) continue;
     std::memcpy(region.data() + job.plan.scalars[i], &step.scalars, sizeof(step.scalars));
   }
 }

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
 #define WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,14 +37,19 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
                                  "suitable: ", suitable.empty() ? "none" : suitable));
 }
 
+// `ops` share the table. Bool is not scaled.
 template <typename Row>
-void AppendVariantInfo(Op op, std::span<const Row> table, std::vector<VariantInfo>& to) {
-  for (const Row& row : table) {
-    VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
-    for (DType dtype : kAllDTypes) {
-      if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
+void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table,
+                       std::vector<VariantInfo>& to) {
+  for (Op op : ops) {
+    for (const Row& row : table) {
+      VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
+      for (DType dtype : kAllDTypes) {
+        if (op == Op::kScale && dtype == DType::kBool) continue;
+        if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
+      }
+      to.push_back(std::move(info));
     }
-    to.push_back(std::move(info));
   }
 }
 

@@ -90,16 +90,48 @@ TEST(CanonicalReduceTest, BothIndicesKeepTheOrderOfTheProblem) {
   }
 }
 
+TEST(CanonicalReduceTest, PaddedRowsStayApart) {
+  ReduceProblem problem = Problem({2, 3, 4}, 0b111);
+  problem.row_stride = 5;
+  const CanonicalReduce r = Canonicalize(problem);
+  EXPECT_EQ(Dims(r.reduced), DimList({6, 4}));
+  EXPECT_EQ(Strides(r.reduced), DimList({5, 1}));
+}
+
+TEST(CanonicalReduceTest, HasRoomForEveryPatternOfAxes) {
+  for (std::uint32_t mask = 0; mask < 256; ++mask) {
+    ReduceProblem problem = Problem({2, 2, 2, 2, 2, 2, 2, 2}, mask);
+    problem.row_stride = 3;
+    const CanonicalReduce r = Canonicalize(problem);
+    EXPECT_LE(r.kept.rank, AxisList::kMaxAxes);
+    EXPECT_LE(r.reduced.rank, AxisList::kMaxAxes);
+    EXPECT_EQ(r.kept.Count() * r.reduced.Count(), 256);
+  }
+}
+
+TEST(ReducePlanTest, TakesVectorsOnlyWhereEveryLoadIsAligned) {
+  const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
+  ReduceProblem problem = Problem({100, 64}, 0b01);
+  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 4);
+  problem.row_stride = 66;
+  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 1);
+  problem.row_stride = 68;
+  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 4);
+  problem = Problem({4, 100, 1}, 0b010);  // kept results lie 100 * 3 apart
+  problem.row_stride = 3;
+  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 1);
+}
+
 TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
   const DimList sizes = {0, 1, 2, 3, 7, 8, 31, 33, 255, 257, 4095, 4097, 70001, 5000000};
-  for (DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+  for (int vector : {8, 4, 2, 1}) {
     for (int multiprocessors : {0, 1, 132}) {
       for (std::int64_t m : sizes) {
         for (std::int64_t n : sizes) {
           for (std::uint32_t mask = 0; mask < 4; ++mask) {
             const CanonicalReduce reduce = Canonicalize(Problem({m, n}, mask));
             if (reduce.results == 0) continue;
-            const ReducePlan plan = PlanReduce(reduce, dtype, {.multiprocessors = multiprocessors});
+            const ReducePlan plan = PlanReduce(reduce, vector, {.multiprocessors = multiprocessors});
             EXPECT_GE(plan.tiles * plan.results_per_cta, reduce.results);
             EXPECT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
             EXPECT_GE(plan.split * plan.chunk, reduce.reduced_count);
@@ -116,17 +148,17 @@ TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
 
 TEST(ReducePlanTest, SplitsOnlyWhatWouldLeaveTheDeviceIdle) {
   const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
-  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 28}, 1)), DType::kF32, h200).split, 132);
-  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 20, 32}, 1)), DType::kF32, h200).split, 132);
-  EXPECT_EQ(PlanReduce(Canonicalize(Problem({4096}, 1)), DType::kF32, h200).split, 1);
-  EXPECT_EQ(PlanReduce(Canonicalize(Problem({1 << 14, 1 << 14}, 2)), DType::kF32, h200).split, 1);
+  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 28}, 1)), 4, h200).split, 132);
+  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 20, 32}, 1)), 4, h200).split, 132);
+  EXPECT_EQ(PlanReduce(Canonicalize(Problem({4096}, 1)), 4, h200).split, 1);
+  EXPECT_EQ(PlanReduce(Canonicalize(Problem({1 << 14, 1 << 14}, 2)), 4, h200).split, 1);
 }
 
 TEST(ReducePlanTest, AsksForAWorkspaceOnlyIfItSplits) {
   ReducePlan plan;
   EXPECT_EQ(plan.WorkspaceBytes(100), 0u);
   plan.split = 3;
-  EXPECT_EQ(plan.WorkspaceBytes(100), 4800u);
+  EXPECT_EQ(plan.WorkspaceBytes(100), 9600u);
 }
 
 }  // namespace

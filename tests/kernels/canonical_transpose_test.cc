@@ -95,7 +95,7 @@ TEST(CanonicalTransposeTest, MovesTheSameElements) {
       DimList canonical_dims, canonical_strides;
       for (int i = 0; i < t.rank; ++i) {
         canonical_dims.push_back(t.dims[t.perm[i]]);
-        canonical_strides.push_back(t.InputStrides()[t.perm[i]]);
+        canonical_strides.push_back(t.in_strides[t.perm[i]]);
         EXPECT_NE(canonical_dims.back(), 1);
         if (i > 0) {
           EXPECT_NE(t.perm[i], t.perm[i - 1] + 1);
@@ -105,6 +105,24 @@ TEST(CanonicalTransposeTest, MovesTheSameElements) {
           << ToString(problem.shape) << " perm " << perm[0] << perm[1] << perm[2] << perm[3];
     } while (std::next_permutation(perm.begin(), perm.end()));
   }
+}
+
+TEST(CanonicalTransposeTest, PaddedRowsStayApart) {
+  TransposeProblem problem = Problem({2, 3, 4}, {0, 1, 2});
+  problem.row_stride = 5;
+  const CanonicalTranspose t = Canonicalize(problem);
+  EXPECT_EQ(Dims(t), DimList({6, 4}));
+  EXPECT_EQ(t.in_strides[0], 5);
+  EXPECT_EQ(t.in_strides[1], 1);
+  EXPECT_FALSE(t.IsIdentity());
+}
+
+TEST(CanonicalTransposeTest, PaddedRowsOfOneElementAreNotContiguous) {
+  TransposeProblem problem = Problem({6, 1}, {0, 1});
+  problem.row_stride = 4;
+  const CanonicalTranspose t = Canonicalize(problem);
+  EXPECT_EQ(Dims(t), DimList({6}));
+  EXPECT_FALSE(t.IsIdentity());
 }
 
 TEST(CanonicalTransposeTest, OutputStridesInvertThePermutation) {

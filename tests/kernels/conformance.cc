@@ -39,24 +39,31 @@ void AddOperand(Program& program, const TensorSpec& spec) {
 }
 
 void AddTensors(Program& program, const TransposeProblem& p) {
-  AddOperand(program, Spec(p.dtype, p.shape, p.shape.Count()));
+  AddOperand(program, Spec(p.dtype, p.shape, StorageElements(p.shape, p.row_stride)));
   program.tensors.push_back(Spec(p.dtype, p.OutputShape(), p.shape.Count()));
 }
 
 void AddTensors(Program& program, const GemmProblem& p) {
-  const auto shape = [&](bool trans, std::int64_t rows, std::int64_t cols) {
-    return trans ? Shape{p.batch, cols, rows} : Shape{p.batch, rows, cols};
-  };
-  AddOperand(program, Spec(p.dtype, shape(p.trans_a, p.m, p.k), ElementsOfA(p)));
-  AddOperand(program, Spec(p.dtype, shape(p.trans_b, p.k, p.n), ElementsOfB(p)));
-  if (p.has_c) AddOperand(program, Spec(p.dtype, {p.batch, p.m, p.n}, ElementsOfC(p)));
-  program.tensors.push_back(Spec(p.dtype, {p.batch, p.m, p.n}, p.batch * p.m * p.n));
+  const DType out = p.OutDType();
+  AddOperand(program, Spec(p.dtype, {ElementsOfA(p)}, ElementsOfA(p)));
+  AddOperand(program, Spec(p.dtype, {ElementsOfB(p)}, ElementsOfB(p)));
+  if (p.has_c) AddOperand(program, Spec(out, {ElementsOfC(p)}, ElementsOfC(p)));
+  if (p.has_bias) AddOperand(program, Spec(out, {p.n}, p.n));
+  const std::int64_t count = p.batch.Count();
+  program.tensors.push_back(Spec(out, {count, p.m, p.n}, count * p.m * p.n));
 }
 
 void AddTensors(Program& program, const ReduceProblem& p) {
-  AddOperand(program, Spec(p.dtype, p.shape, p.shape.Count()));
+  AddOperand(program, Spec(p.dtype, p.shape, StorageElements(p.shape, p.row_stride)));
   const Shape y_shape = p.OutputShape(false);
-  program.tensors.push_back(Spec(OutputDType(p.op, p.dtype), y_shape, y_shape.Count()));
+  program.tensors.push_back(Spec(p.OutDType(), y_shape, y_shape.Count()));
+}
+
+void AddTensors(Program& program, const ElementwiseProblem& p) {
+  const std::int64_t x = StorageElements(p.shape, p.x_strides), y = StorageElements(p.shape, p.y_strides);
+  AddOperand(program, Spec(p.dtype, {x}, x));
+  if (p.op == ElementwiseOp::kAdd) AddOperand(program, Spec(p.dtype, {y}, y));
+  program.tensors.push_back(Spec(p.out_dtype, p.shape, p.shape.Count()));
 }
 
 bool IsPoison(std::span<const std::byte> bytes) {
@@ -77,21 +84,28 @@ std::optional<std::string> FindDifference(DType dtype, const Bytes& got, const B
   return message.str();
 }
 
-std::optional<std::string> Compare(const TransposeProblem& p, const GemmScalars&,
+std::optional<std::string> Compare(const TransposeProblem& p, const StepScalars&,
                                    const std::vector<Bytes>& in, const Bytes& got) {
   return FindDifference(p.dtype, got, Transpose(p, in[0]));
 }
 
-std::optional<std::string> Compare(const GemmProblem& p, const GemmScalars& scalars,
+std::optional<std::string> Compare(const GemmProblem& p, const StepScalars& scalars,
                                    const std::vector<Bytes>& in, const Bytes& got) {
-  const Reference want = Gemm(p, scalars, in[0], in[1], p.has_c ? in[2] : Bytes());
+  const Reference want =
+      Gemm(p, scalars, in[0], in[1], p.has_c ? in[2] : Bytes(), p.has_bias ? in[p.BiasIndex()] : Bytes());
   return FindWorstError(want, Tolerance(p, want), got);
 }
 
-std::optional<std::string> Compare(const ReduceProblem& p, const GemmScalars&, const std::vector<Bytes>& in,
+std::optional<std::string> Compare(const ReduceProblem& p, const StepScalars&, const std::vector<Bytes>& in,
                                    const Bytes& got) {
   const Reference want = Reduce(p, in[0]);
   return FindWorstError(want, Tolerance(p, want), got);
+}
+
+std::optional<std::string> Compare(const ElementwiseProblem& p, const StepScalars& scalars,
+                                   const std::vector<Bytes>& in, const Bytes& got) {
+  const Reference want = Elementwise(p, scalars, in[0], in.size() > 1 ? in[1] : Bytes());
+  return FindWorstError(want, std::vector<long double>(want.values.size(), 0), got);
 }
 
 }  // namespace
@@ -122,8 +136,8 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
     std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + plan.tensors[i].offset);
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (OpOf(program.steps[i].problem) != Op::kGemm) continue;
-    std::memcpy(memory.data() + plan.scalars[i], &program.steps[i].scalars, sizeof(GemmScalars));
+    if (!ReadsScalars(program.steps[i].problem)) continue;
+    std::memcpy(memory.data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
   }
   const Bytes before(memory.begin(), memory.begin() + output_at);
 
@@ -159,7 +173,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   return outcome;
 }
 
-Program MakeProgram(const Problem& problem, std::string_view variant, const GemmScalars& scalars) {
+Program MakeProgram(const Problem& problem, std::string_view variant, const StepScalars& scalars) {
   Program program;
   program.steps.push_back({problem, std::string(variant), {}, -1, scalars});
   std::visit([&](const auto& p) { AddTensors(program, p); }, problem);
@@ -170,7 +184,7 @@ Program MakeProgram(const Problem& problem, std::string_view variant, const Gemm
 }
 
 std::string Check(Harness& harness, const Problem& problem, std::string_view variant,
-                  const std::vector<Bytes>& inputs, const GemmScalars& scalars, bool repeat) {
+                  const std::vector<Bytes>& inputs, const StepScalars& scalars, bool repeat) {
   const std::string what =
       absl::StrCat(Describe(problem), " by ", variant.empty() ? "choice" : std::string(variant), ": ");
   const Program program = MakeProgram(problem, variant, scalars);
@@ -191,16 +205,19 @@ std::string Check(Harness& harness, const Problem& problem, std::string_view var
 }
 
 std::vector<Bytes> RandomGemmOperands(const GemmProblem& p, std::uint64_t seed) {
-  const auto matrix = [&](std::int64_t elements, std::int64_t cols, std::int64_t ld, std::uint64_t salt) {
-    Bytes data = RandomTensor(p.dtype, elements, 3 * seed + salt);
+  const auto matrix = [&](DType dtype, std::int64_t elements, std::int64_t cols, std::int64_t ld,
+                          std::uint64_t salt) {
+    Bytes data = RandomTensor(dtype, elements, 4 * seed + salt);
+    const long double unread = IsFloat(dtype) ? std::numeric_limits<long double>::quiet_NaN() : 99;
     for (std::int64_t i = 0; i < elements; ++i) {
-      if (i % ld >= cols) Store(p.dtype, std::numeric_limits<long double>::quiet_NaN(), data, i);
+      if (i % ld >= cols) Store(dtype, unread, data, i);
     }
     return data;
   };
-  std::vector<Bytes> operands = {matrix(ElementsOfA(p), p.trans_a ? p.m : p.k, p.lda, 0),
-                                 matrix(ElementsOfB(p), p.trans_b ? p.k : p.n, p.ldb, 1)};
-  if (p.has_c) operands.push_back(matrix(ElementsOfC(p), p.n, p.ldc, 2));
+  std::vector<Bytes> operands = {matrix(p.dtype, ElementsOfA(p), p.trans_a ? p.m : p.k, p.lda, 0),
+                                 matrix(p.dtype, ElementsOfB(p), p.trans_b ? p.k : p.n, p.ldb, 1)};
+  if (p.has_c) operands.push_back(matrix(p.OutDType(), ElementsOfC(p), p.n, p.ldc, 2));
+  if (p.has_bias) operands.push_back(RandomTensor(p.OutDType(), p.n, 4 * seed + 3));
   return operands;
 }
 

@@ -9,6 +9,7 @@
 
 #include "tests/kernels/conformance.h"
 #include "tests/testing/random_tensor.h"
+#include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
 
 namespace warpline::testing {
@@ -22,18 +23,26 @@ struct Subject {
 };
 
 std::vector<Bytes> Operands(const TransposeProblem& p, std::uint64_t seed) {
-  return {RandomBytes(p.shape.Count() * SizeOf(p.dtype), seed)};
+  return {RandomBytes(StorageElements(p.shape, p.row_stride) * SizeOf(p.dtype), seed)};
 }
 std::vector<Bytes> Operands(const GemmProblem& p, std::uint64_t seed) { return RandomGemmOperands(p, seed); }
 std::vector<Bytes> Operands(const ReduceProblem& p, std::uint64_t seed) {
-  return {RandomTensor(p.dtype, p.shape.Count(), seed)};
+  return {RandomTensor(p.dtype, StorageElements(p.shape, p.row_stride), seed)};
+}
+std::vector<Bytes> Operands(const ElementwiseProblem& p, std::uint64_t seed) {
+  const auto random = p.op == ElementwiseOp::kCast ? RandomWideTensor : RandomTensorWithSpecials;
+  std::vector<Bytes> operands = {random(p.dtype, StorageElements(p.shape, p.x_strides), seed)};
+  if (p.op == ElementwiseOp::kAdd) {
+    operands.push_back(random(p.dtype, StorageElements(p.shape, p.y_strides), seed + 1));
+  }
+  return operands;
 }
 
 // Small fractions, exact in every type; now and then the values that kernels have short cuts for.
-GemmScalars Scalars(std::uint64_t seed) {
+StepScalars Scalars(std::uint64_t seed, bool has_c) {
   const float alpha = seed % 4 == 0 ? 1.0f : 1.25f;
-  const float beta = seed % 3 == 0 ? 1.0f : seed % 3 == 1 ? -0.5f : 0.0f;
-  return {alpha, beta, alpha, beta};
+  const float beta = !has_c || seed % 3 == 2 ? 0.0f : seed % 3 == 0 ? 1.0f : -0.5f;
+  return {alpha, beta, alpha, beta, seed % 4 == 0 ? 1 : -3, static_cast<std::int64_t>(2 * beta)};
 }
 
 // One problem in so many: for compute-sanitizer, which takes a hundred times as long.
@@ -58,9 +67,8 @@ class ShapeTest : public ::testing::Test {
       const std::vector<Bytes> operands =
           std::visit([&](const auto& p) { return Operands(p, seed); }, problem);
       const bool repeat = subject_.reproducible && seed % 4 == 0;
-      GemmScalars scalars = Scalars(seed);
       const auto* gemm = std::get_if<GemmProblem>(&problem);
-      if (gemm != nullptr && !gemm->has_c) scalars.beta_f32 = scalars.beta_f64 = 0;
+      const StepScalars scalars = Scalars(seed, gemm != nullptr && gemm->has_c);
       const std::string error = Check(harness, problem, subject_.variant, operands, scalars, repeat);
       if (!error.empty()) ADD_FAILURE() << error;
     }
@@ -101,9 +109,21 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
       return Register(backend_name, "gemm", subject, dtype, [=] { return ToProblems(AwkwardGemms(dtype)); });
     case Op::kReduce:
       for (ReduceOp reduce_op : kAllReduceOps) {
+        const ReduceProblem plain{reduce_op, dtype, {2, 3}, 1, {}, 0, 0};
+        if (!subject.backend->CheckVariant(plain, subject.variant).ok()) continue;  // not its operation
         Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
                  [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
       }
+      return;
+    case Op::kCast:
+    case Op::kScale:
+    case Op::kAdd: {
+      const ElementwiseOp elementwise = op == Op::kCast    ? ElementwiseOp::kCast
+                                        : op == Op::kScale ? ElementwiseOp::kScale
+                                                           : ElementwiseOp::kAdd;
+      return Register(backend_name, std::string(Name(op)), subject, dtype,
+                      [=] { return ToProblems(AwkwardElementwise(elementwise, dtype)); });
+    }
   }
 }
 

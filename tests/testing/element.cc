@@ -43,6 +43,7 @@ std::uint16_t Encode(const FloatFormat& format, long double value) {
   const int infinity = ((1 << (16 - format.precision)) - 1) << mantissa_bits;
   if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | 1 << (mantissa_bits - 1));
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
+  if (value == 0) return static_cast<std::uint16_t>(sign);
   // The unit in the last place: of the binade of the value, but never below the smallest number.
   int exponent = 0;
   std::frexp(value, &exponent);
@@ -76,6 +77,20 @@ long double UnitRoundoff(DType dtype) {
 
 long double Load(DType dtype, std::span<const std::byte> data, std::int64_t index) {
   switch (dtype) {
+    case DType::kBool:
+      return LoadAs<std::uint8_t>(data, index) != 0 ? 1 : 0;
+    case DType::kU8:
+      return LoadAs<std::uint8_t>(data, index);
+    case DType::kU16:
+      return LoadAs<std::uint16_t>(data, index);
+    case DType::kU32:
+      return LoadAs<std::uint32_t>(data, index);
+    case DType::kU64:
+      return static_cast<long double>(LoadAs<std::uint64_t>(data, index));
+    case DType::kI8:
+      return LoadAs<std::int8_t>(data, index);
+    case DType::kI16:
+      return LoadAs<std::int16_t>(data, index);
     case DType::kI32:
       return LoadAs<std::int32_t>(data, index);
     case DType::kI64:
@@ -84,15 +99,27 @@ long double Load(DType dtype, std::span<const std::byte> data, std::int64_t inde
       return LoadAs<float>(data, index);
     case DType::kF64:
       return LoadAs<double>(data, index);
-    case DType::kF16:
-    case DType::kBF16:
-      break;
+    default:
+      return Decode(FormatOf(dtype), LoadAs<std::uint16_t>(data, index));
   }
-  return Decode(FormatOf(dtype), LoadAs<std::uint16_t>(data, index));
 }
 
 void Store(DType dtype, long double value, std::span<std::byte> data, std::int64_t index) {
   switch (dtype) {
+    case DType::kBool:
+      return StoreAs(static_cast<std::uint8_t>(value != 0 ? 1 : 0), data, index);
+    case DType::kU8:
+      return StoreAs(static_cast<std::uint8_t>(value), data, index);
+    case DType::kU16:
+      return StoreAs(static_cast<std::uint16_t>(value), data, index);
+    case DType::kU32:
+      return StoreAs(static_cast<std::uint32_t>(value), data, index);
+    case DType::kU64:
+      return StoreAs(static_cast<std::uint64_t>(value), data, index);
+    case DType::kI8:
+      return StoreAs(static_cast<std::int8_t>(value), data, index);
+    case DType::kI16:
+      return StoreAs(static_cast<std::int16_t>(value), data, index);
     case DType::kI32:
       return StoreAs(static_cast<std::int32_t>(value), data, index);
     case DType::kI64:
@@ -101,11 +128,47 @@ void Store(DType dtype, long double value, std::span<std::byte> data, std::int64
       return StoreAs(static_cast<float>(value), data, index);
     case DType::kF64:
       return StoreAs(static_cast<double>(value), data, index);
-    case DType::kF16:
-    case DType::kBF16:
-      break;
+    default:
+      return StoreAs(Encode(FormatOf(dtype), value), data, index);
   }
-  StoreAs(Encode(FormatOf(dtype), value), data, index);
+}
+
+long double LeastOf(DType dtype) {
+  return IsSigned(dtype) ? -std::ldexp(1.0L, 8 * static_cast<int>(SizeOf(dtype)) - 1) : 0;
+}
+
+long double GreatestOf(DType dtype) {
+  if (dtype == DType::kBool) return 1;
+  const int bits = 8 * static_cast<int>(SizeOf(dtype)) - (IsSigned(dtype) ? 1 : 0);
+  return std::ldexp(1.0L, bits) - 1;
+}
+
+long double Wrapped(DType dtype, std::uint64_t bits) {
+  switch (dtype) {
+    case DType::kBool:
+      return bits != 0 ? 1 : 0;
+    case DType::kU8:
+      return static_cast<std::uint8_t>(bits);
+    case DType::kU16:
+      return static_cast<std::uint16_t>(bits);
+    case DType::kU32:
+      return static_cast<std::uint32_t>(bits);
+    case DType::kU64:
+      return static_cast<long double>(bits);
+    case DType::kI8:
+      return static_cast<std::int8_t>(bits);
+    case DType::kI16:
+      return static_cast<std::int16_t>(bits);
+    case DType::kI32:
+      return static_cast<std::int32_t>(bits);
+    default:
+      return static_cast<long double>(static_cast<std::int64_t>(bits));
+  }
+}
+
+std::uint64_t BitsOf(DType dtype, std::span<const std::byte> data, std::int64_t index) {
+  if (dtype == DType::kU64) return LoadAs<std::uint64_t>(data, index);
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(Load(dtype, data, index)));
 }
 
 Bytes Pack(DType dtype, std::span<const long double> values) {

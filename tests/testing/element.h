@@ -14,11 +14,20 @@ namespace warpline::testing {
 // The raw, little-endian storage of a tensor, as it travels.
 using Bytes = std::vector<std::byte>;
 
-// Element `index`. A long double has at least 64 bits of mantissa, so every value of every type is exact.
+// Element `index`, of a type that IsReal. A long double has at least 64 bits of mantissa, so every value of
+// every type is exact.
 long double Load(DType dtype, std::span<const std::byte> data, std::int64_t index);
 
 // Rounds to nearest even, once; integers must be in range.
 void Store(DType dtype, long double value, std::span<std::byte> data, std::int64_t index);
+
+// The range of an integer type, or of bool.
+long double LeastOf(DType dtype);
+long double GreatestOf(DType dtype);
+// The number of an integer type, or of bool, that is congruent to `bits`; bool is whether they are not 0.
+long double Wrapped(DType dtype, std::uint64_t bits);
+// An integer or bool, sign-extended.
+std::uint64_t BitsOf(DType dtype, std::span<const std::byte> data, std::int64_t index);
 
 // A dense tensor of these values.
 Bytes Pack(DType dtype, std::span<const long double> values);

@@ -12,8 +12,7 @@ namespace {
 
 // Of the engine's 64 bits, which the standard fixes; its distributions differ between libraries.
 long double Value(DType dtype, std::uint64_t bits) {
-  if (dtype == DType::kI32) return static_cast<std::int32_t>(bits >> 32);
-  if (dtype == DType::kI64) return static_cast<std::int64_t>(bits);
+  if (!IsFloat(dtype)) return Wrapped(dtype, dtype == DType::kBool ? bits & 1 : bits);
   return static_cast<long double>(static_cast<std::int64_t>(bits)) * 0x1p-63L;
 }
 
@@ -24,8 +23,8 @@ long double Special(DType dtype, std::uint64_t bits) {
     return std::array<long double, 5>{Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), 0.0L,
                                       -0.0L}[choice];
   }
-  const long double least = -std::ldexp(1.0L, dtype == DType::kI32 ? 31 : 63);
-  return std::array<long double, 5>{least, -least - 1, 0, least, -least - 1}[choice];
+  const long double least = LeastOf(dtype), greatest = GreatestOf(dtype);
+  return std::array<long double, 5>{least, greatest, 0, least, greatest}[choice];
 }
 
 }  // namespace
@@ -42,6 +41,17 @@ Bytes RandomTensorWithSpecials(DType dtype, std::int64_t count, std::uint64_t se
   std::mt19937_64 engine(seed + 1);
   for (std::int64_t i = 0; i < count; ++i) {
     if (engine() % 8 == 0) Store(dtype, Special(dtype, engine()), data, i);
+  }
+  return data;
+}
+
+Bytes RandomWideTensor(DType dtype, std::int64_t count, std::uint64_t seed) {
+  Bytes data = RandomTensorWithSpecials(dtype, count, seed);
+  if (!IsFloat(dtype)) return data;
+  std::mt19937_64 engine(seed + 2);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const int exponent = static_cast<int>(engine() % 80);
+    Store(dtype, std::ldexp(Load(dtype, data, i), exponent), data, i);
   }
   return data;
 }

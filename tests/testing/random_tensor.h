@@ -18,6 +18,9 @@ Bytes RandomTensor(DType dtype, std::int64_t count, std::uint64_t seed);
 // integers: by the least, the greatest, or zero.
 Bytes RandomTensorWithSpecials(DType dtype, std::int64_t count, std::uint64_t seed);
 
+// The same, with floats of up to 2^80 in absolute value: past the range of every integer type.
+Bytes RandomWideTensor(DType dtype, std::int64_t count, std::uint64_t seed);
+
 // Any bit patterns, signalling NaNs included: for what must move elements and not look at them.
 Bytes RandomBytes(std::size_t size, std::uint64_t seed);
 

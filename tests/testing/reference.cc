@@ -1,8 +1,10 @@
 #include "tests/testing/reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace warpline::testing {
 namespace {
@@ -19,9 +21,13 @@ Index Unflatten(const Shape& shape, std::int64_t flat) {
   return index;
 }
 
-std::int64_t Flatten(const Shape& shape, const Index& index) {
+// Where an element lies in storage with `row_stride` elements a row; 0: dense.
+std::int64_t Flatten(const Shape& shape, const Index& index, std::int64_t row_stride = 0) {
   std::int64_t flat = 0;
-  for (int axis = 0; axis < shape.rank; ++axis) flat = flat * shape[axis] + index[axis];
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    const bool is_padded_row = axis == shape.rank - 1 && row_stride != 0;
+    flat = flat * (is_padded_row ? row_stride : shape[axis]) + index[axis];
+  }
   return flat;
 }
 
@@ -37,31 +43,210 @@ std::vector<long double> LoadMatrix(DType dtype, std::span<const std::byte> data
   return matrix;
 }
 
-// What one result of a reduction is made from.
-struct Reduction {
-  std::int64_t count = 0;
-  long double sum = 0;
-  long double magnitude = 0;
-  long double best = 0;  // of min, max, argmax
-  std::int64_t best_index = 0;
-
-  void Add(ReduceOp op, long double value) {
-    const bool better = op == ReduceOp::kMin ? value < best : value > best;
-    if (count == 0 || (!std::isnan(best) && (std::isnan(value) || better))) {
-      best = value;
-      best_index = count;
-    }
-    sum += value;
-    magnitude += std::fabs(value);
-    ++count;
+// The matrices that one operand of a batch has: one more than the greatest index that occurs.
+std::int64_t MatrixCount(const GemmBatch& batch, const std::int64_t* strides) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < batch.rank; ++axis) {
+    if (batch.dims[axis] == 0) return 0;
+    last += (batch.dims[axis] - 1) * strides[axis];
   }
+  return last + 1;
+}
+
+long double Activated(Activation activation, long double x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x < 0 ? 0 : x;
+    case Activation::kGelu: {
+      const long double scale = std::sqrt(2 / std::acos(-1.0L));
+      return x / 2 * (1 + std::tanh(scale * (x + 0.044715L * x * x * x)));
+    }
+  }
+  return x;
+}
+
+// i8: exact, then modulo 2^32.
+Reference GemmOfIntegers(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a,
+                         std::span<const std::byte> b, std::span<const std::byte> c) {
+  Reference d{DType::kI32, {}, {}};
+  for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        std::uint64_t sum = 0;
+        for (std::int64_t l = 0; l < p.k; ++l) {
+          sum += BitsOf(p.dtype, a, at.a * p.StrideA() + (p.trans_a ? l * p.lda + i : i * p.lda + l)) *
+                 BitsOf(p.dtype, b, at.b * p.StrideB() + (p.trans_b ? j * p.ldb + l : l * p.ldb + j));
+        }
+        sum *= static_cast<std::uint64_t>(scalars.alpha_i64);
+        if (p.has_c) {
+          sum += static_cast<std::uint64_t>(scalars.beta_i64) *
+                 BitsOf(DType::kI32, c, at.c * p.StrideC() + i * p.ldc + j);
+        }
+        d.values.push_back(Wrapped(DType::kI32, sum));
+        d.magnitudes.push_back(0);
+      }
+    }
+  }
+  return d;
+}
+
+long double Sum(const std::vector<long double>& terms) {
+  long double sum = 0;
+  for (long double term : terms) sum += term;
+  return sum;
+}
+
+long double SumOfMagnitudes(const std::vector<long double>& terms) {
+  long double sum = 0;
+  for (long double term : terms) sum += std::fabs(term);
+  return sum;
+}
+
+// Index of the first element that is better than all before it, the first NaN above all.
+std::size_t BestIndex(const std::vector<long double>& x, bool greatest) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    if (std::isnan(x[best])) break;
+    if (std::isnan(x[i]) || (greatest ? x[i] > x[best] : x[i] < x[best])) best = i;
+  }
+  return best;
+}
+
+struct Value {
+  long double value = 0;
+  long double magnitude = 0;
 };
+
+// The variance, and what its rounding errors are proportional to if each x is rounded, and then taken relative
+// to some x.
+Value Variance(const std::vector<long double>& x, std::int32_t ddof) {
+  const auto n = static_cast<long double>(x.size());
+  const long double mean = Sum(x) / n;
+  long double farthest = 0, spread = 0, magnitude = 0;
+  for (long double each : x) farthest = std::max(farthest, std::fabs(each - mean));
+  for (long double each : x) {
+    const long double distance = std::fabs(each - mean);
+    spread += distance * distance;
+    magnitude += (distance + farthest) * (distance + farthest);
+    // An integer of 64 bits is rounded before anything else.
+    magnitude += 2 * (distance + farthest) * std::fabs(each);
+  }
+  const long double degrees = std::max(0.0L, n - static_cast<long double>(ddof));
+  return {spread / degrees, magnitude / degrees};
+}
+
+long double LogSumExp(const std::vector<long double>& x) {
+  long double greatest = -std::numeric_limits<long double>::infinity();
+  for (long double each : x) {
+    if (std::isnan(each)) return each;
+    greatest = std::max(greatest, each);
+  }
+  if (std::isinf(greatest)) return greatest;
+  long double sum = 0;
+  for (long double each : x) sum += std::exp(each - greatest);
+  return greatest + std::log(sum);
+}
+
+// Of elements that are not integers, or of an operation that takes integers for real numbers.
+Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
+  const auto n = static_cast<long double>(x.size());
+  std::vector<long double> squares;
+  for (long double each : x) squares.push_back(each * each);
+  switch (p.op) {
+    case ReduceOp::kSum:
+      return {Sum(x), SumOfMagnitudes(x)};
+    case ReduceOp::kMean:
+      return {Sum(x) / n, SumOfMagnitudes(x) / n};
+    case ReduceOp::kProd: {
+      long double product = 1;
+      for (long double each : x) product *= each;
+      return {product, std::fabs(product)};
+    }
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+      return {x[BestIndex(x, p.op == ReduceOp::kMax)], 0};
+    case ReduceOp::kArgmin:
+    case ReduceOp::kArgmax:
+      return {static_cast<long double>(BestIndex(x, p.op == ReduceOp::kArgmax)), 0};
+    case ReduceOp::kAny:
+    case ReduceOp::kAll:
+    case ReduceOp::kCountNonzero: {
+      const auto nonzero = static_cast<long double>(
+          std::count_if(x.begin(), x.end(), [](long double each) { return each != 0; }));
+      if (p.op == ReduceOp::kAny) return {nonzero > 0 ? 1.0L : 0.0L, 0};
+      if (p.op == ReduceOp::kAll) return {nonzero == n ? 1.0L : 0.0L, 0};
+      return {nonzero, 0};
+    }
+    case ReduceOp::kNorm1:
+      return {SumOfMagnitudes(x), SumOfMagnitudes(x)};
+    case ReduceOp::kNorm2:
+      return {std::sqrt(Sum(squares)), std::sqrt(Sum(squares))};
+    case ReduceOp::kSumSq:
+      return {Sum(squares), Sum(squares)};
+    case ReduceOp::kNormInf: {
+      std::vector<long double> magnitudes;
+      for (long double each : x) magnitudes.push_back(std::fabs(each));
+      return {magnitudes[BestIndex(magnitudes, true)], 0};
+    }
+    case ReduceOp::kVar:
+      return Variance(x, p.ddof);
+    case ReduceOp::kStd: {
+      const Value variance = Variance(x, p.ddof);
+      return {std::sqrt(variance.value), variance.magnitude};
+    }
+    case ReduceOp::kLogSumExp:
+      return {LogSumExp(x), 0};
+  }
+  return {};
+}
+
+// Sums and products of integers, modulo 2^64 and then modulo the type of the result.
+long double ReduceIntegers(const ReduceProblem& p, const std::vector<std::uint64_t>& x) {
+  std::uint64_t total = p.op == ReduceOp::kProd ? 1 : 0;
+  for (std::uint64_t each : x) {
+    if (p.op == ReduceOp::kSum) total += each;
+    if (p.op == ReduceOp::kProd) total *= each;
+    if (p.op == ReduceOp::kSumSq) total += each * each;
+  }
+  const DType wide = DefaultOutDType(p.op, p.dtype);
+  return Converted(wide, Wrapped(wide, total), total, p.OutDType());
+}
 
 }  // namespace
 
-std::int64_t ElementsOfA(const GemmProblem& p) { return p.batch * (p.trans_a ? p.k : p.m) * p.lda; }
-std::int64_t ElementsOfB(const GemmProblem& p) { return p.batch * (p.trans_b ? p.n : p.k) * p.ldb; }
-std::int64_t ElementsOfC(const GemmProblem& p) { return p.has_c ? p.batch * p.m * p.ldc : 0; }
+std::int64_t ElementsOfA(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.a) * p.StrideA(); }
+std::int64_t ElementsOfB(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.b) * p.StrideB(); }
+std::int64_t ElementsOfC(const GemmProblem& p) {
+  return p.has_c ? MatrixCount(p.batch, p.batch.c) * p.StrideC() : 0;
+}
+
+std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    count *= axis == shape.rank - 1 && row_stride != 0 ? row_stride : shape[axis];
+  }
+  return count;
+}
+
+std::int64_t StorageElements(const Shape& shape, const Strides& strides) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape[axis] == 0) return 0;
+    last += (shape[axis] - 1) * strides[axis];
+  }
+  return last + 1;
+}
+
+long double Converted(DType from, long double value, std::uint64_t bits, DType to) {
+  if (IsFloat(to)) return value;
+  if (to == DType::kBool) return value != 0 ? 1 : 0;
+  if (!IsFloat(from)) return Wrapped(to, bits);
+  if (std::isnan(value)) return 0;
+  return std::trunc(std::clamp(value, LeastOf(to), GreatestOf(to)));
+}
 
 Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x) {
   const std::size_t size = SizeOf(problem.dtype);
@@ -72,24 +257,28 @@ Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x) {
     const Index y_index = Unflatten(y_shape, i);
     Index x_index{};
     for (int axis = 0; axis < y_shape.rank; ++axis) x_index[problem.perm[axis]] = y_index[axis];
-    std::memcpy(y.data() + i * size, x.data() + Flatten(problem.shape, x_index) * size, size);
+    std::memcpy(y.data() + i * size, x.data() + Flatten(problem.shape, x_index, problem.row_stride) * size,
+                size);
   }
   return y;
 }
 
-Reference Gemm(const GemmProblem& p, const GemmScalars& scalars, std::span<const std::byte> a_data,
-               std::span<const std::byte> b_data, std::span<const std::byte> c_data) {
+Reference Gemm(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a_data,
+               std::span<const std::byte> b_data, std::span<const std::byte> c_data,
+               std::span<const std::byte> bias) {
+  if (!IsFloat(p.dtype)) return GemmOfIntegers(p, scalars, a_data, b_data, c_data);
   const bool f64 = p.dtype == DType::kF64;
   const long double alpha = f64 ? scalars.alpha_f64 : scalars.alpha_f32;
   const long double beta = f64 ? scalars.beta_f64 : scalars.beta_f32;
   const bool reads_c = p.has_c && beta != 0;
-  Reference d{p.dtype, {}, {}};
-  for (std::int64_t batch = 0; batch < p.batch; ++batch) {
-    const std::int64_t first_a = batch * (ElementsOfA(p) / p.batch);
-    const std::int64_t first_b = batch * (ElementsOfB(p) / p.batch);
-    const std::vector<long double> a = LoadMatrix(p.dtype, a_data, first_a, p.m, p.k, p.lda, p.trans_a);
+  Reference d{p.OutDType(), {}, {}};
+  for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
+    const GemmBatch::Matrices at = p.batch.At(matrix);
+    const std::vector<long double> a =
+        LoadMatrix(p.dtype, a_data, at.a * p.StrideA(), p.m, p.k, p.lda, p.trans_a);
     // B by columns, so that the innermost loop reads both in order.
-    const std::vector<long double> b = LoadMatrix(p.dtype, b_data, first_b, p.n, p.k, p.ldb, !p.trans_b);
+    const std::vector<long double> b =
+        LoadMatrix(p.dtype, b_data, at.b * p.StrideB(), p.n, p.k, p.ldb, !p.trans_b);
     for (std::int64_t i = 0; i < p.m; ++i) {
       for (std::int64_t j = 0; j < p.n; ++j) {
         long double sum = 0;
@@ -103,12 +292,13 @@ Reference Gemm(const GemmProblem& p, const GemmScalars& scalars, std::span<const
           sum *= alpha;
           magnitude *= std::fabs(alpha);
         }
-        if (reads_c) {
-          const long double term = beta * Load(p.dtype, c_data, (batch * p.m + i) * p.ldc + j);
+        const auto add = [&](long double term) {
           sum += term;
           magnitude += std::fabs(term);
-        }
-        d.values.push_back(sum);
+        };
+        if (reads_c) add(beta * Load(d.dtype, c_data, at.c * p.StrideC() + i * p.ldc + j));
+        if (p.has_bias) add(Load(d.dtype, bias, j));
+        d.values.push_back(Activated(p.activation, sum));
         d.magnitudes.push_back(magnitude);
       }
     }
@@ -121,43 +311,79 @@ Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
   for (int axis = 0; axis < problem.shape.rank; ++axis) {
     y_shape.Append(problem.axes_mask >> axis & 1 ? 1 : problem.shape[axis]);
   }
-  std::vector<Reduction> reductions(y_shape.Count());
+  // Row-major over x meets the elements of every result row-major over the reduced axes.
+  const bool integers = !IsFloat(problem.dtype);
+  std::vector<std::vector<long double>> elements(y_shape.Count());
+  std::vector<std::vector<std::uint64_t>> bits(y_shape.Count());
   for (std::int64_t i = 0; i < problem.shape.Count(); ++i) {
     Index index = Unflatten(problem.shape, i);
+    const std::int64_t at = Flatten(problem.shape, index, problem.row_stride);
     for (int axis = 0; axis < problem.shape.rank; ++axis) {
       if (problem.axes_mask >> axis & 1) index[axis] = 0;
     }
-    // Row-major over x meets the elements of every result row-major over the reduced axes.
-    reductions[Flatten(y_shape, index)].Add(problem.op, Load(problem.dtype, x, i));
+    const std::int64_t result = Flatten(y_shape, index);
+    elements[result].push_back(Load(problem.dtype, x, at));
+    if (integers) bits[result].push_back(BitsOf(problem.dtype, x, at));
   }
 
-  const bool integer = !IsFloat(problem.dtype);
-  Reference y{problem.dtype, {}, {}};
-  if (problem.op == ReduceOp::kArgmax || (integer && problem.op == ReduceOp::kSum)) y.dtype = DType::kI64;
-  if (integer && problem.op == ReduceOp::kMean) y.dtype = DType::kF64;
-  for (const Reduction& r : reductions) {
-    const long double count = static_cast<long double>(r.count);
-    switch (problem.op) {
-      case ReduceOp::kSum:
-        y.values.push_back(r.sum);
-        y.magnitudes.push_back(r.magnitude);
-        break;
-      case ReduceOp::kMean:
-        y.values.push_back(r.sum / count);
-        y.magnitudes.push_back(r.magnitude / count);
-        break;
-      case ReduceOp::kMin:
-      case ReduceOp::kMax:
-        y.values.push_back(r.best);
-        y.magnitudes.push_back(std::fabs(r.best));
-        break;
-      case ReduceOp::kArgmax:
-        y.values.push_back(static_cast<long double>(r.best_index));
-        y.magnitudes.push_back(0);
-        break;
+  const bool wraps = integers && (problem.op == ReduceOp::kSum || problem.op == ReduceOp::kProd ||
+                                  problem.op == ReduceOp::kSumSq);
+  Reference y{problem.OutDType(), {}, {}};
+  for (std::int64_t i = 0; i < y_shape.Count(); ++i) {
+    if (wraps) {
+      y.values.push_back(ReduceIntegers(problem, bits[i]));
+      y.magnitudes.push_back(0);
+      continue;
     }
+    Value value = ReduceReals(problem, elements[i]);
+    const DType usual = DefaultOutDType(problem.op, problem.dtype);
+    if (!IsFloat(usual)) {  // then it is exact
+      const auto as_bits =
+          static_cast<std::uint64_t>(usual == DType::kU64 ? 0 : static_cast<std::int64_t>(value.value));
+      value.value =
+          Converted(usual, value.value,
+                    usual == DType::kU64 ? static_cast<std::uint64_t>(value.value) : as_bits, y.dtype);
+    }
+    y.values.push_back(value.value);
+    y.magnitudes.push_back(value.magnitude);
   }
   return y;
+}
+
+Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scalars,
+                      std::span<const std::byte> x, std::span<const std::byte> y) {
+  Reference out{problem.out_dtype, {}, {}};
+  const auto at = [&](const Strides& strides, const Index& index) {
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < problem.shape.rank; ++axis) offset += index[axis] * strides[axis];
+    return offset;
+  };
+  const DType dtype = problem.dtype;
+  Bytes rounded(SizeOf(problem.out_dtype));
+  for (std::int64_t i = 0; i < problem.shape.Count(); ++i) {
+    const Index index = Unflatten(problem.shape, i);
+    const std::int64_t x_at = at(problem.x_strides, index), y_at = at(problem.y_strides, index);
+    const bool adds = problem.op == ElementwiseOp::kAdd, scales = problem.op == ElementwiseOp::kScale;
+    long double value = Load(dtype, x, x_at);
+    if (!IsFloat(dtype)) {
+      std::uint64_t bits = BitsOf(dtype, x, x_at);
+      if (adds) bits += BitsOf(dtype, y, y_at);
+      if (scales) bits *= static_cast<std::uint64_t>(scalars.alpha_i64);
+      if (adds || scales) value = Wrapped(dtype, bits);
+      value = Converted(dtype, value, bits, problem.out_dtype);
+    } else {
+      const bool f64 = dtype == DType::kF64;
+      if (adds) value += Load(dtype, y, y_at);
+      if (scales) value *= f64 ? scalars.alpha_f64 : scalars.alpha_f32;
+      // Computed in f32 or f64, then rounded to the type.
+      if (adds || scales) value = f64 ? static_cast<double>(value) : static_cast<float>(value);
+      value = Converted(dtype, value, 0, problem.out_dtype);
+    }
+    Store(problem.out_dtype, value, rounded, 0);
+    out.values.push_back(Load(problem.out_dtype, rounded, 0));
+    out.magnitudes.push_back(0);
+  }
+  return out;
 }
 
 }  // namespace warpline::testing

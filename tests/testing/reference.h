@@ -27,11 +27,25 @@ struct Reference {
 // Bit for bit: no element is looked at.
 Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
 
-// `c` may be empty without has_c. Takes alpha and beta from the fields that the kernels of this dtype read.
-Reference Gemm(const GemmProblem& problem, const GemmScalars& scalars, std::span<const std::byte> a,
-               std::span<const std::byte> b, std::span<const std::byte> c);
+// `c` and `bias` may be empty without has_c, has_bias. Values are activated, magnitudes are of before. Takes
+// alpha and beta from the fields that the kernels of this dtype read.
+Reference Gemm(const GemmProblem& problem, const StepScalars& scalars, std::span<const std::byte> a,
+               std::span<const std::byte> b, std::span<const std::byte> c, std::span<const std::byte> bias);
 
+// Of var, magnitudes are what errors are proportional to if elements are taken relative to any of them; of
+// std, those of the variance; of exact operations 0.
 Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x);
+
+// Values are rounded as the API says: nothing is left to tolerance.
+Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scalars,
+                      std::span<const std::byte> x, std::span<const std::byte> y);
+
+// What a cast makes of a value of type `from`, apart from rounding to a float; `bits` are the integer's.
+long double Converted(DType from, long double value, std::uint64_t bits, DType to);
+
+// Elements of storage, padding of every row included.
+std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride);
+std::int64_t StorageElements(const Shape& shape, const Strides& strides);
 
 // Elements of storage of the operands, row padding of every row included.
 std::int64_t ElementsOfA(const GemmProblem& problem);

@@ -1,7 +1,10 @@
 #include "tests/testing/shapes.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 namespace warpline::testing {
@@ -10,10 +13,17 @@ namespace {
 // More than the 65535 blocks that a launch grid can have in y and z.
 constexpr std::int64_t kBeyondGrid = 70001;
 
+// Every third problem has padded rows; now by an odd number of elements, now by one that keeps alignment.
+std::int64_t PaddedRow(const Shape& shape, std::size_t number) {
+  if (number % 3 != 1 || shape.rank == 0) return 0;
+  return shape[shape.rank - 1] + (number % 2 == 0 ? 3 : 16);
+}
+
 void AddTranspose(std::vector<TransposeProblem>& to, DType dtype, const Shape& shape,
                   const std::vector<int>& perm) {
   TransposeProblem problem{dtype, shape, {}};
   for (int i = 0; i < shape.rank; ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
+  problem.row_stride = PaddedRow(shape, to.size());
   to.push_back(problem);
 }
 
@@ -102,6 +112,31 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
   return all;
 }
 
+namespace {
+
+// Operands broadcast along some axes and not along others, in ways that one stride can and cannot express.
+std::vector<GemmBatch> AwkwardBatches() {
+  std::vector<GemmBatch> all(5);
+  all[0].Append(3, 1, 0, 1);                             // one B for all
+  all[1].Append(3, 0, 1, 0);                             // one A and one C for all
+  all[2].Append(2, 0, 3, 1), all[2].Append(3, 1, 1, 0);  // A repeats, C too, along different axes
+  all[3].Append(2, 1, 0, 3), all[3].Append(3, 0, 1, 1);  // every A with every B
+  all[4].Append(2, 0, 1, 0), all[4].Append(2, 1, 0, 1), all[4].Append(2, 0, 2, 2);
+  return all;
+}
+
+// All that the end of a product can do, by turns.
+void VaryEpilogue(GemmProblem& p, std::size_t number) {
+  const bool half = p.dtype == DType::kF16 || p.dtype == DType::kBF16;
+  if (half && number % 4 == 2) p.out_dtype = DType::kF32;
+  if (!IsFloat(p.dtype)) return;
+  p.has_bias = number % 5 == 1 || number % 5 == 3;
+  if (number % 7 == 2 || number % 7 == 3) p.activation = Activation::kRelu;
+  if (number % 7 == 5) p.activation = Activation::kGelu;
+}
+
+}  // namespace
+
 std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   std::vector<GemmProblem> all;
   const auto add = [&](const GemmSize& size, int choice) {  // `choice` has a bit for each property
@@ -110,11 +145,18 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
     GemmProblem p = MakeGemm(dtype, size.m, size.n, size.k, padding);
     p = WithTranspositions(p, choice & 1, choice & 2);
     p.has_c = choice & 16;
-    p.batch = choice & 32 ? 3 : 1;
+    if (choice & 32) p.batch = GemmBatch::Dense(3);
+    VaryEpilogue(p, all.size());
     all.push_back(p);
   };
   for (int choice = 0; choice < 64; ++choice) {
     for (const GemmSize& size : {GemmSize{33, 65, 31}, GemmSize{32, 64, 32}}) add(size, choice);
+  }
+  for (const GemmBatch& batch : AwkwardBatches()) {
+    for (int choice = 0; choice < 32; choice += 3) {
+      add({17, 24, 40}, choice);
+      all.back().batch = batch;
+    }
   }
   int choice = 0;
   for (const GemmSize& size : GemmSizes()) {
@@ -124,7 +166,7 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   all.push_back(MakeGemm(dtype, 256, 128, 512));
   all.push_back(MakeGemm(dtype, 1, 1, 20011));  // one long sum
   all.push_back(MakeGemm(dtype, 2, 3, 4));
-  all.back().batch = kBeyondGrid;
+  all.back().batch = GemmBatch::Dense(kBeyondGrid);
   all.push_back(MakeGemm(dtype, kBeyondGrid, 2, 3));
   all.push_back(MakeGemm(dtype, 2, kBeyondGrid, 3));
   if (dtype == DType::kF32) {
@@ -136,47 +178,113 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   return all;
 }
 
+namespace {
+
+// Types that the result may have instead of its usual one, by turns.
+std::optional<DType> OtherOutDType(ReduceOp op, DType dtype, std::size_t number) {
+  const DType usual = DefaultOutDType(op, dtype);
+  if (number % 4 != 2 || IsArg(op) || op == ReduceOp::kAny || op == ReduceOp::kAll ||
+      op == ReduceOp::kCountNonzero) {
+    return std::nullopt;
+  }
+  constexpr DType kFloats[] = {DType::kF64, DType::kF32, DType::kBF16, DType::kF16};
+  constexpr DType kIntegers[] = {DType::kI64, DType::kF64, DType::kU8,  DType::kI16,
+                                 DType::kF32, DType::kU32, DType::kBool};
+  if (IsFloat(usual)) return kFloats[number / 4 % std::size(kFloats)];
+  return kIntegers[number / 4 % std::size(kIntegers)];
+}
+
+// Kernels are shared by types and operations: only some pairs meet every shape.
+bool MeetsAllShapes(ReduceOp op, DType dtype) {
+  const bool typed = IsFloat(dtype) || dtype == DType::kI32;
+  return typed && (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax);
+}
+
+}  // namespace
+
 std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
   std::vector<ReduceProblem> all;
-  const auto add_all = [&](const Shape& shape) {  // all sets of axes but none, except at rank 0
-    for (std::uint32_t mask = shape.rank == 0 ? 0 : 1; mask < 1u << shape.rank; ++mask) {
-      all.push_back({op, dtype, shape, mask});
-    }
+  const auto add = [&](const Shape& shape, std::uint32_t mask) {
+    ReduceProblem p{op, dtype, shape, mask};
+    p.row_stride = PaddedRow(shape, all.size());
+    p.out_dtype = OtherOutDType(op, dtype, all.size());
+    if (op == ReduceOp::kVar || op == ReduceOp::kStd) p.ddof = static_cast<std::int32_t>(all.size() % 3);
+    all.push_back(p);
   };
-  for (const Shape& shape : {Shape{},
-                             Shape{0},
-                             Shape{0, 3},
-                             Shape{3, 0},
-                             Shape{4, 0, 5},
-                             Shape{1023},
-                             Shape{1025},
-                             Shape{4097},
-                             Shape{100003},
-                             Shape{3, 33, 65},
-                             Shape{5, 1, 129},
-                             Shape{2, 64, 7},
-                             Shape{3, 4, 5, 33},
-                             Shape{7, 1031},
-                             Shape{1031, 7},
-                             Shape{521, 257},
-                             Shape{kBeyondGrid, 2},
-                             Shape{2, kBeyondGrid},
-                             Shape{2, 3, 2, 3, 2, 3, 2, 3},
-                             Shape{1, 3, 1, 32, 1, 33, 1, 2}}) {
+  const auto add_all = [&](const Shape& shape) {  // all sets of axes but none, except at rank 0
+    for (std::uint32_t mask = shape.rank == 0 ? 0 : 1; mask < 1u << shape.rank; ++mask) add(shape, mask);
+  };
+  for (const Shape& shape :
+       {Shape{}, Shape{0}, Shape{0, 3}, Shape{3, 0}, Shape{4, 0, 5}, Shape{1023}, Shape{1025},
+        Shape{3, 33, 65}, Shape{5, 1, 129}, Shape{2, 64, 7}, Shape{3, 4, 5, 33}, Shape{7, 1031},
+        Shape{1031, 7}, Shape{33, 1}, Shape{4, 9, 1}}) {
     add_all(shape);
   }
-  all.push_back({op, dtype, {2, kBeyondGrid, 2}, 0b010});
   for (std::int64_t size : AwkwardSizes()) {
     add_all({size});
-    add_all({size, 65});
-    add_all({65, size});
+    add({size, 65}, 1), add({size, 65}, 2);
+    add({65, size}, 1), add({65, size}, 2);
   }
-  if (op != ReduceOp::kSum && op != ReduceOp::kMean) {
+  add({20011}, 1);
+  add({521, 64}, 1);  // few results of many elements: shared by several blocks
+  if (MeetsAllShapes(op, dtype)) {
+    for (const Shape& shape :
+         {Shape{4097}, Shape{100003}, Shape{521, 257}, Shape{kBeyondGrid, 2}, Shape{2, kBeyondGrid},
+          Shape{2, 3, 2, 3, 2, 3, 2, 3}, Shape{1, 3, 1, 32, 1, 33, 1, 2}}) {
+      add_all(shape);
+    }
+    add({2, kBeyondGrid, 2}, 0b010);
+  }
+  if (!HasIdentity(op)) {
     std::erase_if(all, [](const ReduceProblem& p) {
       return p.ReducedCount() == 0 && p.OutputShape(false).Count() != 0;
     });
   }
+  if (IsArg(op)) {
+    std::erase_if(all, [](const ReduceProblem& p) {
+      const int reduced = std::popcount(p.axes_mask);
+      return reduced > 1 && reduced < p.shape.rank;
+    });
+  }
   return all;
+}
+
+std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype) {
+  std::vector<ElementwiseProblem> all;
+  const auto add = [&](const Shape& shape, std::uint32_t broadcast_x, std::uint32_t broadcast_y) {
+    ElementwiseProblem p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
+    const auto strides = [&](std::uint32_t broadcast, std::int64_t row_stride) {
+      Shape own = shape;
+      for (int axis = 0; axis < shape.rank; ++axis) own[axis] = broadcast >> axis & 1 ? 1 : shape[axis];
+      if (row_stride != 0 && own[own.rank - 1] == 1) row_stride = 0;
+      Strides result = RowMajorStrides(own, row_stride);
+      for (int axis = 0; axis < shape.rank; ++axis) result[axis] = own[axis] == 1 ? 0 : result[axis];
+      return result;
+    };
+    p.x_strides = strides(broadcast_x, PaddedRow(shape, all.size()));
+    if (op == ElementwiseOp::kAdd) p.y_strides = strides(broadcast_y, 0);
+    all.push_back(p);
+  };
+  const Shape shapes[] = {
+      {}, {0}, {3, 0}, {1}, {1023}, {7, 129}, {3, 33, 65}, {2, 3, 2, 3, 2, 3, 2, 3}, {kBeyondGrid}};
+  for (int repeat = 0; repeat < 3; ++repeat) {  // meets both kinds of padding
+    for (const Shape& shape : shapes) add(shape, 0, 0);
+  }
+  if (op == ElementwiseOp::kAdd) {
+    for (std::uint32_t x = 0; x < 8; ++x) {
+      for (std::uint32_t y = 0; y < 8; ++y) add({5, 7, 33}, x & ~y, y);
+    }
+  }
+  if (op != ElementwiseOp::kCast) return all;
+  std::vector<ElementwiseProblem> casts;
+  for (DType to : kAllDTypes) {
+    if (!IsReal(to)) continue;
+    for (std::size_t i = 0; i < all.size(); i += 1 + casts.size() % 4) {
+      casts.push_back(all[i]);
+      casts.back().out_dtype = to;
+    }
+  }
+  return casts;
 }
 
 std::string Describe(const Problem& problem) {
@@ -185,15 +293,21 @@ std::string Describe(const Problem& problem) {
   if (const auto* t = std::get_if<TransposeProblem>(&problem)) {
     text << ' ' << ToString(t->shape) << " perm=";
     for (int i = 0; i < t->shape.rank; ++i) text << (i == 0 ? "" : ",") << int{t->perm[i]};
+    text << " rows=" << t->row_stride;
   } else if (const auto* g = std::get_if<GemmProblem>(&problem)) {
-    text << " m=" << g->m << " n=" << g->n << " k=" << g->k << " batch=" << g->batch << " lda=" << g->lda
-         << " ldb=" << g->ldb << " ldc=" << g->ldc << (g->trans_a ? " T" : " N") << (g->trans_b ? "T" : "N")
-         << (g->has_c ? " +C" : "") << (g->precision == Precision::kTf32 ? " tf32" : "");
+    text << " m=" << g->m << " n=" << g->n << " k=" << g->k << " batch=" << g->batch.Count()
+         << " lda=" << g->lda << " ldb=" << g->ldb << " ldc=" << g->ldc << (g->trans_a ? " T" : " N")
+         << (g->trans_b ? "T" : "N") << (g->has_c ? " +C" : "") << (g->has_bias ? " +bias" : "")
+         << (g->precision == Precision::kTf32 ? " tf32" : "")
+         << " activation=" << static_cast<int>(g->activation) << " out=" << Name(g->OutDType());
   } else if (const auto* r = std::get_if<ReduceProblem>(&problem)) {
     text << ' ' << Name(r->op) << ' ' << ToString(r->shape) << " axes=";
     for (int axis = 0; axis < r->shape.rank; ++axis) {
       if (r->IsReduced(axis)) text << axis << ' ';
     }
+    text << "rows=" << r->row_stride << " ddof=" << r->ddof << " out=" << Name(r->OutDType());
+  } else if (const auto* e = std::get_if<ElementwiseProblem>(&problem)) {
+    text << ' ' << ToString(e->shape) << " out=" << Name(e->out_dtype);
   }
   return text.str();
 }

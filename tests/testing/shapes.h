@@ -23,8 +23,11 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype);
 // All combinations of transpositions, batch, padding and C for a few sizes; some of each for all sizes.
 // For f32 also in tf32.
 std::vector<GemmProblem> AwkwardGemms(DType dtype);
-// Without those that are not defined: min, max or argmax of nothing.
+// Without those that are not defined: min, max or argmax of nothing. With every kind of result, ddof and
+// padding by turns.
 std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype);
+// Casts to every type; sums of operands that are broadcast in every way.
+std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype);
 
 // "gemm f32 m=3 n=4 k=5 ..."
 std::string Describe(const Problem& problem);

@@ -1,0 +1,69 @@
+// The types of matrix products on the CPU, and how a finished sum becomes an element of D.
+#ifndef WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
+#define WARPLINE_KERNELS_CPU_GEMM_TYPES_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/cpu/float16.h"
+#include "kernels/gemm/epilogue.h"
+#include "kernels/variant.h"
+
+namespace warpline::cpu {
+
+// Calls f with std::type_identity of the types of A and of D.
+template <typename F>
+void VisitGemmTypes(const GemmProblem& problem, F&& f) {
+  const bool to_f32 = problem.OutDType() == DType::kF32;
+  switch (problem.dtype) {
+    case DType::kI8:
+      return f(std::type_identity<std::int8_t>(), std::type_identity<std::int32_t>());
+    case DType::kF16:
+      if (to_f32) return f(std::type_identity<Float16>(), std::type_identity<float>());
+      return f(std::type_identity<Float16>(), std::type_identity<Float16>());
+    case DType::kBF16:
+      if (to_f32) return f(std::type_identity<BFloat16>(), std::type_identity<float>());
+      return f(std::type_identity<BFloat16>(), std::type_identity<BFloat16>());
+    case DType::kF32:
+      return f(std::type_identity<float>(), std::type_identity<float>());
+    case DType::kF64:
+      return f(std::type_identity<double>(), std::type_identity<double>());
+    default:
+      return;
+  }
+}
+
+// alpha and beta in the type that products are added up in: modulo 2^32 for integers.
+template <typename V>
+struct Factors {
+  V alpha, beta;
+
+  explicit Factors(const StepScalars& scalars) {
+    if constexpr (std::is_integral_v<V>) {
+      alpha = static_cast<V>(scalars.alpha_i64);
+      beta = static_cast<V>(scalars.beta_i64);
+    } else if constexpr (std::is_same_v<V, double>) {
+      alpha = scalars.alpha_f64;
+      beta = scalars.beta_f64;
+    } else {
+      alpha = scalars.alpha_f32;
+      beta = scalars.beta_f32;
+    }
+  }
+};
+
+// alpha * sum + beta * c + bias, activated. `c` and `bias` point to their element, or are null.
+template <typename V, typename Out>
+Out FinishElement(const GemmProblem& p, const Factors<V>& factors, V sum, const Out* c, const Out* bias) {
+  V value = p.k == 0 ? V{0} : factors.alpha * sum;  // without a product alpha does not count
+  if (c != nullptr) value += factors.beta * static_cast<V>(*c);
+  if constexpr (!std::is_integral_v<V>) {
+    if (bias != nullptr) value += static_cast<V>(*bias);
+    value = Activate(p.activation, value);
+  }
+  return RoundTo<Out>(value);
+}
+
+}  // namespace warpline::cpu
+
+#endif  // WARPLINE_KERNELS_CPU_GEMM_TYPES_H_

@@ -1,0 +1,40 @@
+// The arithmetic of one element, shared by both backends.
+#ifndef WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_
+#define WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/host_device.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// Calls f with std::type_identity of the type in which the operation is computed: for a cast, one that holds
+// every element; otherwise float, double, or std::uint64_t, whose arithmetic is that of all integers modulo
+// 2^64.
+template <typename F>
+auto VisitArithmetic(const ElementwiseProblem& problem, F&& f) {
+  const bool casts = problem.op == ElementwiseOp::kCast;
+  if (IsFloat(problem.dtype)) {
+    if (problem.dtype == DType::kF64) return f(std::type_identity<double>());
+    return f(std::type_identity<float>());
+  }
+  if (casts && IsSigned(problem.dtype)) return f(std::type_identity<std::int64_t>());
+  return f(std::type_identity<std::uint64_t>());
+}
+
+template <typename V>
+WARPLINE_HOST_DEVICE V FactorOf(const StepScalars& scalars) {
+  if constexpr (std::is_integral_v<V>) {
+    return static_cast<V>(scalars.alpha_i64);
+  } else if constexpr (std::is_same_v<V, double>) {
+    return scalars.alpha_f64;
+  } else {
+    return scalars.alpha_f32;
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_

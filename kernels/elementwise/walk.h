@@ -1,0 +1,65 @@
+// The elements of an elementwise operation in the order of its dense result, with as few axes as possible.
+#ifndef WARPLINE_KERNELS_ELEMENTWISE_WALK_H_
+#define WARPLINE_KERNELS_ELEMENTWISE_WALK_H_
+
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// Where in x and y an element comes from; both in elements.
+struct ElementwiseSource {
+  std::int64_t x = 0, y = 0;
+};
+
+struct ElementwiseWalk {
+  int rank = 0;
+  std::int64_t count = 1;
+  std::int64_t dims[kMaxRank] = {};  // C arrays: device code cannot index a std::array
+  std::int64_t x[kMaxRank] = {}, y[kMaxRank] = {};
+
+  // Axes of size 1 vanish, and one that continues its neighbour in both operands is fused with it.
+  static ElementwiseWalk Of(const ElementwiseProblem& problem) {
+    ElementwiseWalk walk;
+    for (int i = 0; i < problem.shape.rank; ++i) {
+      const std::int64_t size = problem.shape[i];
+      walk.count *= size;
+      if (size == 1) continue;
+      const std::int64_t x = problem.x_strides[i], y = problem.y_strides[i];
+      const int last = walk.rank - 1;
+      if (walk.rank > 0 && walk.x[last] == size * x && walk.y[last] == size * y) {
+        walk.dims[last] *= size;
+        walk.x[last] = x;
+        walk.y[last] = y;
+      } else {
+        walk.dims[walk.rank] = size;
+        walk.x[walk.rank] = x;
+        walk.y[walk.rank++] = y;
+      }
+    }
+    return walk;
+  }
+
+  // 0 <= index < count.
+  WARPLINE_HOST_DEVICE ElementwiseSource At(std::int64_t index) const {
+    ElementwiseSource source;
+    for (int axis = rank - 1; axis > 0; --axis) {
+      const std::int64_t rest = index / dims[axis];
+      const std::int64_t coordinate = index - rest * dims[axis];
+      source.x += coordinate * x[axis];
+      source.y += coordinate * y[axis];
+      index = rest;
+    }
+    if (rank > 0) {
+      source.x += index * x[0];
+      source.y += index * y[0];
+    }
+    return source;
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_ELEMENTWISE_WALK_H_

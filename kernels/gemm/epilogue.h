@@ -1,0 +1,30 @@
+// The end of a matrix product, shared by every kernel that is ours.
+#ifndef WARPLINE_KERNELS_GEMM_EPILOGUE_H_
+#define WARPLINE_KERNELS_GEMM_EPILOGUE_H_
+
+#include <cmath>
+
+#include "kernels/host_device.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// In float or double. NaN stays NaN. gelu is the tanh form, as in the libraries that fuse it: D. Hendrycks,
+// K. Gimpel, "Gaussian Error Linear Units", 2016.
+template <typename V>
+WARPLINE_HOST_DEVICE V Activate(Activation activation, V x) {
+  constexpr V kSqrtTwoOverPi = static_cast<V>(0.79788456080286535588L);
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x < 0 ? V{0} : x;
+    case Activation::kGelu:
+      return x / 2 * (1 + std::tanh(kSqrtTwoOverPi * (x + static_cast<V>(0.044715L) * x * x * x)));
+  }
+  return x;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GEMM_EPILOGUE_H_

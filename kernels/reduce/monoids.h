@@ -1,0 +1,251 @@
+// What the reductions compute, apart from who computes which part: shared by the CPU's plain loops and by
+// every CUDA kernel. A monoid has
+//   Acc                     what is accumulated,
+//   Identity()              the Acc of no elements,
+//   Add(acc, x, index)      takes in one element, of type Value, at that index among the reduced ones,
+//   Combine(a, b)           the Acc of both; associative and commutative but for rounding,
+//   Finish(acc, f, store)   calls store(result) with a floating-point or 64-bit value.
+// Integers are summed and multiplied as std::uint64_t: modulo 2^64, whatever their sign.
+#ifndef WARPLINE_KERNELS_REDUCE_MONOIDS_H_
+#define WARPLINE_KERNELS_REDUCE_MONOIDS_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/host_device.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// What turns an accumulator into a result.
+struct ReduceFinish {
+  ReduceOp op = ReduceOp::kSum;
+  DType out_dtype = DType::kF32;
+  bool is_signed = false;  // of integers: whether the input can be negative
+  std::int64_t count = 0;  // elements that went into the result
+  std::int64_t ddof = 0;
+};
+
+inline ReduceFinish FinishOf(const ReduceProblem& problem) {
+  return {problem.op, problem.OutDType(), IsSigned(problem.dtype) || problem.dtype == DType::kBool,
+          problem.ReducedCount(), problem.ddof};
+}
+
+enum class Lift : std::uint8_t { kIdentity, kAbs, kSquare, kNonzero };
+
+// sum, mean, any, all, count_nonzero, norm1, norm2, sumsq.
+template <typename V, Lift kLift>
+struct SumMonoid {
+  using Value = V;
+  using Acc = std::conditional_t<kLift == Lift::kNonzero, std::uint64_t, V>;
+  static_assert(!std::is_signed_v<Acc> || std::is_floating_point_v<Acc>);
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return 0; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
+    if constexpr (kLift == Lift::kIdentity) {
+      acc += x;
+    } else if constexpr (kLift == Lift::kAbs) {
+      acc += x < 0 ? -x : x;
+    } else if constexpr (kLift == Lift::kSquare) {
+      acc += x * x;
+    } else {
+      acc += x != 0 ? 1 : 0;  // NaN counts
+    }
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) { return a + b; }
+
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish& f, Store&& store) {
+    if constexpr (kLift == Lift::kNonzero) {
+      if (f.op == ReduceOp::kAny) return store(std::uint64_t{acc != 0});
+      if (f.op == ReduceOp::kAll) return store(std::uint64_t{acc == static_cast<std::uint64_t>(f.count)});
+      store(acc);
+    } else if constexpr (std::is_integral_v<V>) {
+      const auto value = static_cast<std::int64_t>(acc);
+      if (f.op == ReduceOp::kMean) {
+        return store((f.is_signed ? static_cast<double>(value) : static_cast<double>(acc)) /
+                     static_cast<double>(f.count));
+      }
+      if (f.is_signed) return store(value);
+      store(acc);
+    } else {
+      if (f.op == ReduceOp::kMean) return store(acc / static_cast<V>(f.count));
+      if (f.op == ReduceOp::kNorm2) return store(std::sqrt(acc));
+      store(acc);
+    }
+  }
+};
+
+template <typename V>
+struct ProdMonoid {
+  using Value = V;
+  using Acc = V;
+  static_assert(!std::is_signed_v<Acc> || std::is_floating_point_v<Acc>);
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return 1; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) { acc *= x; }
+  WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) { return a * b; }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish& f, Store&& store) {
+    if constexpr (std::is_integral_v<V>) {
+      if (f.is_signed) return store(static_cast<std::int64_t>(acc));
+    }
+    store(acc);
+  }
+};
+
+// What every other value is better than: infinite if there is an infinity. (A variable, since device code may
+// use its value but not call the functions of numeric_limits.)
+template <typename V, bool kGreatest, typename Limits = std::numeric_limits<V>>
+inline constexpr V kWorst = kGreatest ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
+                                      : (Limits::has_infinity ? Limits::infinity() : Limits::max());
+inline constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::max();
+
+// min, max and, of absolute values, norminf. NaN propagates.
+template <typename V, bool kGreatest, bool kAbs = false>
+struct ExtremeMonoid {
+  using Value = V;
+  using Acc = V;
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return kWorst<V, kGreatest>; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
+    if constexpr (kAbs) x = x < 0 ? -x : x;
+    acc = Combine(acc, x);
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) {
+    const bool take_a = kGreatest ? a > b : a < b;
+    return take_a || a != a ? a : b;  // b if it is NaN
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
+    store(acc);
+  }
+};
+
+template <typename V>
+using MinMonoid = ExtremeMonoid<V, false>;
+template <typename V>
+using MaxMonoid = ExtremeMonoid<V, true>;
+template <typename V>
+using MaxAbsMonoid = ExtremeMonoid<V, true, true>;
+
+// An element and its index among the reduced elements. An aggregate without initialisers: it lies in shared
+// memory.
+template <typename V>
+struct Candidate {
+  V value;
+  std::int64_t index;
+};
+
+// argmin and argmax: the first of equals, the first NaN above all. Compares indices instead of relying on an
+// order.
+template <typename V, bool kGreatest>
+struct ArgMonoid {
+  using Value = V;
+  using Acc = Candidate<V>;
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return {kWorst<V, kGreatest>, kNoIndex}; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t index) {
+    acc = Combine(acc, Acc{x, index});
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
+    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    const bool tie = a_nan ? b_nan : a.value == b.value;
+    const bool better = kGreatest ? a.value > b.value : a.value < b.value;
+    const bool take_a = tie ? a.index < b.index : (a_nan || (!b_nan && better));
+    return take_a ? a : b;
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish&, Store&& store) {
+    store(acc.index);
+  }
+};
+
+template <typename V>
+using ArgminMonoid = ArgMonoid<V, false>;
+template <typename V>
+using ArgmaxMonoid = ArgMonoid<V, true>;
+
+// Sums of x - shift and of their squares.
+struct Moments {
+  double count, shift, sum, squares;
+};
+
+// var and std. The shift is an element, so that the two sums do not cancel where the mean is far from 0; two
+// of them are combined by T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
+struct MomentsMonoid {
+  using Value = double;
+  using Acc = Moments;
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return {0, 0, 0, 0}; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, double x, std::int64_t) {
+    if (acc.count == 0) acc.shift = x;
+    const double distance = x - acc.shift;
+    acc.count += 1;
+    acc.sum += distance;
+    acc.squares += distance * distance;
+  }
+  // Sum of squared distances from the mean.
+  WARPLINE_HOST_DEVICE static double Spread(const Acc& acc) {
+    const double spread = acc.squares - acc.sum * (acc.sum / acc.count);
+    return spread < 0 ? 0 : spread;  // by rounding; NaN stays
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    const double count = a.count + b.count;
+    const double mean_a = a.shift + a.sum / a.count;
+    const double distance = b.shift - a.shift + (b.sum / b.count - a.sum / a.count);
+    return {count, mean_a + distance * (b.count / count), 0,
+            Spread(a) + Spread(b) + distance * distance * (a.count * b.count / count)};
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {
+    const std::int64_t degrees = f.count > f.ddof ? f.count - f.ddof : 0;
+    const double spread = acc.count == 0 ? 0 : Spread(acc);
+    const double variance = spread / static_cast<double>(degrees);
+    store(f.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
+  }
+};
+
+// The sum of exp(x - max).
+template <typename V>
+struct ScaledSum {
+  V max, sum;
+};
+
+template <typename V>
+struct LogSumExpMonoid {
+  using Value = V;
+  using Acc = ScaledSum<V>;
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return {kWorst<V, true>, 0}; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
+    if (x == acc.max) {  // infinities too, whose difference would be NaN
+      acc.sum += x == kWorst<V, true> ? 0 : 1;
+    } else if (x > acc.max) {
+      acc.sum = acc.sum * std::exp(acc.max - x) + 1;
+      acc.max = x;
+    } else {
+      acc.sum += std::exp(x - acc.max);  // NaN stays in the sum
+    }
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
+    if (a.max == b.max) return {a.max, a.sum + b.sum};
+    const bool a_greater = a.max > b.max;
+    const Acc& greater = a_greater ? a : b;
+    const Acc& lesser = a_greater ? b : a;
+    return {greater.max, greater.sum + lesser.sum * std::exp(lesser.max - greater.max)};
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish&, Store&& store) {
+    store(acc.max + std::log(acc.sum));
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_MONOIDS_H_
