@@ -147,6 +147,7 @@ int Serve(const ServerOptions& options) {
                                  {.transpose = [&](UnaryCall& call) { kernels.Transpose(call); },
                                   .gemm = [&](UnaryCall& call) { kernels.Gemm(call); },
                                   .reduce = [&](UnaryCall& call) { kernels.Reduce(call); },
+                                  .run = [&](UnaryCall& call) { kernels.Run(call); },
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
                                   .echo = Echo},
                                  metrics);

@@ -119,6 +119,20 @@ struct Metrics::Impl {
   }
 };
 
+std::string_view Name(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kTranspose:
+      return "transpose";
+    case RequestKind::kGemm:
+      return "gemm";
+    case RequestKind::kReduce:
+      return "reduce";
+    case RequestKind::kRun:
+      return "run";
+  }
+  return "?";
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   Impl& i = *impl_;
   auto gauge = [&](const char* name, const char* help) { return Gauge(&i.NewGauge(name, help).Add({})); };
@@ -141,28 +155,29 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
                               "Signatures known, over all lanes; each has its graphs, if it needs any.");
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
                                        "Graph execs made; a timed and an untimed one count twice.");
-  for (Op op : kAllOps) {
-    const auto index = static_cast<std::size_t>(op);
-    requests_ok_[index] = Counter(&i.requests.Add({{"op", Str(Name(op))}, {"code", "OK"}}));
+  for (RequestKind kind : kAllRequestKinds) {
+    const auto index = static_cast<std::size_t>(kind);
+    const std::string op = Str(Name(kind));
+    requests_ok_[index] = Counter(&i.requests.Add({{"op", op}, {"code", "OK"}}));
     request_seconds_[index] =
-        Histogram(&i.request_seconds.Add({{"op", Str(Name(op))}, {"source", "inline"}}, kRequestSeconds));
+        Histogram(&i.request_seconds.Add({{"op", op}, {"source", "inline"}}, kRequestSeconds));
     for (int stage = 0; stage < kStages; ++stage) {
-      stage_seconds[static_cast<std::size_t>(op)][stage] = Histogram(
-          &i.stage_seconds.Add({{"op", Str(Name(op))}, {"stage", Str(kStageNames[stage])}}, kStageSeconds));
+      stage_seconds[index][stage] =
+          Histogram(&i.stage_seconds.Add({{"op", op}, {"stage", Str(kStageNames[stage])}}, kStageSeconds));
     }
   }
 }
 
 Metrics::~Metrics() = default;
 
-void Metrics::CountRequest(Op op, std::string_view code, double seconds) {
-  impl_->requests.Add({{"op", Str(Name(op))}, {"code", Str(code)}}).Increment();
-  request_seconds_[static_cast<std::size_t>(op)].Observe(seconds);
+void Metrics::CountRequest(RequestKind kind, std::string_view code, double seconds) {
+  impl_->requests.Add({{"op", Str(Name(kind))}, {"code", Str(code)}}).Increment();
+  request_seconds_[static_cast<std::size_t>(kind)].Observe(seconds);
 }
 
-void Metrics::CountSuccess(Op op, double seconds) {
-  requests_ok_[static_cast<std::size_t>(op)].Add();
-  request_seconds_[static_cast<std::size_t>(op)].Observe(seconds);
+void Metrics::CountSuccess(RequestKind kind, double seconds) {
+  requests_ok_[static_cast<std::size_t>(kind)].Add();
+  request_seconds_[static_cast<std::size_t>(kind)].Observe(seconds);
 }
 
 void Metrics::CountRejection(std::string_view reason) {

@@ -54,6 +54,12 @@ class Histogram {
   prometheus::Histogram* impl_;
 };
 
+// What a request asks for: one operation, or a program of several.
+enum class RequestKind : std::uint8_t { kTranspose, kGemm, kReduce, kRun };
+inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, RequestKind::kGemm,
+                                                RequestKind::kReduce, RequestKind::kRun};
+std::string_view Name(RequestKind kind);
+
 enum class Stage : std::uint8_t { kConvert, kAdmission, kQueue, kStage, kDevice, kRespond };
 inline constexpr int kStages = 6;
 
@@ -89,12 +95,12 @@ class Metrics {
   ~Metrics();
 
   // Requests.
-  void CountRequest(Op op, std::string_view code, double seconds);
-  void CountSuccess(Op op, double seconds);  // the same for code OK, without a look-up
+  void CountRequest(RequestKind kind, std::string_view code, double seconds);
+  void CountSuccess(RequestKind kind, double seconds);  // the same for code OK, without a look-up
   Gauge requests_in_flight;
-  std::array<std::array<Histogram, kStages>, kAllOps.size()> stage_seconds;
-  Histogram& stage(Op op, Stage stage) {
-    return stage_seconds[static_cast<std::size_t>(op)][static_cast<std::size_t>(stage)];
+  std::array<std::array<Histogram, kStages>, kAllRequestKinds.size()> stage_seconds;
+  Histogram& stage(RequestKind kind, Stage stage) {
+    return stage_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage)];
   }
   void CountRejection(std::string_view reason);
   MethodSeries Method(const std::string& service, const std::string& method);
@@ -130,8 +136,8 @@ class Metrics {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-  std::array<Counter, kAllOps.size()> requests_ok_;
-  std::array<Histogram, kAllOps.size()> request_seconds_;
+  std::array<Counter, kAllRequestKinds.size()> requests_ok_;
+  std::array<Histogram, kAllRequestKinds.size()> request_seconds_;
 };
 
 }  // namespace warpline

@@ -16,43 +16,9 @@ std::string Sub(std::string_view field, const char* part) {
   return absl::StrCat(std::string(field), ".", part);
 }
 
-std::string Names(std::span<const DType> dtypes) {
-  std::string names;
-  for (DType dtype : dtypes) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(dtype)));
-  return names;
-}
+bool Any(DType) { return true; }
 
 std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
-
-// Bytes of the storage of a shape whose rows are `row_stride` elements apart. Fails unless the product of
-// all sizes but the zeros fits in 63 bits: then so does every product of a selection of them, in any order.
-absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
-                                         std::int64_t row_stride) {
-  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
-  bool empty = false;
-  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
-    const bool is_row = i + 1 >= shape.rank;
-    const std::int64_t factor = is_row ? row_stride : shape[i];
-    if (factor == 0) empty = true;
-    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
-      return FieldError(field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape), ", rows ",
-                                            row_stride, " elements apart, takes 2^63 bytes or more"));
-    }
-    if (factor != 0) bytes *= factor;
-  }
-  return empty ? 0 : static_cast<std::size_t>(bytes);
-}
-
-absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
-  if (data_type == v1::DATA_TYPE_UNSPECIFIED) {
-    return FieldError(Sub(field, "data_type"), "missing; it must be one of " + Names(kAllDTypes));
-  }
-  for (DType dtype : kAllDTypes) {
-    if (ToProto(dtype) == data_type) return dtype;
-  }
-  return FieldError(Sub(field, "data_type"), absl::StrCat("unknown number ", static_cast<int>(data_type),
-                                                          "; it must be one of ", Names(kAllDTypes)));
-}
 
 absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tensor) {
   if (tensor.shape_size() > kMaxRank) {
@@ -71,17 +37,12 @@ absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tenso
 }
 
 absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
-                                            const Shape& shape, Rows rows) {
+                                            const Shape& shape) {
   const std::int64_t dense = RowSize(shape);
   if (row_stride == 0) return dense;
   if (row_stride < dense) {
     return FieldError(Sub(field, "row_stride"),
                       absl::StrCat(row_stride, " is less than the last axis, of size ", dense));
-  }
-  if (rows == Rows::kDense && row_stride > dense) {
-    return FieldUnimplemented(
-        Sub(field, "row_stride"),
-        absl::StrCat(row_stride, " for rows of ", dense, "; only operands of gemm may have padded rows"));
   }
   return row_stride;
 }
@@ -110,14 +71,14 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
   return payload;
 }
 
-absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor, Rows rows,
+absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
                                           std::span<const PayloadRange> payloads) {
   if (tensor == nullptr) return FieldError(field, "missing");
   CheckedTensor checked;
   TensorSpec& spec = checked.spec;
-  ASSIGN_OR_RETURN(spec.dtype, CheckDataType(field, tensor->data_type()));
+  ASSIGN_OR_RETURN(spec.dtype, CheckDataType(Sub(field, "data_type"), tensor->data_type()));
   ASSIGN_OR_RETURN(spec.shape, CheckShape(field, *tensor));
-  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape, rows));
+  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape));
   ASSIGN_OR_RETURN(spec.bytes, StorageBytes(Sub(field, "shape"), spec.dtype, spec.shape, checked.row_stride));
   ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, payloads, checked));
   return checked;
@@ -125,9 +86,8 @@ absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tens
 
 }  // namespace
 
-absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor,
-                                                 Rows rows) {
-  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, rows, payloads_));
+absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
+  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, payloads_));
   bytes_ += checked.spec.bytes;  // that were received: no overflow
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
     return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
@@ -136,42 +96,47 @@ absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v
   return checked;
 }
 
-absl::StatusOr<TensorSpec> CheckResult(std::string_view field, DType dtype, const Shape& shape,
-                                       const Limits& limits) {
-  ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, dtype, shape, RowSize(shape)));
-  if (bytes > static_cast<std::size_t>(limits.max_inline_bytes)) {
-    return FieldError(
-        field, absl::StrCat("the result, ", std::string(Name(dtype)), " ", ToString(shape), ", takes ", bytes,
-                            " bytes; the limit is ", limits.max_inline_bytes));
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride) {
+  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
+  bool empty = false;
+  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
+    const bool is_row = i + 1 >= shape.rank;
+    const std::int64_t factor = is_row ? (row_stride != 0 ? row_stride : RowSize(shape)) : shape[i];
+    if (factor == 0) empty = true;
+    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
+      return FieldError(
+          field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape),
+                              row_stride == 0 ? "" : absl::StrCat(", rows ", row_stride, " elements apart,"),
+                              " takes 2^63 bytes or more"));
+    }
+    if (factor != 0) bytes *= factor;
   }
-  return TensorSpec{dtype, shape, bytes};
+  return empty ? 0 : static_cast<std::size_t>(bytes);
 }
 
-absl::Status CheckSupported(std::string_view field, const CheckedTensor& tensor, std::string_view operation,
-                            std::span<const DType> supported) {
-  const DType dtype = tensor.spec.dtype;
-  if (std::find(supported.begin(), supported.end(), dtype) != supported.end()) return absl::OkStatus();
-  return FieldError(Sub(field, "data_type"),
-                    absl::StrCat(std::string(operation), " does not take ", std::string(Name(dtype)),
-                                 "; supported: ", Names(supported)));
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
+  // The enumerations list the same types in the same order; the API's has one more in front.
+  if (data_type > v1::DATA_TYPE_UNSPECIFIED && static_cast<std::size_t>(data_type) <= kAllDTypes.size()) {
+    return kAllDTypes[data_type - 1];
+  }
+  return FieldError(field, absl::StrCat(data_type == v1::DATA_TYPE_UNSPECIFIED
+                                            ? std::string("missing")
+                                            : absl::StrCat("unknown number ", static_cast<int>(data_type)),
+                                        "; it must be one of ", NamesWhere(Any)));
 }
 
-v1::DataType ToProto(DType dtype) {
-  switch (dtype) {
-    case DType::kI32:
-      return v1::DATA_TYPE_I32;
-    case DType::kI64:
-      return v1::DATA_TYPE_I64;
-    case DType::kF16:
-      return v1::DATA_TYPE_F16;
-    case DType::kBF16:
-      return v1::DATA_TYPE_BF16;
-    case DType::kF32:
-      return v1::DATA_TYPE_F32;
-    case DType::kF64:
-      return v1::DATA_TYPE_F64;
+std::string NamesWhere(bool (*holds)(DType)) {
+  std::string names;
+  for (DType dtype : kAllDTypes) {
+    if (holds(dtype)) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(dtype)));
   }
-  return v1::DATA_TYPE_UNSPECIFIED;
+  return names;
 }
+
+static_assert(static_cast<int>(DType::kBool) + 1 == v1::DATA_TYPE_BOOL);
+static_assert(static_cast<int>(DType::kF8E5M2) + 1 == v1::DATA_TYPE_F8E5M2);
+
+v1::DataType ToProto(DType dtype) { return static_cast<v1::DataType>(static_cast<int>(dtype) + 1); }
 
 }  // namespace warpline

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -18,7 +19,7 @@
 namespace warpline {
 
 struct Limits {
-  // Of one request's tensors together, and of its result. Unit: bytes.
+  // Of one request's tensors together, and of its results. Unit: bytes.
   std::int64_t max_inline_bytes = 0;
 };
 
@@ -29,8 +30,6 @@ struct CheckedTensor {
   PayloadRange payload;         // of spec.bytes bytes
 };
 
-enum class Rows { kDense, kMayBePadded };
-
 // Reads the tensors of one request, and adds up their bytes. Keeps references to what it is made of.
 class TensorReader {
  public:
@@ -39,8 +38,8 @@ class TensorReader {
       : payloads_(payloads), limits_(limits) {}
 
   // `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
-  // tensor is one that the request lacks. Padded rows are UNIMPLEMENTED where they may not be.
-  absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor, Rows rows);
+  // tensor is one that the request lacks.
+  absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor);
 
  private:
   const std::span<const PayloadRange> payloads_;
@@ -48,13 +47,16 @@ class TensorReader {
   std::size_t bytes_ = 0;
 };
 
-// The dense result of an operation. `field` is what to blame should it be above the limit.
-absl::StatusOr<TensorSpec> CheckResult(std::string_view field, DType dtype, const Shape& shape,
-                                       const Limits& limits);
+// Bytes of the storage of a shape whose rows are `row_stride` elements apart (0: dense). Fails unless the
+// product of all sizes but the zeros fits in 63 bits: then so does every product of a selection of them.
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride);
 
-// INVALID_ARGUMENT naming the data types that the operation takes, if the tensor's is not one of them.
-absl::Status CheckSupported(std::string_view field, const CheckedTensor& tensor, std::string_view operation,
-                            std::span<const DType> supported);
+// INVALID_ARGUMENT naming all data types if it is none, or unspecified.
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type);
+
+// "i8, f16": those of which `holds` is true.
+std::string NamesWhere(bool (*holds)(DType));
 
 v1::DataType ToProto(DType dtype);
 

@@ -71,6 +71,14 @@ grpc::Slice SliceOver(StagingSlot slot, std::size_t bytes) {
   return grpc::Slice(data, bytes, destroy, owner);
 }
 
+// The name of the step that writes it; empty where steps have none.
+std::string NameOfOutput(const Program& program, const std::vector<std::string>& step_names, int tensor) {
+  for (std::size_t i = 0; i < step_names.size(); ++i) {
+    if (program.steps[i].output == tensor) return step_names[i];
+  }
+  return "";
+}
+
 // What a job counts for in the budget.
 std::int64_t BytesOf(const MemoryPlan& plan) {
   return static_cast<std::int64_t>(plan.input_bytes + plan.output_bytes);
@@ -89,19 +97,26 @@ KernelService::KernelService(const Limits& limits, const Backend& backend, const
       transpose_schema_(PayloadSchema::For(v1::TransposeRequest::descriptor())),
       gemm_schema_(PayloadSchema::For(v1::GemmRequest::descriptor())),
       reduce_schema_(PayloadSchema::For(v1::ReduceRequest::descriptor())),
+      run_schema_(PayloadSchema::For(v1::RunRequest::descriptor())),
       stage_site_(metrics, "stage_in") {
   metrics.HostCopyBytes("respond");  // a copy that is not made: results are sent from where they lie
 }
 
 void KernelService::Transpose(UnaryCall& call) {
-  Handle<v1::TransposeRequest>(call, Op::kTranspose, transpose_schema_);
+  Handle<v1::TransposeRequest>(call, RequestKind::kTranspose, transpose_schema_);
 }
-void KernelService::Gemm(UnaryCall& call) { Handle<v1::GemmRequest>(call, Op::kGemm, gemm_schema_); }
-void KernelService::Reduce(UnaryCall& call) { Handle<v1::ReduceRequest>(call, Op::kReduce, reduce_schema_); }
+void KernelService::Gemm(UnaryCall& call) { Handle<v1::GemmRequest>(call, RequestKind::kGemm, gemm_schema_); }
+void KernelService::Reduce(UnaryCall& call) {
+  Handle<v1::ReduceRequest>(call, RequestKind::kReduce, reduce_schema_);
+}
+
+void KernelService::Run(UnaryCall& call) { Handle<v1::RunRequest>(call, RequestKind::kRun, run_schema_); }
 
 // A request that would never fit is refused here: later it would only wait.
-absl::Status KernelService::CheckSize(Op op, const Job& job) const {
-  const std::string_view field = op == Op::kGemm ? "a" : "x";  // of all operands, the first
+absl::Status KernelService::CheckSize(RequestKind kind, const Job& job) const {
+  const std::string_view field = kind == RequestKind::kRun    ? "program"
+                                 : kind == RequestKind::kGemm ? "a"  // of all operands, the first
+                                                              : "x";
   const auto refused = [field](const absl::Status& status) {
     return FieldError(field, std::string_view(status.message().data(), status.message().size()));
   };
@@ -114,7 +129,7 @@ absl::Status KernelService::CheckSize(Op op, const Job& job) const {
 }
 
 template <typename RequestProto>
-absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, Op op,
+absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, RequestKind kind,
                                                                const PayloadSchema& schema) {
   ASSIGN_OR_RETURN(std::vector<grpc::Slice> slices, call.TakeRequest());
   ASSIGN_OR_RETURN(ScannedMessage message, ScanMessage(schema, Spans(slices)));
@@ -126,35 +141,40 @@ absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, 
   Prepared prepared;
   Job& job = prepared.job;
   job.program = std::move(conversion.program);
-  for (const Step& step : job.program.steps) {
-    RETURN_IF_ERROR(backend_.CheckVariant(step.problem, step.variant));
+  for (std::size_t i = 0; i < job.program.steps.size(); ++i) {
+    const Step& step = job.program.steps[i];
+    RETURN_IF_ERROR(InStep(backend_.CheckVariant(step.problem, step.variant), i, conversion.step_names));
   }
   job.plan = PlanMemory(job.program);
-  RETURN_IF_ERROR(CheckSize(op, job));
+  RETURN_IF_ERROR(CheckSize(kind, job));
   job.signature = Signature(job.program);
   job.seconds.convert = SecondsSince(call.received());
-  metrics_.stage(op, Stage::kConvert).Observe(job.seconds.convert);
+  metrics_.stage(kind, Stage::kConvert).Observe(job.seconds.convert);
 
   const absl::Time asked = absl::Now();
   ASSIGN_OR_RETURN(job.ticket, admission_.Admit(BytesOf(job.plan)));
   job.seconds.admission = SecondsSince(asked);
-  metrics_.stage(op, Stage::kAdmission).Observe(job.seconds.admission);
+  metrics_.stage(kind, Stage::kAdmission).Observe(job.seconds.admission);
 
-  prepared.output = job.program.tensors[job.program.outputs.front()];
+  for (int output : job.program.outputs) {
+    prepared.outputs.push_back(
+        {{NameOfOutput(job.program, conversion.step_names, output), job.program.tensors[output]},
+         job.plan.tensors[output].offset});
+  }
   job.fill_inputs = [this, payloads = Payloads(std::move(slices), std::move(conversion.payloads), job.plan)](
                         std::span<std::byte> region) { payloads.CopyTo(region, stage_site_); };
   return prepared;
 }
 
 template <typename RequestProto>
-void KernelService::Handle(UnaryCall& call, Op op, const PayloadSchema& schema) {
-  absl::StatusOr<Prepared> prepared = Prepare<RequestProto>(call, op, schema);
-  if (!prepared.ok()) return RespondError(call, op, prepared.status());
+void KernelService::Handle(UnaryCall& call, RequestKind kind, const PayloadSchema& schema) {
+  absl::StatusOr<Prepared> prepared = Prepare<RequestProto>(call, kind, schema);
+  if (!prepared.ok()) return RespondError(call, kind, prepared.status());
   Job job = std::move(prepared->job);
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  job.done = [this, &call, op, output = std::move(prepared->output)](Result result) {
-    Complete(call, op, output, std::move(result));
+  job.done = [this, &call, kind, outputs = std::move(prepared->outputs)](Result result) {
+    Complete(call, kind, outputs, std::move(result));
   };
   // The call outlives this function even if it is answered inside Submit: its tags come back to this thread.
   const Scheduler::JobId id = scheduler_.Submit(std::move(job));
@@ -166,8 +186,9 @@ void KernelService::Handle(UnaryCall& call, Op op, const PayloadSchema& schema) 
   });
 }
 
-void KernelService::Complete(UnaryCall& call, Op op, const TensorSpec& output, Result result) {
-  metrics_.stage(op, Stage::kQueue).Observe(result.seconds.queue);
+void KernelService::Complete(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs,
+                             Result result) {
+  metrics_.stage(kind, Stage::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
     if (absl::Now() >= call.deadline()) {
       result.status = absl::DeadlineExceededError("the deadline passed while the request was running");
@@ -176,15 +197,16 @@ void KernelService::Complete(UnaryCall& call, Op op, const TensorSpec& output, R
     }
   }
   if (result.status.ok()) {
-    metrics_.stage(op, Stage::kStage).Observe(result.seconds.stage);
-    metrics_.stage(op, Stage::kDevice).Observe(result.seconds.device);
-    Respond(call, op, output, result);
+    metrics_.stage(kind, Stage::kStage).Observe(result.seconds.stage);
+    metrics_.stage(kind, Stage::kDevice).Observe(result.seconds.device);
+    Respond(call, kind, outputs, result);
   } else {
-    RespondError(call, op, result.status);
+    RespondError(call, kind, result.status);
   }
 }
 
-void KernelService::Respond(UnaryCall& call, Op op, const TensorSpec& output, Result& result) {
+void KernelService::Respond(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs,
+                            Result& result) {
   const absl::Time start = absl::Now();
   v1::Execution execution;
   execution.set_request_id(call.request_id());
@@ -198,25 +220,39 @@ void KernelService::Respond(UnaryCall& call, Op op, const TensorSpec& output, Re
   times.set_stage(result.seconds.stage);
   times.set_device(result.seconds.device);
 
+  std::vector<std::string> headers;
+  if (kind == RequestKind::kRun) {
+    std::vector<NamedOutput> named;
+    for (const Output& output : outputs) named.push_back(output.named);
+    headers = RunResponseHeaders(named, execution);
+  } else {
+    headers.push_back(ResponseHeader(outputs.front().named.spec, execution));
+  }
+  const std::size_t region_bytes = outputs.back().offset + outputs.back().named.spec.bytes;
+  const grpc::Slice region =
+      region_bytes > 0 ? SliceOver(std::move(result.output), region_bytes) : grpc::Slice();
   std::vector<grpc::Slice> slices;
-  slices.emplace_back(ResponseHeader(output, execution));
-  if (output.bytes > 0) slices.push_back(SliceOver(std::move(result.output), output.bytes));
-  metrics_.CountSuccess(op, SecondsSince(call.received()));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    slices.emplace_back(headers[i]);
+    const std::size_t begin = outputs[i].offset, bytes = outputs[i].named.spec.bytes;
+    if (bytes > 0) slices.push_back(region.sub(begin, begin + bytes));
+  }
+  metrics_.CountSuccess(kind, SecondsSince(call.received()));
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
-  metrics_.stage(op, Stage::kRespond).Observe(SecondsSince(start));
+  metrics_.stage(kind, Stage::kRespond).Observe(SecondsSince(start));
 }
 
-void KernelService::RespondError(UnaryCall& call, Op op, const absl::Status& status) {
+void KernelService::RespondError(UnaryCall& call, RequestKind kind, const absl::Status& status) {
   const auto code = static_cast<grpc::StatusCode>(status.code());
   if (absl::IsInternal(status)) {
     Log("error", "request failed",
         {{"request_id", call.request_id()},
-         {"op", std::string(Name(op))},
+         {"op", std::string(Name(kind))},
          {"code", std::string(CodeName(code))},
          {"reason", std::string(status.message())}});
   }
-  metrics_.CountRequest(op, CodeName(code), SecondsSince(call.received()));
+  metrics_.CountRequest(kind, CodeName(code), SecondsSince(call.received()));
   call.RespondError(status);
 }
 

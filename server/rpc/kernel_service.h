@@ -1,6 +1,10 @@
-// Transpose, Gemm and Reduce: from a received call to a submitted job, and from its result to the response.
+// Transpose, Gemm, Reduce and Run: from a received call to a submitted job, and from its result to the
+// response.
 #ifndef WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
 #define WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
+
+#include <cstddef>
+#include <vector>
 
 #include "server/engine/admission.h"
 #include "server/engine/backend.h"
@@ -24,23 +28,29 @@ class KernelService {
   void Transpose(UnaryCall& call);
   void Gemm(UnaryCall& call);
   void Reduce(UnaryCall& call);
+  void Run(UnaryCall& call);
 
  private:
+  // A result to be returned, and its place in the output region.
+  struct Output {
+    NamedOutput named;  // the name is empty but in Run
+    std::size_t offset = 0;
+  };
   // A job but for its callbacks, and what the response needs to know of it.
   struct Prepared {
     Job job;
-    TensorSpec output;
+    std::vector<Output> outputs;
   };
   template <typename RequestProto>
-  void Handle(UnaryCall& call, Op op, const PayloadSchema& schema);
-  absl::Status CheckSize(Op op, const Job& job) const;
+  void Handle(UnaryCall& call, RequestKind kind, const PayloadSchema& schema);
+  absl::Status CheckSize(RequestKind kind, const Job& job) const;
   // Everything that can be refused without waiting.
   template <typename RequestProto>
-  absl::StatusOr<Prepared> Prepare(UnaryCall& call, Op op, const PayloadSchema& schema);
-  void Complete(UnaryCall& call, Op op, const TensorSpec& output, Result result);
+  absl::StatusOr<Prepared> Prepare(UnaryCall& call, RequestKind kind, const PayloadSchema& schema);
+  void Complete(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, Op op, const TensorSpec& output, Result& result);
-  void RespondError(UnaryCall& call, Op op, const absl::Status& status);
+  void Respond(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs, Result& result);
+  void RespondError(UnaryCall& call, RequestKind kind, const absl::Status& status);
 
   const Limits limits_;
   const Backend& backend_;
@@ -51,6 +61,7 @@ class KernelService {
   const PayloadSchema transpose_schema_;
   const PayloadSchema gemm_schema_;
   const PayloadSchema reduce_schema_;
+  const PayloadSchema run_schema_;
   CopySite stage_site_;
 };
 

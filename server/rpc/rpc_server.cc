@@ -21,8 +21,9 @@ namespace warpline {
 namespace {
 
 // Every method raw: requests are read from the slices as received.
-using KernelMethods = v1::KernelService::WithRawMethod_Transpose<v1::KernelService::WithRawMethod_Gemm<
-    v1::KernelService::WithRawMethod_Reduce<v1::KernelService::Service>>>;
+using KernelMethods = v1::KernelService::WithRawMethod_Transpose<
+    v1::KernelService::WithRawMethod_Gemm<v1::KernelService::WithRawMethod_Reduce<
+        v1::KernelService::WithRawMethod_Run<v1::KernelService::Service>>>>;
 using InfoMethods = v1::InfoService::WithRawMethod_GetInfo<v1::InfoService::Service>;
 using EchoMethods = v1::EchoService::WithRawMethod_Echo<v1::EchoService::Service>;
 
@@ -56,6 +57,8 @@ struct RpcServer::Impl {
                                  std::move(handlers.gemm), metrics));
     methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestReduce, kernels, "Reduce",
                                  std::move(handlers.reduce), metrics));
+    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestRun, kernels, "Run",
+                                 std::move(handlers.run), metrics));
     methods.push_back(MakeMethod(info_methods, &InfoMethods::RequestGetInfo,
                                  v1::InfoService::service_full_name(), "GetInfo",
                                  std::move(handlers.get_info), metrics));

@@ -34,7 +34,7 @@ class RpcServer {
   };
   // What answers the calls; each leads to exactly one response. Outlives the server.
   struct Handlers {
-    std::function<void(UnaryCall&)> transpose, gemm, reduce, get_info, echo;
+    std::function<void(UnaryCall&)> transpose, gemm, reduce, run, get_info, echo;
   };
 
   // UNAVAILABLE if an address cannot be listened on.

@@ -50,8 +50,8 @@ TEST(ConvertErrorsTest, BadTensorIsRefused) {
   ExpectRefused<Transpose>({
       {"no tensor", [](auto& r) { r.request.clear_x(); }, "x", "missing"},
       {"no data type", [&](auto& r) { x(r)->clear_data_type(); }, "x.data_type", "missing"},
-      {"reserved data type", [&](auto& r) { x(r)->set_data_type(static_cast<v1::DataType>(7)); },
-       "x.data_type", "unknown number 7"},
+      {"unknown data type", [&](auto& r) { x(r)->set_data_type(static_cast<v1::DataType>(18)); },
+       "x.data_type", "unknown number 18; it must be one of bool, u8"},
       {"negative data type", [&](auto& r) { x(r)->set_data_type(static_cast<v1::DataType>(-1)); },
        "x.data_type", "unknown number -1"},
       {"rank 9",
@@ -75,8 +75,8 @@ TEST(ConvertErrorsTest, BadTensorIsRefused) {
       {"no source", [&](auto& r) { x(r)->clear_source(); }, "x.inline", "missing; expected 24 bytes"},
       {"stride below the last axis", [&](auto& r) { x(r)->set_row_stride(2); }, "x.row_stride", "2 is less"},
       {"negative stride", [&](auto& r) { x(r)->set_row_stride(-3); }, "x.row_stride", "-3 is less"},
-      {"padded rows", [&](auto& r) { x(r)->set_row_stride(4); }, "x.row_stride", "4 for rows of 3",
-       absl::StatusCode::kUnimplemented},
+      {"bytes without the padding", [&](auto& r) { x(r)->set_row_stride(4); }, "x.inline",
+       "got 24 bytes; expected 32"},
       {"variant of 65 bytes", [](auto& r) { r.request.set_variant(std::string(65, 'v')); }, "variant",
        "65 bytes is above the limit of 64"},
   });
@@ -103,15 +103,15 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
       {"no c for beta NaN", [](auto& r) { r.request.clear_c(), r.request.set_beta(NAN); }, "c",
        "beta is nan"},
       {"i32", [](auto& r) { r.request.mutable_a()->set_data_type(v1::DATA_TYPE_I32); }, "a.data_type",
-       "gemm does not take i32; supported: f16, bf16, f32, f64"},
+       "gemm does not take i32; supported: i8, f16, bf16, f32, f64"},
       {"rank 1", [](auto& r) { r.Reshape(r.request.mutable_a(), 0, {3}); }, "a.shape", "rank 1 is below"},
       {"rank of b", [](auto& r) { r.Reshape(r.request.mutable_b(), 1, {3}); }, "b.shape",
-       "rank 1, but a has rank 2"},
+       "rank 1 is below the least, 2"},
       {"rank of c",
        [](auto& r) {
          r.Reshape(r.request.mutable_c(), 2, {1, 2, 4});
        },
-       "c.shape", "rank 3, but"},
+       "c.shape", "[1,2,4], but the product is [2,4]"},
       {"inner sizes",
        [](auto& r) {
          r.Reshape(r.request.mutable_b(), 1, {5, 4});
@@ -130,12 +130,12 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
        "b.data_type", "f16, but a has f32"},
       {"data type of c",
        [](auto& r) { r.request.mutable_c()->set_data_type(v1::DATA_TYPE_F64), r.SetPayloadBytes(2, 64); },
-       "c.data_type", "f64, but a has f32"},
+       "c.data_type", "f64, but the result has f32"},
       {"batch axes",
        [](auto& r) {
          r.Reshape(r.request.mutable_a(), 0, {7, 2, 3}), r.Reshape(r.request.mutable_b(), 1, {6, 3, 4});
        },
-       "b.shape", "batch axis 0 has size 6, but that of a has 7"},
+       "b.shape", "batch axis 0 has size 6, which cannot be broadcast with 7"},
       {"stride below the last axis", [](auto& r) { r.request.mutable_b()->set_row_stride(3); },
        "b.row_stride", "3 is less than the last axis, of size 4"},
       {"stride that overflows", [](auto& r) { r.request.mutable_a()->set_row_stride(kHuge * 1024 * 2048); },
@@ -145,6 +145,14 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
        "got 32 bytes; expected 40"},
       {"precision", [](auto& r) { r.request.set_precision(static_cast<v1::Precision>(3)); }, "precision",
        "number 3"},
+      {"unknown activation", [](auto& r) { r.request.set_activation(static_cast<v1::Activation>(4)); },
+       "activation", "number 4"},
+      {"result of another kind", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_F64); },
+       "out_data_type", "f64 is not what a product of f32 can give: f32"},
+      {"shape of the bias", [](auto& r) { r.Fill(r.request.mutable_bias(), v1::DATA_TYPE_F32, {3}, 12); },
+       "bias.shape", "[3], but the product has 4 columns"},
+      {"data type of the bias", [](auto& r) { r.Fill(r.request.mutable_bias(), v1::DATA_TYPE_F16, {4}, 8); },
+       "bias.data_type", "f16, but the result has f32"},
       {"bytes of a c that beta does not need",
        [](auto& r) { r.request.set_beta(0), r.SetPayloadBytes(2, 31); }, "c.inline", "got 31 bytes"},
       {"shape of a c that beta does not need",
@@ -153,6 +161,32 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
        },
        "c.shape", "[4,2]"},
       {"variant of 65 bytes", [](auto& r) { r.request.set_variant(std::string(65, 'v')); }, "variant", "64"},
+  });
+}
+
+TEST(ConvertErrorsTest, BadIntegerProductIsRefused) {
+  struct IntegerGemm : Scanned {
+    IntegerGemm() {
+      Fill(request.mutable_a(), v1::DATA_TYPE_I8, {2, 3}, 6);
+      Fill(request.mutable_b(), v1::DATA_TYPE_I8, {3, 4}, 12);
+    }
+    v1::GemmRequest request;
+  };
+  ExpectRefused<IntegerGemm>({
+      {"fraction", [](auto& r) { r.request.set_alpha(0.5); }, "alpha", "0.5; of integers it is an integer"},
+      {"too large", [](auto& r) { r.request.set_alpha(1e10); }, "alpha", "of integers it is an integer in"},
+      {"NaN", [](auto& r) { r.request.set_alpha(NAN); }, "alpha", "nan"},
+      {"activation", [](auto& r) { r.request.set_activation(v1::ACTIVATION_RELU); }, "activation",
+       "products of i8 have none"},
+      {"bias", [](auto& r) { r.Fill(r.request.mutable_bias(), v1::DATA_TYPE_I32, {4}, 16); }, "bias",
+       "products of i8 have no bias"},
+      {"result", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_F32); }, "out_data_type",
+       "f32 is not what a product of i8 can give: i32"},
+      {"c of the operands' type",
+       [](auto& r) {
+         r.request.set_beta(1), r.Fill(r.request.mutable_c(), v1::DATA_TYPE_I8, {2, 4}, 8);
+       },
+       "c.data_type", "i8, but the result has i32"},
   });
 }
 
@@ -166,10 +200,25 @@ TEST(ConvertErrorsTest, BadReductionIsRefused) {
   ExpectRefused<Reduce>({
       {"no tensor", [](auto& r) { r.request.clear_x(); }, "x", "missing"},
       {"no op", [](auto& r) { r.request.clear_op(); }, "op", "number 0"},
-      {"reserved op", [](auto& r) { r.request.set_op(static_cast<v1::ReduceOp>(2)); }, "op", "number 2"},
-      {"i64",
-       [](auto& r) { r.request.mutable_x()->set_data_type(v1::DATA_TYPE_I64), r.SetPayloadBytes(0, 48); },
-       "x.data_type", "reduce does not take i64; supported: i32, f16, bf16, f32, f64"},
+      {"unknown op", [](auto& r) { r.request.set_op(static_cast<v1::ReduceOp>(18)); }, "op",
+       "number 18 is none of sum (1), prod (2)"},
+      {"c64",
+       [](auto& r) { r.request.mutable_x()->set_data_type(v1::DATA_TYPE_C64), r.SetPayloadBytes(0, 48); },
+       "x.data_type", "reduce does not take c64; supported: bool, u8"},
+      {"index of another type",
+       [](auto& r) {
+         r.request.set_op(v1::REDUCE_OP_ARGMIN), r.request.set_out_data_type(v1::DATA_TYPE_I32);
+       },
+       "out_data_type", "i32: argmin gives i64"},
+      {"integer result of floats", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_I64); },
+       "out_data_type", "i64: sum of f32 is a floating-point number"},
+      {"complex result", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_C64); }, "out_data_type",
+       "c64: supported: bool"},
+      {"unknown result", [](auto& r) { r.request.set_out_data_type(static_cast<v1::DataType>(99)); },
+       "out_data_type", "unknown number 99"},
+      {"ddof of a sum", [](auto& r) { r.request.set_ddof(1); }, "ddof", "only var and std"},
+      {"negative ddof", [](auto& r) { r.request.set_op(v1::REDUCE_OP_VAR), r.request.set_ddof(-1); }, "ddof",
+       "-1; the least is 0"},
       {"axis too high", [](auto& r) { r.request.add_axes(2); }, "axes", "axis 2 is outside of [-2, 2)"},
       {"axis too low", [](auto& r) { r.request.add_axes(-3); }, "axes", "axis -3 is outside"},
       {"repeated axis", [](auto& r) { r.request.add_axes(1), r.request.add_axes(-1); }, "axes",
@@ -182,9 +231,9 @@ TEST(ConvertErrorsTest, BadReductionIsRefused) {
        "axes", "argmax over 2 of 3 axes"},
       {"min of nothing", empty(v1::REDUCE_OP_MIN), "x.shape", "min over no elements of [2,0]"},
       {"max of nothing", empty(v1::REDUCE_OP_MAX), "x.shape", "max over no elements"},
+      {"argmin of nothing", empty(v1::REDUCE_OP_ARGMIN), "x.shape", "argmin over no elements"},
       {"argmax of nothing", empty(v1::REDUCE_OP_ARGMAX), "x.shape", "argmax over no elements"},
-      {"padded rows", [](auto& r) { r.request.mutable_x()->set_row_stride(4); }, "x.row_stride",
-       "4 for rows of 3", absl::StatusCode::kUnimplemented},
+      {"norminf of nothing", empty(v1::REDUCE_OP_NORMINF), "x.shape", "norminf over no elements"},
       {"variant of 65 bytes", [](auto& r) { r.request.set_variant(std::string(65, 'v')); }, "variant", "64"},
   });
 }

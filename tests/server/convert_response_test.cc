@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "server/rpc/convert.h"
 #include "warpline/v1/warpline.pb.h"
@@ -40,6 +41,33 @@ TEST(ResponseHeaderTest, IsTheMessageWithoutItsElements) {
     ExpectWholeResponse(output, execution, &v1::ReduceResponse::mutable_y);
     ExpectWholeResponse(output, v1::Execution(), &v1::ReduceResponse::mutable_y);
   }
+}
+
+TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
+  v1::Execution execution;
+  execution.set_request_id("abc-2");
+  const std::vector<NamedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
+                                            {"empty", {DType::kI64, {0}, 0}},
+                                            {"last", {DType::kU8, {40000}, 40000}}};
+  const std::vector<std::string> headers = RunResponseHeaders(outputs, execution);
+  ASSERT_EQ(headers.size(), outputs.size());
+  std::string message;
+  v1::RunResponse expected;
+  *expected.mutable_execution() = execution;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string elements(outputs[i].spec.bytes, static_cast<char>('a' + i));
+    message += headers[i] + elements;
+    v1::NamedTensor& output = *expected.add_outputs();
+    output.set_name(outputs[i].name);
+    output.mutable_tensor()->set_data_type(ToProto(outputs[i].spec.dtype));
+    for (int axis = 0; axis < outputs[i].spec.shape.rank; ++axis) {
+      output.mutable_tensor()->add_shape(outputs[i].spec.shape[axis]);
+    }
+    output.mutable_tensor()->set_inline_(elements);
+  }
+  v1::RunResponse response;
+  ASSERT_TRUE(response.ParseFromString(message));
+  EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
 }
 
 }  // namespace

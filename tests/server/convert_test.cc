@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -106,7 +107,7 @@ TEST(ConvertTest, GemmTakesSizesStridesAndScalarsOver) {
   EXPECT_EQ(problem.m, 2);
   EXPECT_EQ(problem.n, 4);
   EXPECT_EQ(problem.k, 3);
-  EXPECT_EQ(problem.batch, 1);
+  EXPECT_EQ(problem.batch.Count(), 1);
   EXPECT_EQ(problem.lda, 5);
   EXPECT_EQ(problem.ldb, 4);
   EXPECT_EQ(problem.ldc, 4);
@@ -115,7 +116,7 @@ TEST(ConvertTest, GemmTakesSizesStridesAndScalarsOver) {
   EXPECT_EQ(OutputOf(*conversion).shape, (Shape{2, 4}));
   EXPECT_THAT(conversion->program.steps[0].inputs, ElementsAre(0, 1, 2));
   EXPECT_EQ(conversion->payloads, gemm.payloads);
-  const GemmScalars& scalars = conversion->program.steps[0].scalars;
+  const StepScalars& scalars = conversion->program.steps[0].scalars;
   EXPECT_EQ(scalars.alpha_f32, 0.1f);
   EXPECT_EQ(scalars.alpha_f64, 0.1);
   EXPECT_EQ(scalars.beta_f32, 2.0f);
@@ -134,10 +135,107 @@ TEST(ConvertTest, GemmOfTransposedBatches) {
   EXPECT_EQ(problem.m, 2);
   EXPECT_EQ(problem.n, 4);
   EXPECT_EQ(problem.k, 3);
-  EXPECT_EQ(problem.batch, 30);
+  EXPECT_EQ(problem.batch, GemmBatch::Dense(30));
   EXPECT_EQ(problem.lda, 2);
   EXPECT_EQ(problem.ldb, 3);
   EXPECT_EQ(OutputOf(*conversion).shape, (Shape{5, 6, 2, 4}));
+}
+
+TEST(ConvertTest, GemmBroadcastsBatchesAsNumPyDoes) {
+  Gemm gemm;
+  gemm.request.set_beta(0);
+  gemm.request.clear_c();
+  gemm.request.set_trans_a(true);
+  gemm.Reshape(gemm.request.mutable_a(), 0, {5, 1, 3, 2});
+  gemm.Reshape(gemm.request.mutable_b(), 1, {6, 3, 4});
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  GemmBatch batch;
+  batch.Append(5, 1, 0, 6), batch.Append(6, 0, 1, 1);
+  EXPECT_EQ(ProblemOf<GemmProblem>(*conversion).batch, batch);
+  EXPECT_EQ(OutputOf(*conversion).shape, (Shape{5, 6, 2, 4}));
+}
+
+TEST(ConvertTest, MatricesThatShareABAreOne) {
+  Gemm gemm;
+  gemm.request.set_beta(0);
+  gemm.request.clear_c();
+  gemm.Reshape(gemm.request.mutable_a(), 0, {5, 2, 3});
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  EXPECT_EQ(ProblemOf<GemmProblem>(*conversion).m, 10);
+  EXPECT_EQ(ProblemOf<GemmProblem>(*conversion).batch.rank, 0);
+  EXPECT_EQ(OutputOf(*conversion).shape, (Shape{5, 2, 4}));
+  gemm.request.set_trans_a(true);  // then they are not
+  gemm.Reshape(gemm.request.mutable_a(), 0, {5, 3, 2});
+  EXPECT_EQ(ProblemOf<GemmProblem>(*Convert(gemm)).batch.rank, 1);
+}
+
+TEST(ConvertTest, CIsBroadcastAlongBatchAxes) {
+  Gemm gemm;
+  gemm.Reshape(gemm.request.mutable_a(), 0, {5, 2, 3});
+  gemm.Reshape(gemm.request.mutable_b(), 1, {5, 3, 4});
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  GemmBatch batch;
+  batch.Append(5, 1, 1, 0);
+  EXPECT_EQ(ProblemOf<GemmProblem>(*conversion).batch, batch);
+}
+
+TEST(ConvertTest, EpilogueAndResultTypeAreTakenOver) {
+  Gemm gemm;
+  for (v1::Tensor* tensor : {gemm.request.mutable_a(), gemm.request.mutable_b()}) {
+    tensor->set_data_type(v1::DATA_TYPE_BF16);
+  }
+  gemm.SetPayloadBytes(0, 12), gemm.SetPayloadBytes(1, 24);
+  gemm.request.set_out_data_type(v1::DATA_TYPE_F32);  // that of c and of the bias
+  gemm.request.set_activation(v1::ACTIVATION_GELU);
+  gemm.Fill(gemm.request.mutable_bias(), v1::DATA_TYPE_F32, {4}, 16);
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  const auto& problem = ProblemOf<GemmProblem>(*conversion);
+  EXPECT_EQ(problem.OutDType(), DType::kF32);
+  EXPECT_EQ(problem.activation, Activation::kGelu);
+  EXPECT_TRUE(problem.has_bias);
+  EXPECT_THAT(conversion->program.steps[0].inputs, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(problem.BiasIndex(), 3);
+  EXPECT_EQ(OutputOf(*conversion).dtype, DType::kF32);
+}
+
+TEST(ConvertTest, IntegerProductHasIntegerScalars) {
+  Gemm gemm;
+  for (v1::Tensor* tensor : {gemm.request.mutable_a(), gemm.request.mutable_b()}) {
+    tensor->set_data_type(v1::DATA_TYPE_I8);
+  }
+  gemm.SetPayloadBytes(0, 6), gemm.SetPayloadBytes(1, 12);
+  gemm.request.mutable_c()->set_data_type(v1::DATA_TYPE_I32);
+  gemm.request.set_alpha(-7);
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  EXPECT_EQ(conversion->program.steps[0].scalars.alpha_i64, -7);
+  EXPECT_EQ(conversion->program.steps[0].scalars.beta_i64, 2);
+  EXPECT_EQ(OutputOf(*conversion).dtype, DType::kI32);
+}
+
+TEST(ConvertTest, RowStridesAreTakenOverEverywhere) {
+  Transpose transpose;
+  transpose.request.mutable_x()->set_row_stride(5);
+  transpose.SetPayloadBytes(0, 40);
+  EXPECT_EQ(ProblemOf<TransposeProblem>(*Convert(transpose)).row_stride, 5);
+  Reduce reduce(v1::DATA_TYPE_F32, {2, 3}, 40);
+  reduce.request.mutable_x()->set_row_stride(5);
+  EXPECT_EQ(ProblemOf<ReduceProblem>(*Convert(reduce)).row_stride, 5);
+}
+
+TEST(ConvertTest, ResultTypeAndDdofOfAReduction) {
+  Reduce reduce;
+  reduce.request.set_op(v1::REDUCE_OP_VAR);
+  reduce.request.set_ddof(2);
+  reduce.request.set_out_data_type(v1::DATA_TYPE_F64);
+  const auto conversion = Convert(reduce);
+  ASSERT_THAT(conversion, IsOk());
+  EXPECT_EQ(ProblemOf<ReduceProblem>(*conversion).ddof, 2);
+  EXPECT_EQ(OutputOf(*conversion).dtype, DType::kF64);
 }
 
 TEST(ConvertTest, AbsentScalarsAreOneAndZero) {
@@ -230,10 +328,11 @@ TEST(ConvertTest, ScalarsAreReducedToThemselves) {
 TEST(ConvertTest, EveryReduceOpIsKnown) {
   for (ReduceOp op : kAllReduceOps) {
     Reduce reduce;
-    // The numbers of the API leave gaps for operations to come.
-    constexpr v1::ReduceOp kOps[] = {v1::REDUCE_OP_SUM, v1::REDUCE_OP_MIN, v1::REDUCE_OP_MAX,
-                                     v1::REDUCE_OP_MEAN, v1::REDUCE_OP_ARGMAX};
-    reduce.request.set_op(kOps[static_cast<int>(op)]);
+    v1::ReduceOp number = v1::REDUCE_OP_UNSPECIFIED;
+    std::string name(Name(op));
+    for (char& c : name) c = static_cast<char>(std::toupper(c));
+    ASSERT_TRUE(v1::ReduceOp_Parse("REDUCE_OP_" + name, &number)) << name;
+    reduce.request.set_op(number);
     EXPECT_EQ(ProblemOf<ReduceProblem>(*Convert(reduce)).op, op);
   }
 }

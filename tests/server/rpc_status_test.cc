@@ -40,12 +40,6 @@ TEST(ErrorsTest, FieldErrorIsInvalidArgumentThatNamesTheField) {
   EXPECT_EQ(FieldOf(status), "a.shape");
 }
 
-TEST(ErrorsTest, FieldUnimplementedNamesTheField) {
-  const absl::Status status = FieldUnimplemented("x.row_stride", "5");
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(FieldOf(status), "x.row_stride");
-}
-
 TEST(ErrorsTest, RetryDelayIsRoundedUpToAMillisecond) {
   const absl::Status full = absl::ResourceExhaustedError("full");
   EXPECT_EQ(RetryAfterOf(WithRetryAfter(full, absl::Microseconds(1))), absl::Milliseconds(1));
