@@ -111,7 +111,10 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
 
 absl::StatusOr<std::size_t> BenchFlags::ResultBytes() const {
   ConstArray result{.dtype = dtype, .shape = shape};
-  if (op == BenchOp::kGemm) result.shape = {shape[0], shape[1]};
+  if (op == BenchOp::kGemm) {
+    result.shape = {shape[0], shape[1]};
+    if (dtype == DType::kI8) result.dtype = DType::kI32;
+  }
   if (op == BenchOp::kReduce) {
     result.dtype = DType::kI64;  // the widest of the results
     std::int64_t* const sizes = result.shape.dims.data();

@@ -1,5 +1,6 @@
 #include "client/bench_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -61,6 +62,45 @@ double RoundingUnit(DType dtype) {
   }
 }
 
+// A value from -2 to 4; of unsigned types and bool not below 0. Other types than the real ones get 0: no
+// operation computes with them.
+void PutSmall(DType dtype, void* data, std::int64_t index, int value) {
+  constexpr std::array<std::uint16_t, 5> kHalf = {0xc000, 0xbc00, 0, 0x3c00, 0x4000};
+  constexpr std::array<std::uint16_t, 5> kBFloat = {0xc000, 0xbf80, 0, 0x3f80, 0x4000};
+  switch (dtype) {
+    case DType::kBool:
+      return Put(data, index, static_cast<std::uint8_t>(value != 0));
+    case DType::kU8:
+    case DType::kI8:
+      return Put(data, index, static_cast<std::int8_t>(value));
+    case DType::kU16:
+    case DType::kI16:
+      return Put(data, index, static_cast<std::int16_t>(value));
+    case DType::kU32:
+    case DType::kI32:
+      return Put(data, index, static_cast<std::int32_t>(value));
+    case DType::kU64:
+    case DType::kI64:
+      return Put(data, index, static_cast<std::int64_t>(value));
+    case DType::kF16:
+      return Put(data, index, kHalf[static_cast<std::size_t>(value + 2)]);
+    case DType::kBF16:
+      return Put(data, index, kBFloat[static_cast<std::size_t>(value + 2)]);
+    case DType::kF32:
+      return Put(data, index, static_cast<float>(value));
+    case DType::kF64:
+      return Put(data, index, static_cast<double>(value));
+    case DType::kC64:
+      return Put(data, index, std::uint64_t{0});
+    case DType::kC128:
+      Put(data, 2 * index, std::uint64_t{0});
+      return Put(data, 2 * index + 1, std::uint64_t{0});
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      return Put(data, index, std::uint8_t{0});
+  }
+}
+
 absl::Status Check(DType dtype, std::int64_t index, double got, double want, double magnitude) {
   // The rounding of the result, and that of an accumulator of 24 bits over terms of this magnitude.
   const double tolerance = 2 * RoundingUnit(dtype) * std::abs(want) + std::ldexp(magnitude, -22);
@@ -71,6 +111,75 @@ absl::Status Check(DType dtype, std::int64_t index, double got, double want, dou
       absl::StrCat("wrong result: element ", index, " is ", got, " instead of ", want));
 }
 
+// A value, and the magnitude of the terms that were added up for it: 0 if it has to be exact.
+struct Expected {
+  double value = 0;
+  double magnitude = 0;
+};
+
+// What is known of the elements that become one.
+class Cell {
+ public:
+  void Add(double value, std::int64_t where) {
+    sum_ += value;
+    magnitude_ += std::abs(value);
+    squares_ += value * value;
+    product_ *= value;
+    exponentials_ += std::exp(value);
+    nonzero_ += value != 0 ? 1 : 0;
+    if (value < least_) least_ = value, least_at_ = where;
+    if (value > greatest_) greatest_ = value, greatest_at_ = where;
+  }
+
+  Expected Reduced(v1::ReduceOp op, std::int64_t count) const {
+    const auto n = static_cast<double>(count);
+    const double variance = std::max(squares_ / n - sum_ / n * (sum_ / n), 0.0);
+    switch (op) {
+      case v1::REDUCE_OP_SUM:
+        return {sum_, magnitude_};
+      case v1::REDUCE_OP_PROD:
+        return {product_};
+      case v1::REDUCE_OP_MIN:
+        return {least_};
+      case v1::REDUCE_OP_MAX:
+        return {greatest_};
+      case v1::REDUCE_OP_MEAN:
+        return {sum_ / n, magnitude_ / n};
+      case v1::REDUCE_OP_ARGMIN:
+        return {static_cast<double>(least_at_)};
+      case v1::REDUCE_OP_ARGMAX:
+        return {static_cast<double>(greatest_at_)};
+      case v1::REDUCE_OP_ANY:
+        return {nonzero_ > 0 ? 1.0 : 0.0};
+      case v1::REDUCE_OP_ALL:
+        return {nonzero_ == count ? 1.0 : 0.0};
+      case v1::REDUCE_OP_COUNT_NONZERO:
+        return {static_cast<double>(nonzero_)};
+      case v1::REDUCE_OP_NORM1:
+        return {magnitude_, magnitude_};
+      case v1::REDUCE_OP_NORM2:
+        return {std::sqrt(squares_), std::sqrt(squares_)};
+      case v1::REDUCE_OP_NORMINF:
+        return {std::max(-least_, greatest_)};
+      case v1::REDUCE_OP_SUMSQ:
+        return {squares_, squares_};
+      case v1::REDUCE_OP_VAR:
+        return {variance, squares_ / n};
+      case v1::REDUCE_OP_STD:
+        return {std::sqrt(variance), std::sqrt(squares_ / n)};
+      case v1::REDUCE_OP_LOGSUMEXP:
+        return {std::log(exponentials_), 1 + std::abs(std::log(exponentials_))};
+      default:
+        return {std::numeric_limits<double>::quiet_NaN()};
+    }
+  }
+
+ private:
+  double sum_ = 0, magnitude_ = 0, squares_ = 0, product_ = 1, exponentials_ = 0;
+  double least_ = HUGE_VAL, greatest_ = -HUGE_VAL;
+  std::int64_t nonzero_ = 0, least_at_ = 0, greatest_at_ = 0;
+};
+
 absl::Status CheckCount(const Array& array, std::int64_t count) {
   if (array.shape().Count() == count) return absl::OkStatus();
   return absl::InternalError(
@@ -80,46 +189,41 @@ absl::Status CheckCount(const Array& array, std::int64_t count) {
 }  // namespace
 
 void FillDistinct(DType dtype, void* data, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
+  const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
+  const std::size_t size = is_complex ? SizeOf(dtype) / 2 : SizeOf(dtype);
+  const std::int64_t numbers = is_complex ? count * 2 : count;
+  for (std::int64_t i = 0; i < numbers; ++i) {
     // The two highest bits of sign and exponent are 0: no type's NaN.
     const std::uint64_t bits = Mix(static_cast<std::uint64_t>(i)) >> 2;
-    if (SizeOf(dtype) == 2) Put(data, i, static_cast<std::uint16_t>(bits >> 48));
-    if (SizeOf(dtype) == 4) Put(data, i, static_cast<std::uint32_t>(bits >> 32));
-    if (SizeOf(dtype) == 8) Put(data, i, bits);
+    if (size == 1) Put(data, i, static_cast<std::uint8_t>(bits >> (dtype == DType::kBool ? 61 : 56)));
+    if (size == 2) Put(data, i, static_cast<std::uint16_t>(bits >> 48));
+    if (size == 4) Put(data, i, static_cast<std::uint32_t>(bits >> 32));
+    if (size == 8) Put(data, i, bits);
   }
 }
 
 void FillSmall(DType dtype, void* data, std::int64_t count, std::uint64_t seed) {
-  constexpr std::array<std::uint16_t, 5> kHalf = {0xc000, 0xbc00, 0, 0x3c00, 0x4000};
-  constexpr std::array<std::uint16_t, 5> kBFloat = {0xc000, 0xbf80, 0, 0x3f80, 0x4000};
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t which = Mix(static_cast<std::uint64_t>(i) ^ seed << 48) % 5;
-    const int value = static_cast<int>(which) - 2;
-    switch (dtype) {
-      case DType::kI32:
-        Put(data, i, static_cast<std::int32_t>(value));
-        break;
-      case DType::kI64:
-        Put(data, i, static_cast<std::int64_t>(value));
-        break;
-      case DType::kF16:
-        Put(data, i, kHalf[which]);
-        break;
-      case DType::kBF16:
-        Put(data, i, kBFloat[which]);
-        break;
-      case DType::kF32:
-        Put(data, i, static_cast<float>(value));
-        break;
-      case DType::kF64:
-        Put(data, i, static_cast<double>(value));
-        break;
-    }
+    PutSmall(dtype, data, i, static_cast<int>(which) - (IsUnsigned(dtype) ? 0 : 2));
   }
 }
 
 double ElementAt(DType dtype, const void* data, std::int64_t index) {
   switch (dtype) {
+    case DType::kBool:
+    case DType::kU8:
+      return Get<std::uint8_t>(data, index);
+    case DType::kU16:
+      return Get<std::uint16_t>(data, index);
+    case DType::kU32:
+      return Get<std::uint32_t>(data, index);
+    case DType::kU64:
+      return static_cast<double>(Get<std::uint64_t>(data, index));
+    case DType::kI8:
+      return Get<std::int8_t>(data, index);
+    case DType::kI16:
+      return Get<std::int16_t>(data, index);
     case DType::kI32:
       return Get<std::int32_t>(data, index);
     case DType::kI64:
@@ -134,8 +238,13 @@ double ElementAt(DType dtype, const void* data, std::int64_t index) {
       return Get<float>(data, index);
     case DType::kF64:
       return Get<double>(data, index);
+    case DType::kC64:
+    case DType::kC128:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+      break;
   }
-  return 0;
+  return std::numeric_limits<double>::quiet_NaN();
 }
 
 absl::Status CheckTranspose(const TransposeArgs& args, const Array& y) {
@@ -194,10 +303,6 @@ absl::Status CheckReduce(const ReduceArgs& args, const Array& y) {
     (is_reduced ? reduced : kept) *= shape[axis];
   }
   if (absl::Status status = CheckCount(y, kept); !status.ok() || reduced == 0) return status;
-  struct Cell {
-    double sum = 0, magnitude = 0, least = HUGE_VAL, greatest = -HUGE_VAL;
-    std::int64_t where = 0;
-  };
   std::vector<Cell> cells(static_cast<std::size_t>(kept));
   for (std::int64_t i = 0; i < shape.Count(); ++i) {
     std::int64_t rest = i, to = 0, within = 0;
@@ -207,25 +312,13 @@ absl::Status CheckReduce(const ReduceArgs& args, const Array& y) {
       rest /= shape[axis];
     }
     const double value = ElementAt(args.x.dtype, args.x.data, i);
-    Cell& cell = cells[static_cast<std::size_t>(to)];
-    cell.sum += value;
-    cell.magnitude += std::abs(value);
-    cell.least = std::min(cell.least, value);
-    if (value > cell.greatest) {
-      cell.greatest = value;
-      cell.where = within;
-    }
+    cells[static_cast<std::size_t>(to)].Add(value, within);
   }
   for (std::int64_t i = 0; i < kept; ++i) {
-    const Cell& cell = cells[static_cast<std::size_t>(i)];
-    double want = cell.sum, magnitude = cell.magnitude;
-    if (args.op == v1::REDUCE_OP_MEAN)
-      want /= static_cast<double>(reduced), magnitude /= static_cast<double>(reduced);
-    if (args.op == v1::REDUCE_OP_MIN) want = cell.least, magnitude = 0;
-    if (args.op == v1::REDUCE_OP_MAX) want = cell.greatest, magnitude = 0;
-    if (args.op == v1::REDUCE_OP_ARGMAX) want = static_cast<double>(cell.where), magnitude = 0;
+    const Expected want = cells[static_cast<std::size_t>(i)].Reduced(args.op, reduced);
     const double got = ElementAt(y.dtype(), y.data(), i);
-    if (absl::Status status = Check(y.dtype(), i, got, want, magnitude); !status.ok()) return status;
+    if (absl::Status status = Check(y.dtype(), i, got, want.value, want.magnitude); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }

@@ -14,9 +14,10 @@ namespace warpline::client {
 
 // Bits that tell the elements apart, none of them a NaN: for operations that move elements.
 void FillDistinct(DType dtype, void* data, std::int64_t count);
-// -2, -1, 0, 1 or 2: products and sums of them are exact, or nearly, whatever the order.
+// -2, -1, 0, 1 or 2 (unsigned: 0 to 4): products and sums of them are exact, or nearly, whatever the order.
 void FillSmall(DType dtype, void* data, std::int64_t count, std::uint64_t seed);
 
+// NaN for types that are not real.
 double ElementAt(DType dtype, const void* data, std::int64_t index);
 
 // Whether the result is that of the request; Internal, naming the element, if it is not. Transpose: every

@@ -99,7 +99,10 @@ void SwapEach(const void* from, void* to, std::size_t bytes, Swap swap) {
   }
 }
 
-absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, std::size_t size) {
+// Of each number: a complex element is two.
+absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, DType dtype) {
+  const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
+  const std::size_t size = is_complex ? SizeOf(dtype) / 2 : SizeOf(dtype);
   std::shared_ptr<void> to(std::malloc(std::max<std::size_t>(bytes, 1)), std::free);
   if (to == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
   if (size == 2) SwapEach<std::uint16_t>(from, to.get(), bytes, [](auto w) { return __builtin_bswap16(w); });
@@ -147,8 +150,8 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
         "the array has ", bytes, " bytes of elements; one request can have at most ", kMaxMessageBytes));
   }
   ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes));
-  if (header.big_endian) {
-    ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, SizeOf(header.dtype)));
+  if (header.big_endian && SizeOf(header.dtype) > 1) {
+    ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, header.dtype));
   }
   array.stored.data = array.stored.owner.get();
   return array;

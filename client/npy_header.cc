@@ -3,11 +3,14 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/status_macros.h"
 
@@ -17,8 +20,23 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kAlignment = 64;  // what numpy writes, for mmap
 constexpr char kSupported[] =
-    "supported are f16 (f2), f32 (f4), f64 (f8), i32 (i4), i64 (i8), "
-    "and bf16 as |V2 with --dtype bf16";
+    "supported are bool (b1), unsigned and signed integers (u1 to u8, i1 to i8), f16 (f2), f32 (f4), f64 "
+    "(f8), "
+    "c64 (c8), c128 (c16), and as raw memory with --dtype: bf16 (V2), f8e4m3 and f8e5m2 (V1)";
+
+// What a file calls a type. NumPy knows no bf16 and no f8: they travel as raw memory.
+struct Descr {
+  std::string_view text;
+  DType dtype;
+};
+constexpr Descr kDescrs[] = {
+    {"|b1", DType::kBool},   {"|u1", DType::kU8},  {"<u2", DType::kU16},   {"<u4", DType::kU32},
+    {"<u8", DType::kU64},    {"|i1", DType::kI8},  {"<i2", DType::kI16},   {"<i4", DType::kI32},
+    {"<i8", DType::kI64},    {"<f2", DType::kF16}, {"|V2", DType::kBF16},  {"<f4", DType::kF32},
+    {"<f8", DType::kF64},    {"<c8", DType::kC64}, {"<c16", DType::kC128}, {"|V1", DType::kF8E4M3},
+    {"|V1", DType::kF8E5M2},
+};
+static_assert(std::size(kDescrs) == kAllDTypes.size());
 
 absl::Status Invalid(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("not a valid .npy header: ", std::string(what)));
@@ -106,14 +124,8 @@ class Parser {
   std::string_view text_;
 };
 
-std::optional<DType> NumberNamed(std::string_view type) {
-  if (type == "f2") return DType::kF16;
-  if (type == "f4") return DType::kF32;
-  if (type == "f8") return DType::kF64;
-  if (type == "i4") return DType::kI32;
-  if (type == "i8") return DType::kI64;
-  return std::nullopt;
-}
+// Abseil's string_view is not the standard library's.
+void AppendName(std::string* text, std::string_view name) { text->append(name); }
 
 absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyHeader& header) {
   const std::string name = absl::StrCat("dtype '", Quoted(descr), "'");
@@ -122,38 +134,30 @@ absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyH
   if (!type.empty() && type[0] == 'O') {
     return absl::InvalidArgumentError(absl::StrCat(name, ": arrays of Python objects are refused"));
   }
-  if (type == "V2") {
-    if (wanted != DType::kBF16) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " is raw memory: say what it is with --dtype bf16"));
-    }
-    header.dtype = DType::kBF16;
-  } else if (const std::optional<DType> number = NumberNamed(type)) {
-    header.dtype = *number;
-    if (wanted && *wanted != *number) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is not ", std::string(Name(*wanted))));
-    }
-  } else {
+  const bool raw = !type.empty() && type[0] == 'V';
+  std::vector<std::string_view> names;  // of the types that it may be
+  for (const Descr& row : kDescrs) {
+    if (row.text.substr(1) != type) continue;
+    names.push_back(Name(row.dtype));
+    // What is raw has to be named.
+    if (wanted != row.dtype && (raw || wanted)) continue;
+    header.dtype = row.dtype;
+    header.big_endian = has_order && descr[0] == '>';
+    return absl::OkStatus();
+  }
+  if (names.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is not supported; ", kSupported));
   }
-  header.big_endian = has_order && descr[0] == '>';
-  return absl::OkStatus();
+  if (raw) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is raw memory: say what it is with --dtype ",
+                                                   absl::StrJoin(names, " or ", AppendName)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name, " is not ", std::string(Name(*wanted))));
 }
 
 std::string_view DescrOf(DType dtype) {
-  switch (dtype) {
-    case DType::kI32:
-      return "<i4";
-    case DType::kI64:
-      return "<i8";
-    case DType::kF16:
-      return "<f2";
-    case DType::kBF16:
-      return "|V2";
-    case DType::kF32:
-      return "<f4";
-    case DType::kF64:
-      return "<f8";
+  for (const Descr& row : kDescrs) {
+    if (row.dtype == dtype) return row.text;
   }
   return "?";
 }

@@ -34,8 +34,8 @@ struct NpyPrefix {
 // From the first bytes of a file: kNpyPrefixBytes, or as many as there are.
 absl::StatusOr<NpyPrefix> ParseNpyPrefix(std::string_view bytes);
 
-// From the text of the header. `dtype` says what raw 2-byte elements ('|V2') are: bf16; of any other file it
-// must be the type.
+// From the text of the header. `dtype` says what raw elements are: of 2 bytes ('|V2') bf16, of 1 byte ('|V1')
+// f8e4m3 or f8e5m2; of any other file it must be the type.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DType> dtype);
 
 // Magic string and all, padded so that the elements start at a multiple of 64 bytes.

@@ -126,17 +126,46 @@ TEST_F(NpyTest, WritesFortranOrder) {
 
 TEST_F(NpyTest, ConvertsBigEndian) {
   constexpr std::size_t kCount = 5;
-  for (const std::string type : {"f2", "f4", "f8", "i4", "i8"}) {
-    const auto size = static_cast<std::size_t>(type[1] - '0');
+  for (const std::string type : {"i1", "u2", "i2", "f2", "u4", "i4", "f4", "u8", "i8", "f8", "c8", "c16"}) {
+    const std::size_t element = std::stoul(type.substr(1));
+    // A complex number is two that are swapped one by one.
+    const std::size_t size = type[0] == 'c' ? element / 2 : element;
     std::string big, little;
-    for (std::size_t i = 0; i < kCount * size; ++i) {
+    for (std::size_t i = 0; i < kCount * element; ++i) {
       big += static_cast<char>(3 * i + 1);
       little += static_cast<char>(3 * (i / size * size + size - 1 - i % size) + 1);
     }
     const auto array = ReadNpy(Make(Header(">" + type, "(5,)"), big), std::nullopt);
     ASSERT_TRUE(array.ok()) << array.status();
-    EXPECT_EQ(static_cast<std::size_t>(SizeOf(array->stored.dtype)), size);
+    EXPECT_EQ(SizeOf(array->stored.dtype), element);
     EXPECT_EQ(std::memcmp(array->stored.data, little.data(), little.size()), 0) << type;
+  }
+}
+
+TEST_F(NpyTest, KnowsTheTypesByTheirNumPyNames) {
+  const std::pair<const char*, DType> types[] = {
+      {"|b1", DType::kBool}, {"|u1", DType::kU8},   {"<u2", DType::kU16}, {"<u4", DType::kU32},
+      {"<u8", DType::kU64},  {"|i1", DType::kI8},   {"<i2", DType::kI16}, {"<i4", DType::kI32},
+      {"<i8", DType::kI64},  {"<f2", DType::kF16},  {"<f4", DType::kF32}, {"<f8", DType::kF64},
+      {"<c8", DType::kC64},  {"<c16", DType::kC128}};
+  for (const auto& [descr, dtype] : types) {
+    const auto array =
+        ReadNpy(Make(Header(descr, "(4,)"), std::string(4 * SizeOf(dtype), 'x')), std::nullopt);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->stored.dtype, dtype);
+    EXPECT_NE(FormatNpyHeader({.dtype = dtype, .shape = {4}}).find(std::string("'") + descr + "'"),
+              std::string::npos);
+  }
+}
+
+TEST_F(NpyTest, WritesAndReadsEveryType) {
+  const std::string elements(16 * 3, 'e');
+  for (DType dtype : kAllDTypes) {
+    const std::string path = Path("out.npy");
+    ASSERT_TRUE(WriteNpy(path, {dtype, {3}, 0, elements.data()}, false).ok());
+    const auto array = ReadNpy(path, dtype);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->stored.dtype, dtype);
   }
 }
 
@@ -148,12 +177,18 @@ TEST_F(NpyTest, TakesRawMemoryOnlyAsToldTo) {
   ASSERT_TRUE(array.ok());
   EXPECT_EQ(array->stored.dtype, DType::kBF16);
   EXPECT_NE(ErrorOf(Make(Header("<i4", "(1,)"), kFourBytes), DType::kF32).find("not f32"), std::string::npos);
+  const std::string bytes = Make(Header("|V1", "(4,)"), kFourBytes);
+  EXPECT_NE(ErrorOf(bytes).find("--dtype f8e4m3 or f8e5m2"), std::string::npos);
+  EXPECT_NE(ErrorOf(bytes, DType::kBF16).find("--dtype f8e4m3 or f8e5m2"), std::string::npos);
+  for (DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) EXPECT_EQ(ReadNpy(bytes, dtype)->stored.dtype, dtype);
+  EXPECT_NE(ErrorOf(Make(Header("|V4", "(1,)"), kFourBytes), DType::kF32).find("not supported"),
+            std::string::npos);
 }
 
 TEST_F(NpyTest, RefusesOtherTypesByName) {
   EXPECT_NE(ErrorOf(Make(Header("|O", "(1,)"), kFourBytes)).find("Python objects"), std::string::npos);
   EXPECT_NE(ErrorOf(Make(Header("<U3", "(1,)"), kFourBytes)).find("<U3"), std::string::npos);
-  EXPECT_NE(ErrorOf(Make(Header("<c8", "(1,)"), kFourBytes)).find("<c8"), std::string::npos);
+  EXPECT_NE(ErrorOf(Make(Header("<f16", "(1,)"), kFourBytes)).find("<f16"), std::string::npos);
   const std::string structured = "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }\n";
   EXPECT_NE(ErrorOf(Make(structured, kFourBytes)).find("structured dtype [('x', '<f4')]"), std::string::npos);
 }

@@ -1,0 +1,73 @@
+#include "client/bench_values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace warpline::client {
+namespace {
+
+TEST(BenchValuesTest, TellsTheElementsOfTransposesApart) {
+  for (DType dtype : kAllDTypes) {
+    const std::size_t size = SizeOf(dtype);
+    std::vector<char> memory(64 * size);
+    FillDistinct(dtype, memory.data(), 64);
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < 64; ++i) seen.insert(std::string(&memory[i * size], size));
+    // A byte has no room for more.
+    EXPECT_GE(seen.size(), dtype == DType::kBool ? 2u : size == 1 ? 30u : 60u) << Name(dtype);
+    EXPECT_LE(seen.size(), dtype == DType::kBool ? 2u : 64u) << Name(dtype);
+  }
+}
+
+TEST(BenchValuesTest, FillsEveryRealTypeWithSmallNumbers) {
+  for (DType dtype : kAllDTypes) {
+    if (!IsReal(dtype)) continue;
+    std::vector<char> memory(100 * SizeOf(dtype));
+    FillSmall(dtype, memory.data(), 100, 1);
+    std::set<double> seen;
+    for (int i = 0; i < 100; ++i) seen.insert(ElementAt(dtype, memory.data(), i));
+    const std::set<double> wanted = dtype == DType::kBool ? std::set<double>{0, 1}
+                                    : IsUnsigned(dtype)   ? std::set<double>{0, 1, 2, 3, 4}
+                                                          : std::set<double>{-2, -1, 0, 1, 2};
+    EXPECT_EQ(seen, wanted) << Name(dtype);
+  }
+}
+
+TEST(BenchValuesTest, KnowsTheResultOfEveryReduction) {
+  const double x[] = {1, -3, 0, 4};
+  const std::pair<v1::ReduceOp, double> results[] = {
+      {v1::REDUCE_OP_SUM, 2},
+      {v1::REDUCE_OP_PROD, 0},
+      {v1::REDUCE_OP_MIN, -3},
+      {v1::REDUCE_OP_MAX, 4},
+      {v1::REDUCE_OP_MEAN, 0.5},
+      {v1::REDUCE_OP_ARGMIN, 1},
+      {v1::REDUCE_OP_ARGMAX, 3},
+      {v1::REDUCE_OP_ANY, 1},
+      {v1::REDUCE_OP_ALL, 0},
+      {v1::REDUCE_OP_COUNT_NONZERO, 3},
+      {v1::REDUCE_OP_NORM1, 8},
+      {v1::REDUCE_OP_NORM2, std::sqrt(26.0)},
+      {v1::REDUCE_OP_NORMINF, 4},
+      {v1::REDUCE_OP_SUMSQ, 26},
+      {v1::REDUCE_OP_VAR, 6.25},
+      {v1::REDUCE_OP_STD, 2.5},
+      {v1::REDUCE_OP_LOGSUMEXP, std::log(std::exp(1.0) + std::exp(-3.0) + 1 + std::exp(4.0))},
+  };
+  EXPECT_EQ(std::size(results), static_cast<std::size_t>(v1::ReduceOp_ARRAYSIZE - 1));
+  for (const auto& [op, result] : results) {
+    double y = result;
+    const ReduceArgs args{.x = {DType::kF64, {4}, 0, x}, .op = op};
+    EXPECT_TRUE(CheckReduce(args, Array::Over(DType::kF64, {}, &y, 8)).ok()) << v1::ReduceOp_Name(op);
+    y += 0.01;
+    EXPECT_FALSE(CheckReduce(args, Array::Over(DType::kF64, {}, &y, 8)).ok()) << v1::ReduceOp_Name(op);
+  }
+}
+
+}  // namespace
+}  // namespace warpline::client
