@@ -21,6 +21,7 @@ constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
 const std::string kOperationMethods[] = {"/warpline.v1.KernelService/Transpose",
                                          "/warpline.v1.KernelService/Gemm",
                                          "/warpline.v1.KernelService/Reduce"};
+const std::string kRunMethod = "/warpline.v1.KernelService/Run";
 const std::string kEchoMethod = "/warpline.v1.EchoService/Echo";
 const std::string kGetInfoMethod = "/warpline.v1.InfoService/GetInfo";
 const std::string kHealthMethod = "/grpc.health.v1.Health/Check";
@@ -45,6 +46,10 @@ absl::StatusOr<std::string> Flatten(const grpc::ByteBuffer& message) {
   std::string bytes;
   SliceReader(slices).AppendTo(bytes);
   return bytes;
+}
+
+std::vector<std::string> OutputsOf(const RunArgs& args) {
+  return {args.program.outputs().begin(), args.program.outputs().end()};
 }
 
 }  // namespace
@@ -73,7 +78,7 @@ absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const E
 }
 
 template <typename Args>
-absl::StatusOr<Result> Client::Run(const Args& args, absl::Duration timeout, const CallOptions& options) {
+absl::StatusOr<Result> Client::Compute(const Args& args, absl::Duration timeout, const CallOptions& options) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    Call(
                        MethodOf(args), [&] { return Encode(args); }, timeout, options));
@@ -82,17 +87,25 @@ absl::StatusOr<Result> Client::Run(const Args& args, absl::Duration timeout, con
 
 absl::StatusOr<Result> Client::Transpose(const TransposeArgs& args, absl::Duration timeout,
                                          const CallOptions& options) {
-  return Run(args, timeout, options);
+  return Compute(args, timeout, options);
 }
 
 absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout,
                                     const CallOptions& options) {
-  return Run(args, timeout, options);
+  return Compute(args, timeout, options);
 }
 
 absl::StatusOr<Result> Client::Reduce(const ReduceArgs& args, absl::Duration timeout,
                                       const CallOptions& options) {
-  return Run(args, timeout, options);
+  return Compute(args, timeout, options);
+}
+
+absl::StatusOr<RunResult> Client::Run(const RunArgs& args, absl::Duration timeout,
+                                      const CallOptions& options) {
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   Call(
+                       kRunMethod, [&] { return Encode(args); }, timeout, options));
+  return DecodeRunResult(response, OutputsOf(args), args.destinations);
 }
 
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
@@ -125,17 +138,35 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
   return health == kServing;
 }
 
+template <typename Decode, typename Done>
+void Client::CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message,
+                       absl::Duration timeout, const CallOptions& options, Decode decode, Done done) {
+  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  if (!message.ok()) return done(message.status());
+  channel_.CallAsync(
+      method, *std::move(message), absl::Now() + timeout, options.request_id,
+      [decode = std::move(decode), done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
+        if (!response.ok()) return done(response.status());
+        done(decode(*response));
+      });
+}
+
 void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                        std::function<void(absl::StatusOr<Result>)> done) {
-  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
-  absl::StatusOr<OutgoingMessage> message = std::visit([](const auto& a) { return Encode(a); }, args);
-  if (!message.ok()) return done(message.status());
-  channel_.CallAsync(MethodOf(args), *std::move(message), absl::Now() + timeout, options.request_id,
-                     [done = std::move(done),
-                      destination = options.destination](const absl::StatusOr<grpc::ByteBuffer>& response) {
-                       if (!response.ok()) return done(response.status());
-                       done(DecodeResult(*response, destination));
-                     });
+  const auto decode = [destination = options.destination](const grpc::ByteBuffer& response) {
+    return DecodeResult(response, destination);
+  };
+  CallAsync(MethodOf(args), std::visit([](const auto& a) { return Encode(a); }, args), timeout, options,
+            decode, std::move(done));
+}
+
+void Client::RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
+                      std::function<void(absl::StatusOr<RunResult>)> done) {
+  const auto decode = [outputs = OutputsOf(args),
+                       destinations = args.destinations](const grpc::ByteBuffer& response) {
+    return DecodeRunResult(response, outputs, destinations);
+  };
+  CallAsync(kRunMethod, Encode(args), timeout, options, decode, std::move(done));
 }
 
 }  // namespace warpline::client

@@ -28,7 +28,8 @@ struct ClientOptions {
 struct CallOptions {
   // Sent as x-request-id; empty: the server makes one.
   std::string request_id{};
-  // Of the resulting elements. Must stay until the call is over.
+  // Of the resulting elements, but for Run, whose arguments have one an output. Must stay until the call is
+  // over.
   Destination destination{};
   ProgressHook progress{};
 };
@@ -39,9 +40,9 @@ using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
 const std::string& MethodOf(const OperationArgs& args);
 const std::string& EchoMethod();
 
-// Every call has a deadline: `timeout` from now, finite and above zero. Errors have gRPC's codes; error.h
-// reads their details. Operands stay the caller's and must not change until the call is over (see
-// ConstArray). Thread-safe.
+// Calls the methods of the API, which warpline.proto describes. Every call has a deadline: `timeout` from
+// now, finite and above zero. Errors have gRPC's codes; error.h reads their details. Operands stay the
+// caller's and must not change until the call is over (see ConstArray). Thread-safe.
 class Client {
  public:
   Client(const std::string& target, const ClientOptions& options);
@@ -51,6 +52,7 @@ class Client {
   absl::StatusOr<Result> Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options = {});
   absl::StatusOr<Result> Reduce(const ReduceArgs& args, absl::Duration timeout,
                                 const CallOptions& options = {});
+  absl::StatusOr<RunResult> Run(const RunArgs& args, absl::Duration timeout, const CallOptions& options = {});
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
@@ -59,13 +61,18 @@ class Client {
   // at once on the caller's if the request cannot be sent. The progress hook is not used.
   void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                  std::function<void(absl::StatusOr<Result>)> done);
+  void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
+                std::function<void(absl::StatusOr<RunResult>)> done);
 
  private:
   template <typename EncodeRequest>
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, const EncodeRequest& encode,
                                         absl::Duration timeout, const CallOptions& options);
+  template <typename Decode, typename Done>
+  void CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message, absl::Duration timeout,
+                 const CallOptions& options, Decode decode, Done done);
   template <typename Args>
-  absl::StatusOr<Result> Run(const Args& args, absl::Duration timeout, const CallOptions& options);
+  absl::StatusOr<Result> Compute(const Args& args, absl::Duration timeout, const CallOptions& options);
 
   int max_retries_;
   RawChannel channel_;

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +32,9 @@ struct GemmArgs {
   std::optional<double> alpha{}, beta{};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   std::string variant{};
+  std::optional<ConstArray> bias{};
+  v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
+  std::optional<DType> out_data_type{};
 };
 
 struct ReduceArgs {
@@ -38,6 +43,16 @@ struct ReduceArgs {
   std::vector<int> axes{};
   bool keepdims = false;
   std::string variant{};
+  std::optional<DType> out_data_type{};
+  int ddof = 0;
+};
+
+// A program is written as a message, or parsed from an expression (expression.h).
+struct RunArgs {
+  v1::Program program{};
+  std::vector<std::pair<std::string, ConstArray>> inputs{};
+  // Where the outputs go, in their order. Those without one here go into new memory.
+  std::vector<Destination> destinations{};
 };
 
 // What came of an operation: the array, and how it was computed.
@@ -46,15 +61,28 @@ struct Result {
   v1::Execution execution;
 };
 
+struct RunResult {
+  // In the order of Program.outputs.
+  std::vector<std::pair<std::string, Array>> outputs;
+  v1::Execution execution;
+};
+
 // InvalidArgument for what cannot be sent at all: impossible sizes, a message over kMaxMessageBytes.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args);
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args);
 absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args);
+absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args);
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 
-// Any of the three responses: they have the same fields. Elements are copied once, from the slices to their
-// place. Internal for a response that is not valid; ResourceExhausted if it does not fit the destination.
+// The response of any single operation: the three have the same fields. Elements are copied once, from the
+// slices to their place. Internal for a response that is not valid; ResourceExhausted if it does not fit the
+// destination.
 absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination);
+
+// The response to a program with these outputs, of which each is copied once. Errors as above.
+absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
+                                          std::span<const std::string> outputs,
+                                          std::span<const Destination> destinations);
 
 // Copies the echoed bytes to the destination and returns how many there are.
 absl::StatusOr<std::size_t> DecodeEcho(const grpc::ByteBuffer& message, const Destination& destination);

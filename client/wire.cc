@@ -44,6 +44,11 @@ std::uint32_t Tag(std::uint32_t field, WireType type) {
   return field << 3 | static_cast<std::uint32_t>(type);
 }
 
+// Of a field of this many bytes: with tag and length.
+std::size_t BytesFieldSize(std::uint32_t field, std::size_t bytes) {
+  return VarintSize(Tag(field, WireType::kBytes)) + VarintSize(bytes) + bytes;
+}
+
 absl::Status Malformed(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("malformed protobuf message: ", std::string(what)));
 }
@@ -155,11 +160,19 @@ void MessageWriter::AppendPayload(std::uint32_t field, const Payload& payload) {
 
 void MessageWriter::AppendMessage(std::uint32_t field, std::string_view head, std::uint32_t payload_field,
                                   const Payload& payload) {
-  AppendTag(field, WireType::kBytes);
-  AppendRawVarint(head.size() + VarintSize(Tag(payload_field, WireType::kBytes)) + VarintSize(payload.bytes) +
-                  payload.bytes);
+  BeginMessage(field, head.size() + BytesFieldSize(payload_field, payload.bytes));
   head_.append(head);
   AppendPayload(payload_field, payload);
+}
+
+void MessageWriter::BeginMessage(std::uint32_t field, std::size_t bytes) {
+  AppendTag(field, WireType::kBytes);
+  AppendRawVarint(bytes);
+}
+
+std::size_t MessageWriter::MessageSize(std::uint32_t field, std::string_view head,
+                                       std::uint32_t payload_field, const Payload& payload) {
+  return BytesFieldSize(field, head.size() + BytesFieldSize(payload_field, payload.bytes));
 }
 
 void MessageWriter::FlushHead() {

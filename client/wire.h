@@ -87,6 +87,11 @@ class MessageWriter {
   // A sub-message that consists of `head` (encoded fields), then `payload` as its field `payload_field`.
   void AppendMessage(std::uint32_t field, std::string_view head, std::uint32_t payload_field,
                      const Payload& payload);
+  // The start of a sub-message of `bytes` bytes: whatever is appended next.
+  void BeginMessage(std::uint32_t field, std::size_t bytes);
+  // How many bytes AppendMessage() appends.
+  static std::size_t MessageSize(std::uint32_t field, std::string_view head, std::uint32_t payload_field,
+                                 const Payload& payload);
 
   // Bytes of the message so far.
   std::size_t size() const { return flushed_bytes_ + head_.size(); }

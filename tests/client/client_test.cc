@@ -62,6 +62,17 @@ class FakeKernels : public v1::KernelService::Service {
     return grpc::Status::OK;
   }
 
+  // Returns the inputs under the names of the outputs.
+  grpc::Status Run(grpc::ServerContext*, const v1::RunRequest* request, v1::RunResponse* response) override {
+    for (int i = 0; i < request->program().outputs_size(); ++i) {
+      v1::NamedTensor& output = *response->add_outputs();
+      output.set_name(request->program().outputs(i));
+      *output.mutable_tensor() = request->inputs(i).tensor();
+    }
+    response->mutable_execution()->set_backend("fake");
+    return grpc::Status::OK;
+  }
+
   std::atomic<int> attempts = 0;
   std::atomic<bool> held = true;
 };
@@ -187,6 +198,37 @@ TEST_F(ClientTest, RunsManyCallsAtOnce) {
   EXPECT_EQ(good, kCalls);
   for (const auto& memory : back)
     EXPECT_EQ(std::memcmp(memory.data(), elements_.data(), memory.size() * 4), 0);
+}
+
+TEST_F(ClientTest, RunsPrograms) {
+  Client client(target_, {});
+  const float scalar = 5;
+  std::vector<std::int32_t> back(elements_.size());
+  RunArgs args;
+  args.program.add_outputs("y");
+  args.program.add_outputs("z");
+  args.inputs = {{"x", Request("").x}, {"s", {DType::kF32, {}, 0, &scalar}}};
+  args.destinations = {{back.data(), back.size() * sizeof(back[0])}};
+  const auto expect = [&](const absl::StatusOr<RunResult>& result) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(back, elements_);
+    EXPECT_EQ(result->outputs[0].second.data(), back.data());
+    EXPECT_EQ(result->outputs[1].first, "z");
+    EXPECT_EQ(*static_cast<const float*>(result->outputs[1].second.data()), 5);
+    EXPECT_EQ(result->execution.backend(), "fake");
+  };
+  expect(client.Run(args, absl::Seconds(30)));
+  std::fill(back.begin(), back.end(), 0);
+  std::latch done(1);
+  client.RunAsync(args, absl::Seconds(30), {}, [&](const absl::StatusOr<RunResult>& result) {
+    expect(result);
+    done.count_down();
+  });
+  done.wait();
+  args.inputs[0].second.shape = {-1};
+  client.RunAsync(args, absl::Seconds(30), {}, [&](const absl::StatusOr<RunResult>& result) {
+    EXPECT_TRUE(absl::IsInvalidArgument(result.status()));
+  });
 }
 
 TEST_F(ClientTest, GivesBorrowedMemoryBackEvenWhenCallsFail) {
