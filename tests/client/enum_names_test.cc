@@ -1,0 +1,33 @@
+#include "client/enum_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/array.h"
+#include "kernels/dtype.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+namespace {
+
+TEST(EnumNamesTest, KnowsTheShortNames) {
+  EXPECT_EQ(EnumValueNamed(*v1::ReduceOp_descriptor(), "count_nonzero"), v1::REDUCE_OP_COUNT_NONZERO);
+  EXPECT_EQ(EnumValueNamed(*v1::Precision_descriptor(), "TF32"), v1::PRECISION_TF32);
+  EXPECT_EQ(EnumValueNamed(*v1::Activation_descriptor(), "none"), v1::ACTIVATION_NONE);
+  for (const char* name : {"", "unspecified", "median", "REDUCE_OP_SUM"}) {
+    EXPECT_EQ(EnumValueNamed(*v1::ReduceOp_descriptor(), name), std::nullopt) << name;
+  }
+}
+
+TEST(EnumNamesTest, ListsThemWithoutTheUnspecified) {
+  EXPECT_THAT(EnumValueNames(*v1::Activation_descriptor()), testing::ElementsAre("none", "relu", "gelu"));
+}
+
+TEST(EnumNamesTest, CallsElementTypesAsTheKernelsDo) {
+  for (DType dtype : kAllDTypes) {
+    EXPECT_EQ(EnumValueNamed(*v1::DataType_descriptor(), Name(dtype)), ToProto(dtype));
+  }
+}
+
+}  // namespace
+}  // namespace warpline::client

@@ -1,0 +1,148 @@
+#include "client/expression.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <string>
+
+namespace warpline::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void ExpectProgram(const std::string& expression, const std::string& text) {
+  const auto program = ParseExpression(expression);
+  ASSERT_TRUE(program.ok()) << expression << "\n" << program.status();
+  v1::Program wanted;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &wanted));
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*program, wanted)) << expression << "\n"
+                                                                                    << program->DebugString();
+}
+
+std::string ErrorOf(const std::string& expression) {
+  const auto program = ParseExpression(expression);
+  EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << expression;
+  return std::string(program.status().message());
+}
+
+TEST(ExpressionTest, AddsAStepForEachCallFromTheInnermostOn) {
+  ExpectProgram("reduce(transpose(gemm(a, b)), op=sum, axes=[1])", R"(
+    steps { name: "1.gemm" inputs: "a" inputs: "b" gemm {} }
+    steps { name: "2.transpose" inputs: "1.gemm" transpose {} }
+    steps { name: "3.reduce" inputs: "2.transpose" reduce { op: REDUCE_OP_SUM axes: 1 } }
+    outputs: "3.reduce")");
+}
+
+TEST(ExpressionTest, KnowsEveryOperationAndItsFields) {
+  ExpectProgram("transpose(x, perm=[1, 0, 2], variant=naive)", R"(
+    steps { name: "1.transpose" inputs: "x" variant: "naive" transpose { perm: [1, 0, 2] } }
+    outputs: "1.transpose")");
+  ExpectProgram(
+      "gemm(a, b, trans_a=true, trans_b=false, alpha=-2.5, beta=1e-3, precision=tf32, "
+      "activation=gelu, out_dtype=f32, bias=v, c=m)",
+      R"(
+    steps { name: "1.gemm" inputs: ["a", "b", "m", "v"] gemm {
+      trans_a: true alpha: -2.5 beta: 0.001 precision: PRECISION_TF32 has_bias: true
+      activation: ACTIVATION_GELU out_data_type: DATA_TYPE_F32 } }
+    outputs: "1.gemm")");
+  ExpectProgram("reduce(x, op=count_nonzero, axes=-1, keepdims=true)", R"(
+    steps { name: "1.reduce" inputs: "x" reduce { op: REDUCE_OP_COUNT_NONZERO axes: -1 keepdims: true } }
+    outputs: "1.reduce")");
+  ExpectProgram("reduce(x, op=var, ddof=1, out_data_type=f64, axes=[])", R"(
+    steps { name: "1.reduce" inputs: "x" reduce { op: REDUCE_OP_VAR ddof: 1 out_data_type: DATA_TYPE_F64 } }
+    outputs: "1.reduce")");
+  ExpectProgram("add(cast(x, dtype=bf16), scale(y, factor=.5))", R"(
+    steps { name: "1.cast" inputs: "x" cast { data_type: DATA_TYPE_BF16 } }
+    steps { name: "2.scale" inputs: "y" scale { factor: 0.5 } }
+    steps { name: "3.add" inputs: ["1.cast", "2.scale"] add {} }
+    outputs: "3.add")");
+}
+
+TEST(ExpressionTest, TakesBetaAsOneIfThereIsAC) {
+  ExpectProgram("gemm(a, b, c=gemm(b, a))", R"(
+    steps { name: "1.gemm" inputs: ["b", "a"] gemm {} }
+    steps { name: "2.gemm" inputs: ["a", "b", "1.gemm"] gemm { beta: 1 } }
+    outputs: "2.gemm")");
+  EXPECT_EQ(ErrorOf("gemm(a, b, c=m, beta=0)"), "column 1: with beta=0 there is no use for c");
+}
+
+TEST(ExpressionTest, LetsStepsBeNamedAndReadAgain) {
+  ExpectProgram("p = gemm(a, b); q=transpose( p ) ;result = add(p, q)", R"(
+    steps { name: "p" inputs: ["a", "b"] gemm {} }
+    steps { name: "q" inputs: "p" transpose {} }
+    steps { name: "result" inputs: ["p", "q"] add {} }
+    outputs: "result")");
+}
+
+TEST(ExpressionTest, TakesAnyNumber) {
+  const auto factor = [](const std::string& text) {
+    const auto program = ParseExpression("scale(x, factor=" + text + ")");
+    EXPECT_TRUE(program.ok()) << program.status();
+    return program.ok() ? program->steps(0).scale().factor() : 0;
+  };
+  EXPECT_EQ(factor("1e+3"), 1000);
+  EXPECT_EQ(factor("-inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(factor("0.1"), 0.1);
+}
+
+TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
+  EXPECT_EQ(ErrorOf(""), "column 1: expected an operation or a name, found the end");
+  EXPECT_EQ(ErrorOf("x"), "column 1: expected an operation with its operands in brackets");
+  EXPECT_EQ(ErrorOf("add(x y)"), "column 7: expected ',' or ')', found 'y)'");
+  EXPECT_EQ(ErrorOf("add(x, y"), "column 9: expected ',' or ')', found the end");
+  EXPECT_EQ(ErrorOf("add(x, y))"), "column 10: expected the end, found ')'");
+  EXPECT_EQ(ErrorOf("add(x,)"), "column 7: expected an operation or a name, found ')'");
+  EXPECT_EQ(ErrorOf("add(x, 3)"), "column 8: expected an operation or a name, found '3)'");
+  EXPECT_EQ(ErrorOf(" invert(x)"),
+            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add");
+  EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
+  EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
+  EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");
+  EXPECT_EQ(ErrorOf("transpose(x, perm=[0, 1)"), "column 24: expected ',' or ']', found ')'");
+  EXPECT_EQ(ErrorOf("transpose(x, perm=[0.5])"), "column 20: expected a whole number, found '0.5])'");
+  EXPECT_EQ(ErrorOf("reduce(x, keepdims=1)"), "column 20: expected true or false, found '1)'");
+  EXPECT_THAT(ErrorOf("reduce(x, op=median)"), HasSubstr("column 14: expected sum, prod, min, "));
+  EXPECT_THAT(ErrorOf("reduce(x, op=median)"), HasSubstr("logsumexp, found 'median)'"));
+  EXPECT_EQ(ErrorOf("cast(x, factor=1)"),
+            "column 9: there is no argument factor: expected data_type, variant");
+  EXPECT_THAT(ErrorOf("gemm(a, b, has_bias=true)"), HasSubstr("no argument has_bias"));
+  EXPECT_EQ(ErrorOf("reduce(op=sum, x)"),
+            "column 16: expected FIELD=VALUE, as operands come first, found 'x)'");
+  EXPECT_EQ(ErrorOf("reduce(x, op=sum, op=max)"), "column 19: op is given twice");
+  EXPECT_EQ(ErrorOf("add(x, y); add(x, y)"), "column 1: expected NAME = before all but the last operation");
+  EXPECT_EQ(ErrorOf("p = x; add(p, p)"), "column 5: expected an operation with its operands in brackets");
+  EXPECT_EQ(ErrorOf("add(x, \x1b[2J)"), "column 8: expected an operation or a name, found '\\x1b[2J)'");
+}
+
+std::string Nested(int depth) {
+  std::string text;
+  for (int i = 0; i < depth; ++i) text += "transpose(";
+  return text + "x" + std::string(static_cast<std::size_t>(depth), ')');
+}
+
+TEST(ExpressionTest, BoundsItsDepthAndItsSteps) {
+  EXPECT_TRUE(ParseExpression(Nested(kMaxExpressionDepth)).ok());
+  EXPECT_EQ(ErrorOf(Nested(kMaxExpressionDepth + 1)), "column 641: more than 64 operations in one another");
+  EXPECT_THAT(ErrorOf(Nested(1'000'000)), HasSubstr("more than 64 operations in one another"));
+  EXPECT_THAT(ErrorOf("add(" + Nested(40) + ", " + Nested(40) + ")"), HasSubstr(": more than 64 operations"));
+}
+
+TEST(ExpressionTest, TakesDamagedTextWithoutHarm) {
+  const std::string good =
+      "p = gemm(a, b, bias=v, activation=relu); reduce(add(p, transpose(p)), op=std, axes=[0])";
+  std::mt19937 random(1);
+  for (int round = 0; round < 5000; ++round) {
+    std::string text = good;
+    for (int i = 0; i < 3; ++i) text[random() % text.size()] = static_cast<char>(random());
+    (void)ParseExpression(text);
+    (void)ParseExpression(good.substr(random() % good.size()));
+  }
+}
+
+}  // namespace
+}  // namespace warpline::client
