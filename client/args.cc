@@ -60,20 +60,25 @@ absl::StatusOr<Args> Args::Parse(std::span<const std::string_view> words, std::s
       }
       value = words[++i];
     }
-    args.values_[std::string(spec->name)] = std::string(value.value_or("true"));
+    args.values_[std::string(spec->name)].emplace_back(value.value_or("true"));
   }
   return args;
 }
 
 std::vector<std::string> Args::given() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : values_) names.push_back(name);
+  for (const auto& [name, values] : values_) names.push_back(name);
   return names;
 }
 
 std::string Args::String(std::string_view name, std::string_view otherwise) const {
-  const auto value = values_.find(name);
-  return value == values_.end() ? std::string(otherwise) : value->second;
+  const auto values = values_.find(name);
+  return values == values_.end() ? std::string(otherwise) : values->second.back();
+}
+
+std::vector<std::string> Args::Strings(std::string_view name) const {
+  const auto values = values_.find(name);
+  return values == values_.end() ? std::vector<std::string>() : values->second;
 }
 
 absl::StatusOr<std::optional<double>> Args::Number(std::string_view name) const {

@@ -26,8 +26,8 @@ struct FlagSpec {
 // A command line taken apart. Every error is InvalidArgument and names the flag.
 class Args {
  public:
-  // A flag given twice has its last value; "--" ends the options; "-" alone is positional. The value of a
-  // flag may start with a dash.
+  // Of a flag given twice the last value counts, unless Strings() asks for all; "--" ends the options; "-"
+  // alone is positional. The value of a flag may start with a dash.
   static absl::StatusOr<Args> Parse(std::span<const std::string_view> words, std::span<const FlagSpec> specs);
 
   const std::vector<std::string>& positionals() const { return positionals_; }
@@ -36,6 +36,8 @@ class Args {
 
   bool Has(std::string_view name) const { return values_.find(name) != values_.end(); }
   std::string String(std::string_view name, std::string_view otherwise) const;
+  // Every value, in the order in which they were given.
+  std::vector<std::string> Strings(std::string_view name) const;
   // Nothing if the flag was not given.
   absl::StatusOr<std::optional<double>> Number(std::string_view name) const;
   // Within [least, most].
@@ -50,7 +52,7 @@ class Args {
 
  private:
   std::vector<std::string> positionals_;
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;  // none of them empty
 };
 
 // `text` as whole numbers between `separator`s; nothing if it is anything else, or has none.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -28,6 +29,9 @@ using Clock = std::chrono::steady_clock;
 
 // By how much the last request of an open loop may be late before the loop counts as behind.
 constexpr std::chrono::milliseconds kGrace(50);
+// How long a closed loop leaves a slot alone after UNAVAILABLE. Without a connection such errors come at
+// once: the loop would spin, and count the speed of failing.
+constexpr std::chrono::milliseconds kRest(100);
 
 // A connection, its thread, and what that thread has counted.
 struct Line {
@@ -55,8 +59,12 @@ class Run {
  private:
   void Send(Slot& slot);
   void Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response);
-  void SendNext(Slot& slot);  // closed loop
-  std::int64_t SendAllDue();  // open loop; returns how many were due and never sent
+  // Closed loop.
+  void SendNext(Slot& slot);
+  void Rest(Slot& slot);
+  void SendRested();  // until all slots are free
+  // Open loop.
+  std::int64_t SendAllDue();  // returns how many were due and never sent
   std::int64_t SendDue(std::mt19937_64& random, Clock::time_point from, Clock::time_point until);
   Slot& Acquire();
   bool MayStart(Slot& slot, Clock::time_point start);
@@ -69,7 +77,8 @@ class Run {
   std::atomic<std::int64_t> left_ = 0;  // of flags_.requests
   std::mutex mutex_;
   std::condition_variable released_;
-  std::vector<Slot*> free_;  // guarded by mutex_
+  std::vector<Slot*> free_;                                  // guarded by mutex_
+  std::deque<std::pair<Clock::time_point, Slot*>> resting_;  // until then; guarded by mutex_
   std::vector<Slot> slots_;
   std::vector<std::unique_ptr<Line>> lines_;  // after the slots, which the callbacks use
 };
@@ -109,16 +118,39 @@ void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
       line.stats.AddError(bytes.status());
     }
   }
-  if (flags_.rate == 0) {
-    SendNext(slot);
-  } else {
-    Release(slot);
-  }
+  if (flags_.rate > 0) return Release(slot);
+  if (absl::IsUnavailable(bytes.status())) return Rest(slot);
+  SendNext(slot);
 }
 
 void Run::SendNext(Slot& slot) {
   if (MayStart(slot, Clock::now())) return Send(slot);
   Release(slot);
+}
+
+void Run::Rest(Slot& slot) {
+  const std::lock_guard lock(mutex_);
+  resting_.emplace_back(Clock::now() + kRest, &slot);
+  released_.notify_one();
+}
+
+void Run::SendRested() {
+  std::unique_lock lock(mutex_);
+  while (free_.size() < slots_.size()) {
+    if (resting_.empty()) {
+      released_.wait(lock);
+      continue;
+    }
+    const auto [until, slot] = resting_.front();
+    if (Clock::now() < until) {
+      released_.wait_until(lock, until);
+      continue;
+    }
+    resting_.pop_front();
+    lock.unlock();
+    SendNext(*slot);
+    lock.lock();
+  }
 }
 
 void Run::Release(Slot& slot) {
@@ -186,10 +218,7 @@ absl::StatusOr<BenchReport> Run::Measure() {
     }
     report.unsent = SendAllDue();
   }
-  {
-    std::unique_lock lock(mutex_);
-    released_.wait(lock, [&] { return free_.size() == slots_.size(); });
-  }
+  SendRested();  // of an open loop, only waits
   Clock::time_point end = measure_from_;
   for (const std::unique_ptr<Line>& line : lines_) {
     end = std::max(end, line->last_end);

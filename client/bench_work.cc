@@ -57,8 +57,12 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
 }
 
 absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duration deadline) const {
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   channel.Call(method_, Message(), absl::Now() + deadline, "", nullptr));
+  const absl::StatusOr<grpc::ByteBuffer> answer =
+      channel.Call(method_, Message(), absl::Now() + deadline, "", nullptr);
+  if (echo_ && absl::IsUnimplemented(answer.status())) {
+    return WithAdvice(answer.status(), "the server has no echo: start it as warplined --echo");
+  }
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, answer);
   if (echo_) {
     std::vector<char> bytes(bytes_in_);
     ASSIGN_OR_RETURN(const std::size_t got, DecodeEcho(response, {bytes.data(), bytes.size()}));

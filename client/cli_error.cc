@@ -1,6 +1,7 @@
 #include "client/cli_error.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/error.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr char kUsageUrl[] = "warpline/usage";
 constexpr char kLocalUrl[] = "warpline/local";
+constexpr char kAdviceUrl[] = "warpline/advice";
 
 absl::Status Marked(absl::Status status, const char* url) {
   status.SetPayload(url, absl::Cord());
@@ -33,6 +35,35 @@ absl::Status AsFileError(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? AsUsageError(status) : Marked(status, kLocalUrl);
 }
 
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
+  if (status.ok() || status.GetPayload(kAdviceUrl).has_value()) return status;
+  absl::Status advised = status;
+  advised.SetPayload(kAdviceUrl, absl::Cord(absl::string_view(advice.data(), advice.size())));
+  return advised;
+}
+
+absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server) {
+  if (IsUsageError(status) || status.GetPayload(kLocalUrl).has_value()) return status;
+  // gRPC's words for it: the code alone may also be a server that drains.
+  const bool nobody_there =
+      absl::IsUnavailable(status) && (absl::StrContains(status.message(), "failed to connect") ||
+                                      absl::StrContains(status.message(), "resolution failed"));
+  if (nobody_there) {
+    return WithAdvice(status, absl::StrCat("no server answers at ", std::string(server),
+                                           ": start warplined there, or name another with --server or "
+                                           "$WARPLINE_SERVER"));
+  }
+  // A method that the server knows has a request id in its errors.
+  if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {
+    return WithAdvice(status,
+                      absl::StrCat("the server at ", std::string(server),
+                                   " has no such method: it is older than this program, or none of "
+                                   "warpline's; `warpline info` and `warpline --version` tell the two "
+                                   "versions"));
+  }
+  return status;
+}
+
 int ExitCode(const absl::Status& status) {
   if (status.ok()) return 0;
   return IsUsageError(status) ? 2 : 1;
@@ -41,7 +72,10 @@ int ExitCode(const absl::Status& status) {
 std::string Complaint(const absl::Status& status) {
   if (IsUsageError(status)) return absl::StrCat(status.message(), "\n(`warpline --help` tells more)");
   if (status.GetPayload(kLocalUrl).has_value()) return std::string(status.message());
-  return Describe(status);
+  std::string text = Describe(status);
+  if (const auto advice = status.GetPayload(kAdviceUrl))
+    absl::StrAppend(&text, "\n(", std::string(*advice), ")");
+  return text;
 }
 
 }  // namespace warpline::client

@@ -23,6 +23,12 @@ absl::Status LocalError(std::string_view message);
 // anything else as a local one.
 absl::Status AsFileError(const absl::Status& status);
 
+// The same error, with a line on what to do about it. Of two, the first stays.
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
+// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there; the server
+// is older than this program).
+absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server);
+
 // Of the process.
 int ExitCode(const absl::Status& status);
 // What to tell about a failure; no newline at the end.

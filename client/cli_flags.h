@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -23,11 +24,17 @@ struct CommandSpec {
   std::string_view help;
   // Names of the flags that it takes beyond the common ones, between spaces: " perm variant ".
   std::string_view flags;
+  std::string_view example;     // without "warpline"
+  std::string_view notes = "";  // lines at the end of its help
 };
 
 // Every flag of every command: one list, since flags may stand before the command's name.
 std::span<const FlagSpec> AllFlags();
 std::span<const CommandSpec> AllCommands();
+// Whether the command takes it, as one of its own or as a common one.
+bool Takes(const CommandSpec& command, const FlagSpec& flag);
+// The values that a flag of the command can have, where they can be listed.
+std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& flag);
 
 // The command that the first positional argument names, all given flags being among its own.
 absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);
@@ -36,8 +43,10 @@ absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);
 std::string HelpText(const CommandSpec* command);
 std::string VersionText();
 
-// "sum" and so on, as the value of the flag `name`.
+// Values of the flag `name`: "sum" and so on, "relu", "f32". The last two are not set if it was not given.
 absl::StatusOr<v1::ReduceOp> ReduceOpFlag(const Args& args, std::string_view name);
+absl::StatusOr<v1::Activation> ActivationFlag(const Args& args, std::string_view name);
+absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_view name);
 
 struct CommonFlags {
   std::string server;

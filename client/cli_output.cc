@@ -1,6 +1,8 @@
 #include "client/cli_output.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,13 +24,37 @@ std::vector<std::pair<const char*, double>> Stages(const v1::StageTimes& times) 
 
 std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", seconds * 1e3); }
 
+// A run of types that are shown as one when all of them are there.
+struct TypeGroup {
+  const char* name;
+  std::vector<DType> dtypes;
+};
+
+// "u8-u64 i8 f32"; "all types".
 template <typename DataTypes>
 std::string TypeNames(const DataTypes& data_types) {
+  static const std::vector<TypeGroup> kGroups = {
+      {"all types", {kAllDTypes.begin(), kAllDTypes.end()}},
+      {"u8-u64", {DType::kU8, DType::kU16, DType::kU32, DType::kU64}},
+      {"i8-i64", {DType::kI8, DType::kI16, DType::kI32, DType::kI64}}};
+  std::set<int> left(data_types.begin(), data_types.end());
   std::vector<std::string> names;
-  for (int data_type : data_types) {
-    const std::optional<DType> dtype = FromProto(static_cast<v1::DataType>(data_type));
+  while (!left.empty()) {
+    const int first = *left.begin();
+    const auto group = std::find_if(kGroups.begin(), kGroups.end(), [&](const TypeGroup& g) {
+      return ToProto(g.dtypes[0]) == first && std::all_of(g.dtypes.begin(), g.dtypes.end(), [&](DType dtype) {
+               return left.count(ToProto(dtype)) > 0;
+             });
+    });
+    if (group != kGroups.end()) {
+      names.emplace_back(group->name);
+      for (DType dtype : group->dtypes) left.erase(ToProto(dtype));
+      continue;
+    }
+    const std::optional<DType> dtype = FromProto(static_cast<v1::DataType>(first));
     // A newer server may have types that we have not.
-    names.push_back(dtype ? std::string(Name(*dtype)) : absl::StrCat("#", data_type));
+    names.push_back(dtype ? std::string(Name(*dtype)) : absl::StrCat("#", first));
+    left.erase(first);
   }
   return absl::StrJoin(names, " ");
 }
@@ -55,28 +81,39 @@ std::string JsonString(std::string_view text) {
 std::string FormatTiming(const Timing& timing, bool json) {
   const v1::Execution& execution = timing.execution;
   const double wall = absl::ToDoubleSeconds(timing.wall);
-  std::string text;
+  std::vector<std::string> arrays, stages;
   if (json) {
-    std::vector<std::string> variants, stages;
+    std::vector<std::string> variants;
     for (const std::string& variant : execution.variants()) variants.push_back(JsonString(variant));
     for (const auto& [name, seconds] : Stages(execution.stage_times())) {
       stages.push_back(absl::StrFormat("\"%s\":%.9f", name, seconds));
     }
+    for (const Timing::Array& array : timing.arrays) {
+      arrays.push_back(
+          absl::StrFormat("\"dtype\":%s,\"shape\":%s", JsonString(Name(array.dtype)), ToString(array.shape)));
+      if (!array.name.empty())
+        arrays.back() = absl::StrCat("{\"name\":", JsonString(array.name), ",", arrays.back(), "}");
+    }
+    std::string result = absl::StrJoin(arrays, ",");
+    // The one array of an operation needs no list.
+    if (result.empty() || result[0] == '{') result = absl::StrCat("\"outputs\":[", result, "]");
     return absl::StrFormat(
-        "{\"op\":%s,\"dtype\":%s,\"shape\":%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],"
+        "{\"op\":%s,%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],"
         "\"request_id\":%s,\"wall_seconds\":%.9f,\"stage_seconds\":{%s}}\n",
-        JsonString(timing.op), JsonString(Name(timing.dtype)), ToString(timing.shape),
-        JsonString(execution.backend()), execution.device(), absl::StrJoin(variants, ","),
-        JsonString(execution.request_id()), wall, absl::StrJoin(stages, ","));
+        JsonString(timing.op), result, JsonString(execution.backend()), execution.device(),
+        absl::StrJoin(variants, ","), JsonString(execution.request_id()), wall, absl::StrJoin(stages, ","));
   }
-  absl::StrAppend(&text, std::string(timing.op), " ", std::string(Name(timing.dtype)), ToString(timing.shape),
-                  " ", execution.backend(), ":", execution.device(), " ",
-                  absl::StrJoin(execution.variants(), "+"), " ", Milliseconds(wall), " ms (");
-  const char* separator = "";
+  for (const Timing::Array& array : timing.arrays) {
+    arrays.push_back(absl::StrCat(array.name, array.name.empty() ? "" : "=", std::string(Name(array.dtype)),
+                                  ToString(array.shape)));
+  }
   for (const auto& [name, seconds] : Stages(execution.stage_times())) {
-    absl::StrAppend(&text, std::exchange(separator, ", "), name, " ", Milliseconds(seconds));
+    stages.push_back(absl::StrCat(name, " ", Milliseconds(seconds)));
   }
-  return absl::StrCat(text, ") id ", execution.request_id(), "\n");
+  return absl::StrCat(std::string(timing.op), " ", absl::StrJoin(arrays, " "), " ", execution.backend(), ":",
+                      execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
+                      Milliseconds(wall), " ms (", absl::StrJoin(stages, ", "), ") id ",
+                      execution.request_id(), "\n");
 }
 
 std::string FormatInfo(const v1::GetInfoResponse& info) {
@@ -95,12 +132,14 @@ std::string FormatInfo(const v1::GetInfoResponse& info) {
                         MiB(limits.max_inline_bytes()), limits.max_rank(), limits.max_jobs(),
                         MiB(limits.max_job_bytes()));
   for (const v1::Operation& operation : info.operations()) {
-    absl::StrAppendFormat(&text, "%s (%s)\n", operation.name(), TypeNames(operation.data_types()));
+    const std::string types = TypeNames(operation.data_types());
+    absl::StrAppendFormat(&text, "%s (%s)\n", operation.name(), types);
     std::size_t width = 0;
     for (const v1::Variant& variant : operation.variants()) width = std::max(width, variant.name().size());
     for (const v1::Variant& variant : operation.variants()) {
-      absl::StrAppendFormat(&text, "  %-*s  %s (%s)%s\n", static_cast<int>(width), variant.name(),
-                            variant.summary(), TypeNames(variant.data_types()),
+      const std::string own = TypeNames(variant.data_types());
+      absl::StrAppendFormat(&text, "  %-*s  %s%s%s\n", static_cast<int>(width), variant.name(),
+                            variant.summary(), own == types ? "" : absl::StrCat(" (", own, ")"),
                             variant.reproducible() ? "" : " [not reproducible]");
     }
   }

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "kernels/dtype.h"
@@ -14,9 +15,13 @@ namespace warpline::client {
 
 // One request, as --timings tells it.
 struct Timing {
+  struct Array {
+    std::string name;  // empty: the only result of an operation
+    DType dtype = DType::kF32;
+    Shape shape;
+  };
   std::string_view op;
-  DType dtype = DType::kF32;
-  Shape shape;  // of the result
+  std::vector<Array> arrays;  // that came back
   absl::Duration wall;
   v1::Execution execution;
 };

@@ -12,9 +12,11 @@ namespace warpline::client {
 absl::Status RunTranspose(const Args& args, const CommonFlags& common);
 absl::Status RunGemm(const Args& args, const CommonFlags& common);
 absl::Status RunReduce(const Args& args, const CommonFlags& common);
+absl::Status RunRun(const Args& args, const CommonFlags& common);
 absl::Status RunInfo(const Args& args, const CommonFlags& common);
 absl::Status RunHealth(const Args& args, const CommonFlags& common);
 absl::Status RunBench(const Args& args, const CommonFlags& common);
+absl::Status RunCompletion(const Args& args, const CommonFlags& common);
 
 }  // namespace warpline::client
 

@@ -1,5 +1,7 @@
 #include "client/file_io.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -47,6 +49,12 @@ absl::StatusOr<std::size_t> ReadUpTo(int fd, void* data, std::size_t bytes) {
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+absl::StatusOr<std::size_t> ReadFile(const std::string& path, void* data, std::size_t bytes) {
+  const File file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) return SystemError("cannot open");
+  return ReadUpTo(file.fd(), data, bytes);
 }
 
 absl::Status WriteAll(int fd, std::string_view bytes) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -36,6 +37,8 @@ absl::Status SystemError(const char* what);
 
 // Reads until `bytes` are here or the file ends; returns how many there were.
 absl::StatusOr<std::size_t> ReadUpTo(int fd, void* data, std::size_t bytes);
+// The same of a whole file; path "-" is standard input.
+absl::StatusOr<std::size_t> ReadFile(const std::string& path, void* data, std::size_t bytes);
 absl::Status WriteAll(int fd, std::string_view bytes);
 
 }  // namespace warpline::client

@@ -95,6 +95,13 @@ bool IsStandardOutput(const std::string& path) {
   return info && ::fstat(STDOUT_FILENO, &output) == 0 && IsSame(*info, output) && !S_ISCHR(output.st_mode);
 }
 
+bool IsTerminal(const std::string& path) {
+  if (::isatty(STDOUT_FILENO) != 1) return false;
+  Stat output;
+  const std::optional<Stat> info = StatOf(path);
+  return path == "-" || (info && ::fstat(STDOUT_FILENO, &output) == 0 && IsSame(*info, output));
+}
+
 absl::Status WriteFile(const std::string& path, Pieces pieces) {
   if (IsStandardOutput(path)) return WriteTo(STDOUT_FILENO, pieces);
   const std::optional<Stat> there = StatOf(path);

@@ -20,6 +20,9 @@ absl::Status WriteFile(const std::string& path, std::span<const std::string_view
 // would take it away from those who have it open.
 bool IsStandardOutput(const std::string& path);
 
+// Whether `path` is "-" or names what standard output is, and that is a terminal.
+bool IsTerminal(const std::string& path);
+
 }  // namespace warpline::client
 
 #endif  // WARPLINE_CLIENT_OUTPUT_FILE_H_

@@ -20,8 +20,8 @@ namespace {
 using Command = absl::Status (*)(const Args&, const CommonFlags&);
 
 const std::map<std::string_view, Command> kRun = {
-    {"transpose", RunTranspose}, {"gemm", RunGemm},     {"reduce", RunReduce},
-    {"info", RunInfo},           {"health", RunHealth}, {"bench", RunBench},
+    {"transpose", RunTranspose}, {"gemm", RunGemm},     {"reduce", RunReduce}, {"run", RunRun},
+    {"info", RunInfo},           {"health", RunHealth}, {"bench", RunBench},   {"completion", RunCompletion},
 };
 
 // glibc gives the memory of each received slice back to the kernel, and faults it in again; these keep it.
@@ -49,7 +49,7 @@ absl::Status Run(const std::vector<std::string_view>& words) {
   }
   const absl::StatusOr<CommonFlags> common = CommonFlags::From(*args);
   if (!common.ok()) return AsUsageError(common.status());
-  return kRun.at(command->name)(*args, *common);
+  return WithAdviceOnServer(kRun.at(command->name)(*args, *common), common->server);
 }
 
 int Main(int argc, char** argv) {

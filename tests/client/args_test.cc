@@ -34,6 +34,8 @@ TEST(ArgsTest, TakesShortFlagsInThreeForms) {
 
 TEST(ArgsTest, KeepsTheLastOfRepeatedFlags) {
   EXPECT_EQ(Parse({"--perm", "0,1", "--perm=1,0"})->String("perm", ""), "1,0");
+  EXPECT_EQ(Parse({"-ox=1", "run", "-o", "y=2"})->Strings("output"), (std::vector<std::string>{"x=1", "y=2"}));
+  EXPECT_TRUE(Parse({"run"})->Strings("output").empty());
 }
 
 TEST(ArgsTest, EndsFlagsAtTwoDashes) {
