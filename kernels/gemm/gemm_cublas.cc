@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gemm/gemm_kernels.h"
@@ -108,17 +109,44 @@ struct Matrix {
   }
 };
 
-// Strides cannot express more than one batch axis: the others are a loop, whose launches a graph holds all.
+// Strides cannot express more than one batch axis, and of i8 none: the others are a loop, whose launches a
+// graph holds all.
 constexpr std::int64_t kMaxLaunches = 256;
+
+GemmBatch LoopOf(const GemmProblem& problem) {
+  return problem.dtype == DType::kI8 ? problem.batch : problem.batch.Outer();
+}
+
+bool AreMultiples(std::initializer_list<std::int64_t> sizes, std::int64_t of) {
+  return std::all_of(sizes.begin(), sizes.end(), [of](std::int64_t size) { return size % of == 0; });
+}
 
 }  // namespace
 
+bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {
+  // Without a product there are no A and B to describe.
+  if (!traits.has_cublaslt || problem.k == 0 || LoopOf(problem).Count() > kMaxLaunches) return false;
+  const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
+  // Whole words of four; and with a C whose rows are not those of D, half of a result is wrong (13.0, H200).
+  if (problem.dtype == DType::kI8) {
+    return ldc == problem.n && AreMultiples({problem.m, problem.n, problem.k, problem.lda, problem.ldb}, 4);
+  }
+  if (!problem.has_bias && problem.activation == Activation::kNone) return true;
+  // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
+  // it adds the bias, and then again.
+  const bool half = SizeOf(problem.OutDType()) == 2;
+  return problem.dtype != DType::kF64 &&
+         (!half || AreMultiples({problem.lda, problem.ldb, problem.n, ldc}, 8));
+}
+
 cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operands, const CudaContext& context,
                              cudaStream_t stream) {
-  const GemmBatch outer = problem.batch.Outer();
-  const std::int64_t launches = outer.Count(), batch = problem.batch.InnerCount();
+  const GemmBatch loop = LoopOf(problem);
+  const std::int64_t launches = loop.Count();
+  const bool strided = loop.rank < problem.batch.rank;
+  const std::int64_t batch = strided ? problem.batch.InnerCount() : 1;
   if (problem.m == 0 || problem.n == 0 || launches * batch == 0) return cudaSuccess;
-  if (context.cublaslt == nullptr || problem.k == 0 || batch > INT32_MAX || launches > kMaxLaunches) {
+  if (context.cublaslt == nullptr || batch > INT32_MAX) {
     return cudaErrorNotSupported;
   }
   const CublasLt& lt = *context.cublaslt;
@@ -204,7 +232,7 @@ cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operand
     beta = &scalars->beta_i64;
   }
   for (std::int64_t i = 0; i < launches; ++i) {
-    const GemmBatch::Matrices at = outer.At(i);
+    const GemmBatch::Matrices at = loop.At(i);
     auto* result = const_cast<void*>(d.At(i * batch));
     const void* addend = problem.has_c ? c.At(at.c) : result;
     call(lt->matmul, lt.handle(), &desc, alpha, b.At(at.b), &b.layout, a.At(at.a), &a.layout, beta, addend,

@@ -11,6 +11,9 @@ namespace warpline {
 // What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
+// Whether cuBLASLt does what the API says with such a problem; not yet whether it does it at all.
+bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
+
 CudaLaunch<GemmProblem> LaunchGemmShared;
 CudaLaunch<GemmProblem> LaunchGemmCublas;
 

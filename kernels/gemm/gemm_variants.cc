@@ -4,20 +4,12 @@
 namespace warpline {
 namespace {
 
-bool CublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {
-  // It fuses nothing into f64 products.
-  const bool fused = problem.has_bias || problem.activation != Activation::kNone;
-  if (problem.dtype == DType::kF64 && fused) return false;
-  // Without a product there are no A and B to describe.
-  return traits.has_cublaslt && problem.k > 0;
-}
-
 constexpr CudaVariant<GemmProblem> kVariants[] = {
     {.name = "cublas",
      .summary = "cuBLASLt, first choice of its heuristic",
      .reproducible = true,
      .supports_dtype = IsGemmInput,
-     .supports = CublasSupports,
+     .supports = GemmCublasSupports,
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
      .launch = LaunchGemmCublas},
     {.name = "shared",

@@ -187,6 +187,27 @@ def metrics_cost():
         f"{mean:.2f} % slower, standard error {error:.2f} (8 pairs; must be < 1)")
 
 
+def chain():
+    side, rounds = 8192, 9
+    say(f"## gemm -> transpose -> row sums, bf16 {side}^2 (256 MiB in, 16 KiB out)")
+    with Server() as server:
+        done = subprocess.run([os.path.join(BIN, "chain_bench"), server.address, str(side), str(rounds)],
+                              capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        ours = json.loads(done.stdout)
+        echo = median_of(3, lambda: p50_us(server.bench("--op", "echo", "--shape", "8192x8192", "--requests", "6")))
+    one, three = ours["one_program_seconds"], ours["three_requests_seconds"]
+    say(f"- one program {one * 1e3:.1f} ms, three requests {three * 1e3:.1f} ms: {three / one:.2f} times as fast; "
+        f"a raw echo of as many bytes, there and back, {echo / 1e3:.1f} ms")
+    done = subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "chain_rival.py"), str(side),
+                           str(rounds)], capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr[-500:])
+    rival = json.loads(done.stdout)["seconds"]
+    say(f"- the same in one method of a Python gRPC service over torch: {rival * 1e3:.1f} ms, {rival / one:.2f} times ours")
+
+
 def rivals():
     path = os.environ.get("WARPLINE_RIVALS")
     say("## Rivals: Python grpcio + torch, Arrow Flight + torch")
@@ -206,7 +227,7 @@ def main():
     say("Command: tests/gpu/run BUILD_DIR")
     failed = False
     parts = {part.__name__: part for part in (overlap, slots, server_models, rpc_threads, lanes, stages, small, large, metrics_cost,
-                                              rivals)}
+                                              chain, rivals)}
     for part in [parts[name] for name in os.environ.get("WARPLINE_BENCH", ",".join(parts)).split(",")]:
         say()
         try:
