@@ -51,7 +51,8 @@ ErrorDetails DetailsOf(const absl::Status& status) {
 
 std::string Describe(const absl::Status& status) {
   const ErrorDetails details = DetailsOf(status);
-  std::string text = absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
+  std::string text = absl::StrCat(absl::StatusCodeToString(status.code()),
+                                  status.message().empty() ? "" : ": ", status.message());
   for (const FieldViolation& violation : details.violations) {
     if (absl::StrContains(status.message(), violation.field) &&
         absl::StrContains(status.message(), violation.description)) {

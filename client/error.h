@@ -31,8 +31,8 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request
 // Of a status that a call of this library returned; empty for any other.
 ErrorDetails DetailsOf(const absl::Status& status);
 
-// "INVALID_ARGUMENT: text", then a line for each violation and for the request id, if the text does not
-// already contain them. No newline at the end.
+// "INVALID_ARGUMENT: text" (or the code alone), then a line for each violation and for the request id, if the
+// text does not already contain them. No newline at the end.
 std::string Describe(const absl::Status& status);
 
 }  // namespace warpline::client

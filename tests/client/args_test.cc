@@ -34,7 +34,8 @@ TEST(ArgsTest, TakesShortFlagsInThreeForms) {
 
 TEST(ArgsTest, KeepsTheLastOfRepeatedFlags) {
   EXPECT_EQ(Parse({"--perm", "0,1", "--perm=1,0"})->String("perm", ""), "1,0");
-  EXPECT_EQ(Parse({"-ox=1", "run", "-o", "y=2"})->Strings("output"), (std::vector<std::string>{"x=1", "y=2"}));
+  EXPECT_EQ(Parse({"-ox=1", "run", "-o", "y=2"})->Strings("output"),
+            (std::vector<std::string>{"x=1", "y=2"}));
   EXPECT_TRUE(Parse({"run"})->Strings("output").empty());
 }
 
@@ -103,10 +104,42 @@ TEST(CommonFlagsTest, NamesAWrongDType) {
   EXPECT_NE(flags.status().message().find("--dtype=bfloat16"), absl::string_view::npos);
 }
 
+TEST(CommonFlagsTest, KnowsTheNamesOfValues) {
+  EXPECT_EQ(*ReduceOpFlag(*Parse({"--op=count_nonzero"}), "op"), v1::REDUCE_OP_COUNT_NONZERO);
+  EXPECT_EQ(*ActivationFlag(*Parse({"--activation=gelu"}), "activation"), v1::ACTIVATION_GELU);
+  EXPECT_EQ(*ActivationFlag(*Parse({}), "activation"), v1::ACTIVATION_UNSPECIFIED);
+  EXPECT_EQ(**DTypeFlag(*Parse({"--out-dtype=u64"}), "out-dtype"), DType::kU64);
+  EXPECT_EQ(
+      ReduceOpFlag(*Parse({"--op=median"}), "op").status().message(),
+      "--op=median: expected one of sum, prod, min, max, mean, argmin, argmax, any, all, count_nonzero, "
+      "norm1, norm2, norminf, sumsq, var, std, logsumexp");
+  EXPECT_TRUE(IsUsageError(ActivationFlag(*Parse({"--activation=tanh"}), "activation").status()));
+}
+
+// Flags stand before the command too, so every example is one of the command that it names.
+TEST(HelpTest, ShowsExamplesThatTheCommandTakes) {
+  for (const CommandSpec& command : AllCommands()) {
+    std::vector<std::string_view> words;
+    std::string_view rest = command.example.substr(0, command.example.find('>'));
+    while (!rest.empty()) {
+      // A quoted word is the one that has spaces.
+      const bool quoted = rest[0] == '\'';
+      if (quoted) rest.remove_prefix(1);
+      const std::size_t end = std::min(rest.find(quoted ? '\'' : ' '), rest.size());
+      words.push_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + (quoted ? 2 : 1), rest.size()));
+    }
+    const auto args = Parse(words);
+    ASSERT_TRUE(args.ok()) << args.status();
+    EXPECT_EQ((*FindCommand(*args))->name, command.name);
+  }
+}
+
 TEST(HelpTest, MentionsEveryCommandAndItsFlags) {
   for (const CommandSpec& command : AllCommands()) {
     EXPECT_NE(HelpText(nullptr).find(std::string(command.name)), std::string::npos);
     EXPECT_NE(HelpText(&command).find("--server"), std::string::npos);
+    EXPECT_NE(HelpText(&command).find("example: warpline " + std::string(command.name)), std::string::npos);
   }
 }
 

@@ -33,6 +33,7 @@ TEST(BenchFlagsTest, RefusesMoreResponsesInFlightThanMemoryHolds) {
 TEST(BenchFlagsTest, KnowsTheSizeOfResponses) {
   EXPECT_EQ(*Flags({"--op=echo", "--shape=3x5"})->ResultBytes(), 60u);
   EXPECT_EQ(*Flags({"--op=gemm", "--shape=3x5x1000", "--dtype=f64"})->ResultBytes(), 120u);
+  EXPECT_EQ(*Flags({"--op=gemm", "--shape=3x5", "--dtype=i8"})->ResultBytes(), 60u);
   EXPECT_EQ(*Flags({"--op=reduce", "--shape=3x5"})->ResultBytes(), 8u);
   EXPECT_EQ(*Flags({"--op=reduce", "--shape=3x5x7", "--axes=-1,0"})->ResultBytes(), 40u);
 }

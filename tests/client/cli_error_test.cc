@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "client/error.h"
+
 namespace warpline::client {
 namespace {
 
@@ -26,6 +28,36 @@ TEST(CliErrorTest, TellsAWrongFileFromABrokenOne) {
       AsFileError(absl::UnavailableError("x.npy: cannot write: No space left on device"));
   EXPECT_EQ(ExitCode(full), 1);
   EXPECT_EQ(Complaint(full), "x.npy: cannot write: No space left on device");
+}
+
+TEST(CliErrorTest, SaysWhatToDoWhenNobodyIsThere) {
+  const absl::Status refused = absl::UnavailableError("failed to connect to all addresses");
+  EXPECT_EQ(
+      Complaint(WithAdviceOnServer(refused, "host:1")),
+      "UNAVAILABLE: failed to connect to all addresses\n(no server answers at host:1: start warplined there, "
+      "or name another with --server or $WARPLINE_SERVER)");
+  const absl::Status draining = absl::UnavailableError("draining");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(draining, "host:1")), "UNAVAILABLE: draining");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(UsageError("failed to connect"), "host:1")),
+            Complaint(UsageError("failed to connect")));
+  EXPECT_TRUE(WithAdviceOnServer(absl::OkStatus(), "host:1").ok());
+}
+
+TEST(CliErrorTest, TellsAnOlderServerFromOneThatWillNot) {
+  const grpc::Status unknown(grpc::StatusCode::UNIMPLEMENTED, "");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(ToAbslStatus(unknown, ""), "host:1"))
+                .find("UNIMPLEMENTED\n(the server at "
+                      "host:1 has no such method: it is older"),
+            0u);
+  const grpc::Status refused(grpc::StatusCode::UNIMPLEMENTED, "gemm of c64");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(ToAbslStatus(refused, "7"), "host:1")),
+            "UNIMPLEMENTED: gemm of c64\n  request id: 7");
+}
+
+TEST(CliErrorTest, KeepsTheFirstAdvice) {
+  const absl::Status advised = WithAdvice(absl::UnimplementedError("no"), "do this");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(advised, "host:1")), "UNIMPLEMENTED: no\n(do this)");
+  EXPECT_EQ(ExitCode(advised), 1);
 }
 
 }  // namespace

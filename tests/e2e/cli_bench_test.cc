@@ -3,6 +3,10 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
 
 #include "tests/e2e/cli.h"
 
@@ -86,6 +90,34 @@ TEST_F(CliBenchTest, FailsBeforeItMeasuresWhatTheServerRefuses) {
   const Finished finished = Run("warpline bench --requests 5 --variant no-such-one");
   EXPECT_EQ(finished.code, 1);
   EXPECT_THAT(finished.err, StartsWith("warpline: INVALID_ARGUMENT: "));
+}
+
+TEST_F(CliBenchTest, MeasuresTheNewTypesAndReductions) {
+  for (const char* flags :
+       {"--op gemm --dtype i8 --shape 20x30x40", "--op transpose --dtype c128 --shape 9x5",
+        "--op reduce --reduce-op std --dtype u16 --shape 60x7 --axes 0",
+        "--op reduce --reduce-op argmin --dtype bool --shape 60x7 --axes 1"}) {
+    ExpectRequests(Report(std::string(flags) + " --requests 5"), 5);
+  }
+}
+
+TEST_F(CliBenchTest, RestsWhenTheServerHasGone) {
+  std::thread stop([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    daemon_.Signal(SIGTERM);
+  });
+  const Finished finished =
+      Run("warpline bench --json --warmup 0s --duration 3s --channels 2 --concurrency 4");
+  stop.join();
+  EXPECT_EQ(daemon_.Wait(), 0);
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: UNAVAILABLE: "), HasSubstr("requests failed")));
+  google::protobuf::Struct report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(finished.out, &report).ok()) << finished.out;
+  // Each of the four fails ten times a second at most.
+  const double failed = report.fields().at("errors").struct_value().fields().at("UNAVAILABLE").number_value();
+  EXPECT_GT(failed, 4);
+  EXPECT_LT(failed, 150);
 }
 
 TEST_F(CliBenchOverloadTest, FailsWhenSomeRequestsFailed) {

@@ -1,0 +1,145 @@
+// Programs on the command line: the results of their steps, one after the other, on files of any order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/cli.h"
+#include "tests/e2e/ndarray.h"
+
+namespace warpline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Two outputs: the product of a and b, and its sums along the first axis in f64.
+constexpr char kProgram[] = R"({
+  "steps": [
+    {"name": "p", "inputs": ["a", "b"], "gemm": {}},
+    {"name": "sums", "inputs": ["p"], "reduce": {"op": "sum", "axes": [0], "outDataType": "f64"}}
+  ],
+  "outputs": ["sums", "p"]
+})";
+
+class CliRunTest : public CliTest {
+ protected:
+  CliRunTest() {
+    Put("a.npy", ToNpy(a_));
+    Put("b.npy", ToNpy(b_));
+    Put("p.json", kProgram);
+  }
+
+  // The only output of an expression over a and b.
+  template <typename T>
+  Ndarray<T> Compute(const std::string& expression) const {
+    const Finished finished = Run("warpline run -e '" + expression + "' a=a.npy b=b.npy -o y.npy");
+    EXPECT_EQ(finished.code, 0) << expression << "\n" << finished.err;
+    return finished.code == 0 ? FromNpy<T>(Get("y.npy")) : Ndarray<T>();
+  }
+
+  void ExpectUsageError(const std::string& words, const std::string& complaint) const {
+    const Finished finished = Run("warpline run " + words);
+    EXPECT_EQ(finished.code, 2) << words << "\n" << finished.err;
+    EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: "), HasSubstr(complaint))) << words;
+    EXPECT_FALSE(std::filesystem::exists(Path("y.npy"))) << words;
+  }
+
+  const Ndarray<float> a_{{2, 3}, {1, 2, 3, 4, 5, 6}};
+  const Ndarray<float> b_{{3, 2}, {1, 0, 0, 1, 1, -1}};
+  const Ndarray<float> ab_{{2, 2}, {4, -1, 10, -1}};
+};
+
+TEST_F(CliRunTest, RunsAnExpression) {
+  EXPECT_EQ(Compute<float>("gemm(a, b)"), ab_);
+  EXPECT_EQ(Compute<float>("reduce(transpose(gemm(a, b)), op=sum, axes=[1])"),
+            (Ndarray<float>{{2}, {14, -2}}));
+  EXPECT_EQ(Compute<float>("p = gemm(a, b, activation=relu); add(p, transpose(p))"),
+            (Ndarray<float>{{2, 2}, {8, 10, 10, 0}}));
+  EXPECT_EQ(Compute<std::int32_t>("scale(cast(gemm(a, b, c=gemm(a, b)), dtype=i32), factor=-3)"),
+            (Ndarray<std::int32_t>{{2, 2}, {-24, 6, -60, 6}}));
+}
+
+TEST_F(CliRunTest, RunsAProgramFromAFileAndFromStandardInput) {
+  const Ndarray<double> sums{{2}, {14, -2}};
+  Finished finished = Run("warpline run p.json a=a.npy b=b.npy -o p=p.npy -o sums=s.npy");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out + finished.err, IsEmpty());
+  EXPECT_EQ(FromNpy<float>(Get("p.npy")), ab_);
+  EXPECT_EQ(FromNpy<double>(Get("s.npy")), sums);
+  finished = Run("warpline run - b=b.npy a=a.npy -o p=p2.npy -o sums=- <p.json");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(FromNpy<double>(finished.out), sums);
+  EXPECT_EQ(Get("p2.npy"), Get("p.npy"));
+}
+
+TEST_F(CliRunTest, HonoursFortranOrderOfEveryInput) {
+  for (int which = 0; which < 4; ++which) {
+    Put("a.npy", ToNpy(a_, (which & 1) != 0));
+    Put("b.npy", ToNpy(b_, (which & 2) != 0));
+    EXPECT_EQ(Compute<float>("gemm(a, b)"), ab_) << which;
+    EXPECT_EQ(Compute<std::int64_t>("reduce(gemm(a, b), op=argmax)"), (Ndarray<std::int64_t>{{}, {2}}))
+        << which;
+  }
+  const auto x = Numbers<std::int32_t>({2, 3, 4}, 1);
+  Put("x.npy", ToNpy(x, true));
+  const Finished finished = Run("warpline run -e 'add(x, x)' x=x.npy -o y.npy");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  auto doubled = x;
+  for (std::int32_t& value : doubled.values) value *= 2;
+  EXPECT_EQ(FromNpy<std::int32_t>(Get("y.npy")), doubled);
+}
+
+TEST_F(CliRunTest, TakesTheTypeOfARawFileFromItsName) {
+  Put("w.npy", ToNpy(Ndarray<std::uint16_t>{{2}, {0x3f80, 0xc000}}));  // bf16 1 and -2
+  Finished finished = Run("warpline run -e 'cast(w, dtype=f32)' w:bf16=w.npy -o y.npy");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(FromNpy<float>(Get("y.npy")), (Ndarray<float>{{2}, {1, -2}}));
+  std::filesystem::remove(Path("y.npy"));
+  ExpectUsageError("-e 'cast(w, dtype=f32)' w=w.npy -o y.npy", "|V2' is raw memory: say what it is");
+  ExpectUsageError("-e 'cast(w, dtype=f32)' w:bfloat=w.npy -o y.npy", "w:bfloat: there is no such type");
+}
+
+TEST_F(CliRunTest, TellsWhatRan) {
+  const Finished finished =
+      Run("warpline run p.json a=a.npy b=b.npy -o p=p.npy -o sums=s.npy --timings --json");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out,
+              AllOf(StartsWith(R"({"op":"run","outputs":[{"name":"sums","dtype":"f64","shape":[2]},)"),
+                    HasSubstr(R"("variants":[")")));
+}
+
+TEST_F(CliRunTest, RefusesFilesThatDoNotFitTheProgram) {
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy -o y.npy", "the program's input b has no file");
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy c=a.npy -o y.npy",
+                   "the program has no input c; it has a, b");
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy a=b.npy -o y.npy", "the input a is given twice");
+  ExpectUsageError("-e 'gemm(a, b)' a.npy b=b.npy -o y.npy", "a.npy: expected NAME=IN.npy");
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=missing.npy -o y.npy", "missing.npy: cannot open");
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy", "the program's output 1.gemm has no file");
+  ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy -o q=y.npy",
+                   "the program has no output q; it has 1.gemm");
+  ExpectUsageError("p.json a=a.npy b=b.npy -o y.npy", "y.npy: expected -o NAME=OUT.npy");
+  ExpectUsageError("p.json a=a.npy b=b.npy -o p=y.npy", "the program's output sums has no file");
+  ExpectUsageError("- a=- b=b.npy -o p=y.npy -o sums=s.npy <p.json", "standard input cannot be both");
+}
+
+TEST_F(CliRunTest, RefusesWhatIsNoProgram) {
+  ExpectUsageError("-o y.npy", "the program is missing");
+  ExpectUsageError("missing.json -o y.npy", "missing.json: cannot open");
+  ExpectUsageError("a.npy a=a.npy -o y.npy", "a.npy: not a warpline.v1.Program in JSON");
+  ExpectUsageError("/dev/zero -o y.npy", "/dev/zero: a program has at most 1048576 bytes");
+  ExpectUsageError("-e 'gemm(a b)' a=a.npy -o y.npy", "--expr: column 8: expected ',' or ')', found 'b)'");
+}
+
+TEST_F(CliRunTest, LeavesWhatMakesNoSenseToTheServer) {
+  const Finished finished = Run("warpline run -e 'gemm(a, a)' a=a.npy -o y.npy");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: INVALID_ARGUMENT: "), HasSubstr("program.steps[0]"),
+                                  Not(HasSubstr("--help"))));
+  EXPECT_FALSE(std::filesystem::exists(Path("y.npy")));
+}
+
+}  // namespace
+}  // namespace warpline
