@@ -172,6 +172,7 @@ absl::Status BadChoice(std::string_view name, const std::string& value,
 
 std::vector<std::string> DTypeNames() {
   std::vector<std::string> names;
+  names.reserve(kAllDTypes.size());
   for (DType dtype : kAllDTypes) names.emplace_back(Name(dtype));
   return names;
 }

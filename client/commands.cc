@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,14 @@ absl::Status TakesFiles(const Args& args, std::size_t count) {
   if (given == count) return absl::OkStatus();
   return UsageError(absl::StrCat(args.positionals().front(), " takes ", count,
                                  count == 1 ? " file" : " files", ", not ", given));
+}
+
+// Asks only where one of these flags is given.
+absl::Status CheckKnows(Session& session, const Args& args, std::initializer_list<std::string_view> flags) {
+  for (std::string_view flag : flags) {
+    if (args.Has(flag)) return session.CheckKnows(flag);
+  }
+  return absl::OkStatus();
 }
 
 // A Fortran matrix is the transpose of a row-major one, and the product can take it as that; a batch of
@@ -75,6 +85,7 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
   if (args.Has("c") && !request.beta) request.beta = 1;
   if (!args.Has("c") && request.beta.value_or(0) != 0) return UsageError("--beta needs --c C.npy");
 
+  RETURN_IF_ERROR(CheckKnows(session, args, {"bias", "activation", "out-dtype"}));
   ASSIGN_OR_RETURN(NpyArray a, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_RETURN(NpyArray b, session.Read(args.positionals()[2], common.dtype));
   std::size_t bytes = BytesOf(a) + BytesOf(b);
@@ -113,6 +124,7 @@ absl::Status RunReduce(const Args& args, const CommonFlags& common) {
   request.ddof = static_cast<int>(ddof);
   ASSIGN_OR_USAGE(const std::vector<int> axes, args.Integers("axes"));
   ASSIGN_OR_USAGE(request.keepdims, args.Bool("keepdims"));
+  RETURN_IF_ERROR(CheckKnows(session, args, {"out-dtype"}));
   ASSIGN_OR_RETURN(NpyArray x, session.Read(args.positionals()[1], common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;

@@ -34,6 +34,7 @@ const google::protobuf::OneofDescriptor& Operations() {
 
 std::string OperationNames() {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(Operations().field_count()));
   for (int i = 0; i < Operations().field_count(); ++i) names.push_back(Operations().field(i)->name());
   return absl::StrJoin(names, ", ");
 }
@@ -172,6 +173,7 @@ class Parser {
   static std::string UnknownArgument(const std::string& key, const Call& call) {
     std::vector<std::string> names;
     const auto& type = *call.operation->GetDescriptor();
+    names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
       names.push_back(type.field(i)->name() == "has_bias" ? "c, bias" : type.field(i)->name());
     }

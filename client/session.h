@@ -35,6 +35,10 @@ class Session {
   absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request, std::size_t bytes);
   absl::StatusOr<RunResult> Compute(const RunArgs& request, std::size_t bytes);
 
+  // An older server ignores fields that it does not know, and computes something else: an error if this one
+  // would ignore what `flag` says.
+  absl::Status CheckKnows(std::string_view flag);
+
   // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
   absl::Status MakeRowMajor(NpyArray& array);
 

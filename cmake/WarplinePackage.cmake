@@ -20,8 +20,8 @@ install(TARGETS warpline_client warpline_kernels warpline_proto EXPORT warplineT
 foreach(name IN ITEMS client kernels proto)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-foreach(header IN ITEMS client/array.h client/client.h client/codec.h client/error.h client/raw_channel.h
-                        client/wire.h kernels/dtype.h kernels/shape.h)
+foreach(header IN ITEMS client/array.h client/client.h client/codec.h client/error.h client/expression.h
+                        client/raw_channel.h client/wire.h kernels/dtype.h kernels/shape.h)
   get_filename_component(directory ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION include/warpline/${directory} COMPONENT development)
 endforeach()
