@@ -2,6 +2,8 @@
 //
 //   warpline::client::Client client("127.0.0.1:50051", {});
 //   auto result = client.Transpose({.x = {DType::kF32, {3, 4}, 0, data}}, absl::Seconds(5));
+//   auto chain = client.Run({.program = *ParseExpression("reduce(gemm(a, b), op=sum)"),  // expression.h
+//                            .inputs = {{"a", a}, {"b", b}}}, absl::Seconds(5));
 #ifndef WARPLINE_CLIENT_CLIENT_H_
 #define WARPLINE_CLIENT_CLIENT_H_
 

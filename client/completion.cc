@@ -120,14 +120,18 @@ _warpline() {
   case $command in
 )");
   for (const CommandSpec& command : AllCommands()) text += BashBranch(command);
-  // Before the command: as `info`, which takes the common flags only, does.
-  text += absl::StrCat("    *)\n      values='", CommandNames(" "), R"('
-      [[ $cur == -* ]] && flags='--help --version --server --deadline --quiet --json'
-      [[ $prev == --server || $prev == --deadline ]] && values=@nothing ;;
-  esac
-  [[ $command == completion && -z $values ]] && values='bash zsh'
-  if [[ -z $values && $cur == -* ]] || [[ -z $command && $cur == -* ]]; then
+  // Before the command there are the common flags, or its name.
+  CommandSpec none;
+  none.name = "*";
+  text += BashBranch(none);
+  absl::StrAppend(&text, R"(  esac
+  if [[ -z $values && $cur == -* ]]; then
     values=$flags
+  elif [[ -z $values && -z $command ]]; then
+    values=')",
+                  CommandNames(" "), R"('
+  elif [[ -z $values && $command == completion ]]; then
+    values='bash zsh'
   fi
   case $values in
     @nothing) COMPREPLY=() ;;
