@@ -153,8 +153,15 @@ void FoldBatch(GemmProblem& problem) {
   const int inner = batch.rank - 1;
   if (inner < 0 || problem.trans_a || batch.b[inner] != 0 || batch.a[inner] != 1) return;
   if (problem.has_c && batch.c[inner] != 1) return;
-  problem.m *= batch.dims[inner];
+  const std::int64_t folded = batch.dims[inner];
+  if (folded == 0) return;
+  problem.m *= folded;
   batch = batch.Outer();
+  // A and C are counted in the larger matrices now. Their axes are dense or broadcast, so it divides them.
+  for (int i = 0; i < batch.rank; ++i) {
+    batch.a[i] /= folded;
+    batch.c[i] /= folded;
+  }
 }
 
 absl::Status CheckC(const Operand& c, DType out, const Shape& d) {

@@ -171,6 +171,26 @@ TEST(ConvertTest, MatricesThatShareABAreOne) {
   EXPECT_EQ(ProblemOf<GemmProblem>(*Convert(gemm)).batch.rank, 1);
 }
 
+TEST(ConvertTest, WhatIsLeftOfAFoldedBatchCountsLargerMatrices) {
+  Gemm gemm;
+  gemm.request.set_beta(0);
+  gemm.request.clear_c();
+  gemm.Reshape(gemm.request.mutable_a(), 0, {2, 1, 3, 2, 3});
+  gemm.Reshape(gemm.request.mutable_b(), 1, {4, 1, 3, 4});
+  const auto conversion = Convert(gemm);
+  ASSERT_THAT(conversion, IsOk());
+  GemmBatch batch;  // 2 matrices of A of 3 * 2 rows, each with 4 of B
+  batch.Append(2, 1, 0, 4), batch.Append(4, 0, 1, 1);
+  const auto& problem = ProblemOf<GemmProblem>(*conversion);
+  EXPECT_EQ(problem.m, 6);
+  EXPECT_EQ(problem.batch.dims[0], batch.dims[0]);
+  EXPECT_EQ(problem.batch.a[0], 1);
+  EXPECT_EQ(problem.batch.b[0], 0);
+  EXPECT_EQ(problem.batch.a[1], 0);
+  EXPECT_EQ(problem.batch.b[1], 1);
+  EXPECT_EQ(OutputOf(*conversion).shape, (Shape{2, 4, 3, 2, 4}));
+}
+
 TEST(ConvertTest, CIsBroadcastAlongBatchAxes) {
   Gemm gemm;
   gemm.Reshape(gemm.request.mutable_a(), 0, {5, 2, 3});

@@ -1,0 +1,40 @@
+"""The Grafana dashboard as the tests see it: its panels, and its queries with Grafana's variables replaced."""
+
+import json
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATH = ROOT / "deploy/grafana/dashboards/warpline.json"
+# What Grafana puts there: a duration, and for "All" the variable's allValue.
+VARIABLES = {"$__rate_interval": "10s", "$instance": ".*", "$op": ".*", "$kernel_op": ".*"}
+
+
+def load():
+    return json.loads(PATH.read_text())
+
+
+def panels(dashboard):
+    """The panels that show data: all but the rows, those inside collapsed rows too."""
+    for panel in dashboard["panels"]:
+        yield from (p for p in [panel, *panel.get("panels", [])] if p["type"] != "row")
+
+
+def queries(dashboard):
+    """Yields (panel title, PromQL, legend format)."""
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            expr = target["expr"]
+            for name, value in VARIABLES.items():
+                expr = expr.replace(name, value)
+            yield panel["title"], expr, target["legendFormat"]
+
+
+def metrics_in(text):
+    """Names of metrics in PromQL."""
+    return set(re.findall(r"\b(?:warpline|grpc_server|process)_[a-z_]+\b", text))
+
+
+def family(metric):
+    """The name under which the daemon declares a metric: of a histogram's parts, the histogram."""
+    return re.sub(r"_(bucket|sum|count)$", "", metric)

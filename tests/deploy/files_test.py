@@ -1,0 +1,80 @@
+"""deploy/ and the Dockerfile agree with each other and with the sources. Needs nothing installed."""
+
+import re
+import unittest
+
+import dashboard
+from dashboard import ROOT
+
+
+def read(path):
+    return (ROOT / path).read_text()
+
+
+class DashboardTest(unittest.TestCase):
+    def setUp(self):
+        self.dashboard = dashboard.load()
+        self.panels = list(dashboard.panels(self.dashboard))
+
+    def test_ids_are_unique(self):
+        ids = [panel["id"] for panel in self.dashboard["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        for panel in self.panels:
+            refs = [target["refId"] for target in panel["targets"]]
+            self.assertEqual(len(refs), len(set(refs)), panel["title"])
+
+    def test_the_datasource_is_the_provisioned_one(self):
+        provisioned = re.search(r"^ +uid: (\S+)$", read("deploy/grafana/provisioning/datasources/prometheus.yaml"), re.M)
+        users = [*self.panels, *(t for p in self.panels for t in p["targets"]), *self.dashboard["templating"]["list"]]
+        for user in users:
+            self.assertEqual(user["datasource"], {"type": "prometheus", "uid": provisioned[1]}, user)
+
+    def test_every_panel_has_queries_without_unknown_variables(self):
+        self.assertTrue(all(panel["targets"] for panel in self.panels))
+        for title, expr, _ in dashboard.queries(self.dashboard):
+            self.assertNotIn("$", expr, title)
+
+    def test_panels_do_not_overlap(self):
+        taken = set()
+        for panel in self.dashboard["panels"]:
+            at = panel["gridPos"]
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+            self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
+            self.assertFalse(cells & taken, panel["title"])
+            taken |= cells
+
+    def test_the_daemon_has_every_metric_named(self):
+        declared = set(re.findall(r'"((?:warpline|grpc_server)_[a-z_]+)"', read("server/observe/metrics.cc")))
+        declared |= set(re.findall(r'"(process_[a-z_]+)"', read("server/observe/process_collector.cc")))
+        used = set()
+        for text in [dashboard.PATH.read_text(), read("deploy/prometheus/rules.yml")]:
+            used |= {dashboard.family(name) for name in dashboard.metrics_in(text)}
+        self.assertFalse(used - declared)
+
+
+class FilesTest(unittest.TestCase):
+    def test_grafana_knows_the_scrape_interval(self):
+        scrape = re.search(r"scrape_interval: (\S+)", read("deploy/prometheus/prometheus.yml"))
+        grafana = re.search(r"timeInterval: (\S+)", read("deploy/grafana/provisioning/datasources/prometheus.yaml"))
+        self.assertEqual(scrape[1], grafana[1])
+
+    def test_what_compose_mounts_is_there(self):
+        mounts = dict(re.findall(r"- \./(\S+?):(/\S+?):ro", read("deploy/compose.yaml")))
+        self.assertTrue(mounts)
+        for source in mounts:
+            self.assertTrue((ROOT / "deploy" / source).is_dir(), source)
+        provider = re.search(r"path: (\S+)", read("deploy/grafana/provisioning/dashboards/warpline.yaml"))
+        self.assertEqual(mounts["grafana/dashboards"], provider[1])
+
+    def test_the_image_is_built_with_the_packages_of_quickstart(self):
+        listed = re.search(r"^packages=\((.*?)\)$", read("quickstart"), re.M | re.S)[1]
+        wanted = set(re.sub(r"#.*", "", listed).split())
+        # The demonstration and the tests need these.
+        wanted -= {"python3", "python3-numpy", "curl", "libgtest-dev", "libgmock-dev"}
+        stage = read("Dockerfile").split("AS build")[1]
+        installed = re.search(r"--no-install-recommends(.*?)&&", stage, re.S)[1]
+        self.assertEqual(set(installed.replace("\\", " ").split()), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()

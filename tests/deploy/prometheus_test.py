@@ -1,0 +1,229 @@
+"""A real Prometheus, set up as deploy/ does it, scrapes a real daemon under load: every query of the dashboard
+returns data. Also what promtool says of the configuration and the rules.
+
+Usage: prometheus_test.py BIN_DIR [FLAG OF warplined ...]. Exits with 77 if Prometheus is not installed.
+Without a GPU it names the queries that only a GPU can answer; those must then be valid PromQL.
+"""
+
+import contextlib
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import dashboard
+from dashboard import ROOT
+
+DEPLOY = ROOT / "deploy/prometheus"
+PATIENCE_SECONDS = 90
+OPS = ["transpose", "gemm", "reduce"]
+STAGES = {"convert", "admission", "queue", "stage", "device", "respond"}
+
+# The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
+GPU_ONLY = {
+    "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
+    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total",
+}
+# These may be 0 whenever they are looked at.
+MAY_BE_ZERO = {
+    "warpline_queue_depth", "warpline_requests_in_flight", "warpline_lane_busy", "warpline_graph_cache_entries",
+    "warpline_graph_cache_evictions_total", "warpline_graph_instantiations_total",
+}
+
+# Whatever http_proxy says: a proxy does not reach this machine's loopback address.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def start(stack, *command, **options):
+    """Starts a process that ends with the stack, and with this process if it is killed."""
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *map(str, command)], **options)
+
+    def stop():
+        process.terminate()
+        try:
+            process.wait(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    stack.callback(stop)
+    return process
+
+
+def start_daemon(stack, bin_dir, directory, flags):
+    """Returns its gRPC address, its metrics address and its backend."""
+    log = stack.enter_context(open(os.path.join(directory, "warplined.log"), "w"))
+    # Few jobs, so that a burst is too much.
+    daemon = start(stack, os.path.join(bin_dir, "warplined"), "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
+                   "--max-jobs=4", *flags, stdout=subprocess.PIPE, stderr=log, text=True)
+    ready = daemon.stdout.readline()
+    match = re.fullmatch(r"READY grpc=(\S+) metrics=(\S+) backend=(\S+)\n", ready)
+    if match is None:
+        sys.exit(f"warplined did not become ready: {ready!r}\n{open(log.name).read()}")
+    return match.groups()
+
+
+def start_load(stack, cli, server):
+    """Each operation at a moderate rate, until the stack ends."""
+    for op in OPS:
+        start(stack, cli, "--server", server, "bench", "--op", op, "--shape", "256x256", "--rate", "40",
+              "--concurrency", "1", "--duration", "1h", "--warmup", "0s", "--quiet",
+              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def provoke_rejections(cli, server):
+    """A burst of more requests at once than the daemon admits. The CLI's exit code tells of those refused."""
+    subprocess.run([cli, "--server", server, "bench", "--op", "gemm", "--shape", "256x256", "--concurrency", "32",
+                    "--requests", "200", "--warmup", "0s", "--quiet"],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+
+
+def write_config(directory, target):
+    """The repository's configuration, with this test's target and shorter intervals."""
+    config = (DEPLOY / "prometheus.yml").read_text()
+    for pattern, value in [(r"warpline:9400", target), (r"scrape_interval: \S+", "scrape_interval: 1s"),
+                           (r"evaluation_interval: \S+", "evaluation_interval: 1s")]:
+        config, count = re.subn(pattern, value, config)
+        if count != 1:
+            sys.exit(f"prometheus.yml has {count} times {pattern!r}, and not once")
+    shutil.copy(DEPLOY / "rules.yml", directory)
+    path = os.path.join(directory, "prometheus.yml")
+    with open(path, "w") as out:
+        out.write(config)
+    return path
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_prometheus(stack, directory, config):
+    """Returns its URL. Another process may take the port first: then once more."""
+    log_path = os.path.join(directory, "prometheus.log")
+    for attempt in range(3):
+        url = f"http://127.0.0.1:{free_port()}"
+        log = stack.enter_context(open(log_path, "w"))
+        process = start(stack, "prometheus", f"--config.file={config}", f"--storage.tsdb.path={directory}/data{attempt}",
+                        f"--web.listen-address={url.removeprefix('http://')}", stdout=log, stderr=log)
+        deadline = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError), DIRECT.open(url + "/-/ready", timeout=2):
+                return url
+            time.sleep(0.1)
+    sys.exit(f"prometheus did not become ready\n{open(log_path).read()}")
+
+
+def ask(url, path, **parameters):
+    """The data of an API's answer; exits if Prometheus finds the query wrong."""
+    try:
+        with DIRECT.open(f"{url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10) as response:
+            return json.load(response)["data"]
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{path} {parameters}: {error.code} {error.read().decode()}")
+
+
+def what_is_missing(url, expr, legend, since):
+    """What this query's answer lacks to be worth a panel, or None."""
+    result = ask(url, "query_range", query=expr, start=since, end=time.time(), step=1)["result"]
+    values = [value for series in result for _, text in series["values"] if math.isfinite(value := float(text))]
+    if not values:
+        return "no data"
+    if max(values) <= 0 and not MAY_BE_ZERO & dashboard.metrics_in(expr):
+        return "only zeros"
+    if "{{op}}" in legend:
+        wanted = set(OPS) - ({"transpose"} if "warpline_kernel_flops_total" in expr else set())
+        if lacking := wanted - {series["metric"].get("op") for series in result}:
+            return f"nothing of {sorted(lacking)}"
+    if "{{stage}}" in legend and (lacking := STAGES - {series["metric"].get("stage") for series in result}):
+        return f"nothing of {sorted(lacking)}"
+    return None
+
+
+def needs_gpu(expr):
+    return bool(GPU_ONLY & {dashboard.family(name) for name in dashboard.metrics_in(expr)})
+
+
+def check_queries(url, queries, burst):
+    """Waits until each query has data; exits if one has none in time."""
+    since = time.time()
+    while True:
+        burst()
+        missing = {(title, expr): lack for title, expr, legend in queries
+                   if (lack := what_is_missing(url, expr, legend, since))}
+        if not missing:
+            return
+        if time.time() > since + PATIENCE_SECONDS:
+            sys.exit("\n".join(f"{title}: {lack}: {expr}" for (title, expr), lack in missing.items()))
+        time.sleep(1)
+
+
+def check_variables(url):
+    """The dashboard's own variables have something to choose from."""
+    for variable in dashboard.load()["templating"]["list"]:
+        metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
+        if not ask(url, f"label/{label}/values", **{"match[]": metric}):
+            sys.exit(f"the variable {variable['name']} has no values")
+
+
+def check_scrapes_and_rules(url):
+    for target in ask(url, "targets")["activeTargets"]:
+        if target["health"] != "up":
+            sys.exit(f"{target['scrapeUrl']}: {target['lastError']}")
+    for group in ask(url, "rules")["groups"]:
+        for rule in group["rules"]:
+            if rule["health"] != "ok":
+                sys.exit(f"rule {rule['name']}: {rule['health']} {rule.get('lastError', '')}")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        print("SKIPPED: prometheus_test.py needs the Debian package prometheus")
+        sys.exit(77)
+    # So that the stack is unwound.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    run("promtool", "check", "config", DEPLOY / "prometheus.yml")
+    run("promtool", "check", "rules", DEPLOY / "rules.yml")
+    run("promtool", "test", "rules", ROOT / "tests/deploy/rules_test.yml")
+
+    bin_dir = sys.argv[1]
+    cli = os.path.join(bin_dir, "warpline")
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        server, metrics, backend = start_daemon(stack, bin_dir, directory, sys.argv[2:])
+        start_load(stack, cli, server)
+        url = start_prometheus(stack, directory, write_config(directory, metrics))
+        queries = list(dashboard.queries(dashboard.load()))
+        required = [query for query in queries if backend == "cuda" or not needs_gpu(query[1])]
+        check_queries(url, required, lambda: provoke_rejections(cli, server))
+        print(f"backend {backend}: {len(required)} of {len(queries)} queries have data")
+        for title, expr, _ in queries:
+            if backend != "cuda" and needs_gpu(expr):
+                ask(url, "query", query=expr)
+                print(f"SKIPPED for want of a GPU, but valid: {title}: {expr}")
+        check_variables(url)
+        check_scrapes_and_rules(url)
+    print("PASSED: tests/deploy/prometheus_test.py")
+
+
+if __name__ == "__main__":
+    main()
