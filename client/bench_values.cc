@@ -83,9 +83,9 @@ void PutSmall(DType dtype, void* data, std::int64_t index, int value) {
     case DType::kI64:
       return Put(data, index, static_cast<std::int64_t>(value));
     case DType::kF16:
-      return Put(data, index, kHalf[static_cast<std::size_t>(value + 2)]);
+      return Put(data, index, kHalf[value + 2]);
     case DType::kBF16:
-      return Put(data, index, kBFloat[static_cast<std::size_t>(value + 2)]);
+      return Put(data, index, kBFloat[value + 2]);
     case DType::kF32:
       return Put(data, index, static_cast<float>(value));
     case DType::kF64:

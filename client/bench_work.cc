@@ -52,17 +52,18 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   }
   if (!message.ok()) return AsUsageError(message.status());
   work.method_ = work.echo_ ? EchoMethod() : MethodOf(work.args_);
-  work.message_ = std::move(message->buffer);
+  work.message_.Swap(&message->buffer);
   return work;
 }
 
 absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duration deadline) const {
-  const absl::StatusOr<grpc::ByteBuffer> answer =
+  absl::StatusOr<grpc::ByteBuffer> answer =
       channel.Call(method_, Message(), absl::Now() + deadline, "", nullptr);
   if (echo_ && absl::IsUnimplemented(answer.status())) {
     return WithAdvice(answer.status(), "the server has no echo: start it as warplined --echo");
   }
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, answer);
+  if (!answer.ok()) return answer.status();
+  const grpc::ByteBuffer& response = *answer;
   if (echo_) {
     std::vector<char> bytes(bytes_in_);
     ASSIGN_OR_RETURN(const std::size_t got, DecodeEcho(response, {bytes.data(), bytes.size()}));

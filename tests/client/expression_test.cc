@@ -12,7 +12,6 @@
 namespace warpline::client {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 void ExpectProgram(const std::string& expression, const std::string& text) {
