@@ -1,0 +1,48 @@
+# The daemon and the CLI. One file for both images, which differ in their bases only:
+#
+#   docker build -t warpline:cpu .
+#   docker compose -f deploy/compose.yaml -f deploy/compose.gpu.yaml build warpline    (tags it warpline)
+#
+#   docker run --gpus all -p 50051:50051 -p 9400:9400 warpline
+#
+# Both bases of an image are of one distribution: the build links its glibc and libstdc++.
+ARG BUILD_BASE=debian:12-slim
+ARG RUNTIME_BASE=debian:12-slim
+
+FROM ${BUILD_BASE} AS build
+# Those of ./quickstart's packages that building needs; tests/deploy/files_test.py compares the two lists.
+RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+      g++ cmake ninja-build pkg-config git \
+      libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev \
+      libre2-dev libc-ares-dev libssl-dev zlib1g-dev \
+      prometheus-cpp-dev libcivetweb-dev libeigen3-dev libopenblas-dev \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+# A compiler of gRPC code takes up to 1.5 GB.
+ARG JOBS=2
+# AUTO would build without CUDA, and say so only in its output, if the toolkit of the base did not work.
+RUN if [ -d /usr/local/cuda ]; then cuda=ON; else cuda=OFF; fi \
+ && cmake --preset release -DBUILD_TESTING=OFF -DWARPLINE_CUDA=$cuda \
+ && cmake --build build/release -j "$JOBS" --target warplined warpline \
+ && cmake --install build/release --component runtime --strip --prefix /opt/warpline
+
+FROM ${RUNTIME_BASE}
+# cuBLASLt, of the base's own CUDA version. The daemon looks in /usr/local/cuda by itself.
+RUN if [ -d /usr/local/cuda ]; then \
+      apt-get update \
+      && apt-get install -y --no-install-recommends "libcublas-$(echo "${CUDA_VERSION:?}" | cut -d. -f1,2 | tr . -)" \
+      && rm -rf /var/lib/apt/lists/* \
+      && ls /usr/local/cuda/targets/x86_64-linux/lib/libcublasLt.so.13; \
+    fi
+COPY --from=build /opt/warpline /usr/local
+# A number, so that Kubernetes can tell that it is not root.
+USER 10001:10001
+EXPOSE 50051 9400
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["/usr/local/bin/warpline", "health", "--quiet", "--deadline=3s"]
+# CUDA's bases bring an entry point that prints a banner.
+ENTRYPOINT []
+# `docker stop` kills after 10 seconds.
+CMD ["/usr/local/bin/warplined", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9400", "--grace=8s"]
