@@ -1,0 +1,45 @@
+"""Client of warpline, a GPU kernel server: NumPy arrays in and out.
+
+    import warpline
+    with warpline.connect("127.0.0.1:50051") as c:
+        y = c.transpose(x)
+        d = c.gemm(a, b)
+        s = c.reduce(x, "sum", axis=1)
+        p = warpline.program()
+        z = c.run(p.gemm(a, b).transpose().sum(axis=1))
+
+The same, asynchronously: warpline.aio.connect. Element types that NumPy lacks: warpline.dtypes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from warpline import aio
+from warpline.client import Client
+from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
+from warpline.errors import (Cancelled, DeadlineExceeded, Error, FieldViolation, Internal, InvalidArgument,
+                             ResourceExhausted, Unavailable, Unimplemented)
+from warpline.programs import Program, Tensor, program
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancelled", "Client", "DeadlineExceeded", "Error", "FieldViolation", "Internal", "InvalidArgument", "Program",
+    "ResourceExhausted", "Tensor", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn",
+    "float8_e5m2", "program",
+]
+
+
+def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
+            credentials: grpc.ChannelCredentials | None = None,
+            options: Sequence[tuple[str, Any]] = ()) -> Client:
+    """A client of the server at `target`: "host:port", "unix:/path", or anything else gRPC resolves.
+
+    The connection is made by the first call. timeout: seconds, of calls that do not give their own.
+    max_retries: how often a call is sent again after Unavailable, or after ResourceExhausted with a delay from
+    the server, which is obeyed; never beyond the timeout. credentials: of gRPC; None: plain text. options: more
+    channel arguments of gRPC.
+    """
+    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options)

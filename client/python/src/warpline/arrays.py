@@ -1,0 +1,132 @@
+"""From arrays to the API's Tensor and back, with as few copies as the layouts allow."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from warpline import wire
+from warpline.dlpack import from_dlpack
+from warpline.dtypes import DTYPES, data_type
+from warpline.v1 import warpline_pb2 as v1
+
+Array = np.ndarray[Any, Any]
+
+# Of an array that is not dense, so much is made dense at a time: it is still in the cache when it is copied
+# into the message. So any layout costs one pass over memory; sending padding along with the rows would cost
+# more, from the first percents on (measured: 5/4 of the elements take 1.2 times the CPU time of this).
+_BLOCK_BYTES = 256 << 10
+
+
+def as_array(x: Any) -> Array:
+    """`x` as a NumPy array, without a copy if it is one, or has `__array_interface__`, or `__dlpack__` in host
+    memory; of anything else what np.asarray makes. TypeError for masked arrays, whose mask would be lost, and
+    for memory that the CPU cannot read."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("a masked array cannot be sent: fill it first")
+    if isinstance(x, np.ndarray):
+        return x
+    if not hasattr(x, "__array_interface__") and hasattr(x, "__dlpack__"):
+        return from_dlpack(x)
+    return np.asarray(x)
+
+
+class Operand:
+    """An array as it is sent: row-major in the order of axes in which it lies in memory. Only what is not dense
+    in that order, or of another byte order, is gathered, while it is copied into the message.
+
+    array: as given. stored: a view of it with the axes in the order in which they are sent.
+    perm: axis i of the array is axis perm[i] of what is sent. in_order: no axis is elsewhere.
+    """
+
+    def __init__(self, x: Any, any_order: bool = True) -> None:
+        """With any_order false, axes are sent in their own order."""
+        self.array = as_array(x)
+        self.data_type = data_type(self.array.dtype)
+        self.perm = tuple(range(self.array.ndim))
+        self.in_order = True
+        self.stored = self.array
+        if any_order and not self.array.flags.c_contiguous:
+            order = _memory_order(self.array)
+            if order != list(self.perm):
+                self.perm = tuple(order.index(i) for i in self.perm)
+                self.in_order = False
+                self.stored = self.array.transpose(order)
+
+    @property
+    def swaps_last_two(self) -> bool:
+        """What is sent is the array with its last two axes swapped."""
+        rank = len(self.perm)
+        return rank >= 2 and self.perm == (*range(rank - 2), rank - 1, rank - 2)
+
+    def header(self) -> bytes:
+        """The message Tensor up to its elements, which follow."""
+        tensor = v1.Tensor(data_type=self.data_type, shape=self.stored.shape)
+        encoded: bytes = tensor.SerializeToString()
+        return encoded + wire.length_prefix(_INLINE, self.stored.nbytes)
+
+    def payload(self) -> Iterator[memoryview]:
+        """The elements, in pieces, each read when it is asked for."""
+        if not self.array.size:
+            return
+        if self.stored.flags.c_contiguous and self.stored.dtype.isnative:
+            yield _memory(self.stored)
+        else:
+            yield from _dense_blocks(self.stored)
+
+
+_INLINE = v1.Tensor.INLINE_FIELD_NUMBER
+
+
+def _memory_order(x: Array) -> list[int]:
+    """The axes from that with the longest stride to that with the shortest."""
+    # An axis of one element has any stride: give it the one that it would have if all were dense.
+    strides, dense = [abs(stride) for stride in x.strides], x.itemsize
+    for i in reversed(range(x.ndim)):
+        if x.shape[i] == 1:
+            strides[i] = dense
+        dense = strides[i] * x.shape[i]
+    axes = list(range(x.ndim))
+    # Broadcast axes lie nowhere.
+    return axes if 0 in strides else sorted(axes, key=lambda i: -strides[i])
+
+
+def _dense_blocks(x: Array) -> Iterator[memoryview]:
+    """The elements in row-major order and in our own byte order, copied block by block."""
+    if x.nbytes <= _BLOCK_BYTES or x.ndim == 0:
+        native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+        yield _memory(np.ascontiguousarray(native))
+        return
+    rows = _BLOCK_BYTES // (x.nbytes // len(x))
+    for i in range(0, len(x), rows or 1):
+        if rows:
+            yield from _dense_blocks(x[i : i + rows])
+        else:
+            yield from _dense_blocks(x[i])
+
+
+def _memory(dense: Array) -> memoryview:
+    """The bytes of a dense array; its own memoryview would not do for types that NumPy lacks."""
+    return dense.reshape(-1).view(np.uint8).data
+
+
+def decode_tensor(message: memoryview) -> Array:
+    """The array of a message Tensor: a read-only view of the message, possibly unaligned."""
+    number, payload = 0, message[:0]
+    shape: list[int] = []
+    for field, value in wire.fields(message):
+        if field == 1:
+            number = wire.integers(value)[-1]
+        elif field == 2:
+            shape += wire.integers(value)
+        elif field == _INLINE:
+            payload = wire.submessage(value)
+    dtype = DTYPES.get(cast(v1.DataType, number))
+    if dtype is None:
+        raise wire.WireError(f"the element type {number} is unknown")
+    count = 1
+    for n in shape:
+        count *= n
+    if count * dtype.itemsize != len(payload):
+        raise wire.WireError(f"{len(payload)} bytes for {shape} elements of {dtype}")
+    return np.ndarray(shape, dtype, payload)

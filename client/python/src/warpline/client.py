@@ -1,0 +1,165 @@
+"""The blocking client."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import grpc
+import numpy.typing as npt
+
+from warpline import calls, errors
+from warpline.arrays import Array
+from warpline.calls import Axes, Call, Report
+from warpline.programs import Tensor, compile_program
+from warpline.v1 import warpline_pb2 as v1
+
+
+class Client:
+    """Calls a warpline server. Thread-safe; a context manager, which closes the connection.
+
+    Arrays may be anything that NumPy takes, and whatever has `__array_interface__` or `__dlpack__` and lies in
+    host memory. They are sent in the order of axes in which they lie in memory, so that x.T costs what x does;
+    what is not dense is gathered while it is copied into the request. They must not change before the call
+    returns.
+
+    Results are read-only views of gRPC's message: `.copy()` makes them writable, or give `out=`, an array of
+    the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
+    Elements of a view need not be aligned (`y.flags.aligned`): NumPy copes, C extensions may not.
+
+    Copies of the elements in this process: on the way out one of ours, into the request, and one of gRPC's; on
+    the way in two of gRPC's and none of ours; one more with `out=`. gRPC takes and gives nothing but bytes
+    objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times that.
+
+    Every method takes
+      timeout: seconds from the call to the result, above zero and finite; None: that of the client.
+      request_id: 1 to 128 printable ASCII characters that mark the request in the server's log; None: a new one.
+      report: called with the Execution message of the response: backend, device, variants, stage times.
+    and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
+    field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal.
+    TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
+    for words and timeouts that cannot be sent; nothing has been sent then.
+    """
+
+    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
+                 credentials: grpc.ChannelCredentials | None = None,
+                 options: Sequence[tuple[str, Any]] = ()) -> None:
+        """See warpline.connect."""
+        self._timeout = calls.check_timeout(timeout)
+        self._max_retries = max_retries
+        arguments = [*calls.channel_options(target), *options]
+        if credentials is None:
+            self._channel = grpc.insecure_channel(target, arguments)
+        else:
+            self._channel = grpc.secure_channel(target, credentials, arguments)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection. Calls in flight raise Cancelled; later ones raise ValueError."""
+        self._channel.close()
+
+    def transpose(self, x: npt.ArrayLike, perm: Sequence[int] | None = None, *, variant: str = "",
+                  out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
+                  report: Report | None = None) -> Array:
+        """Permutes the axes of `x`, of any element type and rank 0 to 8.
+
+        perm: axis i of the result is axis perm[i] of x. None: the last two are swapped. That is not NumPy's
+        default, which reverses all.
+        variant: the name of one implementation (see info); "": the server's choice.
+        """
+        return self._array(calls.transpose(x, perm, variant), out, timeout, request_id, report)
+
+    def gemm(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike | None = None, *,
+             alpha: float | None = None, beta: float | None = None, bias: npt.ArrayLike | None = None,
+             activation: str | None = None, trans_a: bool = False, trans_b: bool = False,
+             precision: str | None = None, dtype: npt.DTypeLike | None = None, variant: str = "",
+             out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
+             report: Report | None = None) -> Array:
+        """activation(alpha * op(a) @ op(b) + beta * c + bias): [batch..., m, n].
+
+        a: [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or float64.
+        b: [batch..., k, n], or [batch..., n, k] with trans_b; dtype of a. Batches are broadcast as by matmul.
+        c: [batch..., m, n], of the result's dtype; its batch axes are broadcast. alpha: 1 if None. beta: if
+        None 1 with a c, 0 without.
+        bias: [n], of the result's dtype, added to every row. activation: "relu", or "gelu" (tanh form).
+        precision: of float32: "ieee" (the default) or "tf32".
+        dtype: of the result. None: int32 for int8, else that of a. float16 and bfloat16 may give float32.
+        Transposed views (a.T) are sent as they lie in memory, with the flag turned.
+        """
+        call = calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant)
+        return self._array(call, out, timeout, request_id, report)
+
+    def reduce(self, x: npt.ArrayLike, op: str, axis: Axes = None, *, keepdims: bool = False,
+               dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
+               timeout: float | None = None, request_id: str | None = None,
+               report: Report | None = None) -> Array:
+        """Reduces `x`, of any element type but complex and 8-bit floats, over some of its axes.
+
+        op: sum, prod, min, max, mean, argmin, argmax, any, all, count_nonzero, norm1, norm2, norminf, sumsq,
+        var, std, logsumexp. Results as NumPy's, but floats keep the dtype of x, whatever the op, and sums are
+        accumulated in float32 for float16, bfloat16 and float32.
+        axis: one, several, or None for all; argmin and argmax: one or all. keepdims: keep them, with size 1.
+        dtype: of the result, where it is not to be the op's own. ddof: of var and std, as NumPy's.
+        Empty axes: min, max, argmin, argmax and norminf raise InvalidArgument.
+        """
+        call = calls.reduce(x, op, axis, keepdims, dtype, ddof, variant)
+        return self._array(call, out, timeout, request_id, report)
+
+    def run(self, *tensors: Tensor, out: Array | Sequence[Array | None] | None = None,
+            timeout: float | None = None, request_id: str | None = None,
+            report: Report | None = None) -> Any:
+        """Computes tensors of one program (warpline.program): an array for one, a tuple for several.
+
+        Only the steps that they need are sent, at most 64, with their inputs, each once. What lies between
+        stays on the server's device. out: an array for one tensor, a sequence of arrays or None for several.
+        """
+        call = compile_program(tensors)
+        outs = calls.outs_of(out, len(tensors))
+        arrays = self._arrays(call, outs, timeout, request_id, report)
+        return arrays[0] if len(tensors) == 1 else tuple(arrays)
+
+    def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
+        """What the server is and can do: version, backend, devices, operations with their variants, limits."""
+        return calls.decode_info(self._invoke(calls.INFO_METHOD, b"", timeout, None)[0])
+
+    def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
+        """grpc.health.v1: whether the server takes requests, or one of its services does.
+
+        service: "" or a name like "warpline.v1.KernelService". Unavailable is raised if there is no server.
+        """
+        body = calls.encode_health(service)
+        return calls.decode_health(self._invoke(calls.HEALTH_METHOD, body, timeout, None)[0])
+
+    def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
+               report: Report | None) -> Array:
+        return self._arrays(call, [out], timeout, request_id, report)[0]
+
+    def _arrays(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
+                report: Report | None) -> list[Array]:
+        response, used_id = self._invoke(call.method, call.body, timeout, request_id)
+        return calls.deliver(calls.decode(call, response, used_id, report), outs)
+
+    def _invoke(self, method: str, body: bytes, timeout: float | None,
+                request_id: str | None) -> tuple[bytes, str]:
+        """The response, and the request's id."""
+        deadline = time.monotonic() + calls.check_timeout(self._timeout if timeout is None else timeout)
+        request_id = calls.check_request_id(request_id)
+        invoke = self._channel.unary_unary(method)
+        attempt = 0
+        while True:
+            try:
+                left = max(deadline - time.monotonic(), 0.0)
+                return invoke(body, timeout=left, metadata=(("x-request-id", request_id),)), request_id
+            except grpc.RpcError as rpc_error:
+                error = errors.from_rpc_error(rpc_error, request_id)
+                delay = errors.retry_delay(error, attempt) if attempt < self._max_retries else None
+                if delay is None or time.monotonic() + delay >= deadline:
+                    raise error from None
+            time.sleep(delay)
+            attempt += 1

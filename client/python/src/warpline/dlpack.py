@@ -1,0 +1,76 @@
+"""Arrays of other libraries, through DLPack, without a copy."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from warpline.dtypes import DTYPES
+from warpline.v1 import warpline_pb2 as v1
+
+# kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged: what the CPU can read.
+_HOST_DEVICES = {1, 3, 11, 13}
+
+# (type code, bits) of the element types that NumPy's own reader refuses.
+_NOT_IN_NUMPY = {(4, 16): v1.DATA_TYPE_BF16, (10, 8): v1.DATA_TYPE_F8E4M3, (12, 8): v1.DATA_TYPE_F8E5M2}
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_pointer_of.restype = ctypes.c_void_p
+
+
+def from_dlpack(x: Any) -> np.ndarray[Any, Any]:
+    """A view of `x`, which has `__dlpack__`. TypeError if it is not in memory that the CPU can read, or has
+    elements that the API does not know."""
+    device = int(x.__dlpack_device__()[0])
+    if device not in _HOST_DEVICES:
+        raise TypeError(f"the {type(x).__name__} is not in host memory (DLPack device {device}): copy it there first")
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError) as error:
+        # A capsule can be used once; this asks for another.
+        view = _read(x.__dlpack__())
+        if view is None:
+            raise TypeError(f"NumPy cannot read this {type(x).__name__}: {error}") from error
+        return view
+
+
+def _read(capsule: Any) -> np.ndarray[Any, Any] | None:
+    """A view of what the capsule holds, if it is of a type that NumPy does not have. The memory is given back
+    when the capsule goes, and the view keeps it."""
+    tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    number = _NOT_IN_NUMPY.get((tensor.type_code, tensor.type_bits))
+    if number is None or tensor.type_lanes != 1:
+        return None
+    dtype = DTYPES[number]
+    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    if tensor.strides:
+        strides = tuple(tensor.strides[i] for i in range(tensor.ndim))
+    else:
+        strides = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(tensor.ndim))
+    if min(strides, default=0) < 0:
+        raise TypeError("negative strides")
+    extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides))
+    memory = (ctypes.c_uint8 * (extent * dtype.itemsize)).from_address(tensor.data + tensor.byte_offset)
+    memory.capsule = capsule
+    bits = np.frombuffer(memory, dtype=f"u{dtype.itemsize}")
+    in_bytes = [stride * dtype.itemsize for stride in strides]
+    return np.lib.stride_tricks.as_strided(bits, shape, in_bytes).view(dtype)

@@ -1,0 +1,80 @@
+"""Element types: which NumPy dtype is which of the API's.
+
+NumPy has no bfloat16 and no 8-bit floats. Where the package ml_dtypes is installed, arrays have its types.
+Elsewhere they have the structured dtypes below, of one unsigned field that holds the bits: `y["bf16"]`. So
+the bits cannot be taken for numbers by mistake, and the type survives copies, slices and .npy files. Both
+forms can always be sent.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.v1 import warpline_pb2 as v1
+
+BITS: dict[v1.DataType, np.dtype[Any]] = {
+    v1.DATA_TYPE_BF16: np.dtype([("bf16", "<u2")]),
+    v1.DATA_TYPE_F8E4M3: np.dtype([("f8e4m3", "u1")]),
+    v1.DATA_TYPE_F8E5M2: np.dtype([("f8e5m2", "u1")]),
+}
+
+try:
+    import ml_dtypes
+
+    ML_DTYPES: dict[v1.DataType, np.dtype[Any]] = {
+        v1.DATA_TYPE_BF16: np.dtype(ml_dtypes.bfloat16),
+        v1.DATA_TYPE_F8E4M3: np.dtype(ml_dtypes.float8_e4m3fn),
+        v1.DATA_TYPE_F8E5M2: np.dtype(ml_dtypes.float8_e5m2),
+    }
+except ImportError:
+    ML_DTYPES = {}
+
+_NUMPY: dict[v1.DataType, np.dtype[Any]] = {
+    v1.DATA_TYPE_BOOL: np.dtype("?"),
+    v1.DATA_TYPE_U8: np.dtype("u1"),
+    v1.DATA_TYPE_U16: np.dtype("<u2"),
+    v1.DATA_TYPE_U32: np.dtype("<u4"),
+    v1.DATA_TYPE_U64: np.dtype("<u8"),
+    v1.DATA_TYPE_I8: np.dtype("i1"),
+    v1.DATA_TYPE_I16: np.dtype("<i2"),
+    v1.DATA_TYPE_I32: np.dtype("<i4"),
+    v1.DATA_TYPE_I64: np.dtype("<i8"),
+    v1.DATA_TYPE_F16: np.dtype("<f2"),
+    v1.DATA_TYPE_F32: np.dtype("<f4"),
+    v1.DATA_TYPE_F64: np.dtype("<f8"),
+    v1.DATA_TYPE_C64: np.dtype("<c8"),
+    v1.DATA_TYPE_C128: np.dtype("<c16"),
+}
+
+# What results have.
+DTYPES: dict[v1.DataType, np.dtype[Any]] = {**_NUMPY, **(ML_DTYPES or BITS)}
+
+bfloat16 = DTYPES[v1.DATA_TYPE_BF16]
+float8_e4m3fn = DTYPES[v1.DATA_TYPE_F8E4M3]
+float8_e5m2 = DTYPES[v1.DATA_TYPE_F8E5M2]
+
+# NumPy has several types for one size of integer (C's long and long long); kind and size tell what they are.
+_BY_KIND = {(d.kind, d.itemsize): number for number, d in _NUMPY.items()}
+_SPECIAL = {d: number for table in (BITS, ML_DTYPES) for number, d in table.items()}
+_NAMES = {"bfloat16": bfloat16, "float8_e4m3fn": float8_e4m3fn, "float8_e5m2": float8_e5m2}
+
+
+def data_type(dtype: np.dtype[Any]) -> v1.DataType:
+    """The API's number of a dtype, in whichever byte order. TypeError if the API has none."""
+    found = _SPECIAL.get(dtype)
+    if found is None and dtype.kind != "V":
+        found = _BY_KIND.get((dtype.kind, dtype.itemsize))
+    if found is None:
+        raise TypeError(f"warpline has no element type for NumPy's {dtype}")
+    return found
+
+
+def result_data_type(dtype: npt.DTypeLike | None) -> v1.DataType:
+    """The API's number of what a caller names: anything that np.dtype takes, so "f8" has 8 bytes, or one of
+    "bfloat16", "float8_e4m3fn", "float8_e5m2". None: 0, the operation's own choice."""
+    if dtype is None:
+        return v1.DATA_TYPE_UNSPECIFIED
+    if isinstance(dtype, str) and dtype in _NAMES:
+        return data_type(_NAMES[dtype])
+    return data_type(np.dtype(dtype))

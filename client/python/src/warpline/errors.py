@@ -1,0 +1,137 @@
+"""What a failed call raises."""
+
+from typing import Any, NamedTuple
+
+import grpc
+
+from warpline import wire
+
+
+class FieldViolation(NamedTuple):
+    """What is wrong with one field of a request, by its name in warpline.proto."""
+
+    field: str
+    description: str
+
+
+class Error(Exception):
+    """The call failed. Codes without a class of their own (UNKNOWN, UNAUTHENTICATED, ...) raise this one.
+
+    code: grpc.StatusCode. message: the server's text, or gRPC's. request_id: finds the request in the server's
+    log. violations: list of FieldViolation. retry_after: seconds after which the same request may succeed, as
+    the server says; None if it says nothing.
+    """
+
+    def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
+                 violations: list[FieldViolation] | None = None, retry_after: float | None = None) -> None:
+        super().__init__(code, message, request_id, violations, retry_after)
+        self.code = code
+        self.message = message
+        self.request_id = request_id
+        self.violations = violations or []
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        text = f"{self.code.name}: {self.message}"
+        return text if not self.request_id or self.request_id in text else f"{text} (request {self.request_id})"
+
+
+class InvalidArgument(Error):
+    """A field of the request is wrong: `violations` names it. The same request cannot succeed."""
+
+
+class ResourceExhausted(Error):
+    """With `retry_after`: the server is full. Without: the request is larger than its limit and never fits."""
+
+
+class DeadlineExceeded(Error):
+    """The timeout passed before the result was here."""
+
+
+class Unavailable(Error):
+    """There is no server, it is draining, or its GPU was lost."""
+
+
+class Unimplemented(Error):
+    """The API has it, this server does not."""
+
+
+class Cancelled(Error):
+    """The call was cancelled, or its response was not read within the server's send timeout."""
+
+
+class Internal(Error):
+    """A defect of the server, or of this package."""
+
+
+_CLASSES = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgument,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    grpc.StatusCode.UNAVAILABLE: Unavailable,
+    grpc.StatusCode.UNIMPLEMENTED: Unimplemented,
+    grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.INTERNAL: Internal,
+}
+
+# Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next. Seconds.
+_FIRST_RETRY_DELAY = 0.1
+
+
+def from_rpc_error(error: Any, request_id: str) -> Error:
+    """Of a grpc.RpcError. The details in its trailers are read by hand: generated classes of google.rpc would
+    clash with those of googleapis-common-protos in protobuf's one registry of a process."""
+    violations: list[FieldViolation] = []
+    retry_after = None
+    trailers = {key: value for key, value in error.trailing_metadata() or ()}
+    try:
+        for name, detail in _details(memoryview(trailers.get("grpc-status-details-bin", b""))):
+            if name == "google.rpc.BadRequest":
+                violations += _violations(detail)
+            elif name == "google.rpc.RetryInfo":
+                retry_after = _retry_delay(detail)
+            elif name == "google.rpc.RequestInfo":
+                request_id = _texts(detail).get(1) or request_id
+    except ValueError:
+        pass  # Details that cannot be read are left out.
+    code = error.code()
+    return _CLASSES.get(code, Error)(code, error.details() or "", request_id, violations, retry_after)
+
+
+def retry_delay(error: Error, attempt: int) -> float | None:
+    """Seconds to wait before the next attempt, `attempt` having been made before; None: there is to be none."""
+    if isinstance(error, ResourceExhausted):
+        return error.retry_after
+    if not isinstance(error, Unavailable):
+        return None
+    return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) if error.retry_after is None else error.retry_after
+
+
+def _details(status: memoryview) -> list[tuple[str, memoryview]]:
+    """google.rpc.Status.details: the name of each message, and the message."""
+    details = []
+    for number, value in wire.fields(status):
+        if number != 3:
+            continue
+        any_fields = {n: wire.submessage(v) for n, v in wire.fields(wire.submessage(value))}
+        url = str(any_fields.get(1, b""), "utf-8")
+        details.append((url.rpartition("/")[2], any_fields.get(2, status[:0])))
+    return details
+
+
+def _texts(message: memoryview) -> dict[int, str]:
+    return {n: str(v, "utf-8") for n, v in wire.fields(message) if not isinstance(v, int)}
+
+
+def _violations(bad_request: memoryview) -> list[FieldViolation]:
+    texts = [_texts(wire.submessage(v)) for n, v in wire.fields(bad_request) if n == 1]
+    return [FieldViolation(t.get(1, ""), t.get(2, "")) for t in texts]
+
+
+def _retry_delay(retry_info: memoryview) -> float:
+    delay = 0.0
+    for number, value in wire.fields(retry_info):
+        if number == 1:
+            duration = {n: wire.integers(v)[-1] for n, v in wire.fields(wire.submessage(value))}
+            delay = duration.get(1, 0) + duration.get(2, 0) / 1e9
+    return delay

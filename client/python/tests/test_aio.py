@@ -1,0 +1,78 @@
+import asyncio
+import time
+
+import numpy as np
+import pytest
+from daemon import slow_program
+
+import warpline
+
+
+def test_every_method(daemon):
+    async def check():
+        x = np.random.default_rng(12).standard_normal((20, 30))
+        async with warpline.aio.connect(daemon.address) as client:
+            assert np.array_equal(await client.transpose(x), x.T)
+            assert np.allclose(await client.gemm(x, x.T), x @ x.T)
+            assert np.allclose(await client.reduce(x.T, "sum", axis=1), x.sum(axis=0))
+            out, executions = np.zeros((30, 20)), []
+            assert await client.transpose(x, out=out, report=executions.append, request_id="mine") is out
+            assert np.array_equal(out, x.T) and executions[0].request_id == "mine"
+            assert (await client.info()).backend == daemon.backend
+            assert await client.is_serving()
+
+    asyncio.run(check())
+
+
+def test_programs(daemon):
+    async def check():
+        x = np.random.default_rng(13).standard_normal((20, 30))
+        p = warpline.program()
+        c = p.gemm(x, x.T)
+        async with warpline.aio.connect(daemon.address) as client:
+            assert np.allclose(await client.run(c.sum(axis=1)), (x @ x.T).sum(1))
+            product, total = await client.run(c, c.sum())
+            assert np.allclose(product, x @ x.T) and np.allclose(total, (x @ x.T).sum())
+
+    asyncio.run(check())
+
+
+def test_many_at_once(daemon):
+    async def check():
+        arrays = [np.full((10, i), i) for i in range(1, 101)]
+        async with warpline.aio.connect(daemon.address) as client:
+            results = await asyncio.gather(*[client.transpose(x) for x in arrays])
+        assert all(np.array_equal(y, x.T) for x, y in zip(arrays, results))
+
+    asyncio.run(check())
+
+
+def test_errors(daemon):
+    async def check():
+        slow = slow_program(daemon.backend)
+        async with warpline.aio.connect(daemon.address) as client:
+            with pytest.raises(warpline.InvalidArgument) as caught:
+                await client.transpose(np.ones((2, 3)), (0, 0), request_id="mine")
+            assert caught.value.violations[0].field == "perm" and caught.value.request_id == "mine"
+            with pytest.raises(warpline.DeadlineExceeded):
+                await client.run(slow, timeout=0.05)
+            with pytest.raises(ValueError):
+                await client.run(slow, timeout=0)
+
+    asyncio.run(check())
+
+
+def test_cancelling_the_task_cancels_the_call(daemon):
+    async def check():
+        slow = slow_program(daemon.backend)
+        async with warpline.aio.connect(daemon.address) as client:
+            task = asyncio.create_task(client.run(slow))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            started = time.monotonic()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert time.monotonic() - started < 1
+            assert await client.is_serving()
+
+    asyncio.run(check())

@@ -1,0 +1,119 @@
+"""Layouts, without a server: what is sent must mean the same as the array, and not be copied needlessly."""
+
+import numpy as np
+import pytest
+
+from warpline import arrays
+from warpline.arrays import Operand, as_array, decode_tensor
+from warpline.v1 import warpline_pb2 as v1
+
+
+def meaning(operand):
+    """The array that a server makes of the message, with the axes in the array's own order again."""
+    payload = b"".join(operand.payload())
+    assert len(payload) == operand.array.nbytes
+    tensor = v1.Tensor.FromString(operand.header() + payload)
+    dtype = operand.array.dtype.newbyteorder("<")
+    return np.frombuffer(tensor.inline, dtype).reshape(tensor.shape).transpose(operand.perm)
+
+
+def borrowed(operand):
+    """What is sent is the array's own memory."""
+    return all(np.shares_memory(np.frombuffer(piece, "u1"), operand.array) for piece in operand.payload())
+
+
+BASE = np.arange(2 * 6 * 5 * 8, dtype="i4").reshape(2, 6, 5, 8)
+
+VIEWS = {  # name: (array, perm, whether its own memory is sent)
+    "dense": (BASE, (0, 1, 2, 3), True),
+    "reversed axes": (BASE.T, (3, 2, 1, 0), True),
+    "permuted": (BASE.transpose(2, 0, 3, 1), (2, 0, 3, 1), True),
+    "padded rows": (BASE[..., :7], (0, 1, 2, 3), False),
+    "padded rows, swapped": (BASE[..., 1:].swapaxes(-1, -2), (0, 1, 3, 2), False),
+    "outer axis not dense": (BASE[:, :3], (0, 1, 2, 3), False),
+    "every other row": (BASE[0, 0, ::2], (0, 1), False),
+    "every other column": (BASE[0, 0, :, ::2], (0, 1), False),
+    "backwards": (BASE[0, 0, ::-1], (0, 1), False),
+    "backwards, swapped": (BASE[0, 0, ::-1].T, (1, 0), False),
+    "broadcast": (np.broadcast_to(BASE[0, 0, 0], (3, 8)), (0, 1), False),
+    "one column": (BASE[0, 0, :, :1], (0, 1), False),
+    "one row": (BASE[0, 0, :1, ::-1][:, ::-1], (0, 1), True),
+    "axes of one": (BASE[:1, :1, :, :].transpose(0, 2, 1, 3), (0, 1, 2, 3), True),
+    "one axis": (BASE[0, 0, 0], (0,), True),
+    "strided axis": (BASE[0, 0, 0, ::2], (0,), False),
+    "scalar": (np.array(7.0), (), True),
+    "empty": (BASE[:0].transpose(3, 0, 1, 2), None, True),
+    "empty, strided": (BASE[::2, :, :0], None, True),
+    "other byte order": (BASE.astype(">i4"), (0, 1, 2, 3), False),
+    "other byte order, swapped": (BASE.astype(">i4").T, (3, 2, 1, 0), False),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("block", [1, 64, 1 << 20])
+def test_layouts(name, block, monkeypatch):
+    monkeypatch.setattr(arrays, "_BLOCK_BYTES", block)
+    array, perm, own_memory = VIEWS[name]
+    operand = Operand(array)
+    if perm is not None:
+        assert operand.perm == perm
+    if block > array.nbytes:  # else a block may be dense where the whole is not
+        assert borrowed(operand) == own_memory
+    assert np.array_equal(meaning(operand), array)
+    in_order = Operand(array, any_order=False)
+    assert in_order.in_order
+    assert np.array_equal(meaning(in_order), array)
+
+
+def test_random_views():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        rank = rng.integers(0, 5)
+        base = rng.integers(0, 100, rng.integers(1, 5, rank)).astype(rng.choice(["u1", "<f8", "<c16"]))
+        view = base.transpose(rng.permutation(rank))
+        if rank and rng.random() < 0.7:
+            at = [slice(None)] * rank
+            at[rng.integers(rank)] = slice(rng.integers(2), None, int(rng.choice([1, 1, 2, -1])))
+            view = view[tuple(at)]
+        for any_order in (True, False):
+            assert np.array_equal(meaning(Operand(view, any_order)), view)
+
+
+def test_an_object_with_array_interface():
+    class Wrapped:
+        def __init__(self, array):
+            self.array = array
+            self.__array_interface__ = array.__array_interface__
+
+    array = np.arange(6.0).reshape(2, 3)
+    assert np.shares_memory(as_array(Wrapped(array)), array)
+    assert as_array([[1, 2], [3, 4]]).dtype == np.int64
+
+
+def test_what_cannot_be_sent():
+    for x in (np.array(["a"]), np.array([None]), np.zeros(2, np.longdouble), np.zeros(2, "M8[s]"),
+              np.zeros(2, "V2"), np.zeros(2, [("a", "f4")])):
+        with pytest.raises(TypeError, match="no element type"):
+            Operand(x)
+    with pytest.raises(TypeError, match="masked"):
+        Operand(np.ma.array([1, 2], mask=[0, 1]))
+
+
+def test_results_are_views_that_cannot_be_written():
+    data = v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[2, 3], inline=np.arange(6, dtype="f4").tobytes())
+    encoded = data.SerializeToString()
+    array = decode_tensor(memoryview(encoded))
+    assert array.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert np.shares_memory(array, np.frombuffer(encoded, "u1"))
+    assert not array.flags.writeable
+    scalar = v1.Tensor(data_type=v1.DATA_TYPE_F64, inline=np.float64(2.5).tobytes())
+    assert decode_tensor(memoryview(scalar.SerializeToString())).item() == 2.5
+    empty = v1.Tensor(data_type=v1.DATA_TYPE_F64, shape=[0, 3])
+    assert decode_tensor(memoryview(empty.SerializeToString())).shape == (0, 3)
+
+
+@pytest.mark.parametrize("tensor", [v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[2], inline=b"1234"),
+                                    v1.Tensor(data_type=99, shape=[1], inline=b"1"), v1.Tensor(shape=[0])])
+def test_results_that_are_none(tensor):
+    with pytest.raises(ValueError):
+        decode_tensor(memoryview(tensor.SerializeToString()))

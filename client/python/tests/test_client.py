@@ -1,0 +1,85 @@
+import threading
+
+import numpy as np
+import pytest
+from daemon import Daemon
+
+import warpline
+
+
+def test_results_cannot_be_written(client):
+    y = client.transpose(np.arange(6.0).reshape(2, 3))
+    assert not y.flags.writeable and y.copy().flags.writeable
+    with pytest.raises(ValueError):
+        y[0, 0] = 1
+
+
+def test_out(client):
+    x = np.arange(6.0).reshape(2, 3)
+    for out in (np.zeros((3, 2)), np.zeros((3, 2), order="F"), np.zeros((3, 4))[:, ::2]):
+        assert client.transpose(x, out=out) is out
+        assert np.array_equal(out, x.T)
+    out = np.zeros(2)
+    assert client.reduce(x, "sum", 1, out=out) is out and out.tolist() == [3, 12]
+    out = np.zeros((2, 2))
+    assert client.gemm(x, x.T, out=out) is out and np.array_equal(out, x @ x.T)
+    for wrong in (np.zeros((2, 3)), np.zeros((3, 2), "f4"), np.zeros((3, 2), ">f8")):
+        with pytest.raises(ValueError, match="out is"):
+            client.transpose(x, out=wrong)
+
+
+def test_info(client, daemon):
+    info = client.info()
+    assert info.backend == daemon.backend and info.limits.max_inline_bytes > 0
+    assert {operation.name for operation in info.operations} >= {"transpose", "gemm", "reduce"}
+
+
+def test_health(client):
+    assert client.is_serving() and client.is_serving("warpline.v1.KernelService")
+    with pytest.raises(warpline.Error):
+        client.is_serving("nonesuch")
+
+
+def test_report(client, daemon):
+    executions = []
+    # The last one is the plain one, which can do anything.
+    variant = {operation.name: operation for operation in client.info().operations}["transpose"].variants[-1].name
+    client.transpose(np.ones((3, 4)), report=executions.append, variant=variant)
+    assert executions[0].backend == daemon.backend
+    assert list(executions[0].variants) == [variant]
+    assert executions[0].stage_times.device > 0
+
+
+def test_threads_share_a_client(client):
+    failures = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(50):
+            x = rng.standard_normal((rng.integers(1, 40), rng.integers(1, 40)))
+            if not np.array_equal(client.transpose(x), x.T):
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_context_manager(daemon):
+    with warpline.connect(daemon.address, timeout=5) as client:
+        assert client.is_serving()
+    with pytest.raises(ValueError):
+        client.is_serving()
+
+
+def test_lists_and_scalars(client):
+    assert client.transpose([[1, 2, 3], [4, 5, 6]]).tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert client.reduce(5.0, "sum").item() == 5
+
+
+def test_unix_sockets(tmp_path):
+    with Daemon(f"--listen=unix:{tmp_path}/s"), warpline.connect(f"unix:{tmp_path}/s") as client:
+        assert client.is_serving()

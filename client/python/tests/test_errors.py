@@ -1,0 +1,237 @@
+"""Typed errors: from real refusals, and from a server that answers what a real one rarely does."""
+
+import asyncio
+import pickle
+import socket
+import threading
+import time
+
+import fake_server
+import grpc
+import numpy as np
+import pytest
+from daemon import Daemon, slow_program
+
+import warpline
+from warpline import wire
+from warpline.v1 import warpline_pb2 as v1
+
+X = np.ones((4, 5), "f4")
+
+
+def message(*fields):
+    """(number, value): a message by hand, so that these tests share nothing with what they test but wire."""
+    encoded = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            encoded += wire.varint(number << 3) + wire.varint(value % (1 << 64))
+        else:
+            encoded += wire.length_prefix(number, len(value)) + value
+    return encoded
+
+
+def any_of(name, value):
+    return (3, message((1, b"type.googleapis.com/" + name.encode()), (2, value)))
+
+
+RETRY_SOON = message((1, 8), any_of("google.rpc.RetryInfo", message((1, message((2, 50_000_000))))))
+
+
+def refuse(context, code, text, details):
+    context.set_trailing_metadata((("grpc-status-details-bin", details),))
+    context.abort(code, text)
+
+
+def response():
+    tensor = v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[1], inline=b"\0\0\x80\x3f")
+    return v1.TransposeResponse(y=tensor).SerializeToString()
+
+
+def test_violations(client):
+    with pytest.raises(warpline.InvalidArgument) as caught:
+        client.transpose(X, (0, 0), request_id="my-request")
+    error = caught.value
+    assert error.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.request_id == "my-request" and "my-request" in str(error)
+    assert error.violations[0].field == "perm" and "twice" in error.violations[0].description
+    assert isinstance(error, warpline.Error) and error.retry_after is None
+
+
+def test_permutations_that_are_none_are_refused_as_they_are_given(client):
+    for x in (X, X.T, X[:, ::2]):
+        with pytest.raises(warpline.InvalidArgument, match="7"):
+            client.transpose(x, (0, 7))
+        with pytest.raises(warpline.InvalidArgument, match="7"):
+            client.reduce(x, "sum", 7)
+
+
+def test_variants(client):
+    with pytest.raises(warpline.InvalidArgument, match="nonesuch") as caught:
+        client.reduce(X, "sum", variant="nonesuch")
+    assert caught.value.violations[0].field == "variant"
+
+
+def test_types_that_do_not_match(client):
+    with pytest.raises(warpline.InvalidArgument):
+        client.gemm(X, X.T.astype("f8"))
+    with pytest.raises(warpline.InvalidArgument):
+        client.reduce(X.astype("c8"), "sum")
+
+
+def test_too_large():
+    with Daemon("--max-inline-bytes=4K", "--pinned-bytes=1M") as small, warpline.connect(small.address) as client:
+        with pytest.raises(warpline.ResourceExhausted) as caught:
+            client.transpose(np.zeros(1 << 20, "u1"))
+        assert caught.value.retry_after is None
+        assert client.is_serving()
+
+
+def test_larger_than_a_message():
+    with warpline.connect("127.0.0.1:1") as client:
+        zeros = np.broadcast_to(np.zeros(1, "u1"), (1 << 31,))
+        p = warpline.program()
+        for attempt in (lambda: client.transpose(zeros), lambda: client.run(p.input(zeros).sum())):
+            with pytest.raises(warpline.ResourceExhausted, match="one message can have"):
+                attempt()
+
+
+def test_overload_says_when_to_try_again():
+    with Daemon("--max-jobs=1", "--lanes=1") as busy, warpline.connect(busy.address) as client:
+        refused, done, end = [], [], time.monotonic() + 30
+
+        def work():
+            while not refused and time.monotonic() < end:
+                try:
+                    done.append(client.transpose(np.zeros((512, 512))))
+                except warpline.ResourceExhausted as error:
+                    refused.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert refused and refused[0].retry_after > 0
+
+
+def test_no_server():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with warpline.connect(f"127.0.0.1:{port}") as client:
+        with pytest.raises(warpline.Unavailable):
+            client.transpose(X)
+
+
+def test_timeout(client, daemon):
+    slow = slow_program(daemon.backend)
+    started = time.monotonic()
+    with pytest.raises(warpline.DeadlineExceeded):
+        client.run(slow, timeout=0.05)
+    assert time.monotonic() - started < 5
+    for timeout in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="timeout"):
+            client.transpose(X, timeout=timeout)
+        with pytest.raises(ValueError, match="timeout"):
+            warpline.connect("127.0.0.1:1", timeout=timeout)
+
+
+def test_closing_cancels(daemon):
+    client = warpline.connect(daemon.address)
+    slow = slow_program(daemon.backend)
+    threading.Timer(0.2, client.close).start()
+    with pytest.raises(warpline.Cancelled):
+        client.run(slow)
+    with pytest.raises(ValueError):
+        client.transpose(X)
+
+
+def test_request_ids(client):
+    seen = []
+    client.transpose(X, request_id="a-1", report=lambda e: seen.append(e.request_id))
+    client.transpose(X, report=lambda e: seen.append(e.request_id))
+    assert seen[0] == "a-1" and len(seen[1]) == 32
+    for bad in ("", "a b", "\n", "é", "x" * 129):
+        with pytest.raises(ValueError, match="request_id"):
+            client.transpose(X, request_id=bad)
+
+
+def test_retries():
+    attempts = []
+
+    def answer(method, request, context):
+        attempts.append(dict(context.invocation_metadata())["x-request-id"])
+        if len(attempts) == 1:
+            refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "full", RETRY_SOON)
+        if len(attempts) == 2:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "draining")
+        return response()
+
+    with fake_server.serving(answer) as address:
+        with warpline.connect(address, max_retries=2) as client:
+            started = time.monotonic()
+            assert client.transpose(X, request_id="same").tolist() == [1]
+            # 50 ms that the server gave, then 200 ms of our own.
+            assert attempts == ["same"] * 3 and time.monotonic() - started > 0.24
+            attempts.clear()
+            with pytest.raises(warpline.ResourceExhausted) as caught:
+                client.transpose(X, timeout=0.04)
+            assert caught.value.retry_after == 0.05 and len(attempts) == 1
+        attempts.clear()
+        with warpline.connect(address) as client:
+            with pytest.raises(warpline.ResourceExhausted):
+                client.transpose(X)
+            assert len(attempts) == 1
+        attempts.clear()
+
+        async def with_aio():
+            async with warpline.aio.connect(address, max_retries=2) as client:
+                return await client.transpose(X)
+
+        assert asyncio.run(with_aio()).tolist() == [1] and len(attempts) == 3
+
+
+@pytest.mark.parametrize("code, kind", [
+    (grpc.StatusCode.INVALID_ARGUMENT, warpline.InvalidArgument), (grpc.StatusCode.INTERNAL, warpline.Internal),
+    (grpc.StatusCode.UNIMPLEMENTED, warpline.Unimplemented), (grpc.StatusCode.CANCELLED, warpline.Cancelled),
+    (grpc.StatusCode.UNAVAILABLE, warpline.Unavailable), (grpc.StatusCode.UNAUTHENTICATED, warpline.Error),
+    (grpc.StatusCode.DEADLINE_EXCEEDED, warpline.DeadlineExceeded),
+    (grpc.StatusCode.RESOURCE_EXHAUSTED, warpline.ResourceExhausted)])
+def test_codes(code, kind):
+    details = message(
+        any_of("google.rpc.BadRequest", message((1, message((1, b"x.shape"), (2, b"too long"), (3, b"why"))),
+                                                (1, message((2, b"only text"))))),
+        any_of("google.rpc.Unknown", b"\xff"), any_of("google.rpc.RequestInfo", message((1, b"theirs"))))
+    with fake_server.serving(lambda m, r, c: refuse(c, code, "text", details)) as address:
+        with warpline.connect(address) as client, pytest.raises(kind) as caught:
+            client.transpose(X)
+    error = caught.value
+    assert type(error) is kind and error.code is code and error.message == "text"
+    assert error.request_id == "theirs" and str(error) == f"{code.name}: text (request theirs)"
+    assert error.violations == [("x.shape", "too long"), ("", "only text")]
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is kind and str(copy) == str(error) and copy.violations == error.violations
+
+
+def test_details_that_cannot_be_read_are_left_out():
+    with fake_server.serving(lambda m, r, c: refuse(c, grpc.StatusCode.INTERNAL, "text", b"\x1a\xff")) as address:
+        with warpline.connect(address) as client, pytest.raises(warpline.Internal) as caught:
+            client.transpose(X, request_id="ours")
+    assert caught.value.request_id == "ours" and caught.value.violations == []
+
+
+@pytest.mark.parametrize("answer", [b"\x0a\x05", b"", b"\x08\x01", message((1, b""))])
+def test_responses_that_are_none(answer):
+    with fake_server.serving(lambda m, r, c: answer) as address, warpline.connect(address) as client:
+        with pytest.raises(warpline.Internal, match="response"):
+            client.transpose(X)
+        with pytest.raises(warpline.Internal, match="response"):
+            client.run(warpline.program().input(X).sum())
+
+
+def test_no_clash_with_the_classes_of_google_rpc():
+    """Protobuf's registry refuses a second file of one name: ours must not be in it."""
+    from google.protobuf import descriptor_pool
+
+    for name in ("google/rpc/status.proto", "google/rpc/error_details.proto"):
+        with pytest.raises(KeyError):
+            descriptor_pool.Default().FindFileByName(name)

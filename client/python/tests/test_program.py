@@ -1,0 +1,154 @@
+import elements
+import numpy as np
+import pytest
+
+import warpline
+from warpline.programs import compile_program
+from warpline.v1 import warpline_pb2 as v1
+
+
+def request(*tensors):
+    """What is sent, parsed by protobuf."""
+    return v1.RunRequest.FromString(compile_program(tensors).body)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
+
+
+def test_only_what_is_needed_is_sent(rng):
+    a, b = rng.standard_normal((3, 4)), rng.standard_normal((4, 5))
+    p = warpline.program()
+    c = p.gemm(a, b)
+    p.gemm(b.T, a.T).sum(axis=0)
+    d = c.transpose().sum(axis=1)
+    sent = request(d)
+    assert [step.WhichOneof("operation") for step in sent.program.steps] == ["gemm", "transpose", "reduce"]
+    assert list(sent.program.outputs) == [d.name]
+    assert [t.tensor.inline for t in sent.inputs] == [a.tobytes(), b.tobytes()]
+    assert [list(t.tensor.shape) for t in sent.inputs] == [[3, 4], [4, 5]]
+
+
+def test_an_array_is_sent_once(rng):
+    a = rng.standard_normal((4, 4))
+    p = warpline.program()
+    sent = request(p.gemm(a, a.T) + p.gemm(a.T, a[:, :]) + p.input(a))
+    assert len(sent.inputs) == 1
+    assert [(s.gemm.trans_a, s.gemm.trans_b) for s in sent.program.steps[:2]] == [(False, True), (True, False)]
+    assert len(request(p.gemm(a, a[::-1])).inputs) == 2
+
+
+def test_names_are_different(rng):
+    a = rng.standard_normal((4, 4))
+    p = warpline.program()
+    sent = request((p.gemm(a, a) * 2 + a).astype("f4").sum(name="total") + np.ones(3, "f4"))
+    names = [t.name for t in sent.inputs] + [s.name for s in sent.program.steps]
+    assert len(set(names)) == len(names) and "total" in names
+
+
+def test_arrays_are_read_when_the_program_is_run():
+    a = np.zeros(3)
+    p = warpline.program()
+    s = p.input(a).sum()
+    a[:] = 2
+    assert request(s).inputs[0].tensor.inline == a.tobytes()
+
+
+def test_programs_do_not_mix():
+    p, q = warpline.program(), warpline.program()
+    s, t = p.input(np.ones(3)).sum(), q.input(np.ones(3)).sum()
+    with pytest.raises(ValueError, match="another program"):
+        s + t
+    with pytest.raises(ValueError, match="another program"):
+        compile_program([s, t])
+    with pytest.raises(ValueError):
+        compile_program([])
+
+
+def test_the_example(client, rng):
+    a, b = rng.standard_normal((30, 40)), rng.standard_normal((40, 50))
+    p = warpline.program()
+    c = p.gemm(a, b).transpose().sum(axis=1)
+    executions = []
+    assert np.allclose(client.run(c, report=executions.append), (a @ b).T.sum(axis=1))
+    assert len(executions[0].variants) == 3
+
+
+def test_several_results(client, rng):
+    x = rng.integers(-50, 50, (6, 7)).astype("i4")
+    p = warpline.program()
+    t = p.transpose(x)
+    top, where, total = t.max(axis=0), t.argmax(axis=0), t.sum()
+    got = client.run(where, top, total, t)
+    for y, want in zip(got, (x.argmax(1), x.max(1), x.sum(), x.T)):
+        assert np.array_equal(y, want)
+    outs = [None, np.zeros(6, "i4"), None, np.zeros((7, 6), "i4", order="F")]
+    got = client.run(where, top, total, t, out=outs)
+    assert got[1] is outs[1] and np.array_equal(outs[1], x.max(1)) and np.array_equal(outs[3], x.T)
+    out = np.zeros(6, "i4")
+    assert client.run(top, out=out) is out and np.array_equal(out, x.max(1))
+
+
+def test_operators(client, rng):
+    a, b = rng.integers(-9, 9, (3, 4)).astype("f4"), rng.integers(-9, 9, (4, 3)).astype("f4")
+    p = warpline.program()
+    x = p.input(a)
+    for tensor, want in [(x + x, a + a), (x + a[0], a + a[0]), (a[:1] + x, a[:1] + a), (x * 3, a * 3),
+                         (0.5 * x, 0.5 * a), (-x, -a), (x @ b, a @ b), (b @ x, b @ a), (x.mT, a.T),
+                         (x.astype("i1"), a.astype("i1")), (x.sum() + x.mean(axis=1), a.sum() + a.mean(1))]:
+        assert np.allclose(client.run(tensor), want)
+
+
+@pytest.mark.parametrize("name", elements.REAL)
+def test_cast_scale_add(client, name, rng):
+    x = elements.small(name, (4, 9), rng, 0, 5)
+    v = elements.values(x)
+    p = warpline.program()
+    for other in elements.REAL:
+        y = client.run(p.cast(x, elements.ALL[other]))
+        assert y.dtype == elements.ALL[other]
+        assert np.array_equal(elements.values(y), elements.values(elements.make(other, v)))
+    y = client.run(p.add(x, x[:1]))
+    assert y.dtype == x.dtype
+    assert np.array_equal(elements.values(y), elements.values(elements.make(name, v + v[:1])))
+    if name != "bool":
+        assert np.array_equal(elements.values(client.run(p.scale(x, 3))),
+                              elements.values(elements.make(name, v * 3)))
+
+
+def test_casts_of_special_values(client):
+    x = np.array([np.nan, np.inf, -np.inf, 1e10, -1e10, 2.9, -2.9, 300])
+    p = warpline.program()
+    assert client.run(p.cast(x, "i4")).tolist() == [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 2, -2, 300]
+    assert client.run(p.cast(x, "u1")).tolist() == [0, 255, 0, 255, 0, 2, 0, 255]
+    assert client.run(p.cast(x, "?")).tolist() == [True] * 8
+    assert client.run(p.cast(np.array([300, -1, 65536]), "u1")).tolist() == [44, 255, 0]
+
+
+def test_gemm_with_everything(client, rng):
+    a, b, c = (rng.standard_normal(shape) for shape in ((2, 5, 4), (6, 4), (5, 6)))
+    bias = rng.standard_normal(6)
+    p = warpline.program()
+    h = p.gemm(a, b, c, alpha=2, beta=0.5, bias=bias, activation="relu", trans_b=True)
+    want = np.maximum(2 * a @ b.T + 0.5 * c + bias, 0)
+    assert np.allclose(client.run(h), want)
+    assert np.allclose(client.run(p.gemm(a, b.T, c, beta=0)), a @ b.T)
+    assert np.allclose(client.run(h.gemm(np.ones((6, 1))).sum()), want.sum())
+
+
+def test_inputs_in_any_layout(client, rng):
+    base = rng.standard_normal((5, 6, 8))
+    p = warpline.program()
+    for view in (base.T, base.transpose(1, 0, 2), base[..., :7], base[..., 1:].swapaxes(1, 2), base[::2]):
+        assert np.allclose(client.run(p.input(view).sum(axis=1)), view.sum(axis=1))
+
+
+def test_errors_name_the_step(client):
+    p = warpline.program()
+    bad = p.reduce(np.ones((2, 3)), "sum", 7, name="sums")
+    with pytest.raises(warpline.InvalidArgument, match='step "sums"') as caught:
+        client.run(bad)
+    assert caught.value.violations[0].field == "program.steps[0].axes"
+    with pytest.raises(warpline.InvalidArgument):
+        client.run(p.input(np.ones(3)))
