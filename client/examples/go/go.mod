@@ -1,0 +1,3 @@
+module warpline.example/client
+
+go 1.18
