@@ -155,6 +155,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
                               "Signatures known, over all lanes; each has its graphs, if it needs any.");
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
                                        "Graph execs made; a timed and an untimed one count twice.");
+  // From 0 on: a series that begins with its first event has no rate for it.
+  for (const char* reason : {"jobs", "bytes", "draining"}) i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {
     const auto index = static_cast<std::size_t>(kind);
     const std::string op = Str(Name(kind));

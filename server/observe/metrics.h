@@ -102,6 +102,7 @@ class Metrics {
   Histogram& stage(RequestKind kind, Stage stage) {
     return stage_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage)];
   }
+  // "jobs", "bytes" or "draining".
   void CountRejection(std::string_view reason);
   MethodSeries Method(const std::string& service, const std::string& method);
   void CountHandled(const std::string& service, const std::string& method, std::string_view code);
