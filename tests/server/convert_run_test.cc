@@ -121,7 +121,8 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
     std::string says;
   };
   const std::vector<BadCase> cases = {
-      {"no steps", [](Chain& r) { r.request.mutable_program()->clear_steps(); }, "program.steps", "at least 1"},
+      {"no steps", [](Chain& r) { r.request.mutable_program()->clear_steps(); }, "program.steps",
+       "at least 1"},
       {"65 steps",
        [](Chain& r) {
          for (int i = 0; i < 62; ++i) r.AddStep("s" + std::to_string(i), {"a"}).mutable_transpose();
@@ -149,12 +150,13 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
        "step \"turned\": the step reads its own result"},
       {"cycle", [](Chain& r) { r.step(0).set_inputs(0, "sums"); }, "program.steps[0].inputs[0]",
        "step \"product\": \"sums\" is step 2, which comes later"},
-      {"too few inputs", [](Chain& r) { r.step(0).mutable_inputs()->RemoveLast(); }, "program.steps[0].inputs",
-       "step \"product\": has 1 names; the operation reads 2"},
+      {"too few inputs", [](Chain& r) { r.step(0).mutable_inputs()->RemoveLast(); },
+       "program.steps[0].inputs", "step \"product\": has 1 names; the operation reads 2"},
       {"too many inputs", [](Chain& r) { r.step(2).add_inputs("a"); }, "program.steps[2].inputs",
        "has 2 names; the operation reads 1"},
       {"no inputs", [](Chain& r) { r.step(0).clear_inputs(); }, "program.steps[0].inputs", "has 0 names"},
-      {"no operation", [](Chain& r) { r.step(1).clear_operation(); }, "program.steps[1].operation", "missing"},
+      {"no operation", [](Chain& r) { r.step(1).clear_operation(); }, "program.steps[1].operation",
+       "missing"},
       {"bad option", [](Chain& r) { r.step(2).mutable_reduce()->add_axes(7); }, "program.steps[2].axes",
        "step \"sums\": axis 7 is outside"},
       {"bad operand", [](Chain& r) { r.step(0).set_inputs(1, "a"); }, "program.steps[0].inputs[1].shape",
@@ -168,8 +170,8 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
        "at least 1"},
       {"unknown output", [](Chain& r) { r.request.mutable_program()->set_outputs(0, "x"); },
        "program.outputs[0]", "\"x\" is the name of no step"},
-      {"input returned", [](Chain& r) { r.request.mutable_program()->add_outputs("a"); }, "program.outputs[1]",
-       "\"a\" is the name of no step"},
+      {"input returned", [](Chain& r) { r.request.mutable_program()->add_outputs("a"); },
+       "program.outputs[1]", "\"a\" is the name of no step"},
       {"output named twice", [](Chain& r) { r.request.mutable_program()->add_outputs("sums"); },
        "program.outputs[1]", "\"sums\" is named twice"},
       {"dead step", [](Chain& r) { r.AddStep("idle", {"product"}).mutable_transpose(); },

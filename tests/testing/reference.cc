@@ -120,8 +120,8 @@ struct Value {
   long double magnitude = 0;
 };
 
-// The variance, and what its rounding errors are proportional to if each x is rounded, and then taken relative
-// to some x.
+// The variance, and what its rounding errors are proportional to if each x is rounded, and then taken
+// relative to some x.
 Value Variance(const std::vector<long double>& x, std::int32_t ddof) {
   const auto n = static_cast<long double>(x.size());
   const long double mean = Sum(x) / n;
