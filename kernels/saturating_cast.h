@@ -17,6 +17,12 @@ inline constexpr Integer kLeastOf = std::numeric_limits<Integer>::min();
 template <typename Integer>
 inline constexpr Integer kGreatestOf = std::numeric_limits<Integer>::max();
 
+// In device code as well, where std::isnan is not for integers; those never are.
+template <typename V>
+WARPLINE_HOST_DEVICE constexpr bool IsNaN(V value) {
+  return value != value;  // NOLINT(misc-redundant-expression)
+}
+
 // Truncates; what is out of range becomes the nearest integer in range, NaN 0.
 template <typename Integer, typename Float>
 WARPLINE_HOST_DEVICE constexpr Integer SaturatingCast(Float value) {
@@ -24,7 +30,7 @@ WARPLINE_HOST_DEVICE constexpr Integer SaturatingCast(Float value) {
   using Limits = std::numeric_limits<Integer>;
   // 2^digits is a power of two and so exact in every floating-point type, unlike the greatest integer.
   constexpr Float kBeyond = static_cast<Float>(std::uint64_t{1} << (Limits::digits - 1)) * 2;
-  if (value != value) return 0;
+  if (IsNaN(value)) return 0;
   if (value >= kBeyond) return kGreatestOf<Integer>;
   if (value < static_cast<Float>(kLeastOf<Integer>)) return kLeastOf<Integer>;
   return static_cast<Integer>(value);

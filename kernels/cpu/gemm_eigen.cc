@@ -90,7 +90,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
   x.d = static_cast<Out*>(operands.out);
   x.workspace = static_cast<C*>(operands.workspace);
 
-  const std::int64_t count = p.batch.Count();
+  const std::int64_t count = p.m == 0 || p.n == 0 ? 0 : p.batch.Count();
   for (std::int64_t matrix = 0; matrix < count; ++matrix, x.d += p.m * p.n) {
     const GemmBatch::Matrices at = p.batch.At(matrix);
     x.a = {static_cast<const T*>(operands.in[0]) + at.a * p.StrideA(), p.lda, p.trans_a};

@@ -19,7 +19,7 @@ void Gemm(const GemmProblem& p, const Operands& operands) {
   const bool reads_c = p.has_c && factors.beta != 0;
   const auto* bias = p.has_bias ? static_cast<const Out*>(operands.in[p.BiasIndex()]) : nullptr;
   auto* d = static_cast<Out*>(operands.out);
-  const std::int64_t count = p.batch.Count();
+  const std::int64_t count = p.m == 0 || p.n == 0 ? 0 : p.batch.Count();
   for (std::int64_t matrix = 0; matrix < count; ++matrix) {
     const GemmBatch::Matrices at = p.batch.At(matrix);
     const auto* a = static_cast<const T*>(operands.in[0]) + at.a * p.StrideA();

@@ -110,8 +110,8 @@ struct Matrix {
 };
 
 // Strides cannot express more than one batch axis, and of i8 none: the others are a loop, whose launches a
-// graph holds all.
-constexpr std::int64_t kMaxLaunches = 256;
+// graph holds all, and a cache many graphs.
+constexpr std::int64_t kMaxLaunches = 16;
 
 GemmBatch LoopOf(const GemmProblem& problem) {
   return problem.dtype == DType::kI8 ? problem.batch : problem.batch.Outer();

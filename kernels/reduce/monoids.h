@@ -16,6 +16,7 @@
 
 #include "kernels/host_device.h"
 #include "kernels/problem.h"
+#include "kernels/saturating_cast.h"
 
 namespace warpline {
 
@@ -33,6 +34,13 @@ inline ReduceFinish FinishOf(const ReduceProblem& problem) {
           problem.ReducedCount(), problem.ddof};
 }
 
+// Of -0 too.
+template <typename V>
+WARPLINE_HOST_DEVICE V Magnitude(V x) {
+  if constexpr (std::is_floating_point_v<V>) return std::fabs(x);
+  return x < 0 ? -x : x;
+}
+
 enum class Lift : std::uint8_t { kIdentity, kAbs, kSquare, kNonzero };
 
 // sum, mean, any, all, count_nonzero, norm1, norm2, sumsq.
@@ -47,7 +55,7 @@ struct SumMonoid {
     if constexpr (kLift == Lift::kIdentity) {
       acc += x;
     } else if constexpr (kLift == Lift::kAbs) {
-      acc += x < 0 ? -x : x;
+      acc += Magnitude(x);
     } else if constexpr (kLift == Lift::kSquare) {
       acc += x * x;
     } else {
@@ -111,12 +119,12 @@ struct ExtremeMonoid {
 
   WARPLINE_HOST_DEVICE static Acc Identity() { return kWorst<V, kGreatest>; }
   WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
-    if constexpr (kAbs) x = x < 0 ? -x : x;
+    if constexpr (kAbs) x = Magnitude(x);
     acc = Combine(acc, x);
   }
   WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) {
     const bool take_a = kGreatest ? a > b : a < b;
-    return take_a || a != a ? a : b;  // b if it is NaN
+    return take_a || IsNaN(a) ? a : b;  // b if it is NaN
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
@@ -151,7 +159,7 @@ struct ArgMonoid {
     acc = Combine(acc, Acc{x, index});
   }
   WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
-    const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
+    const bool a_nan = IsNaN(a.value), b_nan = IsNaN(b.value);
     const bool tie = a_nan ? b_nan : a.value == b.value;
     const bool better = kGreatest ? a.value > b.value : a.value < b.value;
     const bool take_a = tie ? a.index < b.index : (a_nan || (!b_nan && better));
@@ -170,37 +178,48 @@ using ArgmaxMonoid = ArgMonoid<V, true>;
 
 // Sums of x - shift and of their squares.
 struct Moments {
-  double count, shift, sum, squares;
+  std::int64_t count;
+  double shift, sum, squares;
 };
 
-// var and std. The shift is an element, so that the two sums do not cancel where the mean is far from 0; two
-// of them are combined by T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
-// computing sample variances", 1979.
+// var and std. The shift is an element at first, and becomes the mean so far whenever the count has doubled:
+// the two sums cancel neither where the mean is far from 0 nor after an outlier. Two of them are combined by
+// T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+// 1979.
 struct MomentsMonoid {
   using Value = double;
   using Acc = Moments;
 
   WARPLINE_HOST_DEVICE static Acc Identity() { return {0, 0, 0, 0}; }
   WARPLINE_HOST_DEVICE static void Add(Acc& acc, double x, std::int64_t) {
-    if (acc.count == 0) acc.shift = x;
+    if ((acc.count & (acc.count - 1)) == 0) {  // a power of two, or none yet
+      if (acc.count == 0) {
+        acc.shift = x;
+      } else {
+        acc = {acc.count, Mean(acc), 0, Spread(acc)};
+      }
+    }
     const double distance = x - acc.shift;
     acc.count += 1;
     acc.sum += distance;
     acc.squares += distance * distance;
   }
+  WARPLINE_HOST_DEVICE static double Mean(const Acc& acc) {
+    return acc.shift + acc.sum / static_cast<double>(acc.count);
+  }
   // Sum of squared distances from the mean.
   WARPLINE_HOST_DEVICE static double Spread(const Acc& acc) {
-    const double spread = acc.squares - acc.sum * (acc.sum / acc.count);
+    const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(acc.count));
     return spread < 0 ? 0 : spread;  // by rounding; NaN stays
   }
   WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
-    const double count = a.count + b.count;
-    const double mean_a = a.shift + a.sum / a.count;
-    const double distance = b.shift - a.shift + (b.sum / b.count - a.sum / a.count);
-    return {count, mean_a + distance * (b.count / count), 0,
-            Spread(a) + Spread(b) + distance * distance * (a.count * b.count / count)};
+    const auto count_a = static_cast<double>(a.count), count_b = static_cast<double>(b.count);
+    const double distance = b.shift - a.shift + (b.sum / count_b - a.sum / count_a);
+    const double share = count_b / (count_a + count_b);
+    return {a.count + b.count, Mean(a) + distance * share, 0,
+            Spread(a) + Spread(b) + distance * distance * (count_a * share)};
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {

@@ -271,7 +271,6 @@ cudaError_t LaunchWarpShuffle(const ReduceProblem& problem, Source x, const Oper
   if (plan.WorkspaceBytes(reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
   const ReduceFinish finish = FinishOf(problem);
   auto* partials = static_cast<typename R::Acc*>(operands.workspace);
-  // Fits in grid.x: a CTA reads or writes at least 512 bytes, or holds a result of 512 elements.
   const std::int64_t blocks = plan.tiles * plan.split;
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   auto* kernel = plan.rows           ? &ReduceRows<R, Source>

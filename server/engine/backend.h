@@ -3,6 +3,7 @@
 #ifndef WARPLINE_SERVER_ENGINE_BACKEND_H_
 #define WARPLINE_SERVER_ENGINE_BACKEND_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "kernels/problem.h"
 #include "kernels/program.h"
 
@@ -51,6 +53,10 @@ struct StagedProgram {
   std::string_view signature;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
+  // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
+  // end.
+  absl::Time deadline = absl::InfiniteFuture();
+  const std::atomic<bool>* cancelled = nullptr;  // may be null
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/engine/select_variant.h"
@@ -63,6 +64,8 @@ class CpuLane : public Lane {
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
       const Step& step = staged.program->steps[i];
+      report.status = CheckAlive(staged);
+      if (!report.status.ok()) break;
       report.status =
           std::visit([&](const auto& problem) { return Run(staged, i, problem, report); }, step.problem);
       if (timed && report.status.ok()) {
@@ -74,10 +77,26 @@ class CpuLane : public Lane {
         series.flops.Add(FlopsOf(step.problem));
       }
     }
+    GiveBack(staged.plan->scratch_bytes);
     done(std::move(report));
   }
 
  private:
+  // Between the steps of a program, which may take long together.
+  static absl::Status CheckAlive(const StagedProgram& staged) {
+    if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the client cancelled while the request was running");
+    }
+    if (absl::Now() < staged.deadline) return absl::OkStatus();
+    return absl::DeadlineExceededError("the deadline passed while the request was running");
+  }
+
+  // What a large program touched goes back to the system: the lanes together may have more than the machine.
+  void GiveBack(std::size_t used) {
+    constexpr std::size_t kKept = std::size_t{16} << 20;
+    if (used > kKept) madvise(scratch_->bytes().data() + kKept, used - kKept, MADV_DONTNEED);
+  }
+
   template <typename ProblemT>
   absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
                    LaunchReport& report) {
@@ -94,7 +113,8 @@ class CpuLane : public Lane {
       }
       operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
       operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
-      row.launch(problem, operands);
+      // Without a result there is nothing to do, however large the other sizes are.
+      if (staged.program->tensors[step.output].shape.Count() > 0) row.launch(problem, operands);
       report.variants.push_back(row.name);
       return absl::OkStatus();
     }

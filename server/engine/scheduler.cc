@@ -237,7 +237,9 @@ void Scheduler::RunJob(Match& match) {
                                 .plan = &job.plan,
                                 .signature = job.signature,
                                 .input = match.slots.input.bytes(),
-                                .output = match.slots.output.bytes()};
+                                .output = match.slots.output.bytes(),
+                                .deadline = job.deadline,
+                                .cancelled = job.cancelled};
   lane->lane().Launch(staged, [this, launched, match = std::move(match)](LaunchReport report) mutable {
     Job job = std::move(match.waiting->job);
     job.seconds.device = SecondsSince(launched);

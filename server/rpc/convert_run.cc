@@ -106,10 +106,10 @@ class RunConverter {
 
   // What step `reader` reads by this name.
   absl::StatusOr<Operand> Find(const std::string& field, const std::string& name, int reader) const {
+    RETURN_IF_ERROR(CheckName(field, name));
     const auto found = values_.find(name);
     if (found == values_.end()) {
-      return FieldError(field, absl::StrCat(Quoted(name.substr(0, kMaxNameLength)),
-                                            " is the name of no input and of no step"));
+      return FieldError(field, absl::StrCat(Quoted(name), " is the name of no input and of no step"));
     }
     const Value& value = found->second;
     if (value.step == reader) return FieldError(field, "the step reads its own result");
@@ -183,10 +183,10 @@ class RunConverter {
     std::vector<int> returned;
     for (int i = 0; i < outputs.size(); ++i) {
       const std::string field = absl::StrCat("program.outputs[", i, "]");
+      RETURN_IF_ERROR(CheckName(field, outputs[i]));
       const auto found = values_.find(outputs[i]);
       if (found == values_.end() || found->second.step < 0) {
-        return FieldError(
-            field, absl::StrCat(Quoted(outputs[i].substr(0, kMaxNameLength)), " is the name of no step"));
+        return FieldError(field, absl::StrCat(Quoted(outputs[i]), " is the name of no step"));
       }
       const int tensor = found->second.operand->tensor;
       if (std::find(returned.begin(), returned.end(), tensor) != returned.end()) {

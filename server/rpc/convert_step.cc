@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kernels/status_macros.h"
 #include "server/engine/errors.h"
 #include "server/rpc/convert_tensor.h"
@@ -186,11 +188,14 @@ absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t
                     absl::StrCat(ToString(bias.shape), ", but the product has ", n, " columns"));
 }
 
-// alpha or beta of integers.
-absl::Status CheckInteger(const char* field, double value, double limit) {
-  if (value >= -limit && value <= limit && value == std::trunc(value)) return absl::OkStatus();
-  return FieldError(field,
-                    absl::StrCat(value, "; of integers it is an integer in [-", limit, ", ", limit, "]"));
+// alpha, beta or a factor of integers.
+absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest) {
+  if (value >= static_cast<double>(least) && value <= static_cast<double>(greatest) &&
+      value == std::trunc(value)) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      field, absl::StrFormat("%.17g; of integers it is an integer in [%d, %d]", value, least, greatest));
 }
 
 // Too large for a float becomes infinity, as in any rounding.
@@ -307,9 +312,10 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   ASSIGN_OR_RETURN(converted.output, DenseResult(a.field + ".shape", problem.OutDType(), d));
 
   if (integers) {
-    constexpr double kLimit = 2147483647;
-    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha, kLimit));
-    RETURN_IF_ERROR(CheckInteger("beta", options.beta, kLimit));
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max();
+    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha, kLeast, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("beta", options.beta, kLeast, kGreatest));
   }
   Step& step = converted.step;
   step.scalars = ScalarsOf(options.alpha, options.beta, integers);
@@ -388,8 +394,8 @@ absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_ty
 
 absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor) {
   RETURN_IF_ERROR(CheckTakes(x, "scale", [](DType dtype) { return IsInteger(dtype) || IsFloat(dtype); }));
-  constexpr double kLimit = 9007199254740992;  // 2^53: every integer up to it is a double
-  if (IsInteger(x.dtype)) RETURN_IF_ERROR(CheckInteger("factor", factor, kLimit));
+  constexpr std::int64_t kLimit = std::int64_t{1} << 53;  // every integer up to it is a double
+  if (IsInteger(x.dtype)) RETURN_IF_ERROR(CheckInteger("factor", factor, -kLimit, kLimit));
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, x.shape));
   converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,

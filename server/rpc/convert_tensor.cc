@@ -1,7 +1,6 @@
 #include "server/rpc/convert_tensor.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -17,6 +16,9 @@ std::string Sub(std::string_view field, const char* part) {
 }
 
 bool Any(DType) { return true; }
+
+// So that sums over all tensors of a program, rounded up to their alignment, stay far below 2^63.
+constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
 
 std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
 
@@ -104,11 +106,11 @@ absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, co
     const bool is_row = i + 1 >= shape.rank;
     const std::int64_t factor = is_row ? (row_stride != 0 ? row_stride : RowSize(shape)) : shape[i];
     if (factor == 0) empty = true;
-    if (factor != 0 && bytes > std::numeric_limits<std::int64_t>::max() / factor) {
+    if (factor != 0 && bytes > kMaxTensorBytes / factor) {
       return FieldError(
           field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape),
                               row_stride == 0 ? "" : absl::StrCat(", rows ", row_stride, " elements apart,"),
-                              " takes 2^63 bytes or more"));
+                              " takes more than 2^56 bytes"));
     }
     if (factor != 0) bytes *= factor;
   }

@@ -48,7 +48,8 @@ class TensorReader {
 };
 
 // Bytes of the storage of a shape whose rows are `row_stride` elements apart (0: dense). Fails unless the
-// product of all sizes but the zeros fits in 63 bits: then so does every product of a selection of them.
+// bytes of all sizes but the zeros together are at most 2^56: then so is every product of a selection of
+// them.
 absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
                                          std::int64_t row_stride);
 

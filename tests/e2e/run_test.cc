@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -132,6 +134,45 @@ TEST_F(RunTest, ABadStepIsNamed) {
   status = Run(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>({"program.steps[1].variant"}));
+}
+
+TEST_F(RunTest, SizesThatOverflowTogetherAreRefused) {
+  // Nothing goes in, and 2^63 - 256 bytes would come out of each of two steps: 2^64 together.
+  v1::RunRequest request;
+  v1::NamedTensor& x = *request.add_inputs();
+  x.set_name("x");
+  x.mutable_tensor()->set_data_type(v1::DATA_TYPE_U8);
+  x.mutable_tensor()->add_shape(std::numeric_limits<std::int64_t>::max() - 255);
+  x.mutable_tensor()->add_shape(0);
+  for (const char* name : {"s", "t"}) {
+    v1::ReduceStep& any = *AddStep(request, name, {"x"}).mutable_reduce();
+    any.set_op(v1::REDUCE_OP_ANY);
+    any.add_axes(1);
+    AddStep(request, std::string("all_") + name, {name}).mutable_reduce()->set_op(v1::REDUCE_OP_ANY);
+    request.mutable_program()->add_outputs(std::string("all_") + name);
+  }
+  v1::RunResponse response;
+  const grpc::Status status = Run(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>({"inputs[0].tensor.shape"}));
+}
+
+TEST_F(RunTest, AnEmptyProductOfHugeSizesTakesNoTime) {
+  for (v1::DataType data_type : {v1::DATA_TYPE_I8, v1::DATA_TYPE_F16, v1::DATA_TYPE_F32}) {
+    v1::GemmRequest request;
+    const auto fill = [&](v1::Tensor& tensor, std::initializer_list<std::int64_t> shape) {
+      tensor.set_data_type(data_type);
+      for (std::int64_t size : shape) tensor.add_shape(size);
+    };
+    fill(*request.mutable_a(), {std::int64_t{1} << 50, 0, 1});
+    fill(*request.mutable_b(), {std::int64_t{1} << 50, 1, 0});
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(60));
+    v1::GemmResponse response;
+    const grpc::Status status = stub_->Gemm(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.d().shape_size(), 3);
+  }
 }
 
 TEST_F(RunTest, AProgramThatDoesNotFitIsToldItsBytes) {

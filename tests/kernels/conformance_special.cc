@@ -67,6 +67,19 @@ void PropagatesFromEveryPlace(Backend& backend, std::string_view variant, DType 
   }
 }
 
+// One element that is far from all the others, in every kind of place.
+void VarianceBearsAnOutlier(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  const Shape shape{100003};
+  for (std::int64_t at : {0, 1, 50000, 100002}) {
+    Bytes x = RandomTensor(dtype, shape.Count(), 1);
+    Store(dtype, dtype == DType::kF16 ? 6e4L : 1e9L, x, at);
+    for (ReduceOp op : {ReduceOp::kVar, ReduceOp::kStd}) {
+      ExpectConforms(harness, ReduceProblem{op, dtype, shape, 1, DType::kF64, 0, 1}, variant, {x});
+    }
+  }
+}
+
 void TakesTheFirstOfEquals(Backend& backend, std::string_view variant, DType dtype) {
   Harness harness(backend);
   for (const Shape& shape : {Shape{5}, Shape{1031}, Shape{33, 65}, Shape{257, 4}, Shape{100003}}) {
@@ -191,6 +204,7 @@ void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
   constexpr std::tuple<const char*, Op, bool, VariantTest> kTests[] = {
       {"ReducePropagatesSpecialValues", Op::kReduce, false, PropagatesSpecialValues},
       {"ReducePropagatesFromEveryPlace", Op::kReduce, true, PropagatesFromEveryPlace},
+      {"VarianceBearsAnOutlier", Op::kReduce, true, VarianceBearsAnOutlier},
       {"ArgTakesTheFirstOfEquals", Op::kReduce, false, TakesTheFirstOfEquals},
       {"GemmDoesNotReadCForZeroBeta", Op::kGemm, true, DoesNotReadCForZeroBeta},
       {"GemmKeepsNaNScalars", Op::kGemm, true, KeepsNaNScalars},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 
 namespace warpline {
 namespace {
@@ -52,7 +53,21 @@ TEST(SignatureTest, DiffersByEveryFieldOfAGemm) {
     change(std::get<GemmProblem>(program.steps[0].problem));
     return Signature(program) != base;
   };
-  EXPECT_TRUE(differs([](GemmProblem& p) { p.lda = 8; }));
+  for (std::int64_t GemmProblem::*size : {&GemmProblem::m, &GemmProblem::n, &GemmProblem::k,
+                                          &GemmProblem::lda, &GemmProblem::ldb, &GemmProblem::ldc}) {
+    EXPECT_TRUE(differs([size](GemmProblem& p) { p.*size += 8; }));
+  }
+  EXPECT_TRUE(differs([](GemmProblem& p) { p.dtype = DType::kF16; }));
+  EXPECT_TRUE(differs([](GemmProblem& p) { p.has_c = true; }));
+  // Batches of two that differ by what is broadcast.
+  const auto batch = [](std::int64_t a, std::int64_t b, std::int64_t c) {
+    Program program = GemmProgram(1);
+    std::get<GemmProblem>(program.steps[0].problem).batch.Append(2, a, b, c);
+    return Signature(program);
+  };
+  EXPECT_NE(batch(1, 1, 1), batch(0, 1, 1));
+  EXPECT_NE(batch(1, 1, 1), batch(1, 0, 1));
+  EXPECT_NE(batch(1, 1, 1), batch(1, 1, 0));
   EXPECT_TRUE(differs([](GemmProblem& p) { p.out_dtype = DType::kF16; }));
   EXPECT_TRUE(differs([](GemmProblem& p) { p.has_bias = true; }));
   EXPECT_TRUE(differs([](GemmProblem& p) { p.activation = Activation::kRelu; }));
@@ -60,6 +75,49 @@ TEST(SignatureTest, DiffersByEveryFieldOfAGemm) {
   EXPECT_TRUE(differs([](GemmProblem& p) { p.trans_b = true; }));
   EXPECT_TRUE(differs([](GemmProblem& p) { p.precision = Precision::kTf32; }));
   EXPECT_TRUE(differs([](GemmProblem& p) { p.batch = GemmBatch::Dense(2); }));
+}
+
+// The signature of a program of one step over one tensor.
+std::string SignatureOf(const Problem& problem) {
+  Program program = TransposeProgram({2, 3});
+  program.steps[0].problem = problem;
+  return Signature(program);
+}
+
+TEST(SignatureTest, DiffersByEveryFieldOfAReduction) {
+  const ReduceProblem base{ReduceOp::kVar, DType::kF32, {2, 3}, 1, {}, 0, 0};
+  const auto differs = [&](auto change) {
+    ReduceProblem problem = base;
+    change(problem);
+    return SignatureOf(problem) != SignatureOf(base);
+  };
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.op = ReduceOp::kStd; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.dtype = DType::kI32; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.shape = {3, 2}; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.axes_mask = 2; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.out_dtype = DType::kF64; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.row_stride = 5; }));
+  EXPECT_TRUE(differs([](ReduceProblem& p) { p.ddof = 1; }));
+}
+
+TEST(SignatureTest, DiffersByEveryFieldOfAnElementwiseOperation) {
+  const ElementwiseProblem base{.shape = {2, 3}};
+  const auto differs = [&](auto change) {
+    ElementwiseProblem problem = base;
+    change(problem);
+    return SignatureOf(problem) != SignatureOf(base);
+  };
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.op = ElementwiseOp::kAdd; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.dtype = DType::kF16; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.out_dtype = DType::kF16; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.shape = {3, 2}; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.x_strides[0] = 3; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.y_strides[1] = 1; }));
+}
+
+TEST(SignatureTest, DiffersByTheStrideOfATransposition) {
+  EXPECT_NE(SignatureOf(TransposeProblem{DType::kF32, {2, 3}, {1, 0}, 0}),
+            SignatureOf(TransposeProblem{DType::kF32, {2, 3}, {1, 0}, 5}));
 }
 
 TEST(PlanMemoryTest, PlacesTensorsAlignedAndApart) {

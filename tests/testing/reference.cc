@@ -120,19 +120,19 @@ struct Value {
   long double magnitude = 0;
 };
 
-// The variance, and what its rounding errors are proportional to if each x is rounded, and then taken
-// relative to some x.
-Value Variance(const std::vector<long double>& x, std::int32_t ddof) {
+// The variance, and what its rounding errors are proportional to. `rounds`: each x, an integer of 64 bits, is
+// rounded to f64 first.
+Value Variance(const std::vector<long double>& x, std::int32_t ddof, bool rounds) {
   const auto n = static_cast<long double>(x.size());
   const long double mean = Sum(x) / n;
-  long double farthest = 0, spread = 0, magnitude = 0;
-  for (long double each : x) farthest = std::max(farthest, std::fabs(each - mean));
+  long double spread = 0, magnitude = 0;
   for (long double each : x) {
     const long double distance = std::fabs(each - mean);
     spread += distance * distance;
-    magnitude += (distance + farthest) * (distance + farthest);
-    // An integer of 64 bits is rounded before anything else.
-    magnitude += 2 * (distance + farthest) * std::fabs(each);
+    // Distances are from a mean of some elements, which is not further from that of all of them than they are
+    // on average: each square is at most a few times too large.
+    magnitude += 8 * distance * distance;
+    if (rounds) magnitude += 8 * distance * std::fabs(each) + std::ldexp(1.0L, -52) * each * each;
   }
   const long double degrees = std::max(0.0L, n - static_cast<long double>(ddof));
   return {spread / degrees, magnitude / degrees};
@@ -153,6 +153,7 @@ long double LogSumExp(const std::vector<long double>& x) {
 // Of elements that are not integers, or of an operation that takes integers for real numbers.
 Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
   const auto n = static_cast<long double>(x.size());
+  const bool rounds = IsInteger(p.dtype) && SizeOf(p.dtype) == 8;
   std::vector<long double> squares;
   for (long double each : x) squares.push_back(each * each);
   switch (p.op) {
@@ -192,9 +193,9 @@ Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
       return {magnitudes[BestIndex(magnitudes, true)], 0};
     }
     case ReduceOp::kVar:
-      return Variance(x, p.ddof);
+      return Variance(x, p.ddof, rounds);
     case ReduceOp::kStd: {
-      const Value variance = Variance(x, p.ddof);
+      const Value variance = Variance(x, p.ddof, rounds);
       return {std::sqrt(variance.value), variance.magnitude};
     }
     case ReduceOp::kLogSumExp:

@@ -32,8 +32,8 @@ Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
 Reference Gemm(const GemmProblem& problem, const StepScalars& scalars, std::span<const std::byte> a,
                std::span<const std::byte> b, std::span<const std::byte> c, std::span<const std::byte> bias);
 
-// Of var, magnitudes are what errors are proportional to if elements are taken relative to any of them; of
-// std, those of the variance; of exact operations 0.
+// Of var, magnitudes are what errors are proportional to; of std, those of the variance; of exact operations
+// 0.
 Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x);
 
 // Values are rounded as the API says: nothing is left to tolerance.

@@ -23,9 +23,8 @@ constexpr long double kTensorCoreFactor = 4;
 // hardware, given plain f32, drops the other bits instead: 2^-10.
 const long double kTf32InputUnit = std::ldexp(1.0L, -10);
 
-// Of gelu in f32: of our kernels some units; libraries fuse one that takes the hardware's tanh, whose
-// relative error is 2^-11 (CUDA C++ Programming Guide, "Mathematical Functions": tanh.approx.f32).
-const long double kGeluError = std::ldexp(1.0L, -11);
+// Of gelu in f32: a dozen roundings, and one of tanh near -1, of the units of f32.
+const long double kGeluError = std::ldexp(1.0L, -20);
 
 // From the error before the result is rounded to the error after: at most u of what is rounded, or half the
 // smallest number where the format is subnormal.
