@@ -5,7 +5,7 @@
 //
 //	go generate && go mod tidy && go build && ./client 127.0.0.1:50051
 //
-// Without a module proxy, from the packages of Debian: see client/examples/run_tests.
+// Without a module proxy, from the packages of Debian: see client/examples/run_tests. Only that way is tested.
 package main
 
 //go:generate protoc --proto_path=../../../proto --go_out=. --go_opt=Mwarpline/v1/warpline.proto=./warplinepb --go-grpc_out=. --go-grpc_opt=Mwarpline/v1/warpline.proto=./warplinepb warpline/v1/warpline.proto

@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import subprocess
+import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -15,17 +17,18 @@ class Daemon:
     """Started with $WARPLINED and flags; a context manager that ends it, and checks that it ends well."""
 
     def __init__(self, *flags):
+        """Public: address, of gRPC; metrics, of HTTP; backend."""
         path = os.environ.get("WARPLINED")
         if not path:
             pytest.skip("set WARPLINED to the daemon's path")
         backend = os.environ.get("WARPLINE_TEST_BACKEND", "cpu")
         self.process = subprocess.Popen(
-            [path, "--listen=127.0.0.1:0", "--metrics-listen=", f"--backend={backend}", *flags],
+            [path, "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", f"--backend={backend}", *flags],
             stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
-        ready = re.match(r"READY grpc=(\S+) metrics=\S* backend=(\S+)", line)
+        ready = re.match(r"READY grpc=(\S+) metrics=(\S+) backend=(\S+)", line)
         assert ready, f"the daemon is not ready: {line!r}"
-        self.address, self.backend = ready.groups()
+        self.address, self.metrics, self.backend = ready.groups()
 
     def __enter__(self):
         return self
@@ -39,12 +42,25 @@ class Daemon:
             self.process.stdout.close()
 
 
+    def wait_for_requests(self, count):
+        """Returns when so many are in flight."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        end = time.monotonic() + 60
+        while True:
+            with opener.open(f"http://{self.metrics}/metrics") as response:
+                text = response.read().decode()
+            now = float(re.search(r"^warpline_requests_in_flight (\S+)$", text, re.M)[1])
+            if now == count:
+                return
+            assert time.monotonic() < end, f"{now} requests are in flight, not {count}"
+            time.sleep(0.01)
+
+
 def slow_program(backend):
-    """A tensor that takes a second or so to compute, of little to send."""
-    size, variant, steps = (2000, "naive", 60) if backend == "cuda" else (400, "reference", 20)
-    a = np.full((size, size), 1 / size)
+    """A tensor that takes a second or more to compute, of little to send and to receive."""
+    size, variant = (3000, "naive") if backend == "cuda" else (400, "reference")
     program = warpline.program()
-    tensor = program.input(a)
-    for _ in range(steps):
+    a = tensor = program.add(np.zeros((size, 1)), np.full((1, size), 1 / size))
+    for _ in range(60):
         tensor = tensor.gemm(a, variant=variant)
-    return tensor
+    return tensor.sum()

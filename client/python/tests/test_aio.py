@@ -66,13 +66,30 @@ def test_cancelling_the_task_cancels_the_call(daemon):
     async def check():
         slow = slow_program(daemon.backend)
         async with warpline.aio.connect(daemon.address) as client:
+            await asyncio.to_thread(daemon.wait_for_requests, 0)
             task = asyncio.create_task(client.run(slow))
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(daemon.wait_for_requests, 1)
             task.cancel()
             started = time.monotonic()
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert time.monotonic() - started < 1
             assert await client.is_serving()
+
+    asyncio.run(check())
+
+
+def test_closing_cancels(daemon):
+    async def check():
+        client = warpline.aio.connect(daemon.address)
+        await asyncio.to_thread(daemon.wait_for_requests, 0)
+        task = asyncio.create_task(client.run(slow_program(daemon.backend)))
+        await asyncio.to_thread(daemon.wait_for_requests, 1)
+        await client.close()
+        with pytest.raises(warpline.Cancelled):
+            await task
+        for call in (client.transpose(np.ones(3)), client.info(), client.is_serving()):
+            with pytest.raises(warpline.Cancelled, match="closed"):
+                await call
 
     asyncio.run(check())

@@ -90,6 +90,16 @@ def test_an_object_with_array_interface():
     assert as_array([[1, 2], [3, 4]]).dtype == np.int64
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_subclasses_are_sent_as_arrays(monkeypatch):
+    matrix = np.matrix(BASE[0, 0])
+    assert type(as_array(matrix)) is np.ndarray and np.shares_memory(as_array(matrix), matrix)
+    for block in (1, 64, 1 << 20):
+        monkeypatch.setattr(arrays, "_BLOCK_BYTES", block)
+        for view in (matrix, matrix.T, matrix[:, ::2], matrix[0]):
+            assert np.array_equal(meaning(Operand(view)), np.asarray(view))
+
+
 def test_what_cannot_be_sent():
     for x in (np.array(["a"]), np.array([None]), np.zeros(2, np.longdouble), np.zeros(2, "M8[s]"),
               np.zeros(2, "V2"), np.zeros(2, [("a", "f4")])):

@@ -5,6 +5,7 @@ import pytest
 from daemon import Daemon
 
 import warpline
+from warpline import calls
 
 
 def test_results_cannot_be_written(client):
@@ -71,7 +72,7 @@ def test_threads_share_a_client(client):
 def test_context_manager(daemon):
     with warpline.connect(daemon.address, timeout=5) as client:
         assert client.is_serving()
-    with pytest.raises(ValueError):
+    with pytest.raises(warpline.Cancelled, match="closed"):
         client.is_serving()
 
 
@@ -83,3 +84,28 @@ def test_lists_and_scalars(client):
 def test_unix_sockets(tmp_path):
     with Daemon(f"--listen=unix:{tmp_path}/s"), warpline.connect(f"unix:{tmp_path}/s") as client:
         assert client.is_serving()
+
+
+@pytest.mark.parametrize("target, checked", [
+    ("host", "host:50051"), ("host:1", "host:1"), ("10.0.0.1", "10.0.0.1:50051"), ("::1", "[::1]:50051"),
+    ("[::1]", "[::1]:50051"), ("[::1]:1", "[::1]:1"), ("unix:s", "unix:s"), ("unix:/s", "unix:/s"),
+    ("unix-abstract:s", "unix-abstract:s"), ("dns:///host:1", "dns:///host:1"), ("ipv4:10.0.0.1:1", "ipv4:10.0.0.1:1")])
+def test_targets(target, checked):
+    assert calls.check_target(target) == checked
+
+
+def test_urls_are_no_targets():
+    for target in ("http://127.0.0.1:50051", "HTTPS://host", "grpc://host:1"):
+        with pytest.raises(ValueError, match="host:port"):
+            warpline.connect(target)
+        with pytest.raises(ValueError, match="host:port"):
+            warpline.aio.connect(target)
+
+
+def test_run_takes_tensors(client):
+    t = warpline.program().input(np.ones(3)).sum()
+    for wrong in (np.ones(3), [t], None):
+        with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
+            client.run(wrong)
+        with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
+            client.run(t, wrong)

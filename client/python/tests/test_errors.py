@@ -34,7 +34,9 @@ def any_of(name, value):
     return (3, message((1, b"type.googleapis.com/" + name.encode()), (2, value)))
 
 
-RETRY_SOON = message((1, 8), any_of("google.rpc.RetryInfo", message((1, message((2, 50_000_000))))))
+def retry_after(seconds, nanos=0):
+    duration = message((1, seconds), (2, nanos))
+    return message((1, 8), any_of("google.rpc.RetryInfo", message((1, duration))))
 
 
 def refuse(context, code, text, details):
@@ -138,11 +140,20 @@ def test_timeout(client, daemon):
 def test_closing_cancels(daemon):
     client = warpline.connect(daemon.address)
     slow = slow_program(daemon.backend)
-    threading.Timer(0.2, client.close).start()
+    daemon.wait_for_requests(0)
+
+    def close():
+        daemon.wait_for_requests(1)
+        client.close()
+
+    thread = threading.Thread(target=close)
+    thread.start()
     with pytest.raises(warpline.Cancelled):
         client.run(slow)
-    with pytest.raises(ValueError):
-        client.transpose(X)
+    thread.join()
+    for call in (lambda: client.transpose(X), client.info, client.is_serving):
+        with pytest.raises(warpline.Cancelled, match="closed"):
+            call()
 
 
 def test_request_ids(client):
@@ -156,12 +167,12 @@ def test_request_ids(client):
 
 
 def test_retries():
-    attempts = []
+    attempts, delay = [], (0, 50_000_000)
 
     def answer(method, request, context):
         attempts.append(dict(context.invocation_metadata())["x-request-id"])
         if len(attempts) == 1:
-            refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "full", RETRY_SOON)
+            refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after(*delay))
         if len(attempts) == 2:
             context.abort(grpc.StatusCode.UNAVAILABLE, "draining")
         return response()
@@ -173,9 +184,12 @@ def test_retries():
             # 50 ms that the server gave, then 200 ms of our own.
             assert attempts == ["same"] * 3 and time.monotonic() - started > 0.24
             attempts.clear()
+            delay = (60, 0)
             with pytest.raises(warpline.ResourceExhausted) as caught:
-                client.transpose(X, timeout=0.04)
-            assert caught.value.retry_after == 0.05 and len(attempts) == 1
+                client.transpose(X, timeout=30)
+            assert caught.value.retry_after == 60 and len(attempts) == 1
+            assert time.monotonic() - started < 30
+        delay = (0, 50_000_000)
         attempts.clear()
         with warpline.connect(address) as client:
             with pytest.raises(warpline.ResourceExhausted):
@@ -212,6 +226,23 @@ def test_codes(code, kind):
     assert type(copy) is kind and str(copy) == str(error) and copy.violations == error.violations
 
 
+def test_delays_are_not_negative():
+    attempts = []
+
+    def answer(method, request, context):
+        attempts.append(method)
+        if len(attempts) == 1:
+            refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "full", retry_after(-1, -1))
+        return response()
+
+    with fake_server.serving(answer) as address, warpline.connect(address, max_retries=1) as client:
+        assert client.transpose(X).tolist() == [1] and len(attempts) == 2
+        attempts.clear()
+        with warpline.connect(address) as once, pytest.raises(warpline.ResourceExhausted) as caught:
+            once.transpose(X)
+    assert caught.value.retry_after == 0
+
+
 def test_details_that_cannot_be_read_are_left_out():
     with fake_server.serving(lambda m, r, c: refuse(c, grpc.StatusCode.INTERNAL, "text", b"\x1a\xff")) as address:
         with warpline.connect(address) as client, pytest.raises(warpline.Internal) as caught:
@@ -219,13 +250,48 @@ def test_details_that_cannot_be_read_are_left_out():
     assert caught.value.request_id == "ours" and caught.value.violations == []
 
 
-@pytest.mark.parametrize("answer", [b"\x0a\x05", b"", b"\x08\x01", message((1, b""))])
+@pytest.mark.parametrize("answer", [
+    b"\x0a\x05", b"", b"\x08\x01", message((1, b"")), message((1, message((1, b"")))),  # no element type
+    message((1, message((1, 13), (2, 1), (2, -1)))), message((1, message((1, 13), (2, 0), *[(2, 1)] * 70))),
+    message((1, message((1, 13), (2, 0), *[(2, 1 << 62)] * 2)))])
 def test_responses_that_are_none(answer):
     with fake_server.serving(lambda m, r, c: answer) as address, warpline.connect(address) as client:
-        with pytest.raises(warpline.Internal, match="response"):
+        for call in (lambda: client.transpose(X), lambda: client.reduce(X.T, "sum", 0),
+                     lambda: client.run(warpline.program().input(X).sum())):
+            with pytest.raises(warpline.Internal, match="response"):
+                call()
+
+
+@pytest.mark.parametrize("answer", [b"\x0a\x05", b"\x08", b"\x0a\x01\xff"])
+def test_services_that_answer_nothing_valid(answer):
+    async def with_aio(address):
+        async with warpline.aio.connect(address) as client:
+            for call in (client.info(), client.is_serving()):
+                with pytest.raises(warpline.Internal, match="response"):
+                    await call
+
+    with fake_server.serving(lambda m, r, c: answer) as address, warpline.connect(address) as client:
+        for call in (client.info, client.is_serving):
+            with pytest.raises(warpline.Internal, match="response"):
+                call()
+        asyncio.run(with_aio(address))
+
+
+def test_results_of_another_rank_are_no_response_to_a_reduction():
+    with fake_server.serving(lambda m, r, c: response()) as address, warpline.connect(address) as client:
+        x = np.ones((2, 3, 4)).transpose(2, 0, 1)
+        for axis, keepdims in ((0, False), (None, True)):
+            with pytest.raises(warpline.Internal, match="response"):
+                client.reduce(x, "sum", axis, keepdims=keepdims)
+
+
+def test_details_with_a_delay_of_the_wrong_type():
+    delay = message((1, 8), any_of("google.rpc.RetryInfo", message((1, message((1, b""))))))
+    answer = lambda m, r, c: refuse(c, grpc.StatusCode.RESOURCE_EXHAUSTED, "full", delay)  # noqa: E731
+    with fake_server.serving(answer) as address, warpline.connect(address) as client:
+        with pytest.raises(warpline.ResourceExhausted) as caught:
             client.transpose(X)
-        with pytest.raises(warpline.Internal, match="response"):
-            client.run(warpline.program().input(X).sum())
+    assert caught.value.retry_after is None
 
 
 def test_no_clash_with_the_classes_of_google_rpc():

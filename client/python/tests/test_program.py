@@ -47,6 +47,21 @@ def test_names_are_different(rng):
     assert len(set(names)) == len(names) and "total" in names
 
 
+def test_names_made_are_none_of_those_given(rng):
+    a = rng.standard_normal((4, 4))
+    p = warpline.program()
+    s = p.reduce(a, "sum", name="scale2")
+    given = [p.scale(a, 2, name=f"{kind}{i}") for i in range(20) for kind in ("x", "add", "scale") if (kind, i) not in
+             (("x", 0), ("scale", 2))]
+    total = p.scale(s, 3) + np.ones(3)
+    for tensor in given:
+        total = total + tensor.sum()
+    names = [t.name for t in request(total).inputs] + [step.name for step in request(total).program.steps]
+    assert len(set(names)) == len(names)
+    with pytest.raises(ValueError, match="name"):
+        p.scale(a, 2, name=total.name)
+
+
 def test_arrays_are_read_when_the_program_is_run():
     a = np.zeros(3)
     p = warpline.program()
@@ -98,6 +113,86 @@ def test_operators(client, rng):
                          (0.5 * x, 0.5 * a), (-x, -a), (x @ b, a @ b), (b @ x, b @ a), (x.mT, a.T),
                          (x.astype("i1"), a.astype("i1")), (x.sum() + x.mean(axis=1), a.sum() + a.mean(1))]:
         assert np.allclose(client.run(tensor), want)
+
+
+def test_factors_are_exact(client):
+    x = np.array([1, 3], "i8")
+    t = warpline.program().input(x)
+    for factor in (2**53, -(2**53), np.int64(2**53), True):
+        assert np.array_equal(client.run(t * factor), x * int(factor))
+    for factor in (2**53 + 1, -(2**53) - 1, np.int64(2**53 + 1), np.uint64(2**63), np.array(2**62), 10**400):
+        for scale in (lambda: t * factor, lambda: factor * t, lambda: t.program.scale(t, factor)):
+            with pytest.raises(ValueError, match=r"\[-2\^53, 2\^53\]"):
+                scale()
+    assert client.run(t.astype("f8") * 1e300).tolist() == [1e300, 3e300]
+    for factor in (t, "3", 1j, np.ones(2)):
+        with pytest.raises(TypeError):
+            t * factor
+
+
+@pytest.mark.parametrize("name", elements.REAL)
+def test_numbers_become_elements(client, name):
+    x = elements.make(name, [True, False] if name == "bool" else [1, 2, 100])
+    v, p = elements.values(x), warpline.program()
+    t = p.input(x)
+    if x.dtype.names:
+        with pytest.raises(TypeError, match="np.array"):
+            t + 1
+        y = client.run(t + x[0])
+    elif name == "bool":
+        for number in (1, 1.0):
+            with pytest.raises(TypeError, match="np.array"):
+                t + number
+        assert client.run(t + True).tolist() == client.run(np.bool_(True) + t).tolist() == [True, True]
+        return
+    else:
+        y = client.run(1 + t)
+        for tensor, want in [(t + np.int64(1), v + 1), (t - 1, v - 1), (t - x[0], v - 1), (101 - t, 101 - v),
+                             (t * 1 + 1, v + 1), (t + t + 1, 2 * v + 1), (t.sum(dtype=x.dtype) * 0 - 1, -1)]:
+            got = client.run(tensor)
+            assert got.dtype == x.dtype
+            assert np.array_equal(elements.values(got), elements.values(elements.make(name, want)))
+    assert y.dtype == x.dtype and np.array_equal(elements.values(y), v + 1)
+
+
+def test_numbers_that_are_no_elements(client):
+    p = warpline.program()
+    x = np.ones((2, 2), "f4")
+    i = p.input(np.array([1, 2], "u1"))
+    unknown = p.gemm(x, x)
+    for wrong in (lambda: i + 1.5, lambda: i + 256, lambda: -1 + i, lambda: i - 1.0, lambda: i + np.float32(1),
+                  lambda: i + 1j, lambda: p.input(x) + 1j, lambda: p.input(x) + True, lambda: unknown + 1,
+                  lambda: 1 - unknown, lambda: unknown - np.float32(1),
+                  lambda: p.add(2.0, unknown), lambda: unknown.sum() + 1):
+        with pytest.raises(TypeError, match="np.array"):
+            wrong()
+    with pytest.raises(TypeError, match="divide"):
+        unknown / 2
+    assert client.run(unknown + np.array(1, "f4")).tolist() == [[3, 3], [3, 3]]
+    assert client.run(p.gemm(x, x, dtype="f4") + 1).tolist() == [[3, 3], [3, 3]]
+    assert client.run(unknown.astype("i4").mT - 1).tolist() == [[1, 1], [1, 1]]
+    assert client.run(p.input(x.T) + 0.5).tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert client.run(p.add(x, 2)).tolist() == client.run(p.add(2, x)).tolist() == [[3, 3], [3, 3]]
+
+
+def test_differences(client, rng):
+    a, b = rng.integers(-9, 9, (3, 4)).astype("f4"), rng.integers(-9, 9, (3, 4)).astype("f4")
+    p = warpline.program()
+    x, y = p.input(a), p.input(b)
+    for tensor, want in [(x - y, a - b), (x - b, a - b), (a - y, a - b), (x - b[0], a - b[0]), (x - x.sum(), a - a.sum())]:
+        assert np.array_equal(client.run(tensor), want)
+    u = np.array([1, 5, 250], "u1")
+    assert np.array_equal(client.run(p.input(u) - u[::-1]), u - u[::-1])
+
+
+def test_negative_axes_of_permutations(client, rng):
+    x = rng.standard_normal((2, 3, 4))
+    p = warpline.program()
+    for perm in ((0, -1, 1), (-1, -2, -3), (1, -1, 0), (2, 0, 1)):
+        for make in (tuple, np.array, iter):
+            assert np.array_equal(client.run(p.transpose(x, make(perm))), x.transpose(perm))
+    with pytest.raises(warpline.InvalidArgument, match="perm"):
+        client.run(p.transpose(x, (0, -1)))
 
 
 @pytest.mark.parametrize("name", elements.REAL)

@@ -152,6 +152,20 @@ def test_every_layout(client):
             assert np.array_equal(client.reduce(view, "argmax", axis), view.argmax(axis))
 
 
+def test_axes_of_any_kind(client):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    p = warpline.program()
+    for view in (x, x.T):
+        for make in (list, tuple, np.array, iter, set):
+            assert np.array_equal(client.reduce(view, "sum", make([0, 2])), view.sum((0, 2)))
+            assert np.array_equal(client.run(p.reduce(view, "sum", make([0, 2]))), view.sum((0, 2)))
+        for axis in (np.int64(1), np.array(1)):
+            assert np.array_equal(client.reduce(view, "sum", axis), view.sum(1))
+    for axis in (1.0, "1", [1.0]):
+        with pytest.raises(TypeError):
+            client.reduce(x, "sum", axis)
+
+
 def test_words(client):
     with pytest.raises(ValueError, match="logsumexp"):
         client.reduce(np.ones(3), "median")

@@ -43,3 +43,12 @@ def test_large(client):
     x = np.random.default_rng(4).standard_normal((3000, 2500), dtype="f4")
     assert np.array_equal(client.transpose(x), x.T)
     assert np.array_equal(client.transpose(x.T), x)
+
+
+def test_permutations_of_any_kind(client):
+    x = np.arange(24).reshape(2, 3, 4)
+    for view in (x, x.T, x[..., ::2]):
+        for make in (list, tuple, np.array, iter):
+            assert np.array_equal(client.transpose(view, make([2, 0, -2])), view.transpose(2, 0, 1))
+    scalar = np.array(3)
+    assert client.transpose(scalar, np.array([], int)) == scalar

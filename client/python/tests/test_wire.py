@@ -35,3 +35,10 @@ def test_integers_packed_or_not():
 def test_what_is_no_message_is_refused(message):
     with pytest.raises(wire.WireError):
         list(wire.fields(memoryview(message)))
+
+
+def test_one_number():
+    assert wire.integer(2**64 - 1) == -1
+    for value in (b"", b"\x01"):
+        with pytest.raises(wire.WireError):
+            wire.integer(memoryview(value))

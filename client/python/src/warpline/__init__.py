@@ -35,7 +35,8 @@ __all__ = [
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = ()) -> Client:
-    """A client of the server at `target`: "host:port", "unix:/path", or anything else gRPC resolves.
+    """A client of the server at `target`: "host:port", "host" (port 50051), "unix:/path", or anything else gRPC
+    resolves; no URL.
 
     The connection is made by the first call. timeout: seconds, of calls that do not give their own.
     max_retries: how often a call is sent again after Unavailable, or after ResourceExhausted with a delay from

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -37,6 +37,8 @@ class Client:
         """See connect."""
         self._timeout = calls.check_timeout(timeout)
         self._max_retries = max_retries
+        self._closed = False
+        target = calls.check_target(target)
         arguments = [*calls.channel_options(target), *options]
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(target, arguments)
@@ -51,10 +53,11 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection and the calls in flight."""
+        """Ends the connection. Calls in flight and later ones raise Cancelled."""
+        self._closed = True
         await self._channel.close()
 
-    async def transpose(self, x: npt.ArrayLike, perm: Sequence[int] | None = None, *, variant: str = "",
+    async def transpose(self, x: npt.ArrayLike, perm: Iterable[int] | None = None, *, variant: str = "",
                         out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
                         report: Report | None = None) -> Array:
         """See warpline.Client.transpose."""
@@ -89,12 +92,12 @@ class Client:
 
     async def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
         """See warpline.Client.info."""
-        return calls.decode_info((await self._invoke(calls.INFO_METHOD, b"", timeout, None))[0])
+        return calls.decode_info(*(await self._invoke(calls.INFO_METHOD, b"", timeout, None)))
 
     async def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """See warpline.Client.is_serving."""
         body = calls.encode_health(service)
-        return calls.decode_health((await self._invoke(calls.HEALTH_METHOD, body, timeout, None))[0])
+        return calls.decode_health(*(await self._invoke(calls.HEALTH_METHOD, body, timeout, None)))
 
     async def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                      report: Report | None) -> Array:
@@ -121,5 +124,14 @@ class Client:
                 delay = errors.retry_delay(error, attempt) if attempt < self._max_retries else None
                 if delay is None or time.monotonic() + delay >= deadline:
                     raise error from None
+            except grpc.aio.UsageError:
+                # gRPC's, of a channel that is closed.
+                raise errors.closed(request_id) from None
+            except asyncio.CancelledError:
+                # gRPC's too, where it was close that ended the call, and not someone the task.
+                task = asyncio.current_task()
+                if not self._closed or task is None or task.cancelling():
+                    raise
+                raise errors.closed(request_id) from None
             await asyncio.sleep(delay)
             attempt += 1

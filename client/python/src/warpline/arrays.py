@@ -25,7 +25,8 @@ def as_array(x: Any) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("a masked array cannot be sent: fill it first")
     if isinstance(x, np.ndarray):
-        return x
+        # Subclasses may index and reshape in their own way: rows of an np.matrix are matrices again.
+        return x if type(x) is np.ndarray else x.view(np.ndarray)
     if not hasattr(x, "__array_interface__") and hasattr(x, "__dlpack__"):
         return from_dlpack(x)
     return np.asarray(x)
@@ -116,7 +117,7 @@ def decode_tensor(message: memoryview) -> Array:
     shape: list[int] = []
     for field, value in wire.fields(message):
         if field == 1:
-            number = wire.integers(value)[-1]
+            number = wire.integer(value)
         elif field == 2:
             shape += wire.integers(value)
         elif field == _INLINE:

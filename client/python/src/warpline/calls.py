@@ -4,10 +4,12 @@ What the blocking and the asynchronous client have in common; neither of them lo
 """
 
 import io
+import ipaddress
 import math
 import operator
+import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -24,13 +26,15 @@ from warpline.v1 import warpline_pb2 as v1
 # 2 GiB is where protobuf ends; 4 GiB is where gRPC's own length field wraps, silently.
 _MAX_MESSAGE_BYTES = (2 << 30) - (64 << 10)
 
+_DEFAULT_PORT = 50051
+
 _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
 HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 
 # What a caller is told of how its request was carried out.
 Report = Callable[[v1.Execution], None]
-Axes = int | Sequence[int] | None
+Axes = int | Iterable[int] | None
 
 
 class Call(NamedTuple):
@@ -72,7 +76,10 @@ def axes_of(axis: Axes) -> list[int]:
     """Axes for the wire, where none means all. ValueError for an empty tuple: NumPy then reduces nothing."""
     if axis is None:
         return []
-    axes = [operator.index(a) for a in axis] if isinstance(axis, Sequence) else [operator.index(axis)]
+    # An array of no axes has __iter__ too, but is one number.
+    given: Any = axis
+    several = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
+    axes = [operator.index(a) for a in (given if several else [given])]
     if not axes:
         raise ValueError("axis is empty: there is nothing to reduce")
     return axes
@@ -81,6 +88,13 @@ def axes_of(axis: Axes) -> list[int]:
 def beta_of(beta: float | None, has_c: bool) -> float | None:
     """Whoever gives a c wants it added."""
     return 1.0 if beta is None and has_c else beta
+
+
+def perm_of(perm: Iterable[int] | None) -> list[int]:
+    """A permutation for the wire, where none means that the last two axes are swapped. As many axes as it has
+    entries it must be for, so that negative ones, which the wire has not, can be counted here."""
+    axes = [] if perm is None else [operator.index(a) for a in perm]
+    return _from_front(axes, len(axes))
 
 
 def _from_front(axes: Sequence[int], rank: int) -> list[int]:
@@ -114,10 +128,9 @@ def _field(number: int, operand: Operand) -> tuple[bytes, Operand]:
     return wire.length_prefix(number, len(header) + operand.array.nbytes) + header, operand
 
 
-def transpose(x: Any, perm: Sequence[int] | None, variant: str) -> Call:
-    operand = Operand(x)
+def transpose(x: Any, perm: Iterable[int] | None, variant: str) -> Call:
+    operand, axes = Operand(x), perm_of(perm)
     rank = operand.array.ndim
-    axes = _from_front([operator.index(a) for a in perm or ()], rank)
     if not operand.in_order:
         wanted = axes or [*range(rank - 2), rank - 1, rank - 2]
         if sorted(wanted) == list(range(rank)):
@@ -209,6 +222,19 @@ def check_request_id(request_id: str | None) -> str:
     return request_id
 
 
+def check_target(target: str) -> str:
+    """A host with the default port if it has none; names with a scheme of gRPC's (unix:, dns:) as they are.
+    ValueError for a URL."""
+    if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
+        raise ValueError(f"the target is {target!r}: host:port, without a scheme of the web's")
+    if re.fullmatch(r"[\w.-]+|\[[^\]]*\]", target):
+        return f"{target}:{_DEFAULT_PORT}"
+    try:
+        return f"[{ipaddress.IPv6Address(target)}]:{_DEFAULT_PORT}"
+    except ValueError:
+        return target
+
+
 def channel_options(target: str) -> list[tuple[str, int]]:
     options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     # gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
@@ -224,6 +250,10 @@ def _defect(text: str, request_id: str) -> Error:
     return Internal(grpc.StatusCode.INTERNAL, text, request_id)
 
 
+def _not_valid(error: Exception, request_id: str) -> Error:
+    return _defect(f"the server's response is not valid: {error}", request_id)
+
+
 def decode(call: Call, response: bytes, request_id: str, report: Report | None) -> list[Array]:
     """The arrays of a response, which are views of it. Internal if it is not a response to this call."""
     arrays: list[Array] = []
@@ -234,16 +264,17 @@ def decode(call: Call, response: bytes, request_id: str, report: Report | None) 
                 message = wire.submessage(value)
                 if call.outputs is not None:
                     message = wire.submessage(dict(wire.fields(message))[v1.NamedTensor.TENSOR_FIELD_NUMBER])
-                arrays.append(decode_tensor(message))
+                array = decode_tensor(message)
+                arrays.append(call.finish(array) if call.finish else array)
             elif number == 2 and report is not None:
                 execution.MergeFromString(bytes(wire.submessage(value)))
     except (ValueError, KeyError, DecodeError) as error:
-        raise _defect(f"the server's response is not valid: {error}", request_id) from error
+        raise _not_valid(error, request_id) from error
     if len(arrays) != (call.outputs or 1):
         raise _defect(f"the server's response has {len(arrays)} arrays", request_id)
     if report is not None:
         report(execution)
-    return [call.finish(array) if call.finish else array for array in arrays]
+    return arrays
 
 
 def outs_of(out: Any, count: int) -> list[Array | None]:
@@ -268,9 +299,13 @@ def deliver(arrays: Sequence[Array], outs: Sequence[Array | None]) -> list[Array
     return delivered
 
 
-def decode_info(response: bytes) -> v1.GetInfoResponse:
+def decode_info(response: bytes, request_id: str) -> v1.GetInfoResponse:
+    """Internal if it is none."""
     info = v1.GetInfoResponse()
-    info.MergeFromString(response)
+    try:
+        info.MergeFromString(response)
+    except DecodeError as error:
+        raise _not_valid(error, request_id) from error
     return info
 
 
@@ -279,6 +314,9 @@ def encode_health(service: str) -> bytes:
     return wire.length_prefix(1, len(name)) + name if name else b""
 
 
-def decode_health(response: bytes) -> bool:
-    """HealthCheckResponse.status is SERVING."""
-    return dict(wire.fields(memoryview(response))).get(1) == 1
+def decode_health(response: bytes, request_id: str) -> bool:
+    """HealthCheckResponse.status is SERVING. Internal if it is no such response."""
+    try:
+        return wire.integer(dict(wire.fields(memoryview(response))).get(1, 0)) == 1
+    except wire.WireError as error:
+        raise _not_valid(error, request_id) from error

@@ -1,7 +1,7 @@
 """The blocking client."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -47,6 +47,8 @@ class Client:
         """See warpline.connect."""
         self._timeout = calls.check_timeout(timeout)
         self._max_retries = max_retries
+        self._closed = False
+        target = calls.check_target(target)
         arguments = [*calls.channel_options(target), *options]
         if credentials is None:
             self._channel = grpc.insecure_channel(target, arguments)
@@ -61,15 +63,16 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection. Calls in flight raise Cancelled; later ones raise ValueError."""
+        """Ends the connection. Calls in flight and later ones raise Cancelled."""
+        self._closed = True
         self._channel.close()
 
-    def transpose(self, x: npt.ArrayLike, perm: Sequence[int] | None = None, *, variant: str = "",
+    def transpose(self, x: npt.ArrayLike, perm: Iterable[int] | None = None, *, variant: str = "",
                   out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
                   report: Report | None = None) -> Array:
         """Permutes the axes of `x`, of any element type and rank 0 to 8.
 
-        perm: axis i of the result is axis perm[i] of x. None: the last two are swapped. That is not NumPy's
+        perm: axis i of the result is axis perm[i] of x, -1 the last one. None: the last two are swapped. That is not NumPy's
         default, which reverses all.
         variant: the name of one implementation (see info); "": the server's choice.
         """
@@ -126,15 +129,16 @@ class Client:
 
     def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
         """What the server is and can do: version, backend, devices, operations with their variants, limits."""
-        return calls.decode_info(self._invoke(calls.INFO_METHOD, b"", timeout, None)[0])
+        return calls.decode_info(*self._invoke(calls.INFO_METHOD, b"", timeout, None))
 
     def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """grpc.health.v1: whether the server takes requests, or one of its services does.
 
-        service: "" or a name like "warpline.v1.KernelService". Unavailable is raised if there is no server.
+        service: "" or a name like "warpline.v1.KernelService". False is the answer of a
+        server, as while it drains; where there is none, Unavailable is raised.
         """
         body = calls.encode_health(service)
-        return calls.decode_health(self._invoke(calls.HEALTH_METHOD, body, timeout, None)[0])
+        return calls.decode_health(*self._invoke(calls.HEALTH_METHOD, body, timeout, None))
 
     def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                report: Report | None) -> Array:
@@ -161,5 +165,10 @@ class Client:
                 delay = errors.retry_delay(error, attempt) if attempt < self._max_retries else None
                 if delay is None or time.monotonic() + delay >= deadline:
                     raise error from None
+            except ValueError:
+                # gRPC's, of a channel that is closed.
+                if not self._closed:
+                    raise
+                raise errors.closed(request_id) from None
             time.sleep(delay)
             attempt += 1

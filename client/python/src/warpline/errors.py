@@ -57,7 +57,7 @@ class Unimplemented(Error):
 
 
 class Cancelled(Error):
-    """The call was cancelled, or its response was not read within the server's send timeout."""
+    """The call was cancelled, the client closed, or the response not read within the server's send timeout."""
 
 
 class Internal(Error):
@@ -98,6 +98,11 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
     return _CLASSES.get(code, Error)(code, error.details() or "", request_id, violations, retry_after)
 
 
+def closed(request_id: str) -> Error:
+    """Of a call that the client's own close ended, or that was made after it."""
+    return Cancelled(grpc.StatusCode.CANCELLED, "the client is closed", request_id)
+
+
 def retry_delay(error: Error, attempt: int) -> float | None:
     """Seconds to wait before the next attempt, `attempt` having been made before; None: there is to be none."""
     if isinstance(error, ResourceExhausted):
@@ -132,6 +137,6 @@ def _retry_delay(retry_info: memoryview) -> float:
     delay = 0.0
     for number, value in wire.fields(retry_info):
         if number == 1:
-            duration = {n: wire.integers(v)[-1] for n, v in wire.fields(wire.submessage(value))}
+            duration = {n: wire.integer(v) for n, v in wire.fields(wire.submessage(value)) if n in (1, 2)}
             delay = duration.get(1, 0) + duration.get(2, 0) / 1e9
-    return delay
+    return max(delay, 0.0)

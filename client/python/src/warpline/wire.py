@@ -74,6 +74,13 @@ def submessage(value: int | memoryview) -> memoryview:
     return value
 
 
+def integer(value: int | memoryview) -> int:
+    """The signed 64-bit number of a field that is one."""
+    if not isinstance(value, int):
+        raise WireError("a number was expected, not a message")
+    return integers(value)[0]
+
+
 def integers(value: int | memoryview) -> list[int]:
     """The signed 64-bit numbers of one occurrence of a repeated field, packed or not."""
     numbers = []
