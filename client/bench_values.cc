@@ -62,6 +62,21 @@ double RoundingUnit(DType dtype) {
   }
 }
 
+// The greatest finite value; infinity for f64, whose overflow is that of the expectation too, and for types
+// without infinities.
+double Greatest(DType dtype) {
+  switch (dtype) {
+    case DType::kBF16:
+      return std::ldexp(255, 120);
+    case DType::kF16:
+      return 65504;
+    case DType::kF32:
+      return std::numeric_limits<float>::max();
+    default:
+      return HUGE_VAL;
+  }
+}
+
 // A value from -2 to 4; of unsigned types and bool not below 0. Other types than the real ones get 0: no
 // operation computes with them.
 void PutSmall(DType dtype, void* data, std::int64_t index, int value) {
@@ -104,7 +119,10 @@ void PutSmall(DType dtype, void* data, std::int64_t index, int value) {
 absl::Status Check(DType dtype, std::int64_t index, double got, double want, double magnitude) {
   // The rounding of the result, and that of an accumulator of 24 bits over terms of this magnitude.
   const double tolerance = 2 * RoundingUnit(dtype) * std::abs(want) + std::ldexp(magnitude, -22);
-  if (got == want || std::abs(got - want) <= tolerance || (std::isnan(got) && std::isnan(want))) {
+  const bool overflows =
+      std::isinf(got) && std::signbit(got) == std::signbit(want) && std::abs(want) > Greatest(dtype);
+  if (got == want || overflows || std::abs(got - want) <= tolerance ||
+      (std::isnan(got) && std::isnan(want))) {
     return absl::OkStatus();
   }
   return absl::InternalError(

@@ -64,17 +64,25 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
   return status;
 }
 
+absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view command) {
+  if (!IsUsageError(status)) return status;
+  return WithAdvice(status, absl::StrCat("`warpline ", std::string(command), " --help` tells more"));
+}
+
 int ExitCode(const absl::Status& status) {
   if (status.ok()) return 0;
   return IsUsageError(status) ? 2 : 1;
 }
 
 std::string Complaint(const absl::Status& status) {
-  if (IsUsageError(status)) return absl::StrCat(status.message(), "\n(`warpline --help` tells more)");
   if (status.GetPayload(kLocalUrl).has_value()) return std::string(status.message());
-  std::string text = Describe(status);
-  if (const auto advice = status.GetPayload(kAdviceUrl))
+  const bool is_usage = IsUsageError(status);
+  std::string text = is_usage ? std::string(status.message()) : Describe(status);
+  if (const auto advice = status.GetPayload(kAdviceUrl)) {
     absl::StrAppend(&text, "\n(", std::string(*advice), ")");
+  } else if (is_usage) {
+    absl::StrAppend(&text, "\n(`warpline --help` tells more)");
+  }
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -23,11 +24,12 @@
 namespace warpline::client {
 namespace {
 
-constexpr std::string_view kDefaultServer = "127.0.0.1:50051";
+constexpr std::string_view kDefaultServer = "127.0.0.1";
+constexpr std::string_view kDefaultPort = "50051";
 constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
 
 constexpr FlagSpec kFlags[] = {
-    {"server", 0, "ADDR", "host:port or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
+    {"server", 0, "ADDR", "host[:port] or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
     {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
     {"quiet", 'q', "", "no status line (phase and time: gRPC does not tell how many bytes are through)"},
     {"json", 0, "", "machine-readable output (of info, bench, --timings)"},
@@ -89,11 +91,31 @@ constexpr CommandSpec kCommands[] = {
      R"(PROGRAM.json is a warpline.v1.Program in protobuf's JSON; - reads it from standard input. Values of
 enumerations may be short ("sum", "f32"). A program with one output may do without its NAME.
 What NAME=IN.npy holds as raw memory is told as NAME:TYPE=IN.npy, as w:bf16=w.npy. A file in Fortran
-order is brought into row-major order by a transpose that is put before the program's steps.
+order is brought into row-major order by a request of its own, which costs one more round trip.
 
-In an expression, operations are transpose(x), gemm(a, b), reduce(x), cast(x), scale(x) and add(x, y), with
-the fields of their messages in warpline.proto as FIELD=VALUE behind the operands; gemm also takes c=z and
-bias=v. A step that is read twice is named: 'p = gemm(a, b); add(p, transpose(p))'.
+An expression is a call of an operation. Its operands are calls or names; behind them are FIELD=VALUE.
+A step that is read twice is named, with a ; or the end of the line behind it:
+'p = gemm(a, b); add(p, transpose(p))'. Its outputs are the steps that -o NAME=OUT.npy names, in that
+order; with a single -o OUT.npy, the last one. Steps without a name are called 1.gemm, 2.add and so on.
+
+operations (a field with "= ..." has that default; each also takes variant = the server's choice):
+  transpose(x)   perm = [] (axis i of the result is axis perm[i] of x; []: swap the last two)
+  gemm(a, b)     activation(alpha * op(a) * op(b) + beta * c + bias)
+                 trans_a = false, trans_b = false, alpha = 1, beta = 0 (1 with c), c: a matrix,
+                 bias: a vector, activation = none (relu, gelu), precision = ieee (tf32),
+                 out_dtype: TYPE of the result (default: what the operands give)
+  reduce(x)      op: NAME, which must be given; axes = [] (all), keepdims = false,
+                 ddof = 0 (of var and std: divide by n - ddof), out_dtype: TYPE as of gemm
+  cast(x)        dtype: TYPE, which must be given
+  scale(x)       factor: a number, which must be given
+  add(x, y)
+
+In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behind its two operands:
+{"steps": [
+   {"name": "d", "inputs": ["a", "b", "c", "v"],
+    "gemm": {"alpha": 0.5, "beta": 1, "hasBias": true, "activation": "relu"}},
+   {"name": "sums", "inputs": ["d"], "reduce": {"op": "sum", "axes": [0]}}],
+ "outputs": ["d", "sums"]}
 )"},
     {"info", "[--json]", "what the server is and can do", "", "info --server gpu-node:50051"},
     {"health", "[--service NAME]", "exit with 0 if the server is serving, with 1 if it is not", " service ",
@@ -140,6 +162,13 @@ std::string FlagHelp(std::string_view names) {
   return text;
 }
 
+std::vector<std::string> DTypeNames() {
+  std::vector<std::string> names;
+  names.reserve(kAllDTypes.size());
+  for (DType dtype : kAllDTypes) names.emplace_back(Name(dtype));
+  return names;
+}
+
 std::string CommandHelp(const CommandSpec& command) {
   std::string text = absl::StrCat("usage: warpline ", std::string(command.name), " ",
                                   std::string(command.synopsis), "\n", std::string(command.help), "\n\n");
@@ -159,22 +188,33 @@ std::string CommandHelp(const CommandSpec& command) {
       lists.emplace_back(name, values);
     }
   }
+  if (command.name == "run") {
+    lists.emplace_back("NAME of reduce's op", EnumValueNames(*v1::ReduceOp_descriptor()));
+    lists.emplace_back("TYPE", DTypeNames());
+  }
   for (const auto& [flags, values] : lists) absl::StrAppend(&text, flags, ":\n", Wrapped(values), "\n");
   if (!command.notes.empty()) absl::StrAppend(&text, std::string(command.notes), "\n");
   return absl::StrCat(text, "example: warpline ", std::string(command.example), "\n");
+}
+
+// As gRPC takes it. `source`: what said so.
+absl::StatusOr<std::string> ServerAddress(std::string_view source, std::string address) {
+  const std::string said = absl::StrCat(std::string(source), "=", address);
+  if (address.empty()) return UsageError(absl::StrCat(std::string(source), " is empty"));
+  for (const char* scheme : {"http://", "https://"}) {
+    if (!absl::StartsWithIgnoreCase(address, scheme)) continue;
+    return UsageError(absl::StrCat(said, ": expected host:port: leave ", scheme, " out"));
+  }
+  if (address[0] == '/') return UsageError(absl::StrCat(said, ": expected unix:", address, " for a socket"));
+  // gRPC would take 443.
+  if (address.find(':') == std::string::npos) absl::StrAppend(&address, ":", std::string(kDefaultPort));
+  return address;
 }
 
 absl::Status BadChoice(std::string_view name, const std::string& value,
                        const std::vector<std::string>& choices) {
   return UsageError(
       absl::StrCat("--", std::string(name), "=", value, ": expected one of ", absl::StrJoin(choices, ", ")));
-}
-
-std::vector<std::string> DTypeNames() {
-  std::vector<std::string> names;
-  names.reserve(kAllDTypes.size());
-  for (DType dtype : kAllDTypes) names.emplace_back(Name(dtype));
-  return names;
 }
 
 }  // namespace
@@ -256,8 +296,9 @@ absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
   CommonFlags common;
   const char* environment = std::getenv("WARPLINE_SERVER");
   const bool is_set = environment != nullptr && *environment != '\0';
-  common.server = args.String("server", is_set ? std::string_view(environment) : kDefaultServer);
-  if (common.server.empty()) return UsageError("--server is empty");
+  const std::string_view otherwise = is_set ? std::string_view(environment) : kDefaultServer;
+  ASSIGN_OR_RETURN(common.server, ServerAddress(args.Has("server") ? "--server" : "$WARPLINE_SERVER",
+                                                args.String("server", otherwise)));
   ASSIGN_OR_RETURN(common.deadline, args.Duration("deadline", kDefaultDeadline));
   common.variant = args.String("variant", "");
   ASSIGN_OR_RETURN(common.dtype, DTypeFlag(args, "dtype"));

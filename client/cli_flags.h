@@ -49,7 +49,7 @@ absl::StatusOr<v1::Activation> ActivationFlag(const Args& args, std::string_view
 absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_view name);
 
 struct CommonFlags {
-  std::string server;
+  std::string server;  // with its port
   absl::Duration deadline;
   std::string variant;
   std::optional<DType> dtype;

@@ -22,17 +22,21 @@
 namespace warpline::client {
 namespace {
 
-// None if it is missing.
-std::vector<std::string> OutputOf(const Args& args) {
-  if (!args.Has("output")) return {};
-  return {args.String("output", "")};
-}
-
 absl::Status TakesFiles(const Args& args, std::size_t count) {
   const std::size_t given = args.positionals().size() - 1;
   if (given == count) return absl::OkStatus();
   return UsageError(absl::StrCat(args.positionals().front(), " takes ", count,
                                  count == 1 ? " file" : " files", ", not ", given));
+}
+
+// Of a command with one result.
+absl::StatusOr<Session> OpenSession(const Args& args, const CommonFlags& common) {
+  const std::vector<std::string> outputs = args.Strings("output");
+  if (outputs.size() > 1) {
+    return UsageError(absl::StrCat(args.positionals().front(), " has one result, and -o is given ",
+                                   outputs.size(), " times"));
+  }
+  return Session::Create(args, common, outputs);
 }
 
 // Asks only where one of these flags is given.
@@ -57,7 +61,7 @@ absl::Status MakeGemmOperand(Session& session, NpyArray& array, bool& transposed
 
 absl::Status RunTranspose(const Args& args, const CommonFlags& common) {
   RETURN_IF_ERROR(TakesFiles(args, 1));
-  ASSIGN_OR_RETURN(Session session, Session::Create(args, common, OutputOf(args)));
+  ASSIGN_OR_RETURN(Session session, OpenSession(args, common));
   ASSIGN_OR_USAGE(const std::vector<int> perm, args.Integers("perm"));
   ASSIGN_OR_RETURN(const NpyArray x, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_USAGE(std::vector<int> stored_perm, StoredPerm(x, perm));
@@ -68,7 +72,7 @@ absl::Status RunTranspose(const Args& args, const CommonFlags& common) {
 
 absl::Status RunGemm(const Args& args, const CommonFlags& common) {
   RETURN_IF_ERROR(TakesFiles(args, 2));
-  ASSIGN_OR_RETURN(Session session, Session::Create(args, common, OutputOf(args)));
+  ASSIGN_OR_RETURN(Session session, OpenSession(args, common));
   GemmArgs request;
   request.variant = common.variant;
   ASSIGN_OR_USAGE(request.alpha, args.Number("alpha"));
@@ -114,7 +118,7 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
 
 absl::Status RunReduce(const Args& args, const CommonFlags& common) {
   RETURN_IF_ERROR(TakesFiles(args, 1));
-  ASSIGN_OR_RETURN(Session session, Session::Create(args, common, OutputOf(args)));
+  ASSIGN_OR_RETURN(Session session, OpenSession(args, common));
   if (!args.Has("op")) return UsageError("reduce: --op NAME is missing, as --op sum");
   ReduceArgs request;
   request.variant = common.variant;

@@ -69,8 +69,8 @@ std::string ZshEscaped(std::string_view text) {
 
 std::string ZshFlag(const CommandSpec& command, const FlagSpec& flag) {
   std::string lines;
-  // -o may be given for each output.
-  const char* repeated = flag.name == "output" ? "*" : "";
+  // -o may be given for each output of a program.
+  const char* repeated = flag.name == "output" && command.name == "run" ? "*" : "";
   for (const std::string& spelling : Spellings(flag)) {
     std::string value;
     const bool is_long = spelling.size() > 2;

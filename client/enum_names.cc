@@ -15,8 +15,9 @@ std::string Prefix(const google::protobuf::EnumDescriptor& type) {
 }  // namespace
 
 std::optional<int> EnumValueNamed(const google::protobuf::EnumDescriptor& type, std::string_view name) {
-  const auto* value =
-      type.FindValueByName(absl::StrCat(Prefix(type), absl::AsciiStrToUpper(std::string(name))));
+  const std::string upper = absl::AsciiStrToUpper(std::string(name));
+  const auto* value = type.FindValueByName(absl::StrCat(Prefix(type), upper));
+  if (value == nullptr) value = type.FindValueByName(upper);
   if (value == nullptr || value->index() == 0) return std::nullopt;
   return value->number();
 }

@@ -11,7 +11,8 @@
 
 namespace warpline::client {
 
-// The number of the value with this name, lower or upper case; never that of ..._UNSPECIFIED.
+// The number of the value with this name, short or in full, lower or upper case; never that of
+// ..._UNSPECIFIED.
 std::optional<int> EnumValueNamed(const google::protobuf::EnumDescriptor& type, std::string_view name);
 
 // In lower case and in the order of their numbers, without "unspecified".

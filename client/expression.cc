@@ -3,10 +3,12 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include <limits>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,7 +26,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr int kMaxSteps = 64;
 constexpr std::size_t kMaxShown = 20;  // of the text, in an error
 
 // The fields of Step that are operations.
@@ -37,6 +38,19 @@ std::string OperationNames() {
   names.reserve(static_cast<std::size_t>(Operations().field_count()));
   for (int i = 0; i < Operations().field_count(); ++i) names.push_back(Operations().field(i)->name());
   return absl::StrJoin(names, ", ");
+}
+
+// The field that an operation cannot do without, and how it is written; null for the others.
+struct Required {
+  const char* field;
+  const char* example;
+};
+const Required* RequiredOf(const std::string& operation) {
+  static constexpr Required kReduce = {"op", "op=sum"}, kCast = {"data_type", "dtype=f32"},
+                            kScale = {"factor", "factor=0.5"};
+  if (operation == "reduce") return &kReduce;
+  if (operation == "cast") return &kCast;
+  return operation == "scale" ? &kScale : nullptr;
 }
 
 int OperandsOf(const std::string& operation) { return operation == "gemm" || operation == "add" ? 2 : 1; }
@@ -54,8 +68,16 @@ class Parser {
       const std::size_t call = Start();
       ASSIGN_OR_RETURN(const std::string result, Operand());
       if (result != last_step_) return Error(call, "expected an operation with its operands in brackets");
-      if (!name.empty()) program_.mutable_steps()->rbegin()->set_name(name);
-      if (!Take(';')) break;
+      if (!name.empty()) {
+        // It would mean the input before this step and the result behind it; what a request must bring is
+        // told by name alone.
+        if (inputs_.count(name) > 0) {
+          return Error(start, absl::StrCat(name, " was read as an input before: name the result otherwise"));
+        }
+        program_.mutable_steps()->rbegin()->set_name(name);
+        steps_.insert(name);
+      }
+      if (!TakeSeparator()) break;
       if (name.empty()) return Error(start, "expected NAME = before all but the last operation");
     }
     if (Start() < text_.size()) return Expected("the end");
@@ -66,6 +88,7 @@ class Parser {
  private:
   struct Call {
     v1::Step step;
+    std::string name;              // of the operation
     Message* operation = nullptr;  // within the step
     std::set<std::string> given;   // names of the arguments
     std::string c, bias;
@@ -81,6 +104,12 @@ class Parser {
     ++at_;
     return true;
   }
+  // ';', or an end of line that something follows.
+  bool TakeSeparator() {
+    const std::size_t end = at_;
+    if (Take(';')) return true;
+    return Start() < text_.size() && text_.substr(end, at_ - end).find('\n') != std::string_view::npos;
+  }
   // A run of the characters that names and numbers are made of; may be empty.
   std::string TakeWord() {
     const std::size_t start = Start();
@@ -90,6 +119,18 @@ class Parser {
     };
     while (at_ < text_.size() && belongs(text_[at_])) ++at_;
     return std::string(text_.substr(start, at_ - start));
+  }
+  // A word, which may stand in quotes, as of someone who writes Python; empty if there is none.
+  std::string TakeValue() {
+    for (const char quote : {'"', '\''}) {
+      const std::size_t start = Start();
+      if (!Take(quote)) continue;
+      std::string word = TakeWord();
+      if (Take(quote)) return word;
+      at_ = start;  // so that an error shows the quote
+      return "";
+    }
+    return TakeWord();
   }
   // "key =". Otherwise false, at an unspecified position.
   bool TakeKey(std::string& key) {
@@ -120,18 +161,22 @@ class Parser {
     const std::size_t start = Start();
     std::string word = TakeWord();
     if (!IsName(word)) return Expected(start, "an operation or a name");
-    if (!Take('(')) return word;
-    if (++depth_ > kMaxExpressionDepth) {
-      return Error(start, absl::StrCat("more than ", kMaxExpressionDepth, " operations in one another"));
+    if (!Take('(')) {
+      if (steps_.count(word) == 0) inputs_.insert(word);
+      return word;
+    }
+    if (++depth_ > kMaxSteps) {
+      return Error(start, absl::StrCat("more than ", kMaxSteps, " operations in one another"));
     }
     Call call;
     const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
     if (field == nullptr || field->real_containing_oneof() != &Operations()) {
       return Error(start, absl::StrCat("there is no operation ", word, ": expected ", OperationNames()));
     }
+    call.name = word;
     call.operation = v1::Step::GetReflection()->MutableMessage(&call.step, field);
     RETURN_IF_ERROR(Arguments(call));
-    RETURN_IF_ERROR(AddStep(start, word, call));
+    RETURN_IF_ERROR(AddStep(start, call));
     --depth_;
     return last_step_;
   }
@@ -157,8 +202,9 @@ class Parser {
     if (key == "out_dtype") key = "out_data_type";
     if (!call.given.insert(key).second) return Error(start, absl::StrCat(key, " is given twice"));
     if (key == "variant") {
-      call.step.set_variant(TakeWord());
-      return absl::OkStatus();
+      const std::size_t value = Start();
+      call.step.set_variant(TakeValue());
+      return call.step.variant().empty() ? Expected(value, "a variant's name") : absl::OkStatus();
     }
     if (call.step.has_gemm() && (key == "c" || key == "bias")) {
       ASSIGN_OR_RETURN((key == "c" ? call.c : call.bias), Operand());
@@ -175,10 +221,17 @@ class Parser {
     const auto& type = *call.operation->GetDescriptor();
     names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
-      names.push_back(type.field(i)->name() == "has_bias" ? "c, bias" : type.field(i)->name());
+      const std::string& name = type.field(i)->name();
+      names.push_back(name == "has_bias" ? "c, bias" : ShortName(name));
     }
     names.emplace_back("variant");
-    return absl::StrCat("there is no argument ", key, ": expected ", absl::StrJoin(names, ", "));
+    return absl::StrCat(call.name, " has no argument ", key, ": expected ", absl::StrJoin(names, ", "));
+  }
+
+  // As people write it: see Argument().
+  static std::string ShortName(const std::string& field) {
+    if (field == "data_type") return "dtype";
+    return field == "out_data_type" ? "out_dtype" : field;
   }
 
   absl::Status SetField(Message& message, const FieldDescriptor& field) {
@@ -200,19 +253,19 @@ class Parser {
         return absl::OkStatus();
       }
       case FieldDescriptor::CPPTYPE_DOUBLE: {
-        double number = 0;
-        if (!absl::SimpleAtod(TakeWord(), &number)) return Expected(start, "a number");
+        ASSIGN_OR_RETURN(const double number, Double());
         reflection.SetDouble(&message, &field, number);
         return absl::OkStatus();
       }
       case FieldDescriptor::CPPTYPE_BOOL: {
         const std::string word = TakeWord();
-        if (word != "true" && word != "false") return Expected(start, "true or false");
-        reflection.SetBool(&message, &field, word == "true");
+        const bool is_true = word == "true" || word == "True";
+        if (!is_true && word != "false" && word != "False") return Expected(start, "true or false");
+        reflection.SetBool(&message, &field, is_true);
         return absl::OkStatus();
       }
       case FieldDescriptor::CPPTYPE_ENUM: {
-        const std::optional<int> value = EnumValueNamed(*field.enum_type(), TakeWord());
+        const std::optional<int> value = EnumValueNamed(*field.enum_type(), TakeValue());
         if (!value) return Expected(start, absl::StrJoin(EnumValueNames(*field.enum_type()), ", "));
         reflection.SetEnumValue(&message, &field, *value);
         return absl::OkStatus();
@@ -229,10 +282,35 @@ class Parser {
     return number;
   }
 
-  absl::Status AddStep(std::size_t start, const std::string& operation, Call& call) {
-    const int wanted = OperandsOf(operation), given = call.step.inputs_size();
+  // What cannot be said exactly is refused rather than rounded without a word.
+  absl::StatusOr<double> Double() {
+    constexpr std::uint64_t kGreatestExact = std::uint64_t{1} << 53;
+    const std::size_t start = Start();
+    const std::string word = TakeWord();
+    double number = 0;
+    if (!absl::SimpleAtod(word, &number)) return Expected(start, "a number");
+    const std::string digits = word.substr(word[0] == '-' || word[0] == '+' ? 1 : 0);
+    if (std::isinf(number) && absl::AsciiStrToLower(digits).substr(0, 3) != "inf") {
+      return Error(start, absl::StrCat(word, " is beyond the greatest number: write inf if you mean that"));
+    }
+    std::uint64_t whole = 0;
+    if (digits.find_first_not_of("0123456789") == std::string::npos &&
+        (!absl::SimpleAtoi(digits, &whole) || whole > kGreatestExact)) {
+      return Error(start, absl::StrCat(word, " may not be exact in f64, as it is above 2^53: write ", word,
+                                       ".0 if it may be rounded"));
+    }
+    return number;
+  }
+
+  absl::Status AddStep(std::size_t start, Call& call) {
+    const int wanted = OperandsOf(call.name), given = call.step.inputs_size();
     if (given != wanted) {
-      return Error(start, absl::StrCat(operation, " has ", given, " operands instead of ", wanted));
+      return Error(start, absl::StrCat(call.name, " has ", given, " operands instead of ", wanted));
+    }
+    const Required* required = RequiredOf(call.name);
+    if (required != nullptr && call.given.count(required->field) == 0) {
+      return Error(start, absl::StrCat(call.name, " lacks ", ShortName(required->field), ", as in ",
+                                       required->example));
     }
     if (!call.c.empty()) {
       v1::GemmStep& gemm = *call.step.mutable_gemm();
@@ -248,7 +326,7 @@ class Parser {
       return Error(start, absl::StrCat("more than ", kMaxSteps, " operations"));
     }
     // No name that is written can start with a digit.
-    last_step_ = absl::StrCat(program_.steps_size() + 1, ".", operation);
+    last_step_ = absl::StrCat(program_.steps_size() + 1, ".", call.name);
     call.step.set_name(last_step_);
     *program_.add_steps() = std::move(call.step);
     return absl::OkStatus();
@@ -259,6 +337,7 @@ class Parser {
   int depth_ = 0;
   v1::Program program_;
   std::string last_step_;
+  std::set<std::string> steps_, inputs_;  // names that were written
 };
 
 }  // namespace

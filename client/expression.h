@@ -12,21 +12,24 @@
 
 namespace warpline::client {
 
-// How deep calls may lie in one another. A program has at most as many steps.
-inline constexpr int kMaxExpressionDepth = 64;
+// Of a program. So calls cannot lie deeper in one another either.
+inline constexpr int kMaxSteps = 64;
 
 // The grammar, with spaces anywhere between the words:
 //
-//   program  = { name '=' call ';' } call            the last call is the program's only output
-//   call     = operation '(' operand { ',' operand } { ',' argument } ')'
-//   operand  = call | name                           a name is an earlier one, else an input
-//   argument = field '=' value                       fields of the operation's message in warpline.proto
-//   value    = number | 'true' | 'false' | word | '[' [ number { ',' number } ] ']'
+//   program   = { name '=' call separator } call     the last call is the program's only output
+//   separator = ';' | end of line
+//   call      = operation '(' operand { ',' operand } { ',' argument } ')'
+//   operand   = call | name                           a name is an earlier one, else an input
+//   argument  = field '=' value                       fields of the operation's message in warpline.proto
+//   value     = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
 // Operations are transpose, gemm, reduce, cast, scale and add. Values of enumerations are written as sum, f32
-// or relu; a list of one number may do without brackets; dtype and out_dtype stand for data_type and
-// out_data_type; every operation takes variant=. gemm takes operands as c= and bias= too (and beta is 1 if
-// there is a c but no beta). A name starts with a letter or '_'; steps without one are called "1.gemm".
+// or relu, or in full as REDUCE_OP_SUM; true and false may start with a capital letter; a list of one number
+// may do without brackets; dtype and out_dtype stand for data_type and out_data_type; every operation takes
+// variant=. What has no default has to be given: op of reduce, dtype of cast, factor of scale. gemm takes
+// operands as c= and bias= too (and beta is 1 if there is a c but no beta). A name starts with a letter or
+// '_', and is not one that was read as an input before; steps without one are called "1.gemm".
 //
 // InvalidArgument, as "column 9: expected ',' or ')', found 'x'". Whether the program makes sense is the
 // server's to say.

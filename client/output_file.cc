@@ -95,6 +95,18 @@ bool IsStandardOutput(const std::string& path) {
   return info && ::fstat(STDOUT_FILENO, &output) == 0 && IsSame(*info, output) && !S_ISCHR(output.st_mode);
 }
 
+bool IsSameOutput(const std::string& a, const std::string& b) {
+  if (IsStandardOutput(a) || IsStandardOutput(b)) return IsStandardOutput(a) && IsStandardOutput(b);
+  const std::optional<Stat> there = StatOf(a), other = StatOf(b);
+  if (there && other) return IsSame(*there, *other) && !S_ISCHR(there->st_mode);
+  if (there || other) return false;
+  const auto full = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(Target(path), error), error);
+  };
+  return full(a) == full(b);
+}
+
 bool IsTerminal(const std::string& path) {
   if (::isatty(STDOUT_FILENO) != 1) return false;
   Stat output;

@@ -20,6 +20,10 @@ absl::Status WriteFile(const std::string& path, std::span<const std::string_view
 // would take it away from those who have it open.
 bool IsStandardOutput(const std::string& path);
 
+// Whether what is written to the one path would replace, or follow, what was written to the other. Devices
+// take both.
+bool IsSameOutput(const std::string& a, const std::string& b);
+
 // Whether `path` is "-" or names what standard output is, and that is a terminal.
 bool IsTerminal(const std::string& path);
 

@@ -74,24 +74,4 @@ std::vector<std::string> InputsOf(const v1::Program& program) {
   return inputs;
 }
 
-std::string ReadTransposed(v1::Program& program, const std::string& input, int rank) {
-  const std::vector<std::string> inputs = InputsOf(program);
-  std::set<std::string> taken(inputs.begin(), inputs.end());
-  for (const v1::Step& step : program.steps()) taken.insert(step.name());
-  int number = 0;
-  std::string stored;
-  do {
-    stored = absl::StrCat("fortran.", ++number);
-  } while (taken.count(stored) > 0);
-
-  v1::Step first;
-  first.set_name(input);
-  first.add_inputs(stored);
-  for (int axis = rank - 1; axis >= 0; --axis) first.mutable_transpose()->add_perm(axis);
-  program.mutable_steps()->Add(std::move(first));
-  std::rotate(program.mutable_steps()->pointer_begin(), program.mutable_steps()->pointer_end() - 1,
-              program.mutable_steps()->pointer_end());
-  return stored;
-}
-
 }  // namespace warpline::client

@@ -1,4 +1,4 @@
-// Programs as the `warpline` program gets them: from JSON, and for arrays in Fortran order.
+// Programs as the `warpline` program gets them: from JSON.
 #ifndef WARPLINE_CLIENT_PROGRAM_H_
 #define WARPLINE_CLIENT_PROGRAM_H_
 
@@ -17,10 +17,6 @@ absl::StatusOr<v1::Program> ParseProgram(std::string_view json);
 
 // The names that steps read and no step has, in the order of their first use: what a request must bring.
 std::vector<std::string> InputsOf(const v1::Program& program);
-
-// Has a new first step transpose (all axes reversed) what the program reads as `input`, of this rank. Returns
-// the name under which the array is to be sent instead; the step has taken the old one.
-std::string ReadTransposed(v1::Program& program, const std::string& input, int rank);
 
 }  // namespace warpline::client
 

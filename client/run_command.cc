@@ -41,6 +41,24 @@ absl::StatusOr<v1::Program> ReadProgram(const std::string& path) {
   return program;
 }
 
+// An expression says nothing of its outputs: they are the steps that `words` name, or the last one if there
+// is but a file.
+absl::Status ChooseOutputs(v1::Program& program, const Words& words) {
+  if (words.empty() || (words.size() == 1 && SplitAssignment(words[0]).name.empty())) return absl::OkStatus();
+  Words steps;
+  for (const v1::Step& step : program.steps()) steps.push_back(step.name());
+  program.clear_outputs();
+  for (const std::string& word : words) {
+    const std::string name = SplitAssignment(word).name;
+    if (!name.empty() && std::find(steps.begin(), steps.end(), name) == steps.end()) {
+      return UsageError(
+          absl::StrCat(word, ": the expression has no step ", name, "; it has ", absl::StrJoin(steps, ", ")));
+    }
+    program.add_outputs(name);
+  }
+  return absl::OkStatus();
+}
+
 // The file of each of `names`, in that order: an error for a name that has none or two, and for a file whose
 // name is not among them. `form` is how to write one.
 absl::StatusOr<std::vector<Assignment>> Assign(const Words& names, const Words& words,
@@ -48,6 +66,9 @@ absl::StatusOr<std::vector<Assignment>> Assign(const Words& names, const Words& 
   std::map<std::string, Assignment> files;
   for (const std::string& word : words) {
     Assignment assignment = SplitAssignment(word);
+    if (what == "output" && !assignment.type.empty()) {
+      return UsageError(absl::StrCat(word, ": an output has no type: expected ", form));
+    }
     if (assignment.name.empty() && what == "output" && names.size() == 1) assignment.name = names[0];
     if (assignment.name.empty()) return UsageError(absl::StrCat(word, ": expected ", form));
     if (std::find(names.begin(), names.end(), assignment.name) == names.end()) {
@@ -87,6 +108,7 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
     absl::StatusOr<v1::Program> program = ParseExpression(args.String("expr", ""));
     if (!program.ok()) return UsageError(absl::StrCat("--expr: ", std::string(program.status().message())));
     request.program = *std::move(program);
+    RETURN_IF_ERROR(ChooseOutputs(request.program, args.Strings("output")));
   } else {
     if (words.empty()) return UsageError("run: the program is missing: PROGRAM.json or --expr PROGRAM");
     reads_stdin = words[0] == "-";
@@ -108,11 +130,12 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
       return UsageError("standard input cannot be both the program and an array");
     }
     ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeOf(input));
-    ASSIGN_OR_RETURN(const NpyArray array, session.Read(input.path, dtype));
+    ASSIGN_OR_RETURN(NpyArray array, session.Read(input.path, dtype));
+    // By a request of its own: a step of the program would change the numbers of all others, which errors
+    // name, and there may be no room for one.
+    RETURN_IF_ERROR(session.MakeRowMajor(array));
     bytes += BytesOf(array);
-    std::string name = input.name;
-    if (array.fortran) name = ReadTransposed(request.program, name, array.stored.shape.rank);
-    request.inputs.emplace_back(std::move(name), array.stored);
+    request.inputs.emplace_back(input.name, array.stored);
   }
   ASSIGN_OR_RETURN(const RunResult result, session.Compute(request, bytes));
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -35,7 +35,13 @@ absl::StatusOr<Session> Session::Create(const Args& args, const CommonFlags& com
                                         std::span<const std::string> outputs) {
   if (outputs.empty()) return UsageError(absl::StrCat(args.positionals().front(), ": -o OUT.npy is missing"));
   bool prints_to_stderr = false;
-  for (const std::string& path : outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& path = outputs[i];
+    for (const std::string& other : outputs.first(i)) {
+      if (!IsSameOutput(path, other)) continue;
+      return UsageError(absl::StrCat("-o ", path, ": another result goes there",
+                                     path == other ? "" : absl::StrCat(", as ", other)));
+    }
     if (IsTerminal(path)) {
       return UsageError(
           absl::StrCat("-o ", path, ": the terminal would show bytes: name a file, or redirect it"));

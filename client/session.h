@@ -22,7 +22,8 @@ namespace warpline::client {
 // Errors are as cli_error.h tells them apart. Not thread-safe.
 class Session {
  public:
-  // A usage error if there is no output, or if one of these files is a terminal, which would show bytes.
+  // A usage error if there is no output, if two are one file, or if one is a terminal, which would show
+  // bytes.
   static absl::StatusOr<Session> Create(const Args& args, const CommonFlags& common,
                                         std::span<const std::string> outputs);
 

@@ -52,10 +52,19 @@ absl::Status Run(const std::vector<std::string_view>& words) {
   return WithAdviceOnServer(kRun.at(command->name)(*args, *common), common->server);
 }
 
+// Of the first word that is a command's name: flags that cannot be parsed leave no better way to tell.
+absl::Status WithAdviceOnHelp(const absl::Status& status, const std::vector<std::string_view>& words) {
+  for (std::string_view word : words) {
+    if (kRun.count(word) > 0) return WithAdviceOnCommand(status, word);
+  }
+  return status;
+}
+
 int Main(int argc, char** argv) {
   TuneMalloc();
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
-  absl::Status status = Run(std::vector<std::string_view>(argv + 1, argv + argc));
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  absl::Status status = WithAdviceOnHelp(Run(words), words);
   // What the commands print is buffered until here.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (status.ok() && !printed) status = LocalError("standard output: cannot write");

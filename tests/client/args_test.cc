@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli_flags.h"
@@ -104,6 +108,38 @@ TEST(CommonFlagsTest, NamesAWrongDType) {
   EXPECT_NE(flags.status().message().find("--dtype=bfloat16"), absl::string_view::npos);
 }
 
+TEST(CommonFlagsTest, TakesAHostWithoutItsPort) {
+  for (const auto& [given, address] :
+       std::vector<std::pair<std::string, std::string>>{{"localhost", "localhost:50051"},
+                                                        {"10.0.0.1", "10.0.0.1:50051"},
+                                                        {"gpu:1", "gpu:1"},
+                                                        {"unix:./socket", "unix:./socket"},
+                                                        {"[::1]:1", "[::1]:1"},
+                                                        {"dns:///gpu:1", "dns:///gpu:1"}}) {
+    EXPECT_EQ(CommonFlags::From(*Parse({"--server", given}))->server, address);
+  }
+  const auto error = [](std::string_view address) {
+    return std::string(CommonFlags::From(*Parse({"--server", address})).status().message());
+  };
+  EXPECT_EQ(error("http://gpu:1"), "--server=http://gpu:1: expected host:port: leave http:// out");
+  EXPECT_EQ(error("HTTPS://gpu"), "--server=HTTPS://gpu: expected host:port: leave https:// out");
+  EXPECT_EQ(error("/run/s"), "--server=/run/s: expected unix:/run/s for a socket");
+  EXPECT_EQ(error(""), "--server is empty");
+}
+
+TEST(CommonFlagsTest, TakesTheServerOfTheEnvironment) {
+  const char* before = std::getenv("WARPLINE_SERVER");
+  const std::string saved = before != nullptr ? before : "";
+  ::setenv("WARPLINE_SERVER", "gpu", 1);
+  EXPECT_EQ(CommonFlags::From(*Parse({}))->server, "gpu:50051");
+  ::setenv("WARPLINE_SERVER", "http://gpu", 1);
+  EXPECT_EQ(CommonFlags::From(*Parse({})).status().message(),
+            "$WARPLINE_SERVER=http://gpu: expected host:port: leave http:// out");
+  ::setenv("WARPLINE_SERVER", "", 1);
+  EXPECT_EQ(CommonFlags::From(*Parse({}))->server, "127.0.0.1:50051");
+  before != nullptr ? ::setenv("WARPLINE_SERVER", saved.c_str(), 1) : ::unsetenv("WARPLINE_SERVER");
+}
+
 TEST(CommonFlagsTest, KnowsTheNamesOfValues) {
   EXPECT_EQ(*ReduceOpFlag(*Parse({"--op=count_nonzero"}), "op"), v1::REDUCE_OP_COUNT_NONZERO);
   EXPECT_EQ(*ActivationFlag(*Parse({"--activation=gelu"}), "activation"), v1::ACTIVATION_GELU);
@@ -133,6 +169,35 @@ TEST(HelpTest, ShowsExamplesThatTheCommandTakes) {
     ASSERT_TRUE(args.ok()) << args.status();
     EXPECT_EQ((*FindCommand(*args))->name, command.name);
   }
+}
+
+// The list is written by hand.
+TEST(HelpTest, ListsEveryOperationAndItsFields) {
+  const auto run = std::find_if(AllCommands().begin(), AllCommands().end(),
+                                [](const CommandSpec& command) { return command.name == "run"; });
+  const std::string help = HelpText(&*run);
+  const auto& operations = *v1::Step::descriptor()->FindOneofByName("operation");
+  for (int i = 0; i < operations.field_count(); ++i) {
+    const std::string name = operations.field(i)->name();
+    const std::size_t start = help.find("\n  " + name + "(");
+    ASSERT_NE(start, std::string::npos) << name;
+    // Lines of one operation stand deeper than its name; the last one ends with an empty line.
+    std::size_t end = help.find('\n', start + 1);
+    while (help.compare(end, 5, "\n    ") == 0) end = help.find('\n', end + 1);
+    const std::string lines = help.substr(start, end - start);
+    const auto& type = *operations.field(i)->message_type();
+    for (int j = 0; j < type.field_count(); ++j) {
+      std::string field = type.field(j)->name();
+      if (field == "has_bias") field = "bias";
+      if (field == "data_type") field = "dtype";
+      if (field == "out_data_type") field = "out_dtype";
+      EXPECT_TRUE(lines.find(field + " = ") != std::string::npos ||
+                  lines.find(field + ":") != std::string::npos)
+          << name << " " << field;
+    }
+  }
+  EXPECT_NE(help.find("logsumexp"), std::string::npos);
+  EXPECT_NE(help.find("f8e5m2"), std::string::npos);
 }
 
 TEST(HelpTest, MentionsEveryCommandAndItsFlags) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +69,27 @@ TEST(BenchValuesTest, KnowsTheResultOfEveryReduction) {
     y += 0.01;
     EXPECT_FALSE(CheckReduce(args, Array::Over(DType::kF64, {}, &y, 8)).ok()) << v1::ReduceOp_Name(op);
   }
+}
+
+TEST(BenchValuesTest, TakesInfinityForWhatTheTypeCannotHold) {
+  const auto sum_is = [](DType dtype, float x, auto y) {
+    const ReduceArgs args{.x = {DType::kF32, {1}, 0, &x}, .op = v1::REDUCE_OP_SUM};
+    return CheckReduce(args, Array::Over(dtype, {}, &y, sizeof(y))).ok();
+  };
+  constexpr std::uint16_t kHalf = 0x7c00, kMinusHalf = 0xfc00, kBFloat = 0x7f80;
+  EXPECT_TRUE(sum_is(DType::kF16, 131072, kHalf));
+  EXPECT_TRUE(sum_is(DType::kF16, -131072, kMinusHalf));
+  EXPECT_FALSE(sum_is(DType::kF16, 131072, kMinusHalf));
+  EXPECT_FALSE(sum_is(DType::kF16, 60000, kHalf));
+  EXPECT_FALSE(sum_is(DType::kBF16, 131072, kBFloat));
+  EXPECT_TRUE(sum_is(DType::kBF16, std::numeric_limits<float>::max(), kBFloat));
+  EXPECT_FALSE(sum_is(DType::kF64, 1, std::numeric_limits<double>::infinity()));
+
+  // What f32 cannot hold.
+  const float x[] = {3e38f, 3e38f};
+  float y = std::numeric_limits<float>::infinity();
+  const ReduceArgs args{.x = {DType::kF32, {2}, 0, x}, .op = v1::REDUCE_OP_SUM};
+  EXPECT_TRUE(CheckReduce(args, Array::Over(DType::kF32, {}, &y, sizeof(y))).ok());
 }
 
 }  // namespace

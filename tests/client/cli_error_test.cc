@@ -54,6 +54,14 @@ TEST(CliErrorTest, TellsAnOlderServerFromOneThatWillNot) {
             "UNIMPLEMENTED: gemm of c64\n  request id: 7");
 }
 
+TEST(CliErrorTest, PointsToTheHelpOfTheCommand) {
+  EXPECT_EQ(Complaint(WithAdviceOnCommand(UsageError("no"), "gemm")),
+            "no\n(`warpline gemm --help` tells more)");
+  const absl::Status server = absl::UnavailableError("draining");
+  EXPECT_EQ(Complaint(WithAdviceOnCommand(server, "gemm")), Complaint(server));
+  EXPECT_TRUE(WithAdviceOnCommand(absl::OkStatus(), "gemm").ok());
+}
+
 TEST(CliErrorTest, KeepsTheFirstAdvice) {
   const absl::Status advised = WithAdvice(absl::UnimplementedError("no"), "do this");
   EXPECT_EQ(Complaint(WithAdviceOnServer(advised, "host:1")), "UNIMPLEMENTED: no\n(do this)");

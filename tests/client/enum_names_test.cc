@@ -14,9 +14,14 @@ TEST(EnumNamesTest, KnowsTheShortNames) {
   EXPECT_EQ(EnumValueNamed(*v1::ReduceOp_descriptor(), "count_nonzero"), v1::REDUCE_OP_COUNT_NONZERO);
   EXPECT_EQ(EnumValueNamed(*v1::Precision_descriptor(), "TF32"), v1::PRECISION_TF32);
   EXPECT_EQ(EnumValueNamed(*v1::Activation_descriptor(), "none"), v1::ACTIVATION_NONE);
-  for (const char* name : {"", "unspecified", "median", "REDUCE_OP_SUM"}) {
+  for (const char* name : {"", "unspecified", "median", "REDUCE_OP_UNSPECIFIED", "DATA_TYPE_F32"}) {
     EXPECT_EQ(EnumValueNamed(*v1::ReduceOp_descriptor(), name), std::nullopt) << name;
   }
+}
+
+TEST(EnumNamesTest, KnowsTheFullNames) {
+  EXPECT_EQ(EnumValueNamed(*v1::ReduceOp_descriptor(), "REDUCE_OP_SUM"), v1::REDUCE_OP_SUM);
+  EXPECT_EQ(EnumValueNamed(*v1::DataType_descriptor(), "DATA_TYPE_BF16"), v1::DATA_TYPE_BF16);
 }
 
 TEST(EnumNamesTest, ListsThemWithoutTheUnspecified) {

@@ -89,6 +89,62 @@ TEST(ExpressionTest, TakesAnyNumber) {
   EXPECT_EQ(factor("0.1"), 0.1);
 }
 
+TEST(ExpressionTest, RoundsNoNumberWithoutAWord) {
+  EXPECT_TRUE(ParseExpression("scale(x, factor=-9007199254740992)").ok());
+  EXPECT_TRUE(ParseExpression("scale(x, factor=9007199254740993.0)").ok());
+  EXPECT_EQ(ErrorOf("scale(x, factor=9007199254740993)"),
+            "column 17: 9007199254740993 may not be exact in f64, as it is above 2^53: write "
+            "9007199254740993.0 if it may be rounded");
+  for (const char* number : {"-9007199254740993", "+9007199254740993", "100000000000000000000"}) {
+    EXPECT_THAT(ErrorOf(std::string("gemm(a, b, alpha=") + number + ")"), HasSubstr("may not be exact"));
+  }
+  EXPECT_EQ(ErrorOf("scale(x, factor=-1e400)"),
+            "column 17: -1e400 is beyond the greatest number: write inf if you mean that");
+  EXPECT_THAT(ErrorOf("scale(x, factor=1" + std::string(400, '0') + ")"), HasSubstr("beyond the greatest"));
+  EXPECT_TRUE(ParseExpression("scale(x, factor=+Infinity)").ok());
+}
+
+TEST(ExpressionTest, NeedsWhatHasNoDefault) {
+  EXPECT_EQ(ErrorOf("add(x, scale(x))"), "column 8: scale lacks factor, as in factor=0.5");
+  EXPECT_EQ(ErrorOf("reduce(x, axes=[0])"), "column 1: reduce lacks op, as in op=sum");
+  EXPECT_EQ(ErrorOf("cast(x)"), "column 1: cast lacks dtype, as in dtype=f32");
+  EXPECT_EQ(ErrorOf("transpose(x, variant=)"), "column 22: expected a variant's name, found ')'");
+  EXPECT_TRUE(ParseExpression("scale(x, factor=0)").ok());
+}
+
+TEST(ExpressionTest, TakesWordsAsPythonWritesThem) {
+  ExpectProgram("reduce(x, op=\"sum\", keepdims=True, out_dtype='f64', variant=\"naive\")", R"(
+    steps { name: "1.reduce" inputs: "x" variant: "naive"
+            reduce { op: REDUCE_OP_SUM keepdims: true out_data_type: DATA_TYPE_F64 } }
+    outputs: "1.reduce")");
+  ExpectProgram("reduce(x, op=REDUCE_OP_SUM, keepdims=False)", R"(
+    steps { name: "1.reduce" inputs: "x" reduce { op: REDUCE_OP_SUM } }
+    outputs: "1.reduce")");
+  EXPECT_THAT(ErrorOf("reduce(x, op=\"sum)"), HasSubstr("logsumexp, found '\\\"sum)'"));
+  EXPECT_THAT(ErrorOf("transpose(x, variant=\"\")"), HasSubstr("column 22: expected a variant's name"));
+}
+
+TEST(ExpressionTest, TakesTheEndOfALineAsASeparator) {
+  const std::string program = R"(
+    steps { name: "p" inputs: ["a", "b"] gemm {} }
+    steps { name: "2.add" inputs: ["p", "p"] add {} }
+    outputs: "2.add")";
+  ExpectProgram("p = gemm(a, b)\nadd(p, p)", program);
+  ExpectProgram("\n p = gemm(a,\n  b) \r\n\n add(p, p)\n", program);
+  ExpectProgram("p = gemm(a, b);\nadd(p, p)", program);
+  ExpectProgram("p = gemm(a, b)\n; add(p, p)", program);
+  EXPECT_EQ(ErrorOf("p = gemm(a, b) add(p, p)"), "column 16: expected the end, found 'add(p, p)'");
+  EXPECT_EQ(ErrorOf("gemm(a, b)\nadd(p, p)"), "column 1: expected NAME = before all but the last operation");
+}
+
+TEST(ExpressionTest, GivesNoStepTheNameOfAnInput) {
+  EXPECT_EQ(ErrorOf("a = transpose(a)"),
+            "column 1: a was read as an input before: name the result otherwise");
+  EXPECT_EQ(ErrorOf("p = gemm(x, y, c=q); q = add(p, p); add(q, p)"),
+            "column 22: q was read as an input before: name the result otherwise");
+  EXPECT_TRUE(ParseExpression("p = transpose(a); q = transpose(p); add(p, q)").ok());
+}
+
 TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf(""), "column 1: expected an operation or a name, found the end");
   EXPECT_EQ(ErrorOf("x"), "column 1: expected an operation with its operands in brackets");
@@ -107,8 +163,8 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("reduce(x, keepdims=1)"), "column 20: expected true or false, found '1)'");
   EXPECT_THAT(ErrorOf("reduce(x, op=median)"), HasSubstr("column 14: expected sum, prod, min, "));
   EXPECT_THAT(ErrorOf("reduce(x, op=median)"), HasSubstr("logsumexp, found 'median)'"));
-  EXPECT_EQ(ErrorOf("cast(x, factor=1)"),
-            "column 9: there is no argument factor: expected data_type, variant");
+  EXPECT_EQ(ErrorOf("cast(x, factor=1)"), "column 9: cast has no argument factor: expected dtype, variant");
+  EXPECT_EQ(ErrorOf("cast(a, to=f32)"), "column 9: cast has no argument to: expected dtype, variant");
   EXPECT_THAT(ErrorOf("gemm(a, b, has_bias=true)"), HasSubstr("no argument has_bias"));
   EXPECT_EQ(ErrorOf("reduce(op=sum, x)"),
             "column 16: expected FIELD=VALUE, as operands come first, found 'x)'");
@@ -125,8 +181,8 @@ std::string Nested(int depth) {
 }
 
 TEST(ExpressionTest, BoundsItsDepthAndItsSteps) {
-  EXPECT_TRUE(ParseExpression(Nested(kMaxExpressionDepth)).ok());
-  EXPECT_EQ(ErrorOf(Nested(kMaxExpressionDepth + 1)), "column 641: more than 64 operations in one another");
+  EXPECT_TRUE(ParseExpression(Nested(kMaxSteps)).ok());
+  EXPECT_EQ(ErrorOf(Nested(kMaxSteps + 1)), "column 641: more than 64 operations in one another");
   EXPECT_THAT(ErrorOf(Nested(1'000'000)), HasSubstr("more than 64 operations in one another"));
   EXPECT_THAT(ErrorOf("add(" + Nested(40) + ", " + Nested(40) + ")"), HasSubstr(": more than 64 operations"));
 }

@@ -147,5 +147,22 @@ TEST_F(OutputFileTest, KnowsStandardOutputByItsOtherNames) {
   EXPECT_TRUE(fs::is_symlink(Path("stdout")));
 }
 
+TEST_F(OutputFileTest, KnowsAFileByItsOtherNames) {
+  fs::create_symlink("out", Path("link"));
+  fs::create_directory(Path("folder"));
+  for (const bool is_there : {false, true}) {
+    if (is_there) Put(Path("out"), "old");
+    EXPECT_TRUE(IsSameOutput(Path("out"), Path("out"))) << is_there;
+    EXPECT_TRUE(IsSameOutput(Path("out"), Path("./folder/../out"))) << is_there;
+    EXPECT_TRUE(IsSameOutput(Path("out"), Path("link"))) << is_there;
+    EXPECT_FALSE(IsSameOutput(Path("out"), Path("out2"))) << is_there;
+    EXPECT_FALSE(IsSameOutput(Path("out"), Path("folder/out"))) << is_there;
+  }
+  EXPECT_TRUE(IsSameOutput("not_there", "./not_there"));
+  EXPECT_TRUE(IsSameOutput("-", "-"));
+  EXPECT_FALSE(IsSameOutput("-", Path("out")));
+  EXPECT_FALSE(IsSameOutput("/dev/null", "/dev/null"));
+}
+
 }  // namespace
 }  // namespace warpline::client

@@ -79,21 +79,5 @@ TEST(ProgramTest, KnowsWhatItReads) {
   EXPECT_THAT(InputsOf({}), ElementsAre());
 }
 
-TEST(ProgramTest, TransposesAnInputInANewFirstStep) {
-  auto program = ParseExpression("add(gemm(a, fortran.1), a)");
-  ASSERT_TRUE(program.ok());
-  EXPECT_EQ(ReadTransposed(*program, "a", 3), "fortran.2");
-  EXPECT_EQ(ReadTransposed(*program, "fortran.1", 2), "fortran.3");
-  ASSERT_EQ(program->steps_size(), 4);
-  EXPECT_EQ(program->steps(0).name(), "fortran.1");
-  EXPECT_THAT(program->steps(0).inputs(), ElementsAre("fortran.3"));
-  EXPECT_THAT(program->steps(0).transpose().perm(), ElementsAre(1, 0));
-  EXPECT_EQ(program->steps(1).name(), "a");
-  EXPECT_THAT(program->steps(1).inputs(), ElementsAre("fortran.2"));
-  EXPECT_THAT(program->steps(1).transpose().perm(), ElementsAre(2, 1, 0));
-  EXPECT_THAT(program->steps(2).inputs(), ElementsAre("a", "fortran.1"));
-  EXPECT_THAT(InputsOf(*program), ElementsAre("fortran.3", "fortran.2"));
-}
-
 }  // namespace
 }  // namespace warpline::client

@@ -66,5 +66,14 @@ TEST_F(SessionTest, NeedsAnOutput) {
   EXPECT_THAT(std::string(Open({}).status().message()), HasSubstr("-o OUT.npy is missing"));
 }
 
+TEST_F(SessionTest, NeedsAFileForEachOutput) {
+  EXPECT_TRUE(Open({"x.npy", "y.npy", "/dev/null", "/dev/null"}).ok());
+  for (const auto& outputs : std::vector<std::vector<std::string>>{{"y.npy", "y.npy"}, {"-", "x.npy", "-"}}) {
+    EXPECT_TRUE(IsUsageError(Open(outputs).status()));
+  }
+  EXPECT_EQ(Open({"x.npy", "y.npy", "./x.npy"}).status().message(),
+            "-o ./x.npy: another result goes there, as x.npy");
+}
+
 }  // namespace
 }  // namespace warpline::client

@@ -91,6 +91,56 @@ TEST_F(CliRunTest, HonoursFortranOrderOfEveryInput) {
   EXPECT_EQ(FromNpy<std::int32_t>(Get("y.npy")), doubled);
 }
 
+TEST_F(CliRunTest, HasRoomForEveryStepWhateverTheOrder) {
+  Put("a.npy", ToNpy(a_, true));
+  std::string expression = "a";
+  for (int i = 0; i < 64; ++i) expression = "transpose(" + expression + ")";
+  Finished finished = Run("warpline run -e '" + expression + "' a=a.npy -o y.npy");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(FromNpy<float>(Get("y.npy")), a_);
+  finished = Run("warpline run -e 'gemm(a, a)' a=a.npy -o y2.npy");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, HasSubstr("program.steps[0]"));
+}
+
+TEST_F(CliRunTest, ReturnsTheStepsOfAnExpressionThatAreNamed) {
+  const std::string run = "warpline run a=a.npy b=b.npy -e 'p = gemm(a, b); reduce(p, op=sum, axes=[0])' ";
+  const Ndarray<float> sums{{2}, {14, -2}};
+  Finished finished = Run(run + "-o 2.reduce=s.npy -o p=- --timings --json");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(FromNpy<float>(finished.out), ab_);
+  EXPECT_EQ(FromNpy<float>(Get("s.npy")), sums);
+  EXPECT_THAT(finished.err, HasSubstr(R"("outputs":[{"name":"2.reduce",)"));
+  // The server's to say.
+  finished = Run(run + "-o p=y.npy");
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, StartsWith("warpline: INVALID_ARGUMENT: "));
+  ExpectUsageError(run.substr(13) + "-o p=y.npy -o s.npy", "s.npy: expected -o NAME=OUT.npy");
+  ExpectUsageError(run.substr(13) + "-o p=y.npy -o p=p.npy", "the output p is given twice");
+}
+
+TEST_F(CliRunTest, ShowsAProgramThatRuns) {
+  const std::string help = Run("warpline run --help").out;
+  const std::size_t start = help.find("{\"steps\""), end = help.find("]}\n\n", start);
+  ASSERT_NE(end, std::string::npos) << help;
+  Put("shown.json", help.substr(start, end + 2 - start));
+  Put("c.npy", ToNpy(Ndarray<float>{{2, 2}, {1, 0, 0, 0}}));
+  Put("v.npy", ToNpy(Ndarray<float>{{2}, {0, 1}}));
+  const Finished finished =
+      Run("warpline run shown.json a=a.npy b=b.npy c=c.npy v=v.npy -o d=y.npy -o sums=s.npy");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(FromNpy<float>(Get("y.npy")), (Ndarray<float>{{2, 2}, {3, 0.5, 5, 0.5}}));
+  EXPECT_EQ(FromNpy<float>(Get("s.npy")), (Ndarray<float>{{2}, {8, 1}}));
+}
+
+TEST_F(CliRunTest, LosesNoOutput) {
+  const std::string run = "p.json a=a.npy b=b.npy ";
+  ExpectUsageError(run + "-o p=y.npy -o sums=y.npy", "-o y.npy: another result goes there");
+  ExpectUsageError(run + "-o p=y.npy -o sums=./y.npy", "another result goes there, as ");
+  ExpectUsageError(run + "-o p=- -o sums=-", "-o -: another result goes there");
+  ExpectUsageError(run + "-o p:nonsense=y.npy -o sums=s.npy", "p:nonsense=y.npy: an output has no type");
+}
+
 TEST_F(CliRunTest, TakesTheTypeOfARawFileFromItsName) {
   Put("w.npy", ToNpy(Ndarray<std::uint16_t>{{2}, {0x3f80, 0xc000}}));  // bf16 1 and -2
   Finished finished = Run("warpline run -e 'cast(w, dtype=f32)' w:bf16=w.npy -o y.npy");
@@ -119,7 +169,8 @@ TEST_F(CliRunTest, RefusesFilesThatDoNotFitTheProgram) {
   ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=missing.npy -o y.npy", "missing.npy: cannot open");
   ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy", "the program's output 1.gemm has no file");
   ExpectUsageError("-e 'gemm(a, b)' a=a.npy b=b.npy -o q=y.npy",
-                   "the program has no output q; it has 1.gemm");
+                   "q=y.npy: the expression has no step q; it has 1.gemm");
+  ExpectUsageError("p.json a=a.npy b=b.npy -o q=y.npy", "the program has no output q; it has sums, p");
   ExpectUsageError("p.json a=a.npy b=b.npy -o y.npy", "y.npy: expected -o NAME=OUT.npy");
   ExpectUsageError("p.json a=a.npy b=b.npy -o p=y.npy", "the program's output sums has no file");
   ExpectUsageError("- a=- b=b.npy -o p=y.npy -o sums=s.npy <p.json", "standard input cannot be both");
