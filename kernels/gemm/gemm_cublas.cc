@@ -133,8 +133,8 @@ bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) 
   }
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
   // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
-  // it adds the bias, and then again. Its gelu has the error of an approximated tanh, 2^-11: enough for results
-  // of 16 bits and for what asks for tf32, not for f32.
+  // it adds the bias, and then again. Its gelu has the error of an approximated tanh, 2^-11: enough for
+  // results of 16 bits and for what asks for tf32, not for f32.
   const bool half = SizeOf(problem.OutDType()) == 2;
   const bool coarse = half || problem.precision == Precision::kTf32;
   return problem.dtype != DType::kF64 && (coarse || problem.activation != Activation::kGelu) &&
