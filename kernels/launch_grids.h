@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/ceil_div.h"
+
 namespace warpline {
 
 inline constexpr std::int64_t kMaxGridX = 0x7fffffff;
-
-constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Calls launch(first_block, grid_x) until blocks [0, blocks) are enqueued: once, but for huge tensors of tiny
 // tiles. A grid-stride loop would do it in one launch, but costs registers and time in every other case.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/ceil_div.h"
+
 namespace warpline {
 namespace {
-
-constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 int CeilPow2(std::int64_t value, int limit) {
   return static_cast<int>(

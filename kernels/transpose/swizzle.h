@@ -1,5 +1,5 @@
-// Geometry of the shared-memory tile of `swizzled_packed`, apart from the kernel so that a host test can
-// check it.
+// Where things lie in the shared-memory tiles of the transpositions, apart from the kernels so that host
+// tests can check it.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 
@@ -7,13 +7,32 @@
 
 namespace warpline {
 
+// The XOR swizzle of an array T[rows][kColumns] in shared memory that is accessed in chunks of kAccessBytes.
+// Row y keeps its chunks, but chunk x lies at place (y mod chunks) XOR x of the row: XOR with a constant is
+// a bijection within each row, and down a column of chunks every row of a period has another place. If a row
+// has 128 bytes or more, those are other banks too; rows of 32 or 64 bytes lie in different banks to begin
+// with, some of them. Unlike padding it costs no memory and keeps chunks aligned.
+template <int kElementBytes, int kAccessBytes, int kColumns>
+struct Swizzle {
+  static constexpr int kRowBytes = kColumns * kElementBytes;
+  static constexpr int kChunks = kRowBytes / kAccessBytes;  // in a row
+  static_assert(kAccessBytes % kElementBytes == 0 && kRowBytes % kAccessBytes == 0);
+  static_assert((kChunks & (kChunks - 1)) == 0, "XOR stays within a row only for a power of two");
+  static_assert(kRowBytes >= 32, "too narrow to gain anything");
+
+  // The place of chunk x of row y within its row. y may count anything that should go through the places:
+  // rows, or groups of as many rows as an accessing warp steps over.
+  WARPLINE_HOST_DEVICE static constexpr int Chunk(int y, int x) { return (y & (kChunks - 1)) ^ x; }
+};
+
 // The widest access of a thread; shared memory serves it to a quarter-warp (8 lanes = all 32 banks) at a
 // time.
 inline constexpr int kChunkBytes = 16;
 
-// A tile has kTile x kTile elements of kBytes each: kSide x kSide micro-tiles of kVector x kVector elements,
-// one a thread. In shared memory it lies transposed: row x has kSide chunks of kVector elements along y.
-// Rows of 256 bytes (of 128 for bytes, whose micro-tile already takes 64 registers) are whole DRAM bursts.
+// The tile of `swizzled_packed`: kTile x kTile elements of kBytes each, as kSide x kSide micro-tiles of
+// kVector x kVector elements, one a thread. In shared memory it lies transposed: row x has kSide chunks of
+// kVector elements along y. Rows of 256 bytes (of 128 for bytes, whose micro-tile already takes 64 registers)
+// are whole DRAM bursts.
 template <int kBytes>
 struct TransposeTile {
   static constexpr int kVector = kChunkBytes / kBytes;
@@ -21,11 +40,10 @@ struct TransposeTile {
   static constexpr int kTile = kSide * kVector;
   static constexpr int kThreads = kSide * kSide;
 
-  // Where chunk `chunk` of row `row` lies, in chunks. The rows have a multiple of 128 bytes, so without the
-  // XOR a column of chunks would lie in one bank group. Stores walk down a column in steps of kVector rows,
-  // hence row / kVector; loads walk along a row. A bijection, as XOR with a constant is one within each row.
+  // Where chunk `chunk` of row `row` lies, in chunks. Stores walk down a column in steps of kVector rows,
+  // hence row / kVector; loads walk along a row.
   WARPLINE_HOST_DEVICE static constexpr int ChunkIndex(int row, int chunk) {
-    return row * kSide + (chunk ^ (row / kVector % kSide));
+    return row * kSide + Swizzle<kBytes, kChunkBytes, kTile>::Chunk(row / kVector, chunk);
   }
 };
 

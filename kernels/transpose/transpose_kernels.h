@@ -9,20 +9,9 @@
 
 #include "kernels/cuda_variants.h"
 #include "kernels/transpose/canonical.h"
+#include "kernels/transpose/strided_copy.h"
 
 namespace warpline {
-
-// A walk over up to kMaxRank axes, the last one fastest; strides in elements. C arrays: device code cannot
-// index a std::array.
-struct StridedCopy {
-  int rank = 0;
-  std::int64_t dims[kMaxRank] = {};
-  std::int64_t in_strides[kMaxRank] = {};
-  std::int64_t out_strides[kMaxRank] = {};
-
-  void Append(std::int64_t dim, std::int64_t in_stride, std::int64_t out_stride);
-  std::int64_t Count() const;
-};
 
 // One thread an element, neighbouring threads at neighbouring steps of the walk. Elements of 1 to 16 bytes.
 cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes, const void* in, void* out,
@@ -36,8 +25,19 @@ cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t eleme
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream);
 
+// One each variant; the file of each says what it shows.
+CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;
 CudaLaunch<TransposeProblem> LaunchTransposeNaive;
+CudaLaunch<TransposeProblem> LaunchTransposeNaiveWrite;
+CudaLaunch<TransposeProblem> LaunchTransposePadded;
+CudaLaunch<TransposeProblem> LaunchTransposePaddedVectorized;
+CudaLaunch<TransposeProblem> LaunchTransposeShared;
+CudaLaunch<TransposeProblem> LaunchTransposeShifted;
+CudaLaunch<TransposeProblem> LaunchTransposeShuffle;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzled;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzledPacked;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzledVectorized;
+CudaLaunch<TransposeProblem> LaunchTransposeVectorized;
 
 }  // namespace warpline
 

@@ -5,19 +5,6 @@
 
 namespace warpline {
 
-void StridedCopy::Append(std::int64_t dim, std::int64_t in_stride, std::int64_t out_stride) {
-  dims[rank] = dim;
-  in_strides[rank] = in_stride;
-  out_strides[rank] = out_stride;
-  ++rank;
-}
-
-std::int64_t StridedCopy::Count() const {
-  std::int64_t count = 1;
-  for (int i = 0; i < rank; ++i) count *= dims[i];
-  return count;
-}
-
 namespace {
 
 constexpr int kThreads = 256;

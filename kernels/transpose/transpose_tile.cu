@@ -6,18 +6,11 @@
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/swizzle.h"
+#include "kernels/transpose/tile_walk.h"
 #include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
 namespace {
-
-// The problem in elements: x has stride 1 in the input, y in the output. `batch` walks the other axes.
-struct TileWalk {
-  std::int64_t nx = 0, ny = 0;
-  std::int64_t in_stride_y = 0, out_stride_x = 0;
-  std::int64_t tiles_x = 0, tiles_y = 0;
-  StridedCopy batch;
-};
 
 // Elements [0, count) of a row of the input, the others unspecified; count may be anything. kAligned: `row`
 // is a multiple of 16 bytes and so is the row's end, so that a chunk is inside or outside as a whole.
@@ -38,7 +31,8 @@ __device__ Chunk LoadChunk(const T* row, std::int64_t count) {
   return chunk;
 }
 
-// One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it.
+// One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The walk has unit
+// strides, which the compiler must know: hence walk.in_stride_x and walk.out_stride_y do not occur.
 template <typename T, bool kAlignedIn, bool kAlignedOut>
 __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
     TransposeTiles(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
@@ -47,17 +41,10 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
   constexpr int kVector = Tile::kVector, kSide = Tile::kSide, kTile = Tile::kTile;
   __shared__ Chunk tile[kTile * kSide];
 
-  std::int64_t index = first_tile + blockIdx.x;
-  const std::int64_t x0 = index % walk.tiles_x * kTile;
-  index /= walk.tiles_x;
-  const std::int64_t y0 = index % walk.tiles_y * kTile;
-  index /= walk.tiles_y;
-  for (int axis = walk.batch.rank - 1; axis >= 0; --axis) {
-    const std::int64_t coordinate = index % walk.batch.dims[axis];
-    index /= walk.batch.dims[axis];
-    in += coordinate * walk.batch.in_strides[axis];
-    out += coordinate * walk.batch.out_strides[axis];
-  }
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTile, kTile);
+  const std::int64_t x0 = origin.x, y0 = origin.y;
+  in += origin.in;
+  out += origin.out;
   // Neighbouring lanes take neighbouring chunks of a row, of the input here and of the output below.
   const int lane = threadIdx.x % kSide;
   const int group = threadIdx.x / kSide;
@@ -103,9 +90,7 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
 template <typename T>
 cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
   using Tile = TransposeTile<sizeof(T)>;
-  walk.tiles_x = CeilDiv(walk.nx, Tile::kTile);
-  walk.tiles_y = CeilDiv(walk.ny, Tile::kTile);
-  const std::int64_t tiles = walk.tiles_x * walk.tiles_y * walk.batch.Count();
+  walk.CutInto(Tile::kTile, Tile::kTile);
   auto aligned = [](const void* base, std::int64_t row) {
     return reinterpret_cast<std::uintptr_t>(base) % kChunkBytes == 0 && row % Tile::kVector == 0;
   };
@@ -118,7 +103,7 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
   auto* kernel = aligned_in
                      ? (aligned_out ? &TransposeTiles<T, true, true> : &TransposeTiles<T, true, false>)
                      : (aligned_out ? &TransposeTiles<T, false, true> : &TransposeTiles<T, false, false>);
-  return LaunchGrids(tiles, [&](std::int64_t first, unsigned grid) {
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
     kernel<<<grid, Tile::kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk, first);
   });
 }
@@ -127,18 +112,7 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
 
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream) {
-  const auto out_strides = transpose.OutputStrides();
-  const int x = transpose.rank - 1;
-  const int y = transpose.perm[transpose.rank - 1];
-  TileWalk walk;
-  walk.nx = transpose.dims[x];
-  walk.ny = transpose.dims[y];
-  walk.in_stride_y = transpose.in_strides[y];
-  walk.out_stride_x = out_strides[x];
-  for (int axis = 0; axis < transpose.rank; ++axis) {
-    if (axis != x && axis != y)
-      walk.batch.Append(transpose.dims[axis], transpose.in_strides[axis], out_strides[axis]);
-  }
+  const TileWalk walk = MakeTileWalk(transpose);
   switch (element_bytes) {
     case 1:
       return Launch<std::uint8_t>(walk, in, out, stream);

@@ -1,4 +1,6 @@
 #include "kernels/cuda_variants.h"
+#include "kernels/transpose/swizzle.h"
+#include "kernels/transpose/tile_walk.h"
 #include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
@@ -15,21 +17,56 @@ StridedCopy WalkOf(const CanonicalTranspose& transpose, bool by_output) {
   return copy;
 }
 
-constexpr CudaVariant<TransposeProblem> kVariants[] = {
-    {.name = "swizzled_packed",
-     .summary = "16-byte vectors through XOR-swizzled shared memory; row copy where rows stay rows",
-     .reproducible = true,
-     .supports_dtype = [](DType) { return true; },
-     .supports = [](const TransposeProblem&, const DeviceTraits&) { return true; },
-     .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-     .launch = LaunchTransposeSwizzledPacked},
-    {.name = "naive_read",
-     .summary = "one thread an element, coalesced reads",
-     .reproducible = true,
-     .supports_dtype = [](DType) { return true; },
-     .supports = [](const TransposeProblem&, const DeviceTraits&) { return true; },
-     .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-     .launch = LaunchTransposeNaive},
+using TransposeVariant = CudaVariant<TransposeProblem>;
+
+bool AnyProblem(const TransposeProblem&, const DeviceTraits&) { return true; }
+
+// Elements of 4 or 8 bytes, the sizes that the rungs of the ladder are written for.
+bool IsWord(DType dtype) { return SizeOf(dtype) == 4 || SizeOf(dtype) == 8; }
+
+bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
+  const auto vector = static_cast<std::int64_t>(kChunkBytes / SizeOf(problem.dtype));
+  return problem.shape.Count() == 0 || MakeTileWalk(Canonicalize(problem)).TakesVectors(vector);
+}
+
+constexpr TransposeVariant Row(std::string_view name, std::string_view summary, bool (*supports_dtype)(DType),
+                               decltype(TransposeVariant::supports) supports,
+                               CudaLaunch<TransposeProblem>* launch) {
+  return {.name = name,
+          .summary = summary,
+          .reproducible = true,
+          .supports_dtype = supports_dtype,
+          .supports = supports,
+          .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+          .launch = launch};
+}
+
+constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
+
+// The choice, the ladder from its lowest rung, the oracle.
+constexpr TransposeVariant kVariants[] = {
+    Row("swizzled_packed",
+        "16-byte vectors through XOR-swizzled shared memory; row copy where rows stay rows", kAnyDType,
+        AnyProblem, LaunchTransposeSwizzledPacked),
+    Row("naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
+        LaunchTransposeNaiveWrite),
+    Row("shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
+        LaunchTransposeShared),
+    Row("padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded),
+    Row("multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
+        LaunchTransposeMultiElement),
+    Row("vectorized", "16-byte vectors of global memory, unpadded tile, bank conflicts", IsWord, TakesVectors,
+        LaunchTransposeVectorized),
+    Row("padded_vectorized", "16-byte vectors of global memory, padded tile", IsWord, TakesVectors,
+        LaunchTransposePaddedVectorized),
+    Row("shifted", "4 elements a thread, row y of the tile rotated by y", IsWord, AnyProblem,
+        LaunchTransposeShifted),
+    Row("swizzled", "4 elements a thread, XOR-swizzled tile", IsWord, AnyProblem, LaunchTransposeSwizzled),
+    Row("swizzled_vectorized", "16-byte vectors of global memory, tile XOR-swizzled by vectors", IsWord,
+        TakesVectors, LaunchTransposeSwizzledVectorized),
+    Row("shuffle", "32 x 32 tile in the registers of a warp, no shared memory", IsWord, AnyProblem,
+        LaunchTransposeShuffle),
+    Row("naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem, LaunchTransposeNaive),
 };
 
 }  // namespace

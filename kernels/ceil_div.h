@@ -1,0 +1,13 @@
+#ifndef WARPLINE_KERNELS_CEIL_DIV_H_
+#define WARPLINE_KERNELS_CEIL_DIV_H_
+
+#include <cstdint>
+
+namespace warpline {
+
+// Of non-negative a and positive b.
+constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_CEIL_DIV_H_

@@ -1,0 +1,57 @@
+// A transposition as a batch of 2-D transpositions cut into tiles, one a CTA: how every kernel that moves
+// tiles finds its own.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_TILE_WALK_H_
+#define WARPLINE_KERNELS_TRANSPOSE_TILE_WALK_H_
+
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/transpose/canonical.h"
+#include "kernels/transpose/strided_copy.h"
+
+namespace warpline {
+
+// Tiles lie between the axes x and y; `batch` walks the others. Sizes and strides in elements.
+struct TileWalk {
+  std::int64_t nx = 1, ny = 1;
+  std::int64_t in_stride_x = 0, in_stride_y = 0;
+  std::int64_t out_stride_x = 0, out_stride_y = 0;
+  std::int64_t tiles_x = 0, tiles_y = 0;  // of one matrix of the batch; set by CutInto
+  StridedCopy batch;
+
+  void CutInto(std::int64_t tile_x, std::int64_t tile_y);
+  std::int64_t Tiles() const { return tiles_x * tiles_y * batch.Count(); }
+  // Whether vectors of so many elements, aligned to their size, can be read along x and written along y.
+  bool TakesVectors(std::int64_t elements) const;
+};
+
+// x is the innermost axis of the input and y that of the output. Where these are one axis, y is the next one
+// out in the output, and where there is none, ny is 1: any problem is a walk, if not a fast one.
+TileWalk MakeTileWalk(const CanonicalTranspose& transpose);
+
+// Where a tile begins: its coordinates, and the offsets of its matrix in input and output.
+struct TileOrigin {
+  std::int64_t x = 0, y = 0;
+  std::int64_t in = 0, out = 0;
+};
+
+// Of tile `index` in [0, Tiles()), tiles along x first. 64-bit divisions: once a CTA, not once an element.
+WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int64_t index,
+                                                  std::int64_t tile_x, std::int64_t tile_y) {
+  TileOrigin origin;
+  origin.x = index % walk.tiles_x * tile_x;
+  index /= walk.tiles_x;
+  origin.y = index % walk.tiles_y * tile_y;
+  index /= walk.tiles_y;
+  for (int axis = walk.batch.rank - 1; axis >= 0; --axis) {
+    const std::int64_t coordinate = index % walk.batch.dims[axis];
+    index /= walk.batch.dims[axis];
+    origin.in += coordinate * walk.batch.in_strides[axis];
+    origin.out += coordinate * walk.batch.out_strides[axis];
+  }
+  return origin;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_TILE_WALK_H_

@@ -1,0 +1,28 @@
+// Variant `padded_vectorized`: as `vectorized`, in a tile of 33 columns. Lanes 4 (or 2) elements apart in x
+// or y and 1 apart in the other fall into 32 different banks (16 pairs for half a warp), so that neither side
+// has conflicts; but as rows no longer begin at multiples of 16 bytes, both sides access single elements.
+//
+// Limit: the instructions on shared memory, a store and a load for each element.
+// Next, `shifted`: the same without padding; and from there to `swizzled_vectorized`, which stores chunks.
+#include "kernels/transpose/padded_tile.cuh"
+#include "kernels/transpose/vector_tile.cuh"
+
+namespace warpline {
+namespace {
+
+template <typename T>
+struct PaddedVectorTile : PaddedTile {
+  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
+#pragma unroll
+    for (int i = 0; i < Vector<T>::kSize; ++i) tile[Index(y, x + i)] = vector.elements[i];
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchTransposePaddedVectorized(const TransposeProblem& problem, const Operands& operands,
+                                            const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchVectors<PaddedVectorTile>(problem, operands, stream);
+}
+
+}  // namespace warpline

@@ -1,0 +1,35 @@
+// Variant `swizzled_vectorized`: as `vectorized`, with chunks of 16 bytes swizzled in the tile. Chunks stay
+// whole and aligned, so that the tile is filled by 16-byte stores; the gathers take single elements.
+//
+// Limit: the gathers, a load of shared memory for each element.
+// Next, `swizzled_packed`: elements change places in registers before they are stored, whole chunks are read,
+// and elements may be of any size. (`shuffle`, which follows in the table, does without shared memory.)
+#include "kernels/transpose/vector_tile.cuh"
+
+namespace warpline {
+namespace {
+
+template <typename T>
+struct SwizzledVectorTile {
+  static constexpr int kVector = Vector<T>::kSize;
+  static constexpr int kElements = kTileSide * kTileSide;
+  // A gathering lane takes one element of each of kVector rows, and its neighbour those of the next kVector
+  // rows: with y / kVector, neighbours meet in 8 different chunks, 4 banks (or 2 pairs) of each.
+  __device__ static constexpr int Index(int y, int x) {
+    return y * kTileSide +
+           Swizzle<sizeof(T), kChunkBytes, kTileSide>::Chunk(y / kVector, x / kVector) * kVector +
+           x % kVector;
+  }
+  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
+    *reinterpret_cast<Vector<T>*>(tile + Index(y, x)) = vector;
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchTransposeSwizzledVectorized(const TransposeProblem& problem, const Operands& operands,
+                                              const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchVectors<SwizzledVectorTile>(problem, operands, stream);
+}
+
+}  // namespace warpline

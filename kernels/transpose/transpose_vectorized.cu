@@ -1,0 +1,29 @@
+// Variant `vectorized`: a thread loads 16 bytes of a row of the input, puts them into an unpadded tile as
+// they are, gathers 16 bytes of a column and stores them to a row of the output. A quarter (or half) of the
+// instructions on global memory.
+//
+// Limit: the gathers. At each step 8 lanes want rows that are whole multiples of all banks apart, and their 4
+// neighbours in x differ by one bank each: an 8-way conflict, of 8-byte elements in each half of a warp.
+// Next, `padded_vectorized`: a padded tile, at the price of 16-byte accesses to it.
+#include "kernels/transpose/vector_tile.cuh"
+
+namespace warpline {
+namespace {
+
+template <typename T>
+struct UnpaddedTile {
+  static constexpr int kElements = kTileSide * kTileSide;
+  __device__ static constexpr int Index(int y, int x) { return y * kTileSide + x; }
+  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
+    *reinterpret_cast<Vector<T>*>(tile + Index(y, x)) = vector;
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchTransposeVectorized(const TransposeProblem& problem, const Operands& operands,
+                                      const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchVectors<UnpaddedTile>(problem, operands, stream);
+}
+
+}  // namespace warpline

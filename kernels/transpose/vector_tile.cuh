@@ -1,0 +1,82 @@
+// The kernel of the rungs that access global memory in 16-byte vectors and shared memory, on one side at
+// least, in single elements. They differ in where the tile keeps the elements and how a vector gets there,
+// which is a Layout.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
+#define WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
+
+#include "kernels/transpose/launch_tiles.cuh"
+#include "kernels/transpose/swizzle.h"
+#include "kernels/transpose/transpose_kernels.h"
+
+namespace warpline {
+
+template <typename T>
+struct alignas(kChunkBytes) Vector {
+  static constexpr int kSize = kChunkBytes / sizeof(T);
+  T elements[kSize];
+};
+
+// Eight lanes move 128 bytes of a row, so that a warp has 4 rows of the tile: of elements of 8 bytes, whose
+// rows are twice as long, it takes the left half first.
+inline constexpr int kVectorLanes = 8;
+inline constexpr int kVectorThreads = kTileSide * kVectorLanes;
+
+// Layout: kElements of shared memory; Index(y, x) is the place of element x of row y of the tile; Store(tile,
+// y, x, vector) puts a vector at elements x, x + 1, ... of row y. In, out and strides are aligned to
+// vectors, and sizes are multiples of them: a vector is inside or outside as a whole.
+template <typename T, typename Layout>
+__global__ void __launch_bounds__(kVectorThreads)
+    TransposeVectors(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
+                     std::int64_t first_tile) {
+  constexpr int kVector = Vector<T>::kSize;
+  constexpr int kPasses = kTileSide / (kVectorLanes * kVector);
+  __shared__ alignas(kChunkBytes) T tile[Layout::kElements];
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTileSide, kTileSide);
+  const int row = threadIdx.x / kVectorLanes;
+  const int column = threadIdx.x % kVectorLanes * kVector;  // in the first pass
+  {
+    const std::int64_t y = origin.y + row;
+    const T* from = in + origin.in + y * walk.in_stride_y + origin.x;
+    Vector<T> vectors[kPasses] = {};
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const int x = column + pass * kVectorLanes * kVector;
+      if (origin.x + x < walk.nx && y < walk.ny) {
+        vectors[pass] = *reinterpret_cast<const Vector<T>*>(from + x);
+      }
+    }
+#pragma unroll
+    for (int pass = 0; pass < kPasses; ++pass) {
+      Layout::Store(tile, row, column + pass * kVectorLanes * kVector, vectors[pass]);
+    }
+  }
+  __syncthreads();
+
+  const std::int64_t x = origin.x + row;
+  T* to = out + origin.out + x * walk.out_stride_x + origin.y;
+#pragma unroll
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const int y = column + pass * kVectorLanes * kVector;
+    Vector<T> vector;
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) vector.elements[i] = tile[Layout::Index(y + i, row)];
+    if (x < walk.nx && origin.y + y < walk.ny) *reinterpret_cast<Vector<T>*>(to + y) = vector;
+  }
+}
+
+// `Layout` takes the type of element. For problems that SupportsVectors.
+template <template <typename> typename Layout>
+cudaError_t LaunchVectors(const TransposeProblem& problem, const Operands& operands, cudaStream_t stream) {
+  const auto bases =
+      reinterpret_cast<std::uintptr_t>(operands.in[0]) | reinterpret_cast<std::uintptr_t>(operands.out);
+  if (bases % kChunkBytes != 0) return cudaErrorNotSupported;
+  return WithWord(problem.dtype, [&](auto word) {
+    using T = decltype(word);
+    return LaunchTiles<T>(&TransposeVectors<T, Layout<T>>, kVectorThreads, kTileSide, kTileSide,
+                          MakeTileWalk(Canonicalize(problem)), operands, stream);
+  });
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
