@@ -162,6 +162,13 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   for (const GemmSize& size : GemmSizes()) {
     for (int i = 0; i < 3; ++i) add(size, choice = (choice + 5) % 64);  // meets all, 5 and 64 being coprime
   }
+  // Rows that are multiples of 16 bytes: several tiles each way, and more of them than a GPU has
+  // multiprocessors.
+  for (int trans = 0; trans < 4; ++trans) {
+    add({136, 264, 328}, trans);
+    add({8, 16, 264}, trans);
+    all.back().batch = GemmBatch::Dense(300);
+  }
   all.push_back(MakeGemm(dtype, 257, 130, 300));  // several tiles each way
   all.push_back(MakeGemm(dtype, 256, 128, 512));
   all.push_back(MakeGemm(dtype, 1, 1, 20011));  // one long sum
