@@ -101,6 +101,11 @@ class GemmEpilogue {
         beta_(Pick(args.scalars->beta_f32, args.scalars->beta_f64, args.scalars->beta_i64)) {}
 
   __device__ Out Value(std::int64_t row, std::int64_t column, Wide sum) const {
+    return Narrow<Out>(Finish(row, column, sum));
+  }
+
+  // Before it is rounded to the type of D.
+  __device__ Wide Finish(std::int64_t row, std::int64_t column, Wide sum) const {
     // Without a product alpha does not count, not even an infinite one.
     Wide value = args_.problem.k == 0 ? Wide{0} : alpha_ * sum;
     if (args_.problem.has_c && beta_ != 0) value += beta_ * Widen<Wide>(c_[row * args_.problem.ldc + column]);
@@ -108,35 +113,30 @@ class GemmEpilogue {
       if (args_.problem.has_bias) value += Widen<Wide>(args_.bias[column]);
       value = Activate(args_.problem.activation, value);
     }
-    return Narrow<Out>(value);
+    return value;
   }
+
+  // Whether D is alpha times the sums and nothing else; then alpha.
+  __device__ bool OnlyScales() const {
+    const GemmProblem& p = args_.problem;
+    return p.k > 0 && !(p.has_c && beta_ != 0) && !p.has_bias && p.activation == Activation::kNone;
+  }
+  __device__ Wide alpha() const { return alpha_; }
 
   __device__ Out* At(std::int64_t row, std::int64_t column) const {
     return d_ + row * args_.problem.n + column;
   }
 
-  // Nothing where D ends before.
-  __device__ void Store(std::int64_t row, std::int64_t column, Wide sum) const {
-    if (row < args_.problem.m && column < args_.problem.n) *At(row, column) = Value(row, column, sum);
+  __device__ bool IsInside(std::int64_t row, std::int64_t column) const {
+    return row < args_.problem.m && column < args_.problem.n;
   }
 
-  // Elements `column`, which is even, and the next; in one store if `as_one`, for which n must be even and D
-  // aligned to a pair.
-  __device__ void StorePair(std::int64_t row, std::int64_t column, Wide first, Wide second,
-                            bool as_one) const {
-    if (!as_one) {
-      Store(row, column, first);
-      Store(row, column + 1, second);
-    } else if (row < args_.problem.m && column < args_.problem.n) {
-      *reinterpret_cast<Pair*>(At(row, column)) = {Value(row, column, first), Value(row, column + 1, second)};
-    }
+  // Nothing where D ends before.
+  __device__ void Store(std::int64_t row, std::int64_t column, Wide sum) const {
+    if (IsInside(row, column)) *At(row, column) = Value(row, column, sum);
   }
 
  private:
-  struct alignas(2 * sizeof(Out)) Pair {
-    Out first, second;
-  };
-
   __device__ static Wide Pick(float f32, double f64, std::int64_t i64) {
     if constexpr (std::is_integral_v<Wide>) {
       return static_cast<Wide>(i64);

@@ -10,7 +10,7 @@ namespace warpline {
 namespace {
 
 template <typename Types>
-__global__ void __launch_bounds__(kGemmThreads)
+__global__ void __launch_bounds__(kGemmThreads, kGemmCtas<typename Types::Wide>)
     GemmDoubleBuffered(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using T = typename Types::In;
   constexpr int kDepth = 64 / sizeof(T);  // both buffers of both tiles stay under 48 KiB

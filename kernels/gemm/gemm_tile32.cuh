@@ -14,7 +14,7 @@ inline constexpr int kGemmTile32 = 32;  // a warp reads one row of a tile: coale
 template <typename T, typename Wide>
 __device__ void LoadTile32(const GemmOperand<T>& source, std::int64_t row0, std::int64_t column0,
                            std::int64_t rows, std::int64_t columns,
-                           Wide (&tile)[kGemmTile32][kGemmTile32 + 1]) {
+                           Wide (&tile)[kGemmTile32][kGemmTile32 + 4]) {
   const int i = source.trans ? threadIdx.x : threadIdx.y;
   const int j = source.trans ? threadIdx.y : threadIdx.x;
   const std::int64_t row = row0 + i, column = column0 + j;
@@ -28,7 +28,9 @@ template <typename Types, int kUnroll>
 __global__ void __launch_bounds__(kGemmTile32* kGemmTile32)
     GemmTile32(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using Wide = typename Types::Wide;
-  __shared__ Wide tile_a[kGemmTile32][kGemmTile32 + 1], tile_b[kGemmTile32][kGemmTile32 + 1];
+  // Padded by 16 bytes: rows stay aligned, so that loads of several k can be one.
+  __shared__ alignas(16) Wide tile_a[kGemmTile32][kGemmTile32 + 4];
+  __shared__ alignas(16) Wide tile_b[kGemmTile32][kGemmTile32 + 4];
   const GemmProblem& p = args.problem;
   const GemmTile tile = TileAt(args, first_tile + blockIdx.x, kGemmTile32, kGemmTile32);
   const GemmBatch::Matrices matrices = p.batch.At(tile.matrix);

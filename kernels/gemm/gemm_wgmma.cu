@@ -4,6 +4,9 @@
 // with instructions that read shared memory themselves. Tails are zeros from the accelerator and stores that
 // are left out. What remains of a gap to cuBLAS: both multiplying warpgroups store D at the same time, while
 // the tensor cores wait; and neighbouring CTAs load the same tiles, which a cluster could share.
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/gemm/gemm_kernels.h"
 #include "kernels/gemm/gemm_vectors.cuh"
 #include "kernels/gemm/hopper.cuh"
@@ -98,10 +101,68 @@ __device__ void Produce(const GemmArgs<Types>& args, const TensorMaps& maps, uns
   }
 }
 
+// Of four neighbouring lanes, lane q gets words[q] of each, in their order.
+__device__ void TransposeQuad(std::uint32_t (&words)[4], int q) {
+#pragma unroll
+  for (int mask = 2; mask > 0; mask /= 2) {
+    const bool is_upper = (q & mask) != 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((i & mask) != 0) continue;
+      const std::uint32_t received =
+          __shfl_xor_sync(0xffffffffu, is_upper ? words[i] : words[i + mask], mask);
+      (is_upper ? words[i] : words[i + mask]) = received;
+    }
+  }
+}
+
+// Two neighbouring elements of D.
+template <typename Out>
+struct alignas(2 * sizeof(Out)) Pair {
+  Out first, second;
+};
+
+// Stores what a thread has of one row: of every 8 columns from `d` on two, as it is lane q of the four that
+// have the row. Only the first `columns` are inside of D, and none of them if it is 0. `as_vectors`: rows of
+// D are multiples of 16 bytes (of 8 for f32, whose pairs fill sectors as they are).
+template <typename Out>
+__device__ void StoreRow(Out* d, int columns, int q, const float2 (&sums)[kTileN / 8], bool as_vectors) {
+  const auto pair_at = [&](int j) { return Pair<Out>{Narrow<Out>(sums[j].x), Narrow<Out>(sums[j].y)}; };
+  if (!as_vectors) {
+#pragma unroll
+    for (int j = 0; j < kTileN / 8; ++j) {
+      const int column = j * 8 + q * 2;
+      if (column < columns) d[column] = pair_at(j).first;
+      if (column + 1 < columns) d[column + 1] = pair_at(j).second;
+    }
+  } else if constexpr (sizeof(Out) == 2) {
+#pragma unroll
+    for (int j0 = 0; j0 < kTileN / 8; j0 += 4) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const Pair<Out> pair = pair_at(j0 + j);
+        memcpy(&words[j], &pair, sizeof(pair));
+      }
+      TransposeQuad(words, q);
+      const int column = (j0 + q) * 8;
+      if (column < columns) {
+        *reinterpret_cast<uint4*>(d + column) = make_uint4(words[0], words[1], words[2], words[3]);
+      }
+    }
+  } else {
+#pragma unroll
+    for (int j = 0; j < kTileN / 8; ++j) {
+      const int column = j * 8 + q * 2;
+      if (column < columns) *reinterpret_cast<Pair<Out>*>(d + column) = pair_at(j);
+    }
+  }
+}
+
 // Multiplies what is in the ring; `group` of the two takes the upper or lower 64 rows of a tile.
 template <typename Types, bool kTransA, bool kTransB>
 __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring& ring, std::int64_t tiles,
-                        int group, bool store_pairs) {
+                        int group, bool store_vectors) {
   // From 16 elements along k to the next, in descriptors' units of 16 bytes.
   constexpr int kStepA = kTransA ? 16 * 128 / 16 : 32 / 16, kStepB = kTransB ? 32 / 16 : 16 * 128 / 16;
   constexpr int kMajorA = kTransA ? 1 : 0, kMajorB = kTransB ? 0 : 1;
@@ -134,15 +195,34 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
     if (lane == 0) ring.empty[last_stage].Arrive();
 
     const GemmEpilogue<Types> epilogue(args, tile.matrix, args.problem.batch.At(tile.matrix).c);
-    const std::int64_t row = tile.row0 + group * 64 + thread / 32 * 16 + lane / 4;
-    const std::int64_t column = tile.column0 + lane % 4 * 2;
+    const int q = lane % 4;
+    // Most products only scale: the rest, repeated for each of 128 sums, would not fit into the instruction
+    // cache.
+    const bool only_scales = epilogue.OnlyScales();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
+      const std::int64_t row = tile.row0 + group * 64 + thread / 32 * 16 + lane / 4 + half * 8;
+      const auto columns = static_cast<int>(
+          row < args.problem.m ? min(args.problem.n - tile.column0, std::int64_t{kTileN}) : std::int64_t{0});
+      float2 of_row[kTileN / 8];
 #pragma unroll
       for (int j = 0; j < kTileN / 8; ++j) {
-        epilogue.StorePair(row + half * 8, column + j * 8, sums[j][half * 2], sums[j][half * 2 + 1],
-                           store_pairs);
+        of_row[j] = {sums[j][half * 2] * epilogue.alpha(), sums[j][half * 2 + 1] * epilogue.alpha()};
       }
+      if (!only_scales) {
+#pragma unroll
+        for (int j = 0; j < kTileN / 8; ++j) {
+          const int column = j * 8 + q * 2;
+          float* const pair[] = {&of_row[j].x, &of_row[j].y};
+#pragma unroll
+          for (int i = 0; i < 2; ++i) {
+            if (column + i < columns) {
+              *pair[i] = epilogue.Finish(row, tile.column0 + column + i, sums[j][half * 2 + i]);
+            }
+          }
+        }
+      }
+      StoreRow(epilogue.At(row, tile.column0), columns, q, of_row, store_vectors);
     }
   }
 }
@@ -152,7 +232,7 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
 template <typename Types, bool kTransA, bool kTransB>
 __global__ void __launch_bounds__(kThreads, 1)
     GemmWgmma(const __grid_constant__ GemmArgs<Types> args, const __grid_constant__ TensorMaps maps,
-              std::int64_t tiles, bool store_pairs) {
+              std::int64_t tiles, bool store_vectors) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ unsigned char shared[];
   __shared__ Ring ring;
@@ -173,7 +253,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x % kWarpgroup == 0) Produce<Types, kTransA, kTransB>(args, maps, stages, ring, tiles);
   } else {
     TakeRegisters<232>();
-    Consume<Types, kTransA, kTransB>(args, stages, ring, tiles, group, store_pairs);
+    Consume<Types, kTransA, kTransB>(args, stages, ring, tiles, group, store_vectors);
   }
 #endif
 }
@@ -210,9 +290,11 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const C
       error != cudaSuccess) {
     return error;
   }
-  const bool store_pairs = problem.n % 2 == 0 && reinterpret_cast<std::uintptr_t>(operands.out) % 8 == 0;
+  const std::int64_t per_store = std::is_same_v<typename Types::Out, float> ? 2 : 8;
+  const bool store_vectors =
+      problem.n % per_store == 0 && reinterpret_cast<std::uintptr_t>(operands.out) % 16 == 0;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(tiles, context.traits.multiprocessors));
-  kernel<<<grid, kThreads, kSharedBytes, stream>>>(args, maps, tiles, store_pairs);
+  kernel<<<grid, kThreads, kSharedBytes, stream>>>(args, maps, tiles, store_vectors);
   return cudaGetLastError();
 }
 
