@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kVectorThreads)
   }
 }
 
-// `Layout` takes the type of element. For problems that SupportsVectors.
+// `Layout` takes the type of element. For problems whose walk TakesVectors.
 template <template <typename> typename Layout>
 cudaError_t LaunchVectors(const TransposeProblem& problem, const Operands& operands, cudaStream_t stream) {
   const auto bases =
