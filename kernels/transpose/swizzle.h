@@ -9,9 +9,9 @@ namespace warpline {
 
 // The XOR swizzle of an array T[rows][kColumns] in shared memory that is accessed in chunks of kAccessBytes.
 // Row y keeps its chunks, but chunk x lies at place (y mod chunks) XOR x of the row: XOR with a constant is
-// a bijection within each row, and down a column of chunks every row of a period has another place. If a row
-// has 128 bytes or more, those are other banks too; rows of 32 or 64 bytes lie in different banks to begin
-// with, some of them. Unlike padding it costs no memory and keeps chunks aligned.
+// a bijection within each row, and down a column of chunks every row of a period has another place. Where a
+// row has 128 bytes or more and a chunk 4 or more, those are other banks too: a column of 32 rows lies in all
+// of them. Unlike padding it costs no memory and keeps chunks aligned.
 template <int kElementBytes, int kAccessBytes, int kColumns>
 struct Swizzle {
   static constexpr int kRowBytes = kColumns * kElementBytes;

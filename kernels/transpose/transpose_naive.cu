@@ -1,10 +1,13 @@
 // Variant `naive_read`: one thread an element, in the order of the input, so that reads are coalesced and
 // writes are wherever they fall. Works on the problem as given, not on its canonical form: the oracle.
+//
+// Limit: each element that a warp writes lies in another sector of 32 bytes, and the indices of all axes are
+// worked out for each element.
+// Next, `naive_write`: scattered reads instead, and one decoding of the batch axes a CTA.
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
-
 namespace {
 
 constexpr int kThreads = 256;

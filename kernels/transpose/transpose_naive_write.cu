@@ -1,9 +1,8 @@
 // Variant `naive_write`: one thread an element, warps along rows of the output, so that writes are coalesced
 // and reads are a column of the input.
 //
-// Limit: each element that a warp reads lies in another sector of 32 bytes. That neighbours in the CTA, 32
-// elements along x, want the rest of it helps only as long as a cache keeps it, but a cache can help with
-// reads, unlike with scattered writes: hence faster than `naive_read`.
+// Limit: each element that a warp reads lies in another sector of 32 bytes. The other warps of the CTA, which
+// has 32 elements along x, want the rest of the sector: L1 serves them if it still has it.
 // Next, `shared`: reads coalesced too, by way of a tile in shared memory.
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/transpose_kernels.h"

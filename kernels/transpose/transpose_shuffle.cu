@@ -4,9 +4,10 @@
 // Both sides of global memory are coalesced.
 //
 // Limit: registers, 32 (or 64) a thread for the tile alone, so that fewer warps cover the latency; global
-// memory is accessed in single elements; and 80 (or 160) shuffles take as long in the load and store units as
-// the shared memory they replace, 64 accesses.
-// The last rung: `swizzled_packed` exchanges elements within a thread instead, and the rest by chunks.
+// memory is accessed in single elements; and a warp issues 80 (or 160) shuffles in place of 64 accesses of
+// shared memory.
+// The last rung. `swizzled_packed` too exchanges elements in registers, but those of one thread, and leaves
+// the rest of the way to chunks in shared memory.
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/transpose_kernels.h"
 

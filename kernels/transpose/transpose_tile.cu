@@ -1,6 +1,9 @@
 // Variant `swizzled_packed`, the tile kernel: a batch of 2-D transpositions between x, the innermost axis of
 // the input, and y, the innermost axis of the output. Global and shared memory are both accessed in 16-byte
 // vectors free of bank conflicts: the elements change places in registers, on the way between the two.
+//
+// Limit: device memory. Where an axis or an address is no multiple of 16 bytes, that side of global memory is
+// accessed in single elements.
 #include <cstring>
 
 #include "kernels/launch_grids.h"

@@ -2,8 +2,8 @@
 // they are, gathers 16 bytes of a column and stores them to a row of the output. A quarter (or half) of the
 // instructions on global memory.
 //
-// Limit: the gathers. At each step 8 lanes want rows that are whole multiples of all banks apart, and their 4
-// neighbours in x differ by one bank each: an 8-way conflict, of 8-byte elements in each half of a warp.
+// Limit: the gathers. At each step 8 lanes want one column of rows that are whole multiples of all banks
+// apart: an 8-way conflict, of 8-byte elements in each half of a warp.
 // Next, `padded_vectorized`: a padded tile, at the price of 16-byte accesses to it.
 #include "kernels/transpose/vector_tile.cuh"
 

@@ -4,6 +4,8 @@
 #ifndef WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_VECTOR_TILE_CUH_
 
+#include <cstring>
+
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/transpose_kernels.h"
@@ -57,14 +59,18 @@ __global__ void __launch_bounds__(kVectorThreads)
 #pragma unroll
   for (int pass = 0; pass < kPasses; ++pass) {
     const int y = column + pass * kVectorLanes * kVector;
-    Vector<T> vector;
+    T elements[kVector];
 #pragma unroll
-    for (int i = 0; i < kVector; ++i) vector.elements[i] = tile[Layout::Index(y + i, row)];
-    if (x < walk.nx && origin.y + y < walk.ny) *reinterpret_cast<Vector<T>*>(to + y) = vector;
+    for (int i = 0; i < kVector; ++i) elements[i] = tile[Layout::Index(y + i, row)];
+    uint4 vector;
+    memcpy(&vector, elements, sizeof(vector));
+    if (x < walk.nx && origin.y + y < walk.ny) {
+      __stwb(reinterpret_cast<uint4*>(to + y), vector);  // an assignment would be split into words again
+    }
   }
 }
 
-// `Layout` takes the type of element. For problems that SupportsVectors.
+// `Layout` takes the type of element. For problems whose walk TakesVectors.
 template <template <typename> typename Layout>
 cudaError_t LaunchVectors(const TransposeProblem& problem, const Operands& operands, cudaStream_t stream) {
   const auto bases =

@@ -103,6 +103,10 @@ void Register(std::string_view backend_name, const std::string& op, const Subjec
 void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
   switch (op) {
     case Op::kTranspose:
+      if (dtype == DType::kF32 || dtype == DType::kF64) {  // the sizes that all rungs of the ladder know
+        Register(backend_name, "transpose_small", subject, dtype,
+                 [=] { return ToProblems(SmallMatrices(dtype)); });
+      }
       return Register(backend_name, "transpose", subject, dtype,
                       [=] { return ToProblems(AwkwardTransposes(dtype)); });
     case Op::kGemm:

@@ -1,4 +1,4 @@
-// The shared-memory tile of the transposition: no two chunks in one place, no bank conflicts.
+// Swizzled tiles in shared memory: no two chunks in one place, no bank conflicts.
 #include "kernels/transpose/swizzle.h"
 
 #include <array>
@@ -14,6 +14,68 @@ namespace {
 
 constexpr int kBankGroups = 8;  // of 16 bytes: 32 banks of 4
 constexpr int kPhase = 8;       // lanes that shared memory serves at once with 16-byte accesses
+
+// Arrays T[rows][columns], accessed in chunks of so many bytes.
+template <int kElement, int kAccess, int kNX>
+struct Array {
+  static constexpr int kElementBytes = kElement, kAccessBytes = kAccess, kColumns = kNX;
+  using Places = Swizzle<kElement, kAccess, kNX>;
+};
+
+template <typename Array>
+class SwizzledArrayTest : public testing::Test {
+ protected:
+  static constexpr int kBanks = 32, kBankBytes = 4;
+  static constexpr int kChunks = Array::Places::kChunks;
+
+  // Banks that chunk x of rows first_y to first_y + 31 lie in.
+  template <typename PlaceOf>
+  static std::size_t CountBanks(int first_y, int x, PlaceOf place) {
+    std::set<int> banks;
+    for (int y = first_y; y < first_y + 32; ++y) {
+      const int at = (y * kChunks + place(y, x)) * Array::kAccessBytes;
+      for (int byte = at; byte < at + Array::kAccessBytes; ++byte) banks.insert(byte / kBankBytes % kBanks);
+    }
+    return banks.size();
+  }
+};
+
+// Of the rungs `swizzled` and `swizzled_vectorized`, of `swizzled_packed`, and others.
+using Arrays =
+    testing::Types<Array<4, 4, 32>, Array<8, 8, 32>, Array<4, 16, 32>, Array<8, 16, 32>, Array<1, 16, 128>,
+                   Array<2, 16, 128>, Array<4, 16, 64>, Array<16, 16, 16>, Array<1, 1, 128>, Array<1, 4, 128>,
+                   Array<2, 2, 64>, Array<2, 4, 64>, Array<4, 8, 256>, Array<4, 4, 8>, Array<4, 16, 8>,
+                   Array<2, 2, 16>, Array<8, 8, 8>>;
+TYPED_TEST_SUITE(SwizzledArrayTest, Arrays);
+
+TYPED_TEST(SwizzledArrayTest, IsABijectionWithinEachRow) {
+  for (int y = 0; y < 3 * this->kChunks + 1; ++y) {
+    std::set<int> places;
+    for (int x = 0; x < this->kChunks; ++x) {
+      const int place = TypeParam::Places::Chunk(y, x);
+      EXPECT_GE(place, 0);
+      EXPECT_LT(place, this->kChunks);
+      places.insert(place);
+    }
+    EXPECT_EQ(places.size(), static_cast<std::size_t>(this->kChunks)) << "row " << y;
+  }
+}
+
+// A column of 32 rows lies in all banks if a row does and chunks fill banks; in one chunk's without the
+// swizzle.
+TYPED_TEST(SwizzledArrayTest, SpreadsColumnsOverTheBanks) {
+  constexpr bool kAll = TypeParam::Places::kRowBytes >= 128 && TypeParam::kAccessBytes >= 4;
+  for (int first_y : {0, 1, 7, 31, 32, 45}) {
+    for (int x = 0; x < this->kChunks; ++x) {
+      const std::size_t banks = this->CountBanks(first_y, x, TypeParam::Places::Chunk);
+      const std::size_t plain = this->CountBanks(first_y, x, [](int, int at) { return at; });
+      EXPECT_GE(banks, plain);
+      if (!kAll) continue;
+      EXPECT_EQ(banks, 32u) << "rows from " << first_y << ", chunk " << x;
+      EXPECT_EQ(plain, static_cast<std::size_t>(TypeParam::kAccessBytes / 4));
+    }
+  }
+}
 
 template <typename Bytes>
 class SwizzleTest : public testing::Test {};

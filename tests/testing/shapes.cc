@@ -107,8 +107,32 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
   for (const Shape& shape : {Shape{kBeyondGrid, 2, 3}, Shape{2, kBeyondGrid, 3}, Shape{2, 3, kBeyondGrid}}) {
     AddAllTransposes(all, dtype, shape);
   }
+  AddAllTransposes(all, dtype, {4, 8, 3, 12, 5});
+  // Whole 16-byte vectors of small elements that do not fill tiles.
+  for (std::int64_t rows : {4, 12, 36, 68, 100, 132}) {
+    for (std::int64_t cols : {4, 12, 36, 68, 100, 132}) AddTranspose(all, dtype, {rows, cols}, {1, 0});
+  }
+  for (const Shape& shape : {Shape{5, 36, 68}, Shape{3, 20, 2, 44}}) AddAllTransposes(all, dtype, shape);
+  for (std::int64_t narrow = 2; narrow < 10; ++narrow) {
+    AddTranspose(all, dtype, {narrow, 10007}, {1, 0});
+    AddTranspose(all, dtype, {10007, narrow}, {1, 0});
+    AddTranspose(all, dtype, {narrow, 10008}, {1, 0});
+    AddTranspose(all, dtype, {10008, narrow}, {1, 0});
+  }
+  AddTranspose(all, dtype, {997, 1009}, {1, 0});
   AddTranspose(all, dtype, {1031, 517}, {1, 0});
   AddTranspose(all, dtype, {512, 1024}, {1, 0});
+  return all;
+}
+
+std::vector<TransposeProblem> SmallMatrices(DType dtype) {
+  constexpr std::int64_t kLargest = 64;
+  std::vector<TransposeProblem> all;
+  for (std::int64_t rows = 1; rows <= kLargest; ++rows) {
+    for (std::int64_t cols = 1; cols <= kLargest; ++cols) {
+      all.push_back({dtype, {rows, cols}, {1, 0}});
+    }
+  }
   return all;
 }
 

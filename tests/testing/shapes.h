@@ -20,6 +20,8 @@ GemmProblem MakeGemm(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k
 GemmProblem WithTranspositions(GemmProblem problem, bool trans_a, bool trans_b);
 
 std::vector<TransposeProblem> AwkwardTransposes(DType dtype);
+// The transpositions of all matrices up to 64 x 64, dense.
+std::vector<TransposeProblem> SmallMatrices(DType dtype);
 // All combinations of transpositions, batch, padding and C for a few sizes; some of each for all sizes.
 // For f32 also in tf32.
 std::vector<GemmProblem> AwkwardGemms(DType dtype);

@@ -1,0 +1,118 @@
+// Transpositions that the conformance suite cannot reach: more than 2^31 elements, which no test copies to
+// the host, and addresses that are aligned to an element only.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/gpu/handle.h"
+#include "tests/gpu/device_check.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace warpline {
+namespace {
+
+class TransposeTest : public GpuTest {
+ protected:
+  // What is wrong with the result of a launch that must succeed; "" if nothing.
+  std::string Run(const CudaVariant<TransposeProblem>& variant, const TransposeProblem& problem,
+                  const void* in, void* out) {
+    const std::size_t bytes = static_cast<std::size_t>(problem.shape.Count()) * SizeOf(problem.dtype);
+    Operands operands;
+    operands.in[0] = in;
+    operands.out = out;
+    cudaMemsetAsync(out, 0xCD, bytes, stream_.get());
+    cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get());
+    if (const cudaError_t error = variant.launch(problem, operands, {}, stream_.get());
+        error != cudaSuccess) {
+      return std::string("launch: ") + cudaGetErrorString(error);
+    }
+    auto* device_wrong = static_cast<unsigned long long*>(wrong_.get());
+    LaunchCountWrong(problem, out, device_wrong, stream_.get());
+    unsigned long long wrong = 0;
+    cudaMemcpyAsync(&wrong, device_wrong, sizeof(wrong), cudaMemcpyDeviceToHost, stream_.get());
+    if (const cudaError_t error = cudaStreamSynchronize(stream_.get()); error != cudaSuccess) {
+      return cudaGetErrorString(error);
+    }
+    return wrong == 0 ? "" : std::to_string(wrong) + " elements are wrong";
+  }
+
+  // Every variant that can, on every one of the problems, which are dense.
+  void RunAll(DType dtype, const std::vector<TransposeProblem>& problems) {
+    std::int64_t count = 0;
+    for (const TransposeProblem& problem : problems) count = std::max(count, problem.shape.Count());
+    const std::size_t bytes = static_cast<std::size_t>(count) * SizeOf(dtype);
+    std::size_t free = 0, total = 0;
+    ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    if (free < 2 * bytes + (std::size_t{256} << 20)) {
+      GTEST_SKIP() << "needs 2 x " << (bytes >> 20) << " MiB of device memory, free are " << (free >> 20);
+    }
+    const auto in = gpu::AllocateDevice(bytes), out = gpu::AllocateDevice(bytes);
+    ASSERT_TRUE(in.ok() && out.ok());
+    ASSERT_EQ(LaunchFill(SizeOf(dtype), count, in->get(), stream_.get()), cudaSuccess);
+    for (const auto& variant : CudaTransposeVariants()) {
+      if (!variant.supports_dtype(dtype)) continue;
+      int supported = 0;
+      for (const TransposeProblem& problem : problems) {
+        if (!variant.supports(problem, {})) continue;
+        ++supported;
+        ASSERT_EQ(Run(variant, problem, in->get(), out->get()), "")
+            << variant.name << ", " << ToString(problem.shape);
+      }
+      EXPECT_GT(supported, 0) << variant.name;
+    }
+  }
+
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
+    auto stream = gpu::CreateStream();
+    auto wrong = gpu::AllocateDevice(sizeof(unsigned long long));
+    ASSERT_TRUE(stream.ok() && wrong.ok());
+    stream_ = *std::move(stream);
+    wrong_ = *std::move(wrong);
+  }
+
+  gpu::Stream stream_;
+  gpu::DeviceBytes wrong_;
+};
+
+// One of each kind has sides that are no multiples of anything, the others take whole vectors.
+std::vector<TransposeProblem> HugeProblems(DType dtype) {
+  std::vector<TransposeProblem> problems = {{dtype, {65537, 32771}, {1, 0}},
+                                            {dtype, {65540, 32772}, {1, 0}},
+                                            {dtype, {5, 20748, 20740}, {0, 2, 1}}};
+  for (const TransposeProblem& problem : problems) EXPECT_GT(problem.shape.Count(), std::int64_t{1} << 31);
+  return problems;
+}
+
+TEST_F(TransposeTest, MoreThan2To31ElementsOfOneByte) { RunAll(DType::kI8, HugeProblems(DType::kI8)); }
+TEST_F(TransposeTest, MoreThan2To31ElementsOfFourBytes) { RunAll(DType::kF32, HugeProblems(DType::kF32)); }
+TEST_F(TransposeTest, MoreThan2To31ElementsOfEightBytes) { RunAll(DType::kF64, HugeProblems(DType::kF64)); }
+
+// The table may promise vectors only by shape; the addresses of a launch are known to the launcher alone.
+TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
+  for (DType dtype : {DType::kF32, DType::kF64}) {
+    const TransposeProblem problem{dtype, {132, 68}, {1, 0}}, odd{dtype, {33, 65}, {1, 0}};
+    const std::size_t size = SizeOf(dtype), count = 132 * 68;
+    const auto in = gpu::AllocateDevice((count + 1) * size), out = gpu::AllocateDevice((count + 1) * size);
+    ASSERT_TRUE(in.ok() && out.ok());
+    for (std::size_t in_shift : {std::size_t{0}, size}) {
+      for (std::size_t out_shift : {std::size_t{0}, size}) {
+        std::byte* const from = static_cast<std::byte*>(in->get()) + in_shift;
+        std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift;
+        ASSERT_EQ(LaunchFill(size, count, from, stream_.get()), cudaSuccess);
+        for (const auto& variant : CudaTransposeVariants()) {
+          const bool refuses = !variant.supports(odd, {}) && in_shift + out_shift != 0;
+          const std::string refusal = std::string("launch: ") + cudaGetErrorString(cudaErrorNotSupported);
+          EXPECT_EQ(Run(variant, problem, from, to), refuses ? refusal : "") << variant.name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpline

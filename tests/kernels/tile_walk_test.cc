@@ -1,0 +1,124 @@
+// Tiles of a transposition, walked on the host as CTAs do: together they move every element, once, to where
+// the problem wants it.
+#include "kernels/transpose/tile_walk.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace warpline {
+namespace {
+
+TransposeProblem Problem(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
+                         std::int64_t row_stride = 0) {
+  TransposeProblem problem;
+  for (std::int64_t dim : dims) problem.shape.Append(dim);
+  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
+  problem.row_stride = row_stride;
+  return problem;
+}
+
+// For each element of the output, in order, its offset in the input.
+std::vector<std::int64_t> Gather(const TransposeProblem& problem) {
+  const Strides in_strides = RowMajorStrides(problem.shape, problem.row_stride);
+  std::vector<std::int64_t> offsets = {0};
+  for (int axis = 0; axis < problem.shape.rank; ++axis) {
+    std::vector<std::int64_t> next;
+    for (std::int64_t offset : offsets) {
+      for (std::int64_t i = 0; i < problem.shape[problem.perm[axis]]; ++i) {
+        next.push_back(offset + i * in_strides[problem.perm[axis]]);
+      }
+    }
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+void ExpectMovesAll(const TransposeProblem& problem, std::int64_t tile_x, std::int64_t tile_y) {
+  std::string what = ToString(problem.shape) + " perm";
+  for (int i = 0; i < problem.shape.rank; ++i) what += " " + std::to_string(problem.perm[i]);
+  what += " rows " + std::to_string(problem.row_stride) + " tile " + std::to_string(tile_x) + " x " +
+          std::to_string(tile_y);
+  TileWalk walk = MakeTileWalk(Canonicalize(problem));
+  walk.CutInto(tile_x, tile_y);
+  const std::vector<std::int64_t> want = Gather(problem);
+  std::vector<std::int64_t> got(want.size(), -1);
+  for (std::int64_t index = 0; index < walk.Tiles(); ++index) {
+    const TileOrigin origin = LocateTile(walk, index, tile_x, tile_y);
+    for (std::int64_t x = origin.x; x < std::min(walk.nx, origin.x + tile_x); ++x) {
+      for (std::int64_t y = origin.y; y < std::min(walk.ny, origin.y + tile_y); ++y) {
+        const std::int64_t out = origin.out + x * walk.out_stride_x + y * walk.out_stride_y;
+        ASSERT_TRUE(out >= 0 && out < static_cast<std::int64_t>(got.size())) << what << ": " << out;
+        ASSERT_EQ(got[out], -1) << what << ": written twice: " << out;
+        got[out] = origin.in + x * walk.in_stride_x + y * walk.in_stride_y;
+      }
+    }
+  }
+  EXPECT_EQ(got, want) << what;
+}
+
+TEST(TileWalkTest, MovesEveryElementOfRandomProblemsOnce) {
+  std::mt19937 random(1);
+  const auto draw = [&](std::int64_t least, std::int64_t greatest) {
+    return std::uniform_int_distribution<std::int64_t>(least, greatest)(random);
+  };
+  for (int round = 0; round < 3000; ++round) {
+    const int rank = static_cast<int>(draw(1, 5));
+    // Up to a few thousand elements; now and then an axis of one or none.
+    const std::int64_t longest = std::vector<std::int64_t>{3000, 60, 16, 8, 5}[rank - 1];
+    std::vector<std::int64_t> dims(rank);
+    for (std::int64_t& dim : dims) dim = draw(0, 9) == 0 ? draw(0, 1) : draw(1, longest);
+    std::vector<int> perm(rank);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::shuffle(perm.begin(), perm.end(), random);
+    const std::int64_t row_stride = draw(0, 2) == 0 ? dims.back() + draw(1, 5) : 0;
+    ExpectMovesAll(Problem(dims, perm, row_stride), draw(1, 40), draw(1, 40));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(TileWalkTest, TheEmptyProblemHasNoTiles) {
+  for (const TransposeProblem& problem : {Problem({0}, {0}), Problem({0, 5}, {1, 0}),
+                                          Problem({5, 0}, {1, 0}, 3), Problem({3, 0, 5}, {2, 0, 1})}) {
+    TileWalk walk = MakeTileWalk(Canonicalize(problem));
+    walk.CutInto(32, 32);
+    EXPECT_EQ(walk.Tiles(), 0) << ToString(problem.shape);
+  }
+}
+
+TEST(TileWalkTest, TheScalarIsOneTile) { ExpectMovesAll(Problem({}, {}), 32, 32); }
+
+TEST(TileWalkTest, RunsAlongTheRowsOfInputAndOutput) {
+  const TileWalk walk = MakeTileWalk(Canonicalize(Problem({2, 30, 5, 70}, {2, 0, 3, 1})));
+  EXPECT_EQ(walk.nx, 70);
+  EXPECT_EQ(walk.in_stride_x, 1);
+  EXPECT_EQ(walk.ny, 30);
+  EXPECT_EQ(walk.out_stride_y, 1);
+  EXPECT_EQ(walk.batch.rank, 2);
+}
+
+TEST(TileWalkTest, TakesVectorsOnlyIfEveryRowIsAligned) {
+  const auto takes = [](const TransposeProblem& problem, std::int64_t elements) {
+    return MakeTileWalk(Canonicalize(problem)).TakesVectors(elements);
+  };
+  EXPECT_TRUE(takes(Problem({36, 20}, {1, 0}), 4));
+  EXPECT_FALSE(takes(Problem({36, 22}, {1, 0}), 4));
+  EXPECT_TRUE(takes(Problem({36, 22}, {1, 0}), 2));
+  EXPECT_FALSE(takes(Problem({34, 20}, {1, 0}), 4));
+  EXPECT_TRUE(takes(Problem({36, 20}, {1, 0}, 24), 4));
+  EXPECT_FALSE(takes(Problem({36, 20}, {1, 0}, 23), 4));
+  EXPECT_TRUE(takes(Problem({3, 36, 20}, {0, 2, 1}), 4));  // a batch of any size
+  // The rows of the tile are 2 * 22 elements apart, but those of the second matrix begin at an odd one.
+  EXPECT_FALSE(takes(Problem({36, 2, 20}, {1, 2, 0}, 22), 4));
+  EXPECT_FALSE(takes(Problem({3, 36, 20}, {1, 0, 2}), 4));  // rows stay rows
+  EXPECT_FALSE(takes(Problem({400}, {0}), 4));
+  EXPECT_FALSE(takes(Problem({36, 1}, {1, 0}, 4), 4));  // nothing is contiguous
+}
+
+}  // namespace
+}  // namespace warpline
