@@ -86,6 +86,12 @@ struct SumMonoid {
   }
 };
 
+// Whether accumulators are combined by addition.
+template <typename R>
+inline constexpr bool kIsSum = false;
+template <typename V, Lift kLift>
+inline constexpr bool kIsSum<SumMonoid<V, kLift>> = true;
+
 template <typename V>
 struct ProdMonoid {
   using Value = V;

@@ -8,6 +8,8 @@
 namespace warpline {
 namespace {
 
+constexpr std::size_t kMaxPartialBytes = 32;  // the moments of var: four doubles
+
 int CeilPow2(std::int64_t value, int limit) {
   return static_cast<int>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 1, limit))));
@@ -48,9 +50,12 @@ void PlanColumns(const CanonicalReduce& reduce, int vector, ReducePlan* plan) {
 }  // namespace
 
 std::size_t ReducePlan::WorkspaceBytes(std::int64_t results) const {
-  constexpr std::size_t kMaxPartialBytes = 32;  // the moments of var: four doubles
   return split > 1 ? static_cast<std::size_t>(results) * static_cast<std::size_t>(split) * kMaxPartialBytes
                    : 0;
+}
+
+std::size_t ReducePlan::TicketBytes() const {
+  return split > 1 ? static_cast<std::size_t>(tiles) * sizeof(std::uint32_t) : 0;
 }
 
 bool HasTypedKernel(const ReduceProblem& problem) {
@@ -78,8 +83,24 @@ bool HasTypedKernel(const ReduceProblem& problem) {
   }
 }
 
+bool HasRungs(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kI32; }
+
+bool IsSumLike(ReduceOp op) {
+  return op == ReduceOp::kSum || op == ReduceOp::kMean || op == ReduceOp::kNorm1 || op == ReduceOp::kNorm2 ||
+         op == ReduceOp::kSumSq;
+}
+
 int VectorOf(const ReduceProblem& problem) {
   return HasTypedKernel(problem) ? 16 / static_cast<int>(SizeOf(problem.dtype)) : 1;
+}
+
+std::size_t CubWorkspaceBytes(const CanonicalReduce& reduce, const DeviceTraits& traits) {
+  constexpr std::size_t kAlignment = 512;  // CUB's 256 for the allocation, and for its first address
+  if (reduce.results != 1) return kAlignment;
+  // A partial result a CTA, in so many waves as CUB_SUBSCRIPTION_FACTOR says, of as many CTAs as fit.
+  constexpr std::size_t kMaxCtasPerMultiprocessor = 32, kWaves = 5;
+  const auto multiprocessors = static_cast<std::size_t>(std::max(1, traits.multiprocessors));
+  return multiprocessors * kMaxCtasPerMultiprocessor * kWaves * kMaxPartialBytes + kAlignment;
 }
 
 ReducePlan PlanReduce(const CanonicalReduce& reduce, int vector, const DeviceTraits& traits) {

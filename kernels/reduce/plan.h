@@ -1,5 +1,5 @@
-// How `warp_shuffle` divides a reduction among threads: a pure function, so that the workspace it asks for
-// and the launch agree.
+// How the rungs of the ladder divide a reduction among threads, all alike: a pure function, so that the
+// workspace they ask for and the launch agree.
 #ifndef WARPLINE_KERNELS_REDUCE_PLAN_H_
 #define WARPLINE_KERNELS_REDUCE_PLAN_H_
 
@@ -14,7 +14,7 @@ namespace warpline {
 inline constexpr int kReduceThreads = 256;
 
 // A CTA computes results_per_cta results, over `chunk` of their reduced_count elements; `split` CTAs share
-// the elements of one result and leave partial results, which a second kernel combines, if split > 1.
+// the elements of one result and leave partial results, which are combined later, if split > 1.
 struct ReducePlan {
   // Rows: the elements of a result are neighbours; `lanes` threads (a power of two up to a warp, or the whole
   // CTA) share a result. Columns: neighbouring results are neighbours in memory; `lanes` threads stand side
@@ -28,13 +28,24 @@ struct ReducePlan {
   std::int64_t chunk = 0;
   int split = 1;
 
+  // For the partial results.
   std::size_t WorkspaceBytes(std::int64_t results) const;
+  // For one 32-bit ticket a tile, if CTAs share tiles.
+  std::size_t TicketBytes() const;
 };
 
 // Whether kernels are compiled for the element type. The others load elements of any type, one at a time.
 bool HasTypedKernel(const ReduceProblem& problem);
+// Whether the rungs of the ladder are compiled for the element type: where HasTypedKernel, they run it.
+bool HasRungs(DType dtype);
+// Whether its accumulators are sums: sum, mean, norm1, norm2, sumsq.
+bool IsSumLike(ReduceOp op);
 // Elements that one load of the problem's kernel takes.
 int VectorOf(const ReduceProblem& problem);
+
+// A bound on what cub::DeviceReduce asks for: its own answer needs a device. A segment takes a CTA, which
+// leaves no partial results.
+std::size_t CubWorkspaceBytes(const CanonicalReduce& reduce, const DeviceTraits& traits);
 
 ReducePlan PlanReduce(const CanonicalReduce& reduce, int vector, const DeviceTraits& traits);
 

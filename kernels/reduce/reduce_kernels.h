@@ -9,6 +9,16 @@ namespace warpline {
 CudaLaunch<ReduceProblem> LaunchReduceNaive;
 CudaLaunch<ReduceProblem> LaunchReduceAny;
 
+// The rungs, for the dtypes of HasRungs and operations of HasTypedKernel; `atomic` for sums alone.
+CudaLaunch<ReduceProblem> LaunchReduceAtomic;
+CudaLaunch<ReduceProblem> LaunchReduceShared;
+CudaLaunch<ReduceProblem> LaunchReduceCooperative;
+CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
+
+// The rung `cub`, in reduce_cub_<dtype>.cu.
+template <DType kDType>
+cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
+
 // Instantiated in reduce_<dtype>.cu, for the dtypes and operations of HasTypedKernel.
 template <DType kDType>
 cudaError_t LaunchReduceTyped(const ReduceProblem& problem, const Operands& operands,

@@ -1,23 +1,22 @@
-// From an operation to its kernels for elements of one type: those of HasTypedKernel.
+// From an operation to its monoid for elements of one type: those of HasTypedKernel.
 #ifndef WARPLINE_KERNELS_REDUCE_REDUCE_TYPED_CUH_
 #define WARPLINE_KERNELS_REDUCE_REDUCE_TYPED_CUH_
 
+#include <cuda_runtime_api.h>
+
 #include "kernels/reduce/monoids.h"
-#include "kernels/reduce/reduce_warp_shuffle.cuh"
+#include "kernels/reduce/reduce_tile.cuh"
+#include "kernels/variant.h"
 
 namespace warpline {
 
-// Floats are computed in f32, doubles in f64; integers are compared as they are and summed in 64 bits.
-template <typename T>
-cudaError_t LaunchTyped(const ReduceProblem& problem, const Operands& operands, const CudaContext& context,
-                        cudaStream_t stream) {
+// Calls launch(std::type_identity of the monoid). Floats are computed in f32, doubles in f64; integers are
+// compared as they are and summed in 64 bits.
+template <typename T, typename F>
+cudaError_t VisitTypedMonoid(const ReduceProblem& problem, F&& launch) {
   constexpr bool kInteger = std::is_integral_v<T>;
   using V = std::conditional_t<kInteger || std::is_same_v<T, double>, T, float>;
   using Total = std::conditional_t<kInteger, std::uint64_t, V>;
-  const TypedSource<T> source{static_cast<const T*>(operands.in[0])};
-  const auto launch = [&]<typename Monoid>(std::type_identity<Monoid>) {
-    return LaunchWarpShuffle<Monoid>(problem, source, operands, context, stream);
-  };
   switch (problem.op) {
     case ReduceOp::kSum:
     case ReduceOp::kMean:
@@ -52,6 +51,25 @@ cudaError_t LaunchTyped(const ReduceProblem& problem, const Operands& operands, 
     }
   }
   return cudaErrorNotSupported;
+}
+
+// For the element types of HasRungs: calls launch(std::type_identity of the monoid, source).
+template <typename F>
+cudaError_t VisitLadder(const ReduceProblem& problem, const Operands& operands, F&& launch) {
+  const auto visit = [&]<typename T>(T) {
+    const TypedSource<T> source{static_cast<const T*>(operands.in[0])};
+    return VisitTypedMonoid<T>(problem, [&](auto monoid) { return launch(monoid, source); });
+  };
+  switch (problem.dtype) {
+    case DType::kI32:
+      return visit(std::int32_t{});
+    case DType::kF32:
+      return visit(float{});
+    case DType::kF64:
+      return visit(double{});
+    default:
+      return cudaErrorNotSupported;
+  }
 }
 
 }  // namespace warpline

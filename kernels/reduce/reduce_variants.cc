@@ -1,4 +1,5 @@
 #include "kernels/cuda_variants.h"
+#include "kernels/launch_grids.h"
 #include "kernels/reduce/canonical.h"
 #include "kernels/reduce/plan.h"
 #include "kernels/reduce/reduce_kernels.h"
@@ -25,18 +26,86 @@ cudaError_t LaunchWarpShuffle(const ReduceProblem& problem, const Operands& oper
   }
 }
 
+ReducePlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {
+  return PlanReduce(Canonicalize(problem), VectorOf(problem), traits);
+}
+
+bool SupportsRungs(const ReduceProblem& problem, const DeviceTraits& traits) {
+  const ReducePlan plan = PlanOf(problem, traits);
+  return HasTypedKernel(problem) && plan.tiles * plan.split <= kMaxGridX;
+}
+
+std::size_t PartialBytes(const ReduceProblem& problem, const DeviceTraits& traits) {
+  return PlanOf(problem, traits).WorkspaceBytes(Canonicalize(problem).results);
+}
+
+cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, const CudaContext&,
+                      cudaStream_t stream) {
+  switch (problem.dtype) {
+    case DType::kI32:
+      return LaunchReduceCubTyped<DType::kI32>(problem, operands, stream);
+    case DType::kF32:
+      return LaunchReduceCubTyped<DType::kF32>(problem, operands, stream);
+    case DType::kF64:
+      return LaunchReduceCubTyped<DType::kF64>(problem, operands, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
 constexpr CudaVariant<ReduceProblem> kVariants[] = {
     {.name = "warp_shuffle",
      .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
      .reproducible = true,
      .supports_dtype = IsReal,
      .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
+     .workspace_bytes = PartialBytes,
+     .launch = LaunchWarpShuffle},
+    // The ladder: each row shows one step, and runs what the typed kernels of its dtypes run.
+    {.name = "atomic",
+     .summary = "sums by atomic additions, in shared memory first, then one a CTA and result",
+     .reproducible = false,
+     .supports_dtype = HasRungs,
+     .supports =
+         [](const ReduceProblem& problem, const DeviceTraits& traits) {
+           return SupportsRungs(problem, traits) && IsSumLike(problem.op);
+         },
+     .workspace_bytes = PartialBytes,
+     .launch = LaunchReduceAtomic},
+    {.name = "shared",
+     .summary = "a tree in shared memory, in two kernels where few results have many elements",
+     .reproducible = true,
+     .supports_dtype = HasRungs,
+     .supports = SupportsRungs,
+     .workspace_bytes = PartialBytes,
+     .launch = LaunchReduceShared},
+    {.name = "cooperative",
+     .summary = "one kernel, which the whole grid synchronises before partial results are combined",
+     .reproducible = true,
+     .supports_dtype = HasRungs,
+     .supports = SupportsRungs,
+     .workspace_bytes = PartialBytes,
+     .launch = LaunchReduceCooperative},
+    {.name = "single_pass",
+     .summary = "one kernel, in which the last CTA of a result combines its parts in their order",
+     .reproducible = true,
+     .supports_dtype = HasRungs,
+     .supports = SupportsRungs,
      .workspace_bytes =
          [](const ReduceProblem& problem, const DeviceTraits& traits) {
-           const CanonicalReduce reduce = Canonicalize(problem);
-           return PlanReduce(reduce, VectorOf(problem), traits).WorkspaceBytes(reduce.results);
+           return PartialBytes(problem, traits) + PlanOf(problem, traits).TicketBytes();
          },
-     .launch = LaunchWarpShuffle},
+     .launch = LaunchReduceSinglePass},
+    {.name = "cub",
+     .summary = "CUB of the CUDA toolkit: DeviceReduce for one result, DeviceSegmentedReduce for more",
+     .reproducible = true,  // CUB's promise for one device, and what its fixed order of tiles gives
+     .supports_dtype = HasRungs,
+     .supports = SupportsRungs,
+     .workspace_bytes =
+         [](const ReduceProblem& problem, const DeviceTraits& traits) {
+           return CubWorkspaceBytes(Canonicalize(problem), traits);
+         },
+     .launch = LaunchCub},
     {.name = "naive",
      .summary = "one thread a result, in f64 or 64-bit integers",
      .reproducible = true,

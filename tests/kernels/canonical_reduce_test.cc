@@ -157,8 +157,56 @@ TEST(ReducePlanTest, SplitsOnlyWhatWouldLeaveTheDeviceIdle) {
 TEST(ReducePlanTest, AsksForAWorkspaceOnlyIfItSplits) {
   ReducePlan plan;
   EXPECT_EQ(plan.WorkspaceBytes(100), 0u);
+  EXPECT_EQ(plan.TicketBytes(), 0u);
   plan.split = 3;
+  plan.tiles = 7;
   EXPECT_EQ(plan.WorkspaceBytes(100), 9600u);
+  EXPECT_EQ(plan.TicketBytes(), 28u);
+}
+
+TEST(ReducePlanTest, TicketsAreNoBurdenOnLargeProblems) {
+  const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
+  for (const DimList& dims : {DimList{1 << 28, 2}, DimList{1 << 14, 1 << 14}, DimList{1 << 20, 300}}) {
+    for (std::uint32_t mask : {1u, 2u, 3u}) {
+      EXPECT_LE(PlanReduce(Canonicalize(Problem(dims, mask)), 4, h200).TicketBytes(), 2 * 132 * 4u);
+    }
+  }
+}
+
+TEST(ReducePlanTest, CubAsksForPartialResultsOfOneResultOnly) {
+  const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
+  const std::size_t several = CubWorkspaceBytes(Canonicalize(Problem({1 << 28, 2}, 2)), h200);
+  EXPECT_GT(several, 0u);  // no address means a question to CUB
+  EXPECT_LE(several, 4096u);
+  // 8 CTAs of 256 threads a multiprocessor, in 5 waves, an f32 each: what CUB asks for on this device.
+  const std::size_t one = CubWorkspaceBytes(Canonicalize(Problem({1 << 28}, 1)), h200);
+  EXPECT_GE(one, 132u * 8 * 5 * 4);
+  EXPECT_LE(one, 1u << 20);
+  EXPECT_GT(CubWorkspaceBytes(Canonicalize(Problem({5}, 1)), {}), 0u);
+}
+
+TEST(ReducePlanTest, RungsRunWhatTypedKernelsRun) {
+  ReduceProblem problem = Problem({5}, 1);
+  for (DType dtype : kAllDTypes) {
+    problem.dtype = dtype;
+    EXPECT_TRUE(!HasRungs(dtype) || HasTypedKernel(problem)) << Name(dtype);
+  }
+  EXPECT_TRUE(HasRungs(DType::kF32) && HasRungs(DType::kF64) && HasRungs(DType::kI32));
+  EXPECT_FALSE(HasRungs(DType::kBF16));
+  problem.dtype = DType::kF32;
+  problem.out_dtype = DType::kF64;  // f32 accumulators would be too coarse
+  EXPECT_FALSE(HasTypedKernel(problem));
+}
+
+TEST(ReducePlanTest, SumsAreWhatAtomicAdditionsCompute) {
+  for (ReduceOp op :
+       {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kNorm1, ReduceOp::kNorm2, ReduceOp::kSumSq}) {
+    EXPECT_TRUE(IsSumLike(op)) << Name(op);
+  }
+  for (ReduceOp op : {ReduceOp::kMax, ReduceOp::kArgmin, ReduceOp::kNormInf, ReduceOp::kVar,
+                      ReduceOp::kLogSumExp, ReduceOp::kProd}) {
+    EXPECT_FALSE(IsSumLike(op)) << Name(op);
+  }
 }
 
 }  // namespace

@@ -265,6 +265,12 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
       add_all(shape);
     }
     add({2, kBeyondGrid, 2}, 0b010);
+    // One result of more elements than a device takes in at once; results of few elements, in rows of an odd
+    // length, and few results of rows that begin anywhere.
+    add({1 << 20}, 1);
+    add({100003, 3}, 0b01), add({100003, 3}, 0b10);
+    add({3, 100003}, 0b01), add({3, 100003}, 0b10);
+    add({5, 1009, 3, 7}, 0b0101), add({5, 1009, 3, 7}, 0b1010);
   }
   if (!HasIdentity(op)) {
     std::erase_if(all, [](const ReduceProblem& p) {
