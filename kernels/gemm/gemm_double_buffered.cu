@@ -10,7 +10,7 @@ namespace warpline {
 namespace {
 
 template <typename Types>
-__global__ void __launch_bounds__(kGemmThreads, kGemmCtas<typename Types::Wide>)
+__global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 ? 2 : 1)
     GemmDoubleBuffered(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using T = typename Types::In;
   constexpr int kDepth = 64 / sizeof(T);  // both buffers of both tiles stay under 48 KiB
@@ -30,8 +30,21 @@ __global__ void __launch_bounds__(kGemmThreads, kGemmCtas<typename Types::Wide>)
     load_b.Load(b, k0, tile.column0, p.k, p.n, thread);
   };
   const auto store = [&](int buffer) {
-    load_a.ForEachElement(a.trans, thread, [&](int i, int j, T e) { tiles_a[buffer][j][i] = e; });
-    load_b.ForEachElement(b.trans, thread, [&](int i, int j, T e) { tiles_b[buffer][i][j] = e; });
+    // In shared memory k goes across, so that what runs along k has to be scattered.
+    if (a.trans) {
+      load_a.ForEachVector(true, thread, [&](int i, int j, const GemmVector<T>& v) {
+        *reinterpret_cast<GemmVector<T>*>(&tiles_a[buffer][j][i]) = v;
+      });
+    } else {
+      load_a.ForEachElement(false, thread, [&](int i, int j, T e) { tiles_a[buffer][j][i] = e; });
+    }
+    if (b.trans) {
+      load_b.ForEachElement(true, thread, [&](int i, int j, T e) { tiles_b[buffer][i][j] = e; });
+    } else {
+      load_b.ForEachVector(false, thread, [&](int i, int j, const GemmVector<T>& v) {
+        *reinterpret_cast<GemmVector<T>*>(&tiles_b[buffer][i][j]) = v;
+      });
+    }
   };
   load(0);
   store(0);

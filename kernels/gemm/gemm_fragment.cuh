@@ -9,10 +9,6 @@ namespace warpline {
 
 inline constexpr int kGemmTile = 128;
 inline constexpr int kGemmThreads = 256;
-// CTAs a multiprocessor is to hold: two, so that one computes while the other waits, where 128 registers are
-// enough.
-template <typename Wide>
-inline constexpr int kGemmCtas = sizeof(Wide) == 4 ? 2 : 1;
 // Of a tile of A or B in shared memory, which lies with k across: the 4 behind the end spread over the banks
 // what threads store that have different k. Rows stay multiples of 16 bytes.
 inline constexpr int kGemmTileStride = kGemmTile + 4;

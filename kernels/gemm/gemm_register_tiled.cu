@@ -11,7 +11,7 @@ namespace {
 constexpr int kDepth = 8;
 
 template <typename Types>
-__global__ void __launch_bounds__(kGemmThreads, kGemmCtas<typename Types::Wide>)
+__global__ void __launch_bounds__(kGemmThreads)
     GemmRegisterTiled(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using Wide = typename Types::Wide;
   __shared__ alignas(16) Wide tile_a[kDepth][kGemmTileStride];
