@@ -79,7 +79,8 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
                             "A kernel reads 512 MiB once and, beside each word, one of a hot buffer that it "
                             "walks over again and again. With: the hot buffer is the stream's access policy "
                             "window, as persisting, and everything else as streaming. GB/s counts all words "
-                            "read, whoever serves them. Sums were compared with those of another kernel.",
+                            "read, whoever serves them; a memset of one word is timed too. Sums were "
+                            "compared with those of another kernel.",
                         .columns = {"hot_mib", "persisting_l2_mib", "us_without", "us_with", "gbps_without",
                                     "gbps_with", "speedup"}};
   if (most == 0) {
@@ -90,8 +91,6 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
   constexpr std::size_t kStreamed = 512 * kMiB;
   const gpu::DeviceBytes streamed = Value(gpu::AllocateDevice(kStreamed));
   Check(FillBits(streamed.get(), kStreamed, 11, stream), "filling a buffer");
-  // The limit holds for this process's context only.
-  Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, most), "setting L2 aside");
   const Summation sum(streamed, kStreamed, device.context.traits.multiprocessors);
   // Powers of two, which divide the streamed buffer.
   for (std::size_t hot_bytes = 4 * kMiB; hot_bytes <= 64 * kMiB; hot_bytes *= 2) {
@@ -107,6 +106,8 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
       cudaStream_t in = with ? window.get() : stream;
       // One after the other, as what persists would persist in the other's turn too.
       Check(cudaCtxResetPersistingL2Cache(), "resetting the L2");
+      // Without: all of the L2 is for everything. The limit is one of this process's context.
+      Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, with ? most : 0), "setting L2 aside");
       const Launcher launchers[] = {[&](int, cudaStream_t s) { return sum.Beside(hot.get(), hot_count, s); }};
       // As calls in the stream: a captured kernel would take the window of the capture along, but not say so.
       std::vector<double> rounds;

@@ -137,6 +137,23 @@ void CheckRow(const Launch& launch, const Operands& operands, const Expected& ex
   row.is_failure = !row.measured();
 }
 
+// It is timed as a graph: whether it can be captured, and is as right when it is not the first launch.
+void CheckReplay(const BoundVariant& variant, const OperandSlots& slots, const Expected& expected,
+                 const BenchProblem& problem, cudaStream_t stream, Row& row) {
+  Check(Poison(slots.At(0).out, OutBytes(problem), stream), "poisoning a result");
+  try {
+    Replay([&](int slot, cudaStream_t s) { return variant.launch(slots.At(slot), s); }, stream);
+  } catch (const Failure& failure) {
+    row.status = absl::StrCat("FAILED as a graph: ", failure.what());
+  }
+  // A lost context ends the run here.
+  if (const std::string wrong = expected.FindError(slots.At(0).out, stream);
+      row.measured() && !wrong.empty()) {
+    row.status = absl::StrCat("WRONG as a graph: ", wrong);
+  }
+  row.is_failure = !row.measured();
+}
+
 // Seconds a launch would take, judged by a smaller problem; 0: no reason to ask.
 double Predict(const BoundVariant& variant, const OperandSlots& slots, cudaStream_t stream) {
   if (!variant.launch_shrunk) return 0;
@@ -184,6 +201,7 @@ CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, c
         continue;
       }
       CheckRow(variant.launch, slots.At(0), expected, problem, stream, row);
+      if (row.measured()) CheckReplay(variant, slots, expected, problem, stream, row);
       if (!row.measured()) continue;
       launchers.push_back([&](int slot, cudaStream_t s) { return variant.launch(slots.At(slot), s); });
     }

@@ -69,6 +69,12 @@ double SecondsOfOne(const Launcher& launch, cudaStream_t stream) {
   return EventTimer(stream).Seconds([&] { return launch(0, stream); });
 }
 
+void Replay(const Launcher& launch, cudaStream_t stream) {
+  const gpu::GraphExec graph = Repeat(launch, 1, 1, stream);
+  Check(cudaGraphLaunch(graph.get(), stream), "launching a graph");
+  Check(cudaStreamSynchronize(stream), "running a graph");
+}
+
 std::vector<Timing> TimeInTurns(std::span<const Launcher> launchers, int slots, int rounds,
                                 cudaStream_t stream) {
   EventTimer timer(stream);

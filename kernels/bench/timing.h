@@ -26,6 +26,9 @@ Timing Summarize(std::vector<double> seconds, int launches);
 // Time of one launch on slot 0 by events, after one that warms up. For estimates.
 double SecondsOfOne(const Launcher& launch, cudaStream_t stream);
 
+// One launch on slot 0, captured as a graph and replayed. Waits for it.
+void Replay(const Launcher& launch, cudaStream_t stream);
+
 // Each round times each launcher once: a graph of enough launches for about 2 ms, which walks over the slots
 // in turn. The gaps between them are those of a graph (about a microsecond), not of launch calls. Launchers
 // of more than 20 ms sit out four rounds of five.
