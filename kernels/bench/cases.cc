@@ -1,0 +1,173 @@
+#include "kernels/bench/cases.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kernels/bench/check.h"
+
+namespace warpline::bench {
+namespace {
+
+constexpr std::string_view kTf32 = "tf32";
+
+struct Default {
+  std::string_view op, type;
+  std::vector<Shape> shapes;
+  bool unasked;  // measured if no type is asked for
+};
+
+// One size that stays in the L2 of most GPUs, and those of the articles and of the comparison with others.
+const std::vector<Default>& Defaults() {
+  static const std::vector<Default> defaults = {
+      {"transpose", "f32", {{2048, 2048}, {8192, 8192}, {16384, 16384}}, true},
+      {"transpose", "f64", {{2048, 2048}, {8192, 8192}}, true},
+      {"transpose", "bf16", {{8192, 8192}}, false},
+      {"transpose", "f16", {{8192, 8192}}, false},
+      {"gemm", "f32", {{2048, 2048, 2048}, {4096, 4096, 4096}}, true},
+      {"gemm", kTf32, {{4096, 4096, 4096}}, false},
+      {"gemm", "bf16", {{4096, 4096, 4096}, {8192, 8192, 8192}}, true},
+      {"gemm", "f16", {{4096, 4096, 4096}}, false},
+      {"gemm", "f64", {{2048, 2048, 2048}}, false},
+      {"reduce", "f32", {{std::int64_t{1} << 20}, {16384, 16384}}, true},
+      {"reduce", "f64", {{16384, 16384}}, false},
+      {"reduce", "bf16", {{16384, 16384}}, false},
+      {"reduce", "f16", {{16384, 16384}}, false},
+  };
+  return defaults;
+}
+
+DType ParseType(std::string_view name) {
+  if (name == kTf32) return DType::kF32;
+  for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    if (Name(dtype) == name) return dtype;
+  }
+  throw Failure(absl::StrCat("--dtypes: ", std::string(name), ": expected f16, bf16, f32, tf32 or f64"));
+}
+
+Shape ParseShape(const std::string& text) {
+  Shape shape;
+  for (const auto& part : absl::StrSplit(text, 'x')) {
+    std::int64_t size = 0;
+    if (shape.rank == 3 || !absl::SimpleAtoi(part, &size) || size < 1 || size > (std::int64_t{1} << 32)) {
+      throw Failure(absl::StrCat("--shapes: ", text, ": expected one to three sizes, as in 8192x8192"));
+    }
+    shape.Append(size);
+  }
+  return shape;
+}
+
+// None, if the operation has no such shape.
+std::vector<BenchProblem> ProblemsOf(std::string_view op, std::string_view type, const Shape& shape) {
+  const DType dtype = ParseType(type);
+  if (op == "gemm" && shape.rank == 3) {
+    GemmProblem problem = MakeGemm(dtype, shape[0], shape[1], shape[2]);
+    if (type == kTf32) problem.precision = Precision::kTf32;
+    return {problem};
+  }
+  if (type == kTf32) return {};
+  if (op == "transpose" && shape.rank == 2) return {MakeTranspose(dtype, shape[0], shape[1])};
+  if (op == "reduce" && shape.rank == 1) return {MakeSum(dtype, shape, 1)};
+  if (op == "reduce" && shape.rank == 2) {
+    return {MakeSum(dtype, shape, 3), MakeSum(dtype, shape, 1), MakeSum(dtype, shape, 2)};
+  }
+  return {};
+}
+
+bool Contains(std::span<const std::string> list, std::string_view name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+std::string Join(const Shape& shape) {
+  return absl::StrJoin(shape.dims.begin(), shape.dims.begin() + shape.rank, "x");
+}
+
+}  // namespace
+
+std::string_view OpName(const BenchProblem& problem) {
+  return std::visit([](const auto& p) { return Name(OpOf(p)); }, problem);
+}
+
+std::string_view TypeName(const BenchProblem& problem) {
+  const auto* gemm = std::get_if<GemmProblem>(&problem);
+  if (gemm != nullptr && gemm->precision == Precision::kTf32) return kTf32;
+  return std::visit([](const auto& p) { return Name(p.dtype); }, problem);
+}
+
+std::string ShapeName(const BenchProblem& problem) {
+  if (const auto* gemm = std::get_if<GemmProblem>(&problem)) return Join({gemm->m, gemm->n, gemm->k});
+  if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) return Join(reduce->shape);
+  return Join(std::get<TransposeProblem>(problem).shape);
+}
+
+std::string AxesName(const BenchProblem& problem) {
+  const auto* reduce = std::get_if<ReduceProblem>(&problem);
+  if (reduce == nullptr) return "";
+  if (reduce->axes_mask == (1u << reduce->shape.rank) - 1) return "all";
+  return reduce->axes_mask == 1 ? "0" : "1";
+}
+
+std::string Label(const BenchProblem& problem) {
+  std::string label = absl::StrCat(std::string(OpName(problem)), " ", std::string(TypeName(problem)), " ",
+                                   ShapeName(problem));
+  const std::string axes = AxesName(problem);
+  if (!axes.empty()) absl::StrAppend(&label, axes == "all" ? " " : " axis ", axes);
+  return label;
+}
+
+TransposeProblem MakeTranspose(DType dtype, std::int64_t rows, std::int64_t columns) {
+  TransposeProblem problem;
+  problem.dtype = dtype;
+  problem.shape = {rows, columns};
+  problem.perm[0] = 1;
+  problem.perm[1] = 0;
+  return problem;
+}
+
+GemmProblem MakeGemm(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) {
+  GemmProblem problem;
+  problem.dtype = dtype;
+  problem.m = m, problem.n = n, problem.k = k;
+  problem.lda = k, problem.ldb = n, problem.ldc = n;
+  return problem;
+}
+
+ReduceProblem MakeSum(DType dtype, const Shape& shape, std::uint32_t axes_mask) {
+  ReduceProblem problem;
+  problem.dtype = dtype;
+  problem.shape = shape;
+  problem.axes_mask = axes_mask;
+  return problem;
+}
+
+std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const std::string> types,
+                            std::span<const std::string> shapes, std::span<const std::string> variants) {
+  for (const std::string& op : ops) {
+    if (op != "transpose" && op != "gemm" && op != "reduce") {
+      throw Failure(absl::StrCat("--ops: ", op, ": expected transpose, gemm or reduce"));
+    }
+  }
+  for (const std::string& type : types) ParseType(type);
+  std::vector<Shape> asked;
+  for (const std::string& text : shapes) asked.push_back(ParseShape(text));
+
+  std::vector<Case> cases;
+  for (const Default& row : Defaults()) {
+    if (!ops.empty() && !Contains(ops, row.op)) continue;
+    if (types.empty() ? !row.unasked : !Contains(types, row.type)) continue;
+    for (const Shape& shape : asked.empty() ? row.shapes : asked) {
+      for (BenchProblem& problem : ProblemsOf(row.op, row.type, shape)) {
+        cases.push_back({std::move(problem), {variants.begin(), variants.end()}});
+      }
+    }
+  }
+  if (cases.empty()) throw Failure("no operation has such a type and shape");
+  return cases;
+}
+
+}  // namespace warpline::bench

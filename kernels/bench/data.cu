@@ -1,0 +1,85 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/bench/data.h"
+#include "kernels/launch_grids.h"
+
+namespace warpline::bench {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Steele, Lea and Flood's mixer: neighbouring numbers become unrelated ones.
+__device__ std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+__device__ std::int64_t GlobalIndex(std::int64_t first_block) {
+  return (first_block + blockIdx.x) * kThreads + threadIdx.x;
+}
+
+// Box and Muller's transform of two uniform numbers, the first one not 0.
+__device__ float Normal(std::uint64_t bits) {
+  const float u = (static_cast<float>(bits >> 40) + 1) * 0x1p-24f;
+  const float v = static_cast<float>(bits & 0xffffff) * 0x1p-24f;
+  return sqrtf(-2 * logf(u)) * cospif(2 * v);
+}
+
+template <typename T>
+__device__ T Narrow(float x) {
+  return static_cast<T>(x);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    FillNormals(T* data, std::int64_t count, std::uint64_t seed, std::int64_t first_block) {
+  const std::int64_t i = GlobalIndex(first_block);
+  if (i < count) data[i] = Narrow<T>(Normal(Mix(seed ^ static_cast<std::uint64_t>(i))));
+}
+
+__global__ void __launch_bounds__(kThreads)
+    FillWords(std::uint64_t* words, std::int64_t count, std::uint64_t seed, std::int64_t first_block) {
+  const std::int64_t i = GlobalIndex(first_block);
+  if (i < count) words[i] = Mix(seed ^ static_cast<std::uint64_t>(i));
+}
+
+template <typename T>
+cudaError_t Fill(void* data, std::int64_t count, std::uint64_t seed, cudaStream_t stream) {
+  return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {
+    FillNormals<<<grid, kThreads, 0, stream>>>(static_cast<T*>(data), count, seed, first);
+  });
+}
+
+}  // namespace
+
+cudaError_t FillNormal(void* data, DType dtype, std::int64_t count, std::uint64_t seed, cudaStream_t stream) {
+  switch (dtype) {
+    case DType::kF16:
+      return Fill<__half>(data, count, seed, stream);
+    case DType::kBF16:
+      return Fill<__nv_bfloat16>(data, count, seed, stream);
+    case DType::kF32:
+      return Fill<float>(data, count, seed, stream);
+    case DType::kF64:
+      return Fill<double>(data, count, seed, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+cudaError_t FillBits(void* data, std::size_t bytes, std::uint64_t seed, cudaStream_t stream) {
+  const auto words = static_cast<std::int64_t>(bytes / 8);
+  if (bytes % 8 != 0) {
+    auto* tail = static_cast<std::byte*>(data) + words * 8;
+    if (cudaError_t error = cudaMemsetAsync(tail, 0x5a, bytes % 8, stream); error != cudaSuccess)
+      return error;
+  }
+  return LaunchGrids(CeilDiv(words, kThreads), [&](std::int64_t first, unsigned grid) {
+    FillWords<<<grid, kThreads, 0, stream>>>(static_cast<std::uint64_t*>(data), words, seed, first);
+  });
+}
+
+}  // namespace warpline::bench

@@ -1,0 +1,28 @@
+// Contents of device memory: random inputs, and poison where a result must come.
+#ifndef WARPLINE_KERNELS_BENCH_DATA_H_
+#define WARPLINE_KERNELS_BENCH_DATA_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dtype.h"
+
+namespace warpline::bench {
+
+// Standard normal numbers of a floating-point type: as zeros switch no transistors, a product of them draws
+// less power and runs at higher clocks. cudaErrorNotSupported for the other types.
+cudaError_t FillNormal(void* data, DType dtype, std::int64_t count, std::uint64_t seed, cudaStream_t stream);
+
+// Random bits, for what moves elements and does not look at them. `data` is aligned to 8 bytes.
+cudaError_t FillBits(void* data, std::size_t bytes, std::uint64_t seed, cudaStream_t stream);
+
+// All bits set: NaN in every floating-point type.
+inline cudaError_t Poison(void* data, std::size_t bytes, cudaStream_t stream) {
+  return cudaMemsetAsync(data, 0xff, bytes, stream);
+}
+
+}  // namespace warpline::bench
+
+#endif  // WARPLINE_KERNELS_BENCH_DATA_H_

@@ -1,0 +1,48 @@
+#include "kernels/bench/experiment.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace warpline::bench {
+
+void Print(const Experiment& experiment) {
+  std::printf("\n%s\n%s\n", experiment.name.c_str(), experiment.note.c_str());
+  std::vector<std::vector<std::string>> lines = {experiment.columns};
+  for (const auto& row : experiment.rows) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (const Experiment::Cell& cell : row) {
+      const auto* text = std::get_if<std::string>(&cell);
+      line.push_back(text != nullptr ? *text : absl::StrFormat("%.4g", std::get<double>(cell)));
+    }
+  }
+  std::vector<std::size_t> widths(experiment.columns.size());
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  for (const auto& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i)
+      std::printf("%-*s  ", static_cast<int>(widths[i]), line[i].c_str());
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+JsonObject ToJson(const Experiment& experiment) {
+  JsonObject json;
+  Set(json, "name", experiment.name);
+  Set(json, "note", experiment.note);
+  std::vector<JsonObject> rows;
+  for (const auto& row : experiment.rows) {
+    JsonObject& at = rows.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      std::visit([&](const auto& value) { Set(at, experiment.columns[i], value); }, row[i]);
+    }
+  }
+  Set(json, "rows", std::move(rows));
+  return json;
+}
+
+}  // namespace warpline::bench

@@ -1,0 +1,246 @@
+// warpline-bench-kernels: every variant of every operation on one GPU, against copies and libraries.
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "kernels/bench/articles.h"
+#include "kernels/bench/check.h"
+#include "kernels/bench/clocks.h"
+#include "kernels/bench/device.h"
+#include "kernels/bench/ladder.h"
+#include "kernels/bench/pipeline.h"
+#include "kernels/bench/roofs.h"
+
+ABSL_FLAG(std::string, mode, "ladder",
+          "ladder: all variants; pipeline: experiments with streams, host memory and caches; articles: the "
+          "articles' figures; once: each variant launched once, for a profiler");
+ABSL_FLAG(std::vector<std::string>, ops, {}, "transpose,gemm,reduce; default: all");
+ABSL_FLAG(std::vector<std::string>, variants, {}, "names of rows; default: all");
+ABSL_FLAG(std::vector<std::string>, dtypes, {}, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
+ABSL_FLAG(std::vector<std::string>, shapes, {}, "as 8192x8192, 1048576 (sums) or 4096x4096x4096 (m, n, k)");
+ABSL_FLAG(std::string, json, "", "file to write all numbers to");
+ABSL_FLAG(int, rounds, 0, "timings of each row; default: 15, of the pipeline 5");
+ABSL_FLAG(std::string, buffers, "auto", "warm, rotating, or auto: warm if the operands fit well into the L2");
+ABSL_FLAG(std::string, tensor, "8192x8192", "f32 tensor of the pipeline experiments");
+ABSL_FLAG(std::string, commit, "", "goes into the JSON; default: $WARPLINE_COMMIT, else that of the build");
+ABSL_FLAG(bool, list, false, "list the variants and end");
+
+namespace warpline::bench {
+namespace {
+
+void List() {
+  const auto list = [](const char* op, const auto& table) {
+    for (const auto& row : table) {
+      std::printf("%-10s %-20s %s\n", op, std::string(row.name).c_str(), std::string(row.summary).c_str());
+    }
+  };
+  list("transpose", CudaTransposeVariants());
+  list("gemm", CudaGemmVariants());
+  list("reduce", CudaReduceVariants());
+}
+
+Buffers ParseBuffers(const std::string& name) {
+  if (name == "auto") return Buffers::kAuto;
+  if (name == "warm") return Buffers::kWarm;
+  if (name == "rotating") return Buffers::kRotating;
+  throw Failure("--buffers: expected auto, warm or rotating");
+}
+
+PipelineOptions MakePipelineOptions() {
+  const std::string tensor[] = {absl::GetFlag(FLAGS_tensor)}, ops[] = {"transpose"}, types[] = {"f32"};
+  const std::vector<Case> cases = MakeCases(ops, types, tensor, {});
+  const Shape& shape = std::get<TransposeProblem>(cases[0].problem).shape;
+  PipelineOptions options{.rows = shape[0], .columns = shape[1]};
+  if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
+  return options;
+}
+
+std::string Version(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
+
+JsonObject Describe(const Device& device, const std::vector<std::string>& command) {
+  JsonObject gpu, json;
+  Set(gpu, "name", device.properties.name);
+  Set(gpu, "compute_capability", absl::StrCat(device.properties.major, ".", device.properties.minor));
+  Set(gpu, "multiprocessors", static_cast<double>(device.properties.multiProcessorCount));
+  Set(gpu, "l2_bytes", static_cast<double>(device.l2_bytes()));
+  Set(gpu, "memory_bytes", static_cast<double>(device.properties.totalGlobalMem));
+  Set(json, "schema", 1.0);
+  Set(json, "gpu", std::move(gpu));
+  Set(json, "driver_cuda_version", Version(device.driver_version));
+  Set(json, "cuda_version", Version(device.runtime_version));
+  Set(json, "cublaslt", device.cublaslt != nullptr ? "found" : device.why_no_cublaslt);
+  std::string commit = absl::GetFlag(FLAGS_commit);
+  const char* from_environment = std::getenv("WARPLINE_COMMIT");
+  if (commit.empty()) commit = from_environment != nullptr ? from_environment : WARPLINE_REVISION;
+  Set(json, "commit", commit);
+  Set(json, "command", absl::StrJoin(command, " "));
+  Set(json, "mode", absl::GetFlag(FLAGS_mode));
+  Set(json, "time", absl::FormatTime(absl::Now(), absl::UTCTimeZone()));
+  return json;
+}
+
+// What the modes add to.
+class Session {
+ public:
+  explicit Session(const Device& device) : device_(device), clocks_(PciBusId()), whole_run_(PciBusId()) {}
+
+  void Ladder(const std::vector<Case>& cases) {
+    LadderOptions options{.buffers = ParseBuffers(absl::GetFlag(FLAGS_buffers))};
+    if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
+    Roofs roofs(device_);
+    std::printf("roofs: copy %.0f GB/s (1 GiB, read and written), read %.0f GB/s (1 GiB)\n",
+                roofs.copy() / 1e9, roofs.read() / 1e9);
+    for (const Case& bench_case : cases) {
+      results_.push_back(RunLadder(device_, roofs, clocks_, bench_case, options));
+      Print(results_.back());
+    }
+    JsonObject gemm;
+    for (const auto& [type, rate] : roofs.gemm()) Set(gemm, type, rate);
+    Set(roofs_, "copy", roofs.copy());
+    Set(roofs_, "read", roofs.read());
+    Set(roofs_, "gemm", std::move(gemm));
+  }
+
+  void Once(const std::vector<Case>& cases) {
+    for (const Case& bench_case : cases) {
+      results_.push_back(LaunchOnce(device_, bench_case));
+      int number = 0;
+      for (const Row& row : results_.back().rows) {
+        std::printf("%s: %d %s %s\n", Label(bench_case.problem).c_str(), ++number, row.name.c_str(),
+                    row.status.c_str());
+      }
+    }
+  }
+
+  void Add(Experiment experiment) {
+    Print(experiment);
+    experiments_.push_back(std::move(experiment));
+  }
+
+  void Pipeline(const PipelineOptions& options) {
+    for (Experiment& experiment : OverlapExperiments(device_, options)) Add(std::move(experiment));
+    for (Experiment& experiment : HostMemoryExperiments(device_, options)) Add(std::move(experiment));
+    Add(DefaultStreamTrap(device_, options));
+    Add(CacheWindow(device_, options));
+    Add(Carveout(device_, options));
+    Add(Occupancy(device_, options));
+  }
+
+  void Articles(const PipelineOptions& options) {
+    Ladder(ArticleCases());
+    Add(FourStreams(device_, options));
+    Add(ArticleTable(results_, experiments_.back()));
+  }
+
+  bool failed() const {
+    for (const CaseResult& result : results_) {
+      for (const Row& row : result.rows) {
+        if (row.is_failure) return true;
+      }
+    }
+    return false;
+  }
+
+  void Finish(JsonObject json, const std::string& error) {
+    const ClockSummary clocks = whole_run_.Take();
+    std::printf("\nwhole run: %s\n", clocks.ToString().c_str());
+    const std::string path = absl::GetFlag(FLAGS_json);
+    if (path.empty()) return;
+    std::vector<JsonObject> cases, experiments;
+    for (const CaseResult& result : results_) cases.push_back(ToJson(result));
+    for (const Experiment& experiment : experiments_) experiments.push_back(ToJson(experiment));
+    Set(json, "clocks", ToJson(clocks));
+    Set(json, "roofs", std::move(roofs_));
+    Set(json, "cases", std::move(cases));
+    Set(json, "experiments", std::move(experiments));
+    if (!error.empty()) Set(json, "error", error);
+    WriteFile(json, path);
+  }
+
+ private:
+  static std::string PciBusId() {
+    char id[32] = "";
+    Check(cudaDeviceGetPCIBusId(id, sizeof(id), 0), "reading the device's address");
+    return id;
+  }
+
+  const Device& device_;
+  ClockSampler clocks_, whole_run_;
+  std::vector<CaseResult> results_;
+  std::vector<Experiment> experiments_;
+  JsonObject roofs_;
+};
+
+void Run(const std::string& mode, const std::vector<Case>& cases, Session& session) {
+  if (mode == "pipeline") {
+    session.Pipeline(MakePipelineOptions());
+  } else if (mode == "articles") {
+    session.Articles(MakePipelineOptions());
+  } else if (mode == "once") {
+    session.Once(cases);
+  } else {
+    session.Ladder(cases);
+  }
+}
+
+int Main(const std::vector<std::string>& command) {
+  if (absl::GetFlag(FLAGS_list)) {
+    List();
+    return 0;
+  }
+  const std::string mode = absl::GetFlag(FLAGS_mode);
+  if (mode != "ladder" && mode != "pipeline" && mode != "articles" && mode != "once") {
+    throw Failure("--mode: expected ladder, pipeline, articles or once");
+  }
+  ParseBuffers(absl::GetFlag(FLAGS_buffers));
+  MakePipelineOptions();
+  const std::vector<Case> cases = MakeCases(absl::GetFlag(FLAGS_ops), absl::GetFlag(FLAGS_dtypes),
+                                            absl::GetFlag(FLAGS_shapes), absl::GetFlag(FLAGS_variants));
+  std::string why_not;
+  const std::optional<Device> device = OpenDevice(&why_not);
+  if (!device) {
+    std::printf("skipped: no usable GPU (%s)\n", why_not.c_str());
+    return 0;
+  }
+  std::printf("%s, compute capability %d.%d; CUDA %s, driver's %s; cuBLASLt %s\n", device->properties.name,
+              device->properties.major, device->properties.minor, Version(device->runtime_version).c_str(),
+              Version(device->driver_version).c_str(), device->cublaslt != nullptr ? "found" : "not found");
+  Session session(*device);
+  std::string error;
+  try {
+    Run(mode, cases, session);
+  } catch (const Failure& failure) {  // what was measured until then is still worth having
+    error = failure.what();
+  }
+  session.Finish(Describe(*device, command), error);
+  if (!error.empty()) std::fprintf(stderr, "warpline-bench-kernels: %s\n", error.c_str());
+  return error.empty() && !session.failed() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace warpline::bench
+
+int main(int argc, char** argv) {
+  absl::SetProgramUsageMessage(
+      "[--mode=ladder|pipeline|articles|once] [--ops=...] [--json=FILE]; see --helpfull");
+  const std::vector<std::string> command(argv, argv + argc);
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  try {
+    if (rest.size() > 1) throw warpline::bench::Failure(absl::StrCat("unexpected argument ", rest[1]));
+    return warpline::bench::Main(command);
+  } catch (const warpline::bench::Failure& failure) {
+    std::fprintf(stderr, "warpline-bench-kernels: %s\n", failure.what());
+    return 2;
+  }
+}

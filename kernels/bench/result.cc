@@ -1,0 +1,104 @@
+#include "kernels/bench/result.h"
+
+#include <cstdio>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
+namespace warpline::bench {
+
+const Row* CaseResult::Find(std::string_view name) const {
+  for (const Row& row : rows) {
+    if (row.name == name && row.measured()) return &row;
+  }
+  return nullptr;
+}
+
+void Print(const CaseResult& result) {
+  const bool flops = result.counts_flops();
+  const double unit = flops ? 1e12 : 1e9;
+  std::printf("\n%s, %s", Label(result.problem).c_str(), result.buffers.c_str());
+  if (result.buffers == "rotating") std::printf(" over %d sets of buffers", result.slots);
+  if (result.roof > 0) {
+    std::printf("; roof %.4g %s: %s", result.roof / unit, flops ? "TFLOP/s" : "GB/s",
+                result.roof_name.c_str());
+  }
+  std::printf("\n%s\n%-20s %10s %9s %7s %10s %8s\n", result.clocks.ToString().c_str(), "variant", "us",
+              flops ? "TFLOP/s" : "GB/s", "% roof",
+              result.baseline.empty() ? "" : ("x " + result.baseline).c_str(), "+- %");
+  for (const Row& row : result.rows) {
+    if (!row.measured()) {
+      std::printf("%-20s %s\n", row.name.c_str(), row.status.c_str());
+      continue;
+    }
+    const auto or_dash = [](double value, const char* format) {
+      char text[32] = "-";
+      if (value > 0) std::snprintf(text, sizeof(text), format, value);
+      return std::string(text);
+    };
+    const double spread = (row.timing.greatest - row.timing.least) / 2 / row.timing.median;
+    std::printf("%-20s %10.2f %9.4g %7s %10s %8.1f%s\n", row.name.c_str(), row.timing.median * 1e6,
+                row.rate / unit, or_dash(100 * row.roof_ratio, "%.1f").c_str(),
+                or_dash(row.baseline_ratio, "%.3f").c_str(), 100 * spread,
+                row.is_baseline ? "  (baseline)" : "");
+  }
+  std::fflush(stdout);
+}
+
+JsonObject ToJson(const ClockSummary& clocks) {
+  JsonObject json;
+  Set(json, "samples", static_cast<double>(clocks.samples));
+  if (clocks.samples == 0) return json;
+  Set(json, "sm_mhz_least", static_cast<double>(clocks.sm_mhz_least));
+  Set(json, "sm_mhz_median", static_cast<double>(clocks.sm_mhz_median));
+  Set(json, "memory_mhz_least", static_cast<double>(clocks.memory_mhz_least));
+  Set(json, "memory_mhz_median", static_cast<double>(clocks.memory_mhz_median));
+  Set(json, "power_watts_median", static_cast<double>(clocks.power_watts_median));
+  Set(json, "power_watts_greatest", static_cast<double>(clocks.power_watts_greatest));
+  Set(json, "throttle_reasons", static_cast<double>(clocks.throttle_reasons));
+  return json;
+}
+
+JsonObject ToJson(const CaseResult& result) {
+  JsonObject json;
+  Set(json, "op", OpName(result.problem));
+  Set(json, "dtype", TypeName(result.problem));
+  std::vector<double> shape;
+  for (const auto& part : absl::StrSplit(ShapeName(result.problem), 'x')) {
+    double size = 0;
+    if (absl::SimpleAtod(part, &size)) shape.push_back(size);
+  }
+  Set(json, "shape", shape);
+  Set(json, "axes", AxesName(result.problem));
+  Set(json, "label", Label(result.problem));
+  Set(json, "buffers", result.buffers);
+  Set(json, "slots", static_cast<double>(result.slots));
+  Set(json, "bytes", result.bytes);
+  Set(json, "flops", result.flops);
+  Set(json, "unit", result.counts_flops() ? "FLOP/s" : "B/s");
+  Set(json, "roof", result.roof);
+  Set(json, "roof_name", result.roof_name);
+  Set(json, "baseline", result.baseline);
+  Set(json, "clocks", ToJson(result.clocks));
+  std::vector<JsonObject> rows;
+  for (const Row& row : result.rows) {
+    JsonObject& at = rows.emplace_back();
+    Set(at, "name", row.name);
+    Set(at, "summary", row.summary);
+    Set(at, "is_baseline", row.is_baseline);
+    Set(at, "status", row.measured() ? "ok" : row.status);
+    if (!row.measured()) continue;
+    Set(at, "seconds", row.timing.median);
+    Set(at, "seconds_least", row.timing.least);
+    Set(at, "seconds_greatest", row.timing.greatest);
+    Set(at, "launches", static_cast<double>(row.timing.launches));
+    Set(at, "rounds", static_cast<double>(row.timing.rounds));
+    Set(at, "rate", row.rate);
+    Set(at, "roof_ratio", row.roof_ratio);
+    Set(at, "baseline_ratio", row.baseline_ratio);
+  }
+  Set(json, "rows", std::move(rows));
+  return json;
+}
+
+}  // namespace warpline::bench

@@ -1,0 +1,64 @@
+#include "kernels/bench/roofs.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/bench/baselines.h"
+#include "kernels/bench/cases.h"
+#include "kernels/bench/check.h"
+#include "kernels/bench/data.h"
+#include "kernels/bench/operand_slots.h"
+#include "kernels/bench/timing.h"
+
+namespace warpline::bench {
+namespace {
+
+constexpr int kRounds = 7;
+
+const CudaVariant<GemmProblem>* FindCublas() {
+  for (const auto& row : CudaGemmVariants()) {
+    if (row.name == "cublas") return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Roofs::Roofs(const Device& device) : device_(device) {
+  constexpr std::size_t kGiB = std::size_t{1} << 30;
+  const std::size_t bytes = std::min(kGiB, FreeBytes() / 4 / 256 * 256);
+  const gpu::DeviceBytes from = Value(gpu::AllocateDevice(bytes));
+  const gpu::DeviceBytes to = Value(gpu::AllocateDevice(bytes));
+  Check(FillBits(from.get(), bytes, 1, device.stream.get()), "filling a buffer");
+  const Launcher launchers[] = {
+      [&](int, cudaStream_t stream) {
+        return cudaMemcpyAsync(to.get(), from.get(), bytes, cudaMemcpyDeviceToDevice, stream);
+      },
+      [&](int, cudaStream_t stream) { return LaunchRead(from.get(), bytes, to.get(), stream); }};
+  const std::vector<Timing> timings = TimeInTurns(launchers, 1, kRounds, device.stream.get());
+  copy_ = 2 * static_cast<double>(bytes) / timings[0].median;
+  read_ = static_cast<double>(bytes) / timings[1].median;
+}
+
+double Roofs::Gemm(DType dtype, Precision precision) {
+  const std::int64_t size = dtype == DType::kF64 ? 4096 : 8192;
+  GemmProblem problem = MakeGemm(dtype, size, size, size);
+  problem.precision = precision;
+  const std::string key(TypeName(problem));
+  if (const auto found = gemm_.find(key); found != gemm_.end()) return found->second;
+  double& roof = gemm_[key];
+  const CudaVariant<GemmProblem>* cublas = FindCublas();
+  if (cublas == nullptr || !cublas->supports_dtype(dtype) ||
+      !cublas->supports(problem, device_.context.traits)) {
+    return roof;
+  }
+  const OperandSlots slots(problem, 1, cublas->workspace_bytes(problem, device_.context.traits),
+                           device_.stream.get());
+  const Launcher launchers[] = {[&](int slot, cudaStream_t stream) {
+    return cublas->launch(problem, slots.At(slot), device_.context, stream);
+  }};
+  roof = FlopsOf(problem) / TimeInTurns(launchers, 1, kRounds, device_.stream.get())[0].median;
+  return roof;
+}
+
+}  // namespace warpline::bench

@@ -1,0 +1,113 @@
+"""The scripts of kernels/bench/ that need no GPU, on made-up numbers. Needs nothing installed."""
+
+import json
+import math
+import pathlib
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "kernels" / "bench"))
+import ncu_table
+import plot_ladder
+import torch_column
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def sample():
+    return json.loads((HERE / "sample_ladder.json").read_text())
+
+
+def bars(chart):
+    return {bar.get("data-name"): float(bar.get("width")) for bar in chart.iter(SVG + "rect")
+            if bar.get("class") == "bar"}
+
+
+class PlotTest(unittest.TestCase):
+    def setUp(self):
+        self.charts = {name: ElementTree.fromstring(text) for name, text in plot_ladder.charts(sample())}
+
+    def test_each_ladder_with_something_measured_is_drawn(self):
+        self.assertEqual(set(self.charts), {"ladder_transpose_f32_100x100.svg", "ladder_gemm_f32_1000x1000x1000.svg",
+                                            "roofline.svg"})
+
+    def test_each_measured_row_has_a_bar_as_long_as_its_rate(self):
+        found = bars(self.charts["ladder_transpose_f32_100x100.svg"])
+        self.assertEqual(list(found), ["memcpy", "fast", "slow"])  # fastest first
+        self.assertAlmostEqual(found["fast"] / found["slow"], 4, places=4)
+        self.assertAlmostEqual(found["memcpy"] / found["slow"], 4.5, places=4)
+        # The roof is the longest.
+        self.assertAlmostEqual(found["memcpy"], 0.9 * plot_ladder.CHART, places=2)
+
+    def test_all_is_inside_the_page(self):
+        for name, chart in self.charts.items():
+            width, height = float(chart.get("width")), float(chart.get("height"))
+            for shape in chart.iter():
+                for x in (shape.get("x"), shape.get("cx"), shape.get("x1"), shape.get("x2")):
+                    self.assertTrue(x is None or 0 <= float(x) <= width, name)
+                for y in (shape.get("y"), shape.get("cy"), shape.get("y1"), shape.get("y2")):
+                    self.assertTrue(y is None or 0 <= float(y) <= height, name)
+
+    def test_made_up_numbers_say_so(self):
+        for name, chart in self.charts.items():
+            self.assertIn("MADE-UP", "".join(chart.itertext()), name)
+
+    def test_the_roofline_has_logarithmic_places(self):
+        points = {point.find(SVG + "title").text: point for point in self.charts["roofline.svg"].iter(SVG + "circle")
+                  if point.get("class") == "point"}
+        self.assertEqual(len(points), 2)  # transpositions compute nothing; the sum was not measured
+        y = {name.split(": ")[1]: float(point.get("cy")) for name, point in points.items()}
+        # 1e13 and 1e12 are one decade apart, and are the range.
+        self.assertAlmostEqual(y["shared"] - y["cublas"], plot_ladder.LogAxes.BOTTOM - plot_ladder.LogAxes.TOP, places=1)
+
+
+class NcuTableTest(unittest.TestCase):
+    CSV = "\n".join([
+        "==PROF== Connected to process 1",
+        '"ID","Kernel Name","Grid Size","gpu__time_duration.sum","dram__bytes_read.sum",'
+        '"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",'
+        '"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio",'
+        '"sm__inst_executed_pipe_tensor_op_hmma.sum","sm__inst_executed_pipe_tensor.sum"',
+        '"","","","ns","Mbyte","","sector/request","inst","inst"',
+        '"0","VariantMarker()","(1, 1, 1)","1,000","0","0","0","0","0"',
+        '"1","Big(float *)","(512, 1, 1)","20,000","64","1,234","4","0","0"',
+        '"2","Small(float *)","(1, 1, 1)","2,000","1","6","32","0","0"',
+        '"3","VariantMarker()","(3, 1, 1)","1,000","0","0","0","0","0"',
+        '"4","Other","(8, 8, 1)","5,500","0.5","0","8","70","80"'])
+    ONCE = {"cases": [{"rows": [{"name": "two_kernels"}, {"name": "no_kernel"}, {"name": "one_kernel"}]}]}
+
+    def test_kernels_belong_to_the_variant_of_the_marker_before_them(self):
+        lines = ncu_table.table("title", self.ONCE, self.CSV).splitlines()
+        cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines
+                 if line.startswith("|")}
+        heading = cells["variant"]
+        of = {name: dict(zip(heading, values)) for name, values in cells.items()}
+        self.assertNotIn("no_kernel", of)
+        # Counts are added up; ratios are those of the longest kernel.
+        self.assertEqual(of["two_kernels"], {"us": "22.0", "shared-load conflicts": "1,240", "DRAM read MB": "65.0",
+                                             "tensor instructions": "0", "sectors/load": "4.0", "kernels": "2"})
+        self.assertEqual(of["one_kernel"]["us"], "5.5")
+        self.assertEqual(of["one_kernel"]["tensor instructions"], "80")
+
+    def test_no_kernels_are_no_rows(self):
+        self.assertEqual(ncu_table.table("title", self.ONCE, "==ERROR== no permission").count("\n|"), 2)
+
+
+class TorchColumnTest(unittest.TestCase):
+    def test_a_row_is_added_with_ratios_to_all_others(self):
+        case = sample()["cases"][0]
+        torch_column.add_row(case, [3e-7, 2e-7, 4e-7], launches=1)
+        torch_column.add_row(case, [3e-7, 2e-7, 4e-7], launches=1)  # again: replaced
+        rows = {row["name"]: row for row in case["rows"]}
+        self.assertEqual(len(case["rows"]), 5)
+        self.assertTrue(math.isclose(rows["torch"]["rate"], 80000 / 3e-7))
+        self.assertTrue(math.isclose(rows["fast"]["torch_ratio"], 3))
+        self.assertTrue(math.isclose(rows["slow"]["torch_ratio"], 0.75))
+        self.assertTrue(math.isclose(rows["torch"]["baseline_ratio"], 8.888888889e-8 / 3e-7))
+        self.assertNotIn("torch_ratio", rows["elsewhere"])
+
+
+if __name__ == "__main__":
+    unittest.main()

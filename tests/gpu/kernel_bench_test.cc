@@ -1,0 +1,180 @@
+// The benchmark measures what it says: cases, the check of results, the JSON. What needs a GPU skips without.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "kernels/bench/articles.h"
+#include "kernels/bench/cases.h"
+#include "kernels/bench/check.h"
+#include "kernels/bench/data.h"
+#include "kernels/bench/device.h"
+#include "kernels/bench/expected.h"
+#include "kernels/bench/ladder.h"
+#include "kernels/bench/operand_slots.h"
+#include "kernels/bench/pipeline.h"
+#include "kernels/bench/result.h"
+
+namespace warpline::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Labels(const std::vector<Case>& cases) {
+  std::vector<std::string> labels;
+  for (const Case& each : cases) labels.push_back(Label(each.problem));
+  return labels;
+}
+
+std::vector<Case> Cases(std::vector<std::string> ops, std::vector<std::string> types,
+                        std::vector<std::string> shapes) {
+  return MakeCases(ops, types, shapes, {});
+}
+
+TEST(KernelBenchCasesTest, AShapeGoesToTheOperationsThatHaveSuch) {
+  EXPECT_THAT(Labels(Cases({}, {"f64"}, {"30x20"})),
+              ElementsAre("transpose f64 30x20", "reduce f64 30x20 all", "reduce f64 30x20 axis 0",
+                          "reduce f64 30x20 axis 1"));
+  EXPECT_THAT(Labels(Cases({}, {"tf32", "bf16"}, {"3x4x5"})),
+              ElementsAre("gemm tf32 3x4x5", "gemm bf16 3x4x5"));
+  EXPECT_THAT(Labels(Cases({}, {"f32"}, {"7"})), ElementsAre("reduce f32 7 all"));
+}
+
+TEST(KernelBenchCasesTest, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_THROW(Cases({"sort"}, {}, {}), Failure);
+  EXPECT_THROW(Cases({}, {"f8"}, {}), Failure);
+  for (const char* shape : {"", "x", "3x", "0x3", "-1", "1x2x3x4", "3.5", "99999999999999999999"}) {
+    EXPECT_THROW(Cases({}, {}, {shape}), Failure) << shape;
+  }
+  EXPECT_THROW(Cases({"gemm"}, {}, {"3x4"}), Failure);
+}
+
+TEST(KernelBenchCasesTest, EveryTableHasItsDefaults) {
+  for (const char* op : {"transpose", "gemm", "reduce"}) {
+    EXPECT_GE(Cases({op}, {}, {}).size(), 2u) << op;
+  }
+}
+
+TEST(KernelBenchTimingTest, SummarizesByTheMedian) {
+  const Timing odd = Summarize({5, 1, 3}, 4);
+  EXPECT_EQ(odd.median, 3);
+  EXPECT_EQ(odd.least, 1);
+  EXPECT_EQ(odd.greatest, 5);
+  EXPECT_EQ(odd.launches, 4);
+  EXPECT_EQ(Summarize({4, 2}, 1).median, 3);
+}
+
+TEST(KernelBenchJsonTest, EscapesAndHasNoNumbersThatJsonLacks) {
+  CaseResult result{.problem = MakeTranspose(DType::kF32, 3, 4)};
+  result.rows.push_back({.name = "a \"quoted\" \\ name", .timing = {.median = 2e-6}, .rate = INFINITY});
+  result.rows.push_back({.name = "other", .status = "not for this problem"});
+  JsonObject json;
+  Set(json, "cases", std::vector<JsonObject>{ToJson(result)});
+  const std::string path = ::testing::TempDir() + "/kernel_bench_test.json";
+  WriteFile(json, path);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_THAT(text.str(), HasSubstr(R"("a \"quoted\" \\ name")"));
+  EXPECT_THAT(text.str(), HasSubstr(R"("rate": null)"));
+  EXPECT_THAT(text.str(), HasSubstr(R"("seconds": 2e-06)"));
+  EXPECT_THROW(WriteFile(json, "/nonexistent/directory/file.json"), Failure);
+}
+
+TEST(KernelBenchArticlesTest, EveryFigureHasAPromise) {
+  std::vector<CaseResult> results;
+  for (const Case& each : ArticleCases()) {
+    CaseResult& result = results.emplace_back(CaseResult{.problem = each.problem});
+    result.rows.push_back({.name = "shared", .timing = {.median = 3e-6}});
+    result.rows.push_back({.name = "padded", .timing = {.median = 2e-6}});
+  }
+  Experiment streams{.columns = {"work", "way", "ms"}, .rows = {{"transpose", "sequential", 9.5}}};
+  const Experiment table = ArticleTable(results, streams);
+  EXPECT_EQ(table.rows.size(), results.size() + 2);  // bank conflicts; the pipeline
+  for (const auto& row : table.rows) {
+    for (const Experiment::Cell& cell : row) EXPECT_FALSE(std::get<std::string>(cell).empty());
+  }
+  EXPECT_THAT(std::get<std::string>(table.rows[2][2]),
+              HasSubstr("padded 2.0 us, 1.500 times as fast as shared"));
+  EXPECT_EQ(std::get<std::string>(table.rows.back()[2]), "way sequential, ms 9.5");
+}
+
+class KernelBenchGpuTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why_not;
+    device_ = OpenDevice(&why_not);
+    if (!device_) GTEST_SKIP() << "no GPU on this machine: " << why_not;
+  }
+  std::optional<Device> device_;
+};
+
+std::vector<Case> SmallCases() {
+  std::vector<Case> cases;
+  for (const char* type : {"f16", "bf16", "f32", "tf32", "f64"}) {
+    for (const char* shape : {"260x132", "1001", "64x96x80"}) {
+      try {
+        for (Case& each : Cases({}, {type}, {shape})) cases.push_back(std::move(each));
+      } catch (const Failure&) {  // no operation has both
+      }
+    }
+  }
+  return cases;
+}
+
+TEST_F(KernelBenchGpuTest, EveryVariantOfEverySmallCaseIsRight) {
+  Roofs roofs(*device_);
+  ClockSampler clocks("");
+  for (const Case& each : SmallCases()) {
+    const CaseResult result =
+        RunLadder(*device_, roofs, clocks, each, {.rounds = 1, .buffers = Buffers::kRotating});
+    int measured = 0;
+    for (const Row& row : result.rows) {
+      EXPECT_FALSE(row.is_failure) << Label(each.problem) << " " << row.name << ": " << row.status;
+      if (row.measured()) {
+        EXPECT_GT(row.timing.median, 0);
+        ++measured;
+      }
+    }
+    EXPECT_GE(measured, 1) << Label(each.problem);
+  }
+}
+
+TEST_F(KernelBenchGpuTest, OneWrongElementIsFound) {
+  for (const Case& each : SmallCases()) {
+    cudaStream_t stream = device_->stream.get();
+    const BenchProblem& problem = each.problem;
+    const OperandSlots slots(problem, 1, std::size_t{64} << 20, stream);
+    const Expected expected(problem, slots.At(0), stream);
+    const auto compute = [&](const auto& p) {
+      const auto table = CudaTable(p);  // the last row is the plain one
+      return table.back().launch(p, slots.At(0), device_->context, stream);
+    };
+    ASSERT_EQ(std::visit(compute, problem), cudaSuccess);
+    EXPECT_THAT(expected.FindError(slots.At(0).out, stream), IsEmpty()) << Label(problem);
+    const std::size_t element = SizeOf(OutDType(problem));
+    auto* last = static_cast<std::byte*>(slots.At(0).out) + OutBytes(problem) - element;
+    ASSERT_EQ(Poison(last, element, stream), cudaSuccess);
+    EXPECT_THAT(expected.FindError(slots.At(0).out, stream), HasSubstr("1 differences")) << Label(problem);
+  }
+}
+
+TEST_F(KernelBenchGpuTest, PipelinesOfASmallTensorAreRight) {
+  const PipelineOptions options{.rows = 1024, .columns = 512, .rounds = 1};
+  for (const Experiment& experiment : OverlapExperiments(*device_, options)) {
+    EXPECT_GE(experiment.rows.size(), 9u) << experiment.name;  // 2 MiB: chunks of 1 MiB only
+  }
+  for (const Experiment& experiment : HostMemoryExperiments(*device_, options)) {
+    EXPECT_GE(experiment.rows.size(), 5u) << experiment.name;
+  }
+  EXPECT_EQ(DefaultStreamTrap(*device_, options).rows.size(), 4u);
+}
+
+}  // namespace
+}  // namespace warpline::bench
