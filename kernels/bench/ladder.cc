@@ -44,7 +44,9 @@ int SlotsOf(const Device& device, const BenchProblem& problem, std::size_t other
   if (free < other_bytes + set) return 0;
   if (warm) return 1;
   // Until a set's turn comes again, three times the L2 has passed through it.
-  const std::size_t wanted = std::max<std::size_t>(3 * device.l2_bytes() / set + 1, 2);
+  // Of tiny problems not that often: the sets are filled one by one.
+  constexpr std::size_t kMaxSlots = 256;
+  const std::size_t wanted = std::clamp<std::size_t>(3 * device.l2_bytes() / set + 1, 2, kMaxSlots);
   return static_cast<int>(std::min(wanted, (free - other_bytes) / set));
 }
 
@@ -98,7 +100,7 @@ void FindRoof(Roofs& roofs, bool warm, CaseResult& result) {
     result.roof_name = "fastest baseline at this size, in the L2";
   } else if (std::holds_alternative<TransposeProblem>(result.problem)) {
     result.roof = roofs.copy();
-    result.roof_name = "device copy of 1 GiB, bytes read and written";
+    result.roof_name = absl::StrCat("device copy of ", roofs.copy_name(), ", bytes read and written");
   } else {
     result.roof = roofs.read();
     result.roof_name = "reading 1 GiB by a kernel that does nothing else";

@@ -99,8 +99,8 @@ class Session {
     LadderOptions options{.buffers = ParseBuffers(absl::GetFlag(FLAGS_buffers))};
     if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
     Roofs roofs(device_);
-    std::printf("roofs: copy %.0f GB/s (1 GiB, read and written), read %.0f GB/s (1 GiB)\n",
-                roofs.copy() / 1e9, roofs.read() / 1e9);
+    std::printf("roofs: copy %.0f GB/s (%s, read and written), read %.0f GB/s (1 GiB)\n", roofs.copy() / 1e9,
+                roofs.copy_name().c_str(), roofs.read() / 1e9);
     for (const Case& bench_case : cases) {
       results_.push_back(RunLadder(device_, roofs, clocks_, bench_case, options));
       Print(results_.back());

@@ -19,7 +19,9 @@ SUMS = (("us", ("gpu__time_duration.sum",), 1e3),
         ("shared-store conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",), 1),
         ("DRAM read MB", ("dram__bytes_read.sum",), 1e6),
         ("DRAM written MB", ("dram__bytes_write.sum",), 1e6),
-        ("tensor instructions", ("sm__inst_executed_pipe_tensor",), 1))
+        ("tensor instructions", ("sm__inst_executed_pipe_tensor.sum",), 1))
+# This pipe also moves constants into registers, by HFMA2: no products of matrices.
+TENSOR_MOVES = "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"
 RATIOS = (("sectors/load", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"),
           ("sectors/store", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"))
 MARKER = "VariantMarker"
@@ -28,10 +30,8 @@ SCALES = {"": 1, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9,
 
 
 def metrics():
-    """Names to ask ncu for, but those of the tensor pipe: they differ from chip to chip, only how they begin does
-    not."""
-    names = [name for _, group, _ in SUMS for name in group if name.endswith(".sum")]
-    return names + [name for _, name in RATIOS]
+    """Names to ask ncu for."""
+    return [name for _, group, _ in SUMS for name in group] + [TENSOR_MOVES] + [name for _, name in RATIOS]
 
 
 def number(cell):
@@ -91,7 +91,8 @@ def summary(kernels):
     for heading, names, divisor in SUMS:
         values = [max(found) for row in kernels for name in names if (found := matching(row, name))]
         if values:
-            total = sum(values) / divisor
+            moves = [max(matching(row, TENSOR_MOVES), default=0) for row in kernels if "tensor" in heading]
+            total = (sum(values) - sum(moves)) / divisor
             cells[heading] = f"{total:,.1f}" if divisor > 1 else f"{total:,.0f}"
     longest = max(kernels, key=lambda row: sum(matching(row, "gpu__time_duration.sum")), default={})
     for heading, name in RATIOS:

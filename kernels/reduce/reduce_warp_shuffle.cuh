@@ -12,7 +12,7 @@
 namespace warpline {
 
 template <typename Tile, typename R, typename Source>
-__global__ void __launch_bounds__(kReduceThreads)
+__global__ void __launch_bounds__(kReduceThreads, 3)
     ReduceByShuffles(Source x, const __grid_constant__ ReduceTask<R> task) {
   const int part = static_cast<int>(blockIdx.x % task.plan.split);
   const ThreadShare share = Tile::ShareOf(task.plan, blockIdx.x / task.plan.split);
