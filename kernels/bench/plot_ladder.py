@@ -84,7 +84,7 @@ def bar_chart(result, case):
 class LogAxes:
     """From intensity and rate to places on the page; both axes cover whole decades."""
 
-    LEFT, RIGHT, TOP, BOTTOM = 70, 560, 64, 400
+    LEFT, RIGHT, TOP, BOTTOM = 70, 560, 80, 416
 
     def __init__(self, intensities, rates):
         self.x = (math.floor(math.log10(min(intensities))), math.ceil(math.log10(max(intensities))))
@@ -108,7 +108,7 @@ class LogAxes:
             parts += [line(self.LEFT, y, self.RIGHT, y, INK, "1 4", 0.5),
                       text(self.LEFT - 6, y + 4, f"{10.0 ** decade / 1e12:g}", 11, "end")]
         parts.append(text((self.LEFT + self.RIGHT) / 2, self.BOTTOM + 36, "operations per byte that must move", 12, "middle"))
-        parts.append(text(self.LEFT, self.TOP - 8, "TFLOP/s", 11))
+        parts.append(text(self.LEFT, self.TOP - 10, "TFLOP/s", 11))
         return parts
 
 
