@@ -114,14 +114,14 @@ ReducePlan PlanReduce(const CanonicalReduce& reduce, int vector, const DeviceTra
   }
   plan.tiles = CeilDiv(reduce.results, plan.results_per_cta);
 
-  // Split while the device would be under two CTAs a multiprocessor, to about three, which it holds at the same
-  // time; a CTA with less than 8192 elements (two rounds of four 16-byte loads a thread) would not repay the
-  // second launch.
+  // Split while the device would be under two CTAs a multiprocessor, to about as many as it holds at the same
+  // time (of the CTAs for columns, which need fewer registers, one more); a CTA with less than 8192 elements
+  // (two rounds of four 16-byte loads a thread) would not repay the second launch.
   std::int64_t split = 1;
   if (plan.tiles > 0 && plan.tiles < 2 * multiprocessors) {
     constexpr std::int64_t kMinElements = 8192;
     const std::int64_t min_chunk = CeilDiv(kMinElements, plan.results_per_cta);
-    split = std::clamp<std::int64_t>(CeilDiv(3 * multiprocessors, plan.tiles), 1,
+    split = std::clamp<std::int64_t>(CeilDiv((plan.rows ? 3 : 4) * multiprocessors, plan.tiles), 1,
                                      std::max<std::int64_t>(1, reduce.reduced_count / min_chunk));
   }
   // Whole vectors, so that chunks of an aligned row are aligned.
