@@ -21,20 +21,21 @@ constexpr int kConsumers = 2;  // warpgroups
 constexpr int kWarpgroup = 128;
 constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kElementBytes = 2;
-constexpr int kBoxBytes = 64 * 64 * kElementBytes;  // 64 x 64 elements, whichever way they lie
 constexpr int kTileBytesA = kTileM * kDepth * kElementBytes, kTileBytesB = kTileN * kDepth * kElementBytes;
 constexpr int kStageBytes = kTileBytesA + kTileBytesB;
 constexpr int kSwizzleAlignment = 1024;
 constexpr int kSharedBytes = kStages * kStageBytes + kSwizzleAlignment;
-// Tiles that run at the same time are to need few rows of A and columns of B: they go down this many tiles
-// before they go right.
-constexpr int kGroup = 16;
 
 struct TensorMaps {
   CUtensorMap a, b;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+constexpr int kBoxBytes = 64 * 64 * kElementBytes;  // 64 x 64 elements, whichever way they lie
+// Tiles that run at the same time are to need few rows of A and columns of B: they go down this many tiles
+// before they go right.
+constexpr int kGroup = 16;
 
 // Which stage of the ring is next, and the parity of its phase.
 struct RingPosition {
