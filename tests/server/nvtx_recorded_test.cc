@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 std::vector<std::string> Lines(const std::vector<NvtxEvent>& events) {
   static constexpr const char* kKinds[] = {"push ", "pop ", "start ", "end ", "mark "};
   std::vector<std::string> lines;
+  lines.reserve(events.size());
   for (const NvtxEvent& event : events) {
     lines.push_back(kKinds[static_cast<int>(event.kind)] + event.text);
   }
@@ -53,10 +54,11 @@ TEST_F(NvtxRecordedTest, RangesOfAThreadNest) {
 }
 
 TEST_F(NvtxRecordedTest, ASpanningRangeEndsOnceOnAnyThread) {
-  nvtx::SpanningRange range(nvtx::Name::kDevice, nvtx::RequestNumber::Next());
-  nvtx::SpanningRange holder = std::move(range);
-  std::thread([holder = std::move(holder)]() mutable { holder.End(); }).join();
-  range.End();
+  {
+    nvtx::SpanningRange range(nvtx::Name::kDevice, nvtx::RequestNumber::Next());
+    nvtx::SpanningRange holder = std::move(range);
+    std::thread([holder = std::move(holder)]() mutable { holder.End(); }).join();
+  }
   const std::vector<NvtxEvent> events = TakeNvtxEvents();
   ASSERT_THAT(Lines(events), ElementsAre("start device", "end device"));
   EXPECT_NE(events[0].thread, events[1].thread);
