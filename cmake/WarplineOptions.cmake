@@ -77,4 +77,10 @@ else()
     set(cuda "OFF, as ${problems}")
   endif()
 endif()
+
+option(WARPLINE_NVTX "NVTX ranges around the stages of a request (docs/profiling.md)" OFF)
+if(WARPLINE_NVTX)
+  find_package(CUDAToolkit REQUIRED)  # its headers only: also without the CUDA backend
+  string(APPEND cuda ", NVTX ranges")
+endif()
 message(STATUS "warpline: revision ${WARPLINE_REVISION}, CUDA ${cuda}")

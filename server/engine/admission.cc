@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/errors.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 
@@ -28,6 +29,7 @@ absl::Status Admission::CheckFits(std::int64_t bytes) const {
 }
 
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
+  const nvtx::Range range(nvtx::Name::kAdmission);
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");

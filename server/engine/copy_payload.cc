@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/observe/nvtx.h"
+
 namespace warpline {
 namespace {
 
@@ -13,6 +15,7 @@ using Pieces = std::span<const std::span<const std::byte>>;
 constexpr std::size_t kParallelBytes = std::size_t{16} << 20;
 
 void CopySerially(std::byte* to, Pieces pieces) {
+  const nvtx::Range range(nvtx::Name::kCopy);
   for (std::span<const std::byte> piece : pieces) {
     if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
     to += piece.size();

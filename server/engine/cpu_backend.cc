@@ -16,6 +16,7 @@
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/engine/select_variant.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 namespace {
@@ -63,6 +64,7 @@ class CpuLane : public Lane {
     const bool timed = options_.metrics != nullptr && options_.timing;
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const auto start = std::chrono::steady_clock::now();
+      const nvtx::Range range(nvtx::Name::kStep);
       const Step& step = staged.program->steps[i];
       report.status = CheckAlive(staged);
       if (!report.status.ok()) break;

@@ -6,6 +6,7 @@
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/engine/errors.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 
@@ -54,6 +55,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   Entry entry;
   if (options_.timing_sample > 0) RETURN_IF_ERROR(EnsureTimingEvents(program.steps.size() + 3));
   if (!device_.uses_host_pointers || !RunsOnSlots(program, *staged.plan, options_.on_slots_bytes)) {
+    const nvtx::Range range(nvtx::Name::kBuildGraph);
     ASSIGN_OR_RETURN(entry.plain,
                      CudaGraph::Capture(staged, device_, arena(), stream_.get(), nullptr, entry.variants));
     metrics_.graph_cache.instantiations.Add();
@@ -83,6 +85,7 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
 }
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
+  const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
   ProgramMemory memory(*staged.plan, arena());
   memory.input = staged.input.data();
   memory.output = staged.output.data();

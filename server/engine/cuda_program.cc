@@ -9,6 +9,7 @@
 #include "kernels/status_macros.h"
 #include "server/engine/errors.h"
 #include "server/engine/select_variant.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 namespace {
@@ -154,12 +155,14 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   }
   RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
   ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
+  const nvtx::Range range(nvtx::Name::kInstantiateGraph);
   ASSIGN_OR_RETURN(result.exec_, gpu::Instantiate(result.graph_));
   RETURN_IF_ERROR(ToStatus(cudaGraphUpload(result.exec_.get(), stream), "uploading a graph"));
   return result;
 }
 
 absl::Status CudaGraph::Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream) {
+  const nvtx::Range range(nvtx::Name::kLaunchGraph);
   // An exec whose nodes have changed is uploaded again at its launch, so they change only when they must:
   // a client that sends one request after the other meets the same slots.
   const ProgramMemory memory(*staged.plan, arena);

@@ -15,6 +15,7 @@
 #include "kernels/program.h"
 #include "server/engine/admission.h"
 #include "server/engine/staging_pool.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 
@@ -46,6 +47,7 @@ struct Job {
   const std::atomic<bool>* cancelled = nullptr;
   StageSeconds seconds;
   Ticket ticket;
+  [[no_unique_address]] nvtx::RequestNumber number;  // for its ranges
   // Called exactly once, from any thread; must not block.
   absl::AnyInvocable<void(Result)> done;
 };

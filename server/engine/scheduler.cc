@@ -115,6 +115,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     MutexLock lock(&mutex_);
     id = next_id_++;
     queue_.push_back({.id = id, .job = std::move(job), .since = absl::Now()});
+    queue_.back().queued = nvtx::SpanningRange(nvtx::Name::kQueue, queue_.back().job.number);
     waiting_[id] = std::prev(queue_.end());
     metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
   }
@@ -214,8 +215,10 @@ void Scheduler::RunJob(Match& match) {
   Waiting& waiting = *match.waiting;
   Job& job = waiting.job;
   job.seconds.queue = SecondsSince(waiting.since);
+  waiting.queued.End();
   absl::Status alive = CheckAlive(job);
   if (alive.ok()) {
+    const nvtx::Range range(nvtx::Name::kStage, job.number);
     const absl::Time start = absl::Now();
     const std::span<std::byte> region = match.slots.input.bytes();
     job.fill_inputs(region);
@@ -240,8 +243,12 @@ void Scheduler::RunJob(Match& match) {
                                 .output = match.slots.output.bytes(),
                                 .deadline = job.deadline,
                                 .cancelled = job.cancelled};
+  const nvtx::Range range(nvtx::Name::kLaunch, job.number);
+  waiting.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   lane->lane().Launch(staged, [this, launched, match = std::move(match)](LaunchReport report) mutable {
+    match.waiting->on_device.End();
     Job job = std::move(match.waiting->job);
+    const nvtx::Range range(nvtx::Name::kComplete, job.number);
     job.seconds.device = SecondsSince(launched);
     Result result;
     result.status = std::move(report.status);

@@ -20,6 +20,7 @@
 #include "server/engine/mutex.h"
 #include "server/engine/staging_pool.h"
 #include "server/observe/metrics.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 
@@ -62,6 +63,7 @@ class Scheduler {
     Job job;
     absl::Time since;
     int passed = 0;  // by later jobs
+    [[no_unique_address]] nvtx::SpanningRange queued, on_device;
   };
   struct Device {
     std::deque<LaneRunner*> free;

@@ -9,6 +9,7 @@
 #include "kernels/status_macros.h"
 #include "server/engine/errors.h"
 #include "server/engine/log.h"
+#include "server/observe/nvtx.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/unary_call.h"
@@ -131,6 +132,7 @@ absl::Status KernelService::CheckSize(RequestKind kind, const Job& job) const {
 template <typename RequestProto>
 absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, RequestKind kind,
                                                                const PayloadSchema& schema) {
+  const nvtx::Range range(nvtx::Name::kConvert, call.number());
   ASSIGN_OR_RETURN(std::vector<grpc::Slice> slices, call.TakeRequest());
   ASSIGN_OR_RETURN(ScannedMessage message, ScanMessage(schema, Spans(slices)));
   RequestProto request;
@@ -171,6 +173,7 @@ void KernelService::Handle(UnaryCall& call, RequestKind kind, const PayloadSchem
   absl::StatusOr<Prepared> prepared = Prepare<RequestProto>(call, kind, schema);
   if (!prepared.ok()) return RespondError(call, kind, prepared.status());
   Job job = std::move(prepared->job);
+  job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
   job.done = [this, &call, kind, outputs = std::move(prepared->outputs)](Result result) {
@@ -207,6 +210,7 @@ void KernelService::Complete(UnaryCall& call, RequestKind kind, const std::vecto
 
 void KernelService::Respond(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs,
                             Result& result) {
+  const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const absl::Time start = absl::Now();
   v1::Execution execution;
   execution.set_request_id(call.request_id());
@@ -244,6 +248,7 @@ void KernelService::Respond(UnaryCall& call, RequestKind kind, const std::vector
 }
 
 void KernelService::RespondError(UnaryCall& call, RequestKind kind, const absl::Status& status) {
+  const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const auto code = static_cast<grpc::StatusCode>(status.code());
   if (absl::IsInternal(status)) {
     Log("error", "request failed",

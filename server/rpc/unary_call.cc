@@ -49,6 +49,8 @@ UnaryCall::UnaryCall(const UnaryMethod& method, grpc::ServerCompletionQueue* que
 
 void UnaryCall::MainTag::Proceed(bool ok) {
   if (call.received_ok_) {  // the response has left us, or never will
+    call.sending_.End();
+    call.whole_.End();
     call.server_.watchdog.Remove(call);
     call.Unref();
   } else if (ok) {
@@ -74,6 +76,9 @@ void UnaryCall::OnReceived() {
   Ref();  // one for the response, one for the done tag
   Listen(method_, queue_, server_);
   request_id_ = RequestId(context_);
+  number_ = nvtx::RequestNumber::Next();
+  whole_ = nvtx::SpanningRange(method_.name.c_str(), number_);
+  nvtx::Mark(request_id_.c_str(), number_);
   deadline_ = absl::FromChrono(context_.deadline());
   server_.metrics.requests_in_flight.Add(1);
   method_.series.started.Add();
@@ -104,6 +109,7 @@ void UnaryCall::Finish(const grpc::ByteBuffer* response, const grpc::Status& sta
   } else {
     server_.metrics.CountHandled(method_.service, method_.name, CodeName(status.error_code()));
   }
+  sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
   server_.watchdog.Add(*this);
   if (response != nullptr) {
     writer_.Finish(*response, status, &main_tag_);

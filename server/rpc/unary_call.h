@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/observe/metrics.h"
+#include "server/observe/nvtx.h"
 
 namespace warpline {
 
@@ -99,6 +100,7 @@ class UnaryCall {
   // INVALID_ARGUMENT for a compressed message that is too large or broken.
   absl::StatusOr<std::vector<grpc::Slice>> TakeRequest();
   const std::string& request_id() const { return request_id_; }
+  nvtx::RequestNumber number() const { return number_; }
   absl::Time deadline() const { return deadline_; }
   absl::Time received() const { return received_; }
   // True from when the client cancelled or the deadline passed.
@@ -139,6 +141,8 @@ class UnaryCall {
   grpc::ByteBuffer request_;
   UnaryMethod::Writer writer_{&context_};
   std::string request_id_;
+  [[no_unique_address]] nvtx::RequestNumber number_;
+  [[no_unique_address]] nvtx::SpanningRange whole_, sending_;
   absl::Time received_;
   absl::Time deadline_;
   std::function<void()> on_cancel_;

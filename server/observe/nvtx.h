@@ -1,0 +1,112 @@
+// Ranges on a profiler's timeline (NVTX): what a thread did, and where a request was, when. In builds with
+// -DWARPLINE_NVTX=ON; in others everything here is empty and compiles to nothing. docs/profiling.md tells how
+// to look at them.
+#ifndef WARPLINE_SERVER_OBSERVE_NVTX_H_
+#define WARPLINE_SERVER_OBSERVE_NVTX_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace warpline::nvtx {
+
+// Constant names, registered with the profiler once, so that a range does not hand over a string.
+enum class Name : std::uint8_t {
+  // What a thread does.
+  kConvert,
+  kAdmission,
+  kStage,
+  kCopy,
+  kLaunch,
+  kBuildGraph,
+  kInstantiateGraph,
+  kLaunchGraph,
+  kLaunchOnSlots,
+  kStep,  // on the CPU
+  kComplete,
+  kRespond,
+  // Where a request is.
+  kQueue,
+  kDevice,
+  kSend,
+};
+inline constexpr int kNames = static_cast<int>(Name::kSend) + 1;
+
+#ifdef WARPLINE_NVTX
+
+// Tells the ranges of one request from those of others: their payload. 0: of no request.
+class RequestNumber {
+ public:
+  RequestNumber() = default;
+  // From 1, unique in the process. Thread-safe.
+  static RequestNumber Next();
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+// From here to the end of the scope, on this thread; nests.
+class [[maybe_unused]] Range {
+ public:
+  [[nodiscard]] explicit Range(Name name, RequestNumber request = {});
+  ~Range();
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+};
+
+// May end on another thread than it began on; ends when destroyed at the latest. None by default.
+class SpanningRange {
+ public:
+  SpanningRange() = default;
+  [[nodiscard]] SpanningRange(Name name, RequestNumber request);
+  [[nodiscard]] SpanningRange(const char* name, RequestNumber request);  // copied each time
+  SpanningRange(SpanningRange&& other) noexcept : id_(std::exchange(other.id_, std::nullopt)) {}
+  SpanningRange& operator=(SpanningRange&& other) noexcept {
+    if (this != &other) {
+      End();
+      id_ = std::exchange(other.id_, std::nullopt);
+    }
+    return *this;
+  }
+  ~SpanningRange() { End(); }
+  void End();
+
+ private:
+  std::optional<std::uint64_t> id_;
+};
+
+// An instant with a text, so that a request can be found by its id.
+void Mark(const char* text, RequestNumber request);
+
+#else
+
+class RequestNumber {
+ public:
+  static RequestNumber Next() { return {}; }
+};
+
+class [[maybe_unused]] Range {
+ public:
+  [[nodiscard]] explicit Range(Name, RequestNumber = {}) {}
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+};
+
+class SpanningRange {
+ public:
+  SpanningRange() = default;
+  [[nodiscard]] SpanningRange(Name, RequestNumber) {}
+  [[nodiscard]] SpanningRange(const char*, RequestNumber) {}
+  SpanningRange(SpanningRange&&) = default;
+  SpanningRange& operator=(SpanningRange&&) = default;
+  void End() {}
+};
+
+inline void Mark(const char*, RequestNumber) {}
+
+#endif
+
+}  // namespace warpline::nvtx
+
+#endif  // WARPLINE_SERVER_OBSERVE_NVTX_H_
