@@ -63,6 +63,10 @@ else()
       # sm_90a serves Hopper's own instructions; PTX of the highest one serves what comes after.
       set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90a-real 100-real 120)
     endif()
+    # Without Hopper's own instructions the row `wgmma` would have no kernel.
+    if(CMAKE_CUDA_ARCHITECTURES MATCHES "(^|;)90(-real|-virtual)?(;|$)")
+      message(FATAL_ERROR "WARPLINE_CUDA_ARCHITECTURES: for Hopper 90a, as 90a-real, instead of 90")
+    endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     set(WARPLINE_HAVE_CUDA ON)

@@ -47,7 +47,24 @@ struct Variant {
   // Scratch memory it needs, in bytes.
   std::size_t (*workspace_bytes)(const ProblemT&, const DeviceTraits&);
   Launch* launch;
+  // Whether such a device has it at all; null: every one.
+  bool (*available)(const DeviceTraits&) = nullptr;
+  // Whether the server's own choice may fall on it for this problem, which it supports; null: it may. The
+  // last row has none.
+  bool (*preferred)(const ProblemT&, const DeviceTraits&) = nullptr;
 };
+
+// Whether the row can be asked for by its name; and whether it may be the server's choice, which is
+// reproducible.
+template <typename Row, typename ProblemT>
+bool Suits(const Row& row, const ProblemT& problem, const DeviceTraits& traits) {
+  return row.supports_dtype(problem.dtype) && row.supports(problem, traits);
+}
+template <typename Row, typename ProblemT>
+bool MayChoose(const Row& row, const ProblemT& problem, const DeviceTraits& traits) {
+  return Suits(row, problem, traits) && row.reproducible &&
+         (row.preferred == nullptr || row.preferred(problem, traits));
+}
 
 }  // namespace warpline
 

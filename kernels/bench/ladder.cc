@@ -15,6 +15,7 @@
 #include "kernels/bench/marker.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/variants_of.h"
+#include "kernels/reduce/canonical.h"
 
 namespace warpline::bench {
 namespace {
@@ -109,6 +110,9 @@ void FindRoof(Roofs& roofs, bool warm, CaseResult& result) {
 
 // Of the row that the case is compared with.
 std::string BaselineName(const CaseResult& result) {
+  // CUB is made for neighbouring elements: it divides for each one of another layout.
+  const auto* reduce = std::get_if<ReduceProblem>(&result.problem);
+  if (reduce != nullptr && !Canonicalize(*reduce).InnermostReduced()) return "read";
   for (const char* name : {"memcpy", "cublas", "cub"}) {
     if (result.Find(name) != nullptr) return name;
   }

@@ -78,7 +78,7 @@ PipelineWork Elementwise(const Device& device, const PipelineOptions& options) {
 std::string Describe(const PipelineWork& work) {
   std::string text = absl::StrCat(work.name(), " f32 ", work.rows, "x", work.columns);
   if (work.steps > 0) {
-    absl::StrAppend(&text, " (", work.steps, " multiply-adds an element: as long as a copy one way)");
+    absl::StrAppend(&text, " (", work.steps, " additions an element: as long as a copy one way)");
   }
   return text;
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
+#include <random>
 
 #include "kernels/bench/check.h"
 #include "kernels/gpu/capture.h"
@@ -91,10 +93,14 @@ std::vector<Timing> TimeInTurns(std::span<const Launcher> launchers, int slots, 
     timer.Seconds([&] { return cudaGraphLaunch(entrant.graph.get(), stream); });  // warms up
     entrants.push_back(std::move(entrant));
   }
+  std::vector<std::size_t> order(entrants.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(1);
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < entrants.size(); ++i) {
-      // Another one begins each round, so that nobody always follows the same neighbour's pause.
-      Entrant& entrant = entrants[(i + static_cast<std::size_t>(round)) % entrants.size()];
+    // Nobody is always to follow the same neighbour, which may leave the chip hot or at rest.
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) {
+      Entrant& entrant = entrants[i];
       if (entrant.slow && round % 5 != 0) continue;
       entrant.seconds.push_back(timer.Seconds([&] { return cudaGraphLaunch(entrant.graph.get(), stream); }) /
                                 entrant.launches);

@@ -28,7 +28,9 @@ template <typename Types, int kUnroll>
 __global__ void __launch_bounds__(kGemmTile32* kGemmTile32)
     GemmTile32(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using Wide = typename Types::Wide;
-  // Padded by 16 bytes: rows stay aligned, so that loads of several k can be one.
+  // Padded by 16 bytes: rows stay aligned, so that loads of several k can be one. (An operand that is
+  // transposed is stored down a column, which has four-way conflicts so; with a pad of one word it would have
+  // none.)
   __shared__ alignas(16) Wide tile_a[kGemmTile32][kGemmTile32 + 4];
   __shared__ alignas(16) Wide tile_b[kGemmTile32][kGemmTile32 + 4];
   const GemmProblem& p = args.problem;

@@ -1,3 +1,4 @@
+#include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/gemm_kernels.h"
 
@@ -15,6 +16,15 @@ bool SupportsVectorsInD(const GemmProblem& problem, const DeviceTraits&) {
          problem.n % static_cast<std::int64_t>(16 / SizeOf(problem.dtype)) == 0;
 }
 
+bool IsHopper(const DeviceTraits& traits) { return traits.compute_capability == 90; }
+
+// Of few large tiles most of the GPU has none, and of a small matrix most of a tile is empty.
+template <int kTileM, int kTileN>
+bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
+  const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * problem.batch.Count();
+  return problem.m >= kTileM / 2 && problem.n >= kTileN / 2 && tiles >= traits.multiprocessors / 2;
+}
+
 std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
 // From the fastest down; the ladder of a kernel's history goes up.
@@ -25,35 +35,41 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports_dtype = IsGemmInput,
      .supports = GemmCublasSupports,
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
-     .launch = LaunchGemmCublas},
+     .launch = LaunchGemmCublas,
+     .available = [](const DeviceTraits& traits) { return traits.has_cublaslt; }},
     {.name = "wgmma",
      .summary = "Hopper's tensor cores fed by its tensor memory accelerator, 128 x 256 tiles, persistent",
      .reproducible = true,
      .supports_dtype = IsHalf,
      .supports = GemmWgmmaSupports,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmWgmma},
+     .launch = LaunchGemmWgmma,
+     .available = IsHopper,
+     .preferred = FillsTiles<128, 256>},
     {.name = "wmma",
      .summary = "tensor cores through the WMMA API, 128 x 128 tiles",
      .reproducible = true,
      .supports_dtype = IsHalf,
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmWmma},
+     .launch = LaunchGemmWmma,
+     .preferred = FillsTiles<128, 128>},
     {.name = "double_buffered",
      .summary = "register_tiled that loads the next tile while it multiplies one, in 16-byte vectors",
      .reproducible = true,
      .supports_dtype = IsSingleOrDouble,
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmDoubleBuffered},
+     .launch = LaunchGemmDoubleBuffered,
+     .preferred = FillsTiles<128, 128>},
     {.name = "register_tiled",
      .summary = "128 x 128 x 8 tiles, 8 x 8 elements in the registers of a thread",
      .reproducible = true,
      .supports_dtype = IsGemmInput,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmRegisterTiled},
+     .launch = LaunchGemmRegisterTiled,
+     .preferred = FillsTiles<128, 128>},
     {.name = "vectorized",
      .summary = "tiles in shared memory, a 16-byte vector of the result a thread",
      .reproducible = true,

@@ -193,6 +193,13 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
       at.Advance();
     }
     WgmmaWait<0>();
+    // No read of the sums may move to before the wait, of which the compiler does not know that it completes
+    // them.
+#pragma unroll
+    for (auto& of_eight : sums) {
+#pragma unroll
+      for (float& sum : of_eight) asm volatile("" : "+f"(sum)::"memory");
+    }
     if (lane == 0) ring.empty[last_stage].Arrive();
 
     const GemmEpilogue<Types> epilogue(args, tile.matrix, args.problem.batch.At(tile.matrix).c);
@@ -256,6 +263,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     TakeRegisters<232>();
     Consume<Types, kTransA, kTransB>(args, stages, ring, tiles, group, store_vectors);
   }
+#else
+  __trap();  // selected for Hopper alone, for which sm_90a is compiled
 #endif
 }
 
@@ -286,10 +295,10 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const C
   auto* kernel = problem.trans_a
                      ? (problem.trans_b ? &GemmWgmma<Types, true, true> : &GemmWgmma<Types, true, false>)
                      : (problem.trans_b ? &GemmWgmma<Types, false, true> : &GemmWgmma<Types, false, false>);
-  if (cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes);
-      error != cudaSuccess) {
-    return error;
+  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes) !=
+      cudaSuccess) {
+    cudaGetLastError();
+    return cudaErrorNotSupported;
   }
   const std::int64_t per_store = std::is_same_v<typename Types::Out, float> ? 2 : 8;
   const bool store_vectors =

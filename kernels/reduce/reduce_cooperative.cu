@@ -58,7 +58,10 @@ cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, int multiproces
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, arguments...);
+  const cudaError_t launched = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (launched != cudaErrorCooperativeLaunchTooLarge && launched != cudaErrorNotSupported) return launched;
+  cudaGetLastError();
+  return cudaErrorNotSupported;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Variant `cub`: the reductions of CUB (CCCL), which ship with the CUDA toolkit: what a user would call, and
-// what the rungs before it are measured against. One result by DeviceReduce (two kernels), several by
-// DeviceSegmentedReduce (a CTA each).
+// Variant `cub`: the reductions of CUB (CCCL), which ship with the CUDA toolkit: what the rungs
+// before it are measured against. (With our operators and 64-bit counts, for which CUB has no tunings of its
+// own.) One result by DeviceReduce (two kernels), several by DeviceSegmentedReduce (a CTA each).
 //
 // What limits it: the library knows pointers and iterators, not axes. Neighbouring elements are read through
 // a pointer, in vectors if they are plain; others through an iterator that divides for every element. A CTA a

@@ -91,11 +91,13 @@ class CudaBackend : public Backend {
   std::span<const DeviceInfo> devices() const override { return infos_; }
 
   std::vector<VariantInfo> Variants() const override {
+    std::vector<DeviceTraits> traits;
+    for (const auto& device : devices_) traits.push_back(device->context.traits);
     std::vector<VariantInfo> all;
-    AppendVariantInfo({Op::kTranspose}, CudaTransposeVariants(), all);
-    AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), all);
-    AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), all);
-    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), all);
+    AppendVariantInfo({Op::kTranspose}, CudaTransposeVariants(), traits, all);
+    AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), traits, all);
+    AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), traits, all);
+    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), traits, all);
     return all;
   }
 

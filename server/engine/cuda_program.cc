@@ -45,8 +45,11 @@ struct StepEnqueuer {
     operands.workspace = memory.workspace.data();
     operands.workspace_bytes = memory.workspace.size();
     for (const auto& row : CudaTable(problem)) {
-      if (!step.variant.empty() && row.name != step.variant) continue;
-      if (!Suits(row, problem, device.context.traits)) continue;
+      const DeviceTraits& traits = device.context.traits;
+      if (step.variant.empty() ? !MayChoose(row, problem, traits)
+                               : row.name != step.variant || !Suits(row, problem, traits)) {
+        continue;
+      }
       const cudaError_t error = row.launch(problem, operands, device.context, stream);
       if (error == cudaErrorNotSupported && step.variant.empty()) continue;
       if (error == cudaErrorNotSupported) {

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
 #define WARPLINE_SERVER_ENGINE_SELECT_VARIANT_H_
 
+#include <algorithm>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -15,11 +16,6 @@
 #include "server/engine/errors.h"
 
 namespace warpline {
-
-template <typename Row, typename ProblemT>
-bool Suits(const Row& row, const ProblemT& problem, const DeviceTraits& traits) {
-  return row.supports_dtype(problem.dtype) && row.supports(problem, traits);
-}
 
 // See Backend::CheckVariant.
 template <typename Row, typename ProblemT>
@@ -37,12 +33,13 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
                                  "suitable: ", suitable.empty() ? "none" : suitable));
 }
 
-// `ops` share the table. Bool is not scaled.
+// `ops` share the table; `devices` are those of the backend. Bool is not scaled.
 template <typename Row>
 void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table,
-                       std::vector<VariantInfo>& to) {
+                       std::span<const DeviceTraits> devices, std::vector<VariantInfo>& to) {
   for (Op op : ops) {
     for (const Row& row : table) {
+      if (row.available != nullptr && std::none_of(devices.begin(), devices.end(), row.available)) continue;
       VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
       for (DType dtype : kAllDTypes) {
         if (op == Op::kScale && dtype == DType::kBool) continue;

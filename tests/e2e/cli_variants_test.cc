@@ -1,4 +1,4 @@
-// Every implementation that the server lists, asked for by its name.
+// Every implementation that the server lists: those that its devices have, asked for by its name.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
