@@ -56,8 +56,9 @@ __global__ void __launch_bounds__(kThreads)
       all = {all.x ^ word.x, all.y ^ word.y, all.z ^ word.z, all.w ^ word.w};
     }
   }
-  // Four given words of 32 bits: never of random data, but the compiler does not know.
-  if (all.x == 0x1badb002 && all.y == 0x2badb002 && all.z == 0x3badb002 && all.w == 0x4badb002) *sink = all;
+  // Never of random data, but the compiler does not know.
+  constexpr uint4 kSink = kReadSinkWord;
+  if (all.x == kSink.x && all.y == kSink.y && all.z == kSink.z && all.w == kSink.w) *sink = all;
 }
 
 template <typename Launch>

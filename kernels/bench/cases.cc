@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernels/bench/check.h"
+#include "kernels/cuda_variants.h"
 
 namespace warpline::bench {
 namespace {
@@ -81,6 +82,18 @@ std::vector<BenchProblem> ProblemsOf(std::string_view op, std::string_view type,
 
 bool Contains(std::span<const std::string> list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// Whether one of the names, if there are any, is of the operation's table.
+bool HasOneOf(const BenchProblem& problem, std::span<const std::string> variants) {
+  if (variants.empty()) return true;
+  const auto search = [&](const auto& p) {
+    for (const auto& row : CudaTable(p)) {
+      if (Contains(variants, row.name)) return true;
+    }
+    return false;
+  };
+  return std::visit(search, problem);
 }
 
 std::string Join(const Shape& shape) {
@@ -162,11 +175,29 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
     if (types.empty() ? !row.unasked : !Contains(types, row.type)) continue;
     for (const Shape& shape : asked.empty() ? row.shapes : asked) {
       for (BenchProblem& problem : ProblemsOf(row.op, row.type, shape)) {
+        if (!HasOneOf(problem, variants)) continue;
         cases.push_back({std::move(problem), {variants.begin(), variants.end()}});
       }
     }
   }
-  if (cases.empty()) throw Failure("no operation has such a type and shape");
+  const auto in_a_case = [&](const auto& is_in) {
+    return std::any_of(cases.begin(), cases.end(), [&](const Case& c) { return is_in(c.problem); });
+  };
+  for (const std::string& name : variants) {
+    const std::string one[] = {name};
+    if (in_a_case([&](const BenchProblem& problem) { return HasOneOf(problem, one); })) continue;
+    throw Failure(absl::StrCat("--variants: ", name, ": no chosen operation has it; --list names them"));
+  }
+  for (const Shape& shape : asked) {
+    if (in_a_case([&](const BenchProblem& problem) { return ShapeName(problem) == Join(shape); })) continue;
+    throw Failure(absl::StrCat("--shapes: ", Join(shape),
+                               ": no chosen operation and type has it; transpositions have two sizes, sums "
+                               "one or two, products three (MxNxK)"));
+  }
+  for (const std::string& type : types) {
+    if (in_a_case([&](const BenchProblem& problem) { return TypeName(problem) == type; })) continue;
+    throw Failure(absl::StrCat("--dtypes: ", type, ": no chosen operation and shape has it"));
+  }
   return cases;
 }
 

@@ -12,7 +12,10 @@ std::optional<Device> OpenDevice(std::string* why_not) {
   if (error == cudaSuccess) error = cudaSetDevice(0);
   if (error == cudaSuccess) error = gpu::FindKernelImage();
   if (error != cudaSuccess) {
-    *why_not = cudaGetErrorString(error);
+    // Without any driver the runtime says that it is too old.
+    int driver = 0;
+    const bool none = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
+    *why_not = none ? "no NVIDIA driver found" : cudaGetErrorString(error);
     cudaGetLastError();
     return std::nullopt;
   }

@@ -189,6 +189,8 @@ CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, c
     result.rows.push_back({.name = "-", .status = "does not fit into the memory of this GPU"});
     return result;
   }
+  result.l2_times = static_cast<double>(result.slots) * static_cast<double>(SetBytes(problem)) /
+                    static_cast<double>(device.l2_bytes());
   const OperandSlots slots(problem, result.slots, WorkspaceBytes(variants), stream);
   std::vector<Row> rows;
   std::vector<Launcher> launchers;  // of the rows that are measured, in their order

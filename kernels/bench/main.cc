@@ -1,15 +1,20 @@
 // warpline-bench-kernels: every variant of every operation on one GPU, against copies and libraries.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "absl/flags/usage.h"
+#include "absl/flags/reflection.h"
+#include "absl/flags/usage_config.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -26,22 +31,45 @@ ABSL_FLAG(std::string, mode, "ladder",
           "ladder: all variants; pipeline: experiments with streams, host memory and caches; articles: the "
           "articles' figures; once: each variant launched once, for a profiler");
 ABSL_FLAG(std::vector<std::string>, ops, {}, "transpose,gemm,reduce; default: all");
-ABSL_FLAG(std::vector<std::string>, variants, {}, "names of rows; default: all");
+ABSL_FLAG(std::vector<std::string>, variants, {}, "names that --list prints; default: all");
 ABSL_FLAG(std::vector<std::string>, dtypes, {}, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
-ABSL_FLAG(std::vector<std::string>, shapes, {}, "as 8192x8192, 1048576 (sums) or 4096x4096x4096 (m, n, k)");
+ABSL_FLAG(std::vector<std::string>, shapes, {},
+          "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
 ABSL_FLAG(std::string, json, "", "file to write all numbers to");
 ABSL_FLAG(int, rounds, 0, "timings of each row; default: 15, of the pipeline 5");
 ABSL_FLAG(std::string, buffers, "auto", "warm, rotating, or auto: warm if the operands fit well into the L2");
 ABSL_FLAG(std::string, tensor, "8192x8192", "f32 tensor of the pipeline experiments");
 ABSL_FLAG(std::string, commit, "", "goes into the JSON; default: $WARPLINE_COMMIT, else that of the build");
-ABSL_FLAG(bool, list, false, "list the variants and end");
+ABSL_FLAG(bool, list, false, "list the variants, of --ops and --variants only, and end");
 
 namespace warpline::bench {
 namespace {
 
+// Of this program; those of the libraries in it mean nothing here.
+bool IsOurs(std::string_view file) { return file.ends_with("kernels/bench/main.cc"); }
+
+void PrintHelp() {
+  std::puts(
+      "warpline-bench-kernels: every variant of every operation on one GPU, beside copies and libraries.\n");
+  std::map<std::string, std::string> lines;  // in the order of their names
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    if (!IsOurs(flag->Filename())) continue;
+    const std::string value = flag->DefaultValue();
+    lines[std::string(name)] = absl::StrCat(value.empty() ? "" : "=", value, "\n      ", flag->Help());
+  }
+  for (const auto& [name, text] : lines) std::printf("  --%s%s\n", name.c_str(), text.c_str());
+}
+
+bool Contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 void List() {
-  const auto list = [](const char* op, const auto& table) {
+  const std::vector<std::string> ops = absl::GetFlag(FLAGS_ops), names = absl::GetFlag(FLAGS_variants);
+  const auto list = [&](const char* op, const auto& table) {
+    if (!ops.empty() && !Contains(ops, op)) return;
     for (const auto& row : table) {
+      if (!names.empty() && !Contains(names, row.name)) continue;
       std::printf("%-10s %-20s %s\n", op, std::string(row.name).c_str(), std::string(row.summary).c_str());
     }
   };
@@ -129,12 +157,23 @@ class Session {
   }
 
   void Pipeline(const PipelineOptions& options) {
-    for (Experiment& experiment : OverlapExperiments(device_, options)) Add(std::move(experiment));
-    for (Experiment& experiment : HostMemoryExperiments(device_, options)) Add(std::move(experiment));
-    Add(DefaultStreamTrap(device_, options));
-    Add(CacheWindow(device_, options));
-    Add(Carveout(device_, options));
-    Add(Occupancy(device_, options));
+    // What one GPU cannot do must not cost the other experiments.
+    const auto attempt = [this](const std::function<void()>& measure) {
+      try {
+        measure();
+      } catch (const Failure& failure) {
+        Note(failure.what());
+      }
+    };
+    attempt([&] {
+      for (Experiment& experiment : OverlapExperiments(device_, options)) Add(std::move(experiment));
+    });
+    attempt([&] {
+      for (Experiment& experiment : HostMemoryExperiments(device_, options)) Add(std::move(experiment));
+    });
+    for (const auto measure : {DefaultStreamTrap, CacheWindow, Carveout, Occupancy}) {
+      attempt([&] { Add(measure(device_, options)); });
+    }
   }
 
   void Articles(const PipelineOptions& options) {
@@ -143,7 +182,14 @@ class Session {
     Add(ArticleTable(results_, experiments_.back()));
   }
 
+  // An error that leaves what was measured worth having.
+  void Note(std::string_view error) {
+    std::fprintf(stderr, "warpline-bench-kernels: %s\n", std::string(error).c_str());
+    errors_.emplace_back(error);
+  }
+
   bool failed() const {
+    if (!errors_.empty()) return true;
     for (const CaseResult& result : results_) {
       for (const Row& row : result.rows) {
         if (row.is_failure) return true;
@@ -152,7 +198,7 @@ class Session {
     return false;
   }
 
-  void Finish(JsonObject json, const std::string& error) {
+  void Finish(JsonObject json) {
     const ClockSummary clocks = whole_run_.Take();
     std::printf("\nwhole run: %s\n", clocks.ToString().c_str());
     const std::string path = absl::GetFlag(FLAGS_json);
@@ -164,7 +210,7 @@ class Session {
     Set(json, "roofs", std::move(roofs_));
     Set(json, "cases", std::move(cases));
     Set(json, "experiments", std::move(experiments));
-    if (!error.empty()) Set(json, "error", error);
+    if (!errors_.empty()) Set(json, "error", absl::StrJoin(errors_, "; "));
     WriteFile(json, path);
   }
 
@@ -179,6 +225,7 @@ class Session {
   ClockSampler clocks_, whole_run_;
   std::vector<CaseResult> results_;
   std::vector<Experiment> experiments_;
+  std::vector<std::string> errors_;
   JsonObject roofs_;
 };
 
@@ -217,24 +264,31 @@ int Main(const std::vector<std::string>& command) {
               device->properties.major, device->properties.minor, Version(device->runtime_version).c_str(),
               Version(device->driver_version).c_str(), device->cublaslt != nullptr ? "found" : "not found");
   Session session(*device);
-  std::string error;
   try {
     Run(mode, cases, session);
-  } catch (const Failure& failure) {  // what was measured until then is still worth having
-    error = failure.what();
+  } catch (const Failure& failure) {
+    session.Note(failure.what());
   }
-  session.Finish(Describe(*device, command), error);
-  if (!error.empty()) std::fprintf(stderr, "warpline-bench-kernels: %s\n", error.c_str());
-  return error.empty() && !session.failed() ? 0 : 1;
+  session.Finish(Describe(*device, command));
+  return session.failed() ? 1 : 0;
 }
 
 }  // namespace
 }  // namespace warpline::bench
 
 int main(int argc, char** argv) {
-  absl::SetProgramUsageMessage(
-      "[--mode=ladder|pipeline|articles|once] [--ops=...] [--json=FILE]; see --helpfull");
   const std::vector<std::string> command(argv, argv + argc);
+  // Abseil's own --help ends with an error code.
+  for (const std::string& argument : command) {
+    if (argument != "--help" && argument != "-h") continue;
+    warpline::bench::PrintHelp();
+    return 0;
+  }
+  absl::FlagsUsageConfig usage;
+  usage.version_string = [] {
+    return "warpline-bench-kernels " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n";
+  };
+  absl::SetFlagsUsageConfig(usage);
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   try {
     if (rest.size() > 1) throw warpline::bench::Failure(absl::StrCat("unexpected argument ", rest[1]));

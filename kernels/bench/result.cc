@@ -18,7 +18,9 @@ void Print(const CaseResult& result) {
   const bool flops = result.counts_flops();
   const double unit = flops ? 1e12 : 1e9;
   std::printf("\n%s, %s", Label(result.problem).c_str(), result.buffers.c_str());
-  if (result.buffers == "rotating") std::printf(" over %d sets of buffers", result.slots);
+  if (result.buffers == "rotating") {
+    std::printf(" over %d sets of buffers, %.1f times the L2", result.slots, result.l2_times);
+  }
   if (result.roof > 0) {
     std::printf("; roof %.4g %s: %s", result.roof / unit, flops ? "TFLOP/s" : "GB/s",
                 result.roof_name.c_str());
@@ -73,6 +75,7 @@ JsonObject ToJson(const CaseResult& result) {
   Set(json, "label", Label(result.problem));
   Set(json, "buffers", result.buffers);
   Set(json, "slots", static_cast<double>(result.slots));
+  Set(json, "l2_times", result.l2_times);
   Set(json, "bytes", result.bytes);
   Set(json, "flops", result.flops);
   Set(json, "unit", result.counts_flops() ? "FLOP/s" : "B/s");

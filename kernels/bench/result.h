@@ -31,6 +31,7 @@ struct CaseResult {
   BenchProblem problem;
   std::string buffers;  // "warm": one set, stays in the L2; "rotating": `slots` sets, each cold at its turn
   int slots = 1;
+  double l2_times = 0;  // how many times the sets would fill the L2; tiny or huge problems have too few
   double bytes = 0, flops = 0;  // the least that must move; the arithmetic
   double roof = 0;
   std::string roof_name;

@@ -66,7 +66,8 @@ double Roofs::Gemm(DType dtype, Precision precision) {
   double& roof = gemm_[key];
   const CudaVariant<GemmProblem>* cublas = FindCublas();
   if (cublas == nullptr || !cublas->supports_dtype(dtype) ||
-      !cublas->supports(problem, device_.context.traits)) {
+      !cublas->supports(problem, device_.context.traits) ||
+      FreeBytes() < SetBytes(problem) + cublas->workspace_bytes(problem, device_.context.traits)) {
     return roof;
   }
   const OperandSlots slots(problem, 1, cublas->workspace_bytes(problem, device_.context.traits),

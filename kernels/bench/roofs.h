@@ -23,7 +23,7 @@ class Roofs {
   // Of reading 1 GiB by a kernel that does nothing else.
   double read() const { return read_; }
   // Operations a second of cuBLASLt's own choice for a square product of 8192 (f64: 4096), random normal
-  // operands; 0 without the library. Measured when first asked for.
+  // operands; 0 without the library or the memory. Measured when first asked for.
   double Gemm(DType dtype, Precision precision);
   // Those measured so far, by type name.
   const std::map<std::string, double>& gemm() const { return gemm_; }

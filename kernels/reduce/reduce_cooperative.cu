@@ -39,10 +39,10 @@ __global__ void __launch_bounds__(kReduceThreads)
 }
 
 // As many CTAs as can be resident; a kernel's own number, of the current device. (A query that costs less
-// than a launch: nothing is worth keeping.)
+// than a launch: nothing is worth keeping.) If none waits for another, an ordinary launch does.
 template <typename Kernel>
-cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, int multiprocessors, cudaStream_t stream,
-                                const auto&... arguments) {
+cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, bool wait, int multiprocessors,
+                                cudaStream_t stream, const auto&... arguments) {
   int per_multiprocessor = 0;
   const cudaError_t error =
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, kReduceThreads, 0);
@@ -57,7 +57,7 @@ cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, int multiproces
   config.blockDim = kReduceThreads;
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.numAttrs = wait ? 1 : 0;
   const cudaError_t launched = cudaLaunchKernelEx(&config, kernel, arguments...);
   if (launched != cudaErrorCooperativeLaunchTooLarge && launched != cudaErrorNotSupported) return launched;
   cudaGetLastError();
@@ -72,7 +72,7 @@ cudaError_t LaunchReduceCooperative(const ReduceProblem& problem, const Operands
     return LaunchTask<R, Source>(
         problem, operands, context,
         [&]<typename Tile>(std::type_identity<Tile>, const ReduceTask<R>& task, unsigned blocks) {
-          return LaunchCooperatively(&ReduceCooperatively<Tile, R, Source>, blocks,
+          return LaunchCooperatively(&ReduceCooperatively<Tile, R, Source>, blocks, task.plan.split > 1,
                                      context.traits.multiprocessors, stream, x, task);
         });
   });

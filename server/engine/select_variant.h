@@ -22,15 +22,19 @@ template <typename Row, typename ProblemT>
 absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem, std::string_view name,
                             const DeviceTraits& traits) {
   std::string suitable;
+  bool known = false;
   for (const Row& row : table) {
+    known |= row.name == name;
     if (!Suits(row, problem, traits)) continue;
     if (name.empty() || row.name == name) return absl::OkStatus();
     absl::StrAppend(&suitable, suitable.empty() ? "" : ", ",
                     absl::string_view(row.name.data(), row.name.size()));
   }
   return FieldError("variant",
-                    absl::StrCat("\"", std::string(name), "\" is unknown or cannot run this problem here; ",
-                                 "suitable: ", suitable.empty() ? "none" : suitable));
+                    absl::StrCat("\"", std::string(name), "\" ",
+                                 known ? "cannot run this problem on this device"
+                                       : "is not a variant of this operation on this server's backend",
+                                 "; suitable: ", suitable.empty() ? "none" : suitable));
 }
 
 // `ops` share the table; `devices` are those of the backend. Bool is not scaled.

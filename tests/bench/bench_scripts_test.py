@@ -1,9 +1,12 @@
-"""The scripts of kernels/bench/ that need no GPU, on made-up numbers. Needs nothing installed."""
+"""The scripts of kernels/bench/ that need no GPU, on made-up numbers, and the command lines of tests/gpu/. Needs
+nothing installed."""
 
 import json
 import math
 import pathlib
+import subprocess
 import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -107,6 +110,31 @@ class TorchColumnTest(unittest.TestCase):
         self.assertTrue(math.isclose(rows["slow"]["torch_ratio"], 0.75))
         self.assertTrue(math.isclose(rows["torch"]["baseline_ratio"], 8.888888889e-8 / 3e-7))
         self.assertNotIn("torch_ratio", rows["elsewhere"])
+
+
+class GpuScriptsTest(unittest.TestCase):
+    def run_script(self, name, *arguments):
+        return subprocess.run([HERE.parent / "gpu" / name, *arguments], capture_output=True, text=True, timeout=60)
+
+    def test_help_names_the_parts(self):
+        for name, part in (("run", "sanitize"), ("ladder", "ncu"), ("pack", "--no-build")):
+            done = self.run_script(name, "--help")
+            self.assertEqual(done.returncode, 0, name)
+            self.assertIn(part, done.stdout)
+
+    def test_refuse_what_they_do_not_know(self):
+        with tempfile.TemporaryDirectory() as build:
+            done = self.run_script("run", build)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("warpline-bench-kernels", done.stderr)
+            bench = pathlib.Path(build, "bin", "warpline-bench-kernels")
+            bench.parent.mkdir()
+            bench.touch(0o755)
+            for name in ("run", "ladder"):
+                done = self.run_script(name, build, build + "/out", "everything")
+                self.assertEqual(done.returncode, 2, name)
+                self.assertIn("unknown part 'everything'", done.stderr)
+        self.assertEqual(self.run_script("pack", "--everything").returncode, 2)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "kernels/bench/articles.h"
+#include "kernels/bench/baselines.h"
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/data.h"
@@ -17,6 +19,7 @@
 #include "kernels/bench/ladder.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/pipeline.h"
+#include "kernels/bench/reference.h"
 #include "kernels/bench/result.h"
 
 namespace warpline::bench {
@@ -53,6 +56,20 @@ TEST(KernelBenchCasesTest, RefusesWhatItDoesNotUnderstand) {
     EXPECT_THROW(Cases({}, {}, {shape}), Failure) << shape;
   }
   EXPECT_THROW(Cases({"gemm"}, {}, {"3x4"}), Failure);
+}
+
+TEST(KernelBenchCasesTest, EveryFilterMustMeetSomething) {
+  const auto make = [](std::vector<std::string> ops, std::vector<std::string> types,
+                       std::vector<std::string> shapes, std::vector<std::string> variants) {
+    return Labels(MakeCases(ops, types, shapes, variants));
+  };
+  // Operations without the variant are not measured.
+  EXPECT_THAT(make({}, {"f32"}, {"3x4", "3x4x5"}, {"swizzled", "wgmma"}),
+              ElementsAre("transpose f32 3x4", "gemm f32 3x4x5"));
+  EXPECT_THROW(make({}, {}, {}, {"swizzled", "no-such"}), Failure);
+  EXPECT_THROW(make({"gemm"}, {}, {}, {"swizzled"}), Failure);
+  EXPECT_THROW(make({"gemm"}, {}, {"3x4x5", "3x4"}, {}), Failure);
+  EXPECT_THROW(make({"transpose"}, {"f32", "tf32"}, {}, {}), Failure);
 }
 
 TEST(KernelBenchCasesTest, EveryTableHasItsDefaults) {
@@ -143,6 +160,41 @@ TEST_F(KernelBenchGpuTest, EveryVariantOfEverySmallCaseIsRight) {
       }
     }
     EXPECT_GE(measured, 1) << Label(each.problem);
+  }
+}
+
+TEST_F(KernelBenchGpuTest, CopiesCopyAndReadingReadsEverything) {
+  cudaStream_t stream = device_->stream.get();
+  const gpu::DeviceBytes differences = Value(gpu::AllocateDevice(sizeof(Differences)));
+  for (const std::size_t bytes : {16u, 4096u * 16u + 48u, (1u << 20) + 16u}) {
+    const gpu::DeviceBytes from = Value(gpu::AllocateDevice(bytes));
+    const gpu::DeviceBytes to = Value(gpu::AllocateDevice(bytes));
+    ASSERT_EQ(FillBits(from.get(), bytes, 1, stream), cudaSuccess);
+    for (const auto launch : {LaunchCopy, LaunchCopyShared}) {
+      ASSERT_EQ(cudaMemsetAsync(to.get(), 0xa5, bytes, stream), cudaSuccess);
+      ASSERT_EQ(launch(from.get(), to.get(), bytes, stream), cudaSuccess);
+      Differences count;
+      ASSERT_EQ(cudaMemcpy(differences.get(), &count, sizeof(count), cudaMemcpyHostToDevice), cudaSuccess);
+      ASSERT_EQ(
+          CompareBytes(to.get(), from.get(), bytes, static_cast<Differences*>(differences.get()), stream),
+          cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      ASSERT_EQ(cudaMemcpy(&count, differences.get(), sizeof(count), cudaMemcpyDeviceToHost), cudaSuccess);
+      EXPECT_EQ(count.count, 0u) << bytes;
+    }
+    // The one word that makes it write, wherever it lies.
+    for (const std::size_t at : {std::size_t{0}, bytes / 32 * 16, bytes - 16}) {
+      uint4 seen{};
+      ASSERT_EQ(cudaMemset(from.get(), 0, bytes), cudaSuccess);
+      ASSERT_EQ(cudaMemset(to.get(), 0, 16), cudaSuccess);
+      ASSERT_EQ(
+          cudaMemcpy(static_cast<std::byte*>(from.get()) + at, &kReadSinkWord, 16, cudaMemcpyHostToDevice),
+          cudaSuccess);
+      ASSERT_EQ(LaunchRead(from.get(), bytes, to.get(), stream), cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+      ASSERT_EQ(cudaMemcpy(&seen, to.get(), 16, cudaMemcpyDeviceToHost), cudaSuccess);
+      EXPECT_EQ(std::memcmp(&seen, &kReadSinkWord, 16), 0) << bytes << " bytes, word at " << at;
+    }
   }
 }
 

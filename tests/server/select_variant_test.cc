@@ -1,0 +1,47 @@
+#include "server/engine/select_variant.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace warpline {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Row = Variant<TransposeProblem, int()>;
+
+std::size_t NoWorkspace(const TransposeProblem&, const DeviceTraits&) { return 0; }
+bool AnyType(DType) { return true; }
+bool EvenRowsOnly(const TransposeProblem& problem, const DeviceTraits&) { return problem.shape[0] % 2 == 0; }
+bool Always(const TransposeProblem&, const DeviceTraits&) { return true; }
+
+constexpr Row kTable[] = {
+    {"pairs", "", true, AnyType, EvenRowsOnly, NoWorkspace, nullptr},
+    {"plain", "", true, AnyType, Always, NoWorkspace, nullptr},
+};
+
+absl::Status CheckName(std::string_view name, std::int64_t rows) {
+  TransposeProblem problem;
+  problem.shape = {rows, 3};
+  return CheckVariantIn(std::span<const Row>(kTable), problem, name, {});
+}
+
+TEST(SelectVariantTest, TakesTheNamedRowThatSuitsAndAnyForNoName) {
+  EXPECT_TRUE(CheckName("pairs", 4).ok());
+  EXPECT_TRUE(CheckName("plain", 5).ok());
+  EXPECT_TRUE(CheckName("", 5).ok());
+}
+
+TEST(SelectVariantTest, TellsARowThatDoesNotSuitFromOneThatIsNotThere) {
+  const absl::Status unsuited = CheckName("pairs", 5);
+  EXPECT_TRUE(absl::IsInvalidArgument(unsuited));
+  EXPECT_THAT(std::string(unsuited.message()),
+              HasSubstr("\"pairs\" cannot run this problem on this device; suitable: plain"));
+  const absl::Status unknown = CheckName("fast", 4);
+  EXPECT_TRUE(absl::IsInvalidArgument(unknown));
+  EXPECT_THAT(std::string(unknown.message()),
+              HasSubstr("not a variant of this operation on this server's backend; suitable: pairs, plain"));
+}
+
+}  // namespace
+}  // namespace warpline
