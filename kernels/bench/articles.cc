@@ -11,21 +11,18 @@ namespace {
 
 constexpr char kTransposes[] =
     "RTX 5060, XOR swizzle with float4: 84 % of the bandwidth at 8192x2048, 81 % at 8192x8192, torch 31 %. "
-    "H200, "
-    "8192x8192: naive 1078, padded 3427-3487, swizzle with float4 3516-3568, cublasSgeam 3695, memcpy 4068, "
-    "torch "
-    "1106 GB/s";
+    "H200, 8192x8192, GB/s: naive 1078, padded 3427-3487, swizzle with float4 3516-3568, "
+    "cublasSgeam 3695, memcpy 4068, torch 1106";
 constexpr char kConflicts[] =
-    "A column of an unpadded 32x32 tile is one bank: 32 times as many passes through shared memory. Padding "
-    "or "
-    "swizzling removes all of them; RTX 3090: 1.10 ms with conflicts, 0.92 ms swizzled, 1.20 times as fast";
+    "A column of an unpadded 32x32 tile is one bank: 32 times as many passes through shared memory. "
+    "Padding or swizzling removes all of them; RTX 3090: 1.10 ms with conflicts, 0.92 ms swizzled, "
+    "1.20 times as fast";
 constexpr char kCopies[] =
     "A tiled transposition comes close to a copy through shared memory, and that to a plain copy; in the L2, "
     "against copies there";
 constexpr char kGemm[] =
     "Each step reads less for every multiply-add: tiles, wider loads, 8x8 results a thread, loads ahead of "
-    "the "
-    "arithmetic; all steps together 94 % of cuBLAS (RTX A6000), 98-103 % (RTX 3090, tuned)";
+    "the arithmetic; all steps together 94 % of cuBLAS (RTX A6000), 98-103 % (RTX 3090, tuned)";
 constexpr char kReduce[] =
     "One launch instead of two saves 2-3 us. H200: CUB 10.6 us and torch 17.1 us as stream calls; 7.1 us for "
     "CUB's own benchmark";

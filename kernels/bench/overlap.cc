@@ -18,9 +18,8 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr char kChunks[] =
     "Chunks are blocks of rows; of a transposition the result of one is a block of columns, put in place by "
-    "cudaMemcpy2DAsync. Time from the first call until the host knows; every way's result was compared with "
-    "a "
-    "reference, bit for bit.";
+    "cudaMemcpy2DAsync. Time from the first call until the host knows; every way's result was compared "
+    "with a reference, bit for bit.";
 
 // Input and result in pinned memory.
 class PinnedTensors {

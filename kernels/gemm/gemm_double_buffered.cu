@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 
   const auto store = [&](int buffer) {
     // In shared memory k goes across, so that what runs along k has to be scattered.
     if (a.trans) {
-      load_a.ForEachVector(true, thread, [&](int i, int j, const GemmVector<T>& v) {
-        *reinterpret_cast<GemmVector<T>*>(&tiles_a[buffer][j][i]) = v;
+      load_a.ForEachVector(true, thread, [&](int i, int j, const Vector16<T>& v) {
+        *reinterpret_cast<Vector16<T>*>(&tiles_a[buffer][j][i]) = v;
       });
     } else {
       load_a.ForEachElement(false, thread, [&](int i, int j, T e) { tiles_a[buffer][j][i] = e; });
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(kGemmThreads, sizeof(typename Types::In) == 4 
     if (b.trans) {
       load_b.ForEachElement(true, thread, [&](int i, int j, T e) { tiles_b[buffer][i][j] = e; });
     } else {
-      load_b.ForEachVector(false, thread, [&](int i, int j, const GemmVector<T>& v) {
-        *reinterpret_cast<GemmVector<T>*>(&tiles_b[buffer][i][j]) = v;
+      load_b.ForEachVector(false, thread, [&](int i, int j, const Vector16<T>& v) {
+        *reinterpret_cast<Vector16<T>*>(&tiles_b[buffer][i][j]) = v;
       });
     }
   };

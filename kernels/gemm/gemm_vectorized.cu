@@ -15,7 +15,7 @@ template <typename Types>
 __global__ void __launch_bounds__(kThreads)
     GemmVectorized(const __grid_constant__ GemmArgs<Types> args, std::int64_t first_tile) {
   using T = typename Types::In;
-  using Vector = GemmVector<T>;
+  using Vector = Vector16<T>;
   constexpr int kColumns = kSide * Vector::kSize;
   __shared__ T tile_a[kRows][kDepth];
   __shared__ Vector tile_b[kDepth][kSide];
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
 template <typename T>
 cudaError_t Launch(const GemmProblem& problem, const Operands& operands, cudaStream_t stream) {
   using Types = GemmTypes<T, T, T>;
-  const auto args = MakeGemmArgs<Types>(problem, operands, kRows, kSide * GemmVector<T>::kSize);
+  const auto args = MakeGemmArgs<Types>(problem, operands, kRows, kSide * Vector16<T>::kSize);
   return LaunchGrids(args.Tiles(), [&](std::int64_t first, unsigned grid) {
     GemmVectorized<Types><<<grid, kThreads, 0, stream>>>(args, first);
   });

@@ -5,20 +5,15 @@
 #include <cstdint>
 
 #include "kernels/gemm/gemm_device.cuh"
+#include "kernels/gpu/vector16.h"
 
 namespace warpline {
-
-template <typename T>
-struct alignas(16) GemmVector {
-  static constexpr int kSize = 16 / sizeof(T);
-  T elements[kSize];
-};
 
 // Elements [first, first + kSize) of a row with `count` elements, 0 behind its end. The row and `first` are
 // multiples of 16 bytes.
 template <typename T>
-__device__ GemmVector<T> LoadGemmVector(const T* row, std::int64_t first, std::int64_t count) {
-  using Vector = GemmVector<T>;
+__device__ Vector16<T> LoadGemmVector(const T* row, std::int64_t first, std::int64_t count) {
+  using Vector = Vector16<T>;
   if (first + Vector::kSize <= count) return *reinterpret_cast<const Vector*>(row + first);
   Vector vector;
 #pragma unroll
@@ -31,7 +26,7 @@ __device__ GemmVector<T> LoadGemmVector(const T* row, std::int64_t first, std::i
 template <typename T, int kRows, int kColumns, int kThreads>
 class GemmTileLoad {
  public:
-  using Vector = GemmVector<T>;
+  using Vector = Vector16<T>;
   static constexpr int kVector = Vector::kSize;
   static constexpr int kLoads = (kRows * kColumns / kVector + kThreads - 1) / kThreads;
 

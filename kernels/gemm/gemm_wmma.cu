@@ -26,8 +26,8 @@ struct SharedTile {
   static constexpr int kStride = (kTrans ? kRows : kColumns) + kPad;
   T elements[kTrans ? kColumns : kRows][kStride];
 
-  __device__ void Put(int i, int j, const GemmVector<T>& vector) {
-    *reinterpret_cast<GemmVector<T>*>(At(i, j)) = vector;
+  __device__ void Put(int i, int j, const Vector16<T>& vector) {
+    *reinterpret_cast<Vector16<T>*>(At(i, j)) = vector;
   }
   __device__ T* At(int i, int j) { return kTrans ? &elements[j][i] : &elements[i][j]; }
 };

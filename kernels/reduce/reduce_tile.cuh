@@ -4,6 +4,7 @@
 #define WARPLINE_KERNELS_REDUCE_REDUCE_TILE_CUH_
 
 #include "kernels/gpu/real.cuh"
+#include "kernels/gpu/vector16.h"
 #include "kernels/reduce/monoids.h"
 #include "kernels/reduce/plan.h"
 
@@ -12,16 +13,11 @@ namespace warpline {
 inline constexpr int kWarp = 32;
 inline constexpr int kChains = 4;  // independent accumulators, and 16-byte loads in flight, of a thread
 
-template <typename T>
-struct alignas(16) ReduceVector {
-  T elements[16 / sizeof(T)];
-};
-
 // Elements of a type known to the compiler, which are loaded in vectors.
 template <typename T>
 struct TypedSource {
   using Element = T;
-  static constexpr int kVector = 16 / sizeof(T);
+  static constexpr int kVector = Vector16<T>::kSize;
   const T* data;
 
   __device__ TypedSource operator+(std::int64_t offset) const { return {data + offset}; }
@@ -49,8 +45,8 @@ struct AnySource {
 template <typename R, typename T>
 __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t count, int lane, int lanes,
                               typename R::Acc (&acc)[kChains]) {
-  using Vector = ReduceVector<T>;
-  constexpr int kVector = 16 / sizeof(T);
+  using Vector = Vector16<T>;
+  constexpr int kVector = Vector::kSize;
   auto add = [&](int chain, T x, std::int64_t i) {
     R::Add(acc[chain], Widen<typename R::Value>(x), first + i);
   };
@@ -113,7 +109,7 @@ template <typename V, typename Source, int kColumns>
 __device__ void LoadColumns(Source x, V (&columns)[kColumns]) {
   if constexpr (kColumns > 1) {
     if (reinterpret_cast<std::uintptr_t>(x.data) % 16 == 0) {
-      const auto vector = *reinterpret_cast<const ReduceVector<typename Source::Element>*>(x.data);
+      const auto vector = *reinterpret_cast<const Vector16<typename Source::Element>*>(x.data);
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) columns[c] = Widen<V>(vector.elements[c]);
       return;

@@ -12,9 +12,9 @@ namespace {
 
 template <typename T>
 struct PaddedVectorTile : PaddedTile {
-  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
+  __device__ static void Store(T* tile, int y, int x, const Vector16<T>& vector) {
 #pragma unroll
-    for (int i = 0; i < Vector<T>::kSize; ++i) tile[Index(y, x + i)] = vector.elements[i];
+    for (int i = 0; i < Vector16<T>::kSize; ++i) tile[Index(y, x + i)] = vector.elements[i];
   }
 };
 

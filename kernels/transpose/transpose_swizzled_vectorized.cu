@@ -11,7 +11,7 @@ namespace {
 
 template <typename T>
 struct SwizzledVectorTile {
-  static constexpr int kVector = Vector<T>::kSize;
+  static constexpr int kVector = Vector16<T>::kSize;
   static constexpr int kElements = kTileSide * kTileSide;
   // A gathering lane takes one element of each of kVector rows, and its neighbour those of the next kVector
   // rows: with y / kVector, neighbours meet in 8 different chunks, 4 banks (or 2 pairs) of each.
@@ -20,8 +20,8 @@ struct SwizzledVectorTile {
            Swizzle<sizeof(T), kChunkBytes, kTileSide>::Chunk(y / kVector, x / kVector) * kVector +
            x % kVector;
   }
-  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
-    *reinterpret_cast<Vector<T>*>(tile + Index(y, x)) = vector;
+  __device__ static void Store(T* tile, int y, int x, const Vector16<T>& vector) {
+    *reinterpret_cast<Vector16<T>*>(tile + Index(y, x)) = vector;
   }
 };
 

@@ -14,8 +14,8 @@ template <typename T>
 struct UnpaddedTile {
   static constexpr int kElements = kTileSide * kTileSide;
   __device__ static constexpr int Index(int y, int x) { return y * kTileSide + x; }
-  __device__ static void Store(T* tile, int y, int x, const Vector<T>& vector) {
-    *reinterpret_cast<Vector<T>*>(tile + Index(y, x)) = vector;
+  __device__ static void Store(T* tile, int y, int x, const Vector16<T>& vector) {
+    *reinterpret_cast<Vector16<T>*>(tile + Index(y, x)) = vector;
   }
 };
 

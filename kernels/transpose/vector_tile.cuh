@@ -6,17 +6,12 @@
 
 #include <cstring>
 
+#include "kernels/gpu/vector16.h"
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
-
-template <typename T>
-struct alignas(kChunkBytes) Vector {
-  static constexpr int kSize = kChunkBytes / sizeof(T);
-  T elements[kSize];
-};
 
 // Eight lanes move 128 bytes of a row, so that a warp has 4 rows of the tile: of elements of 8 bytes, whose
 // rows are twice as long, it takes the left half first.
@@ -30,7 +25,7 @@ template <typename T, typename Layout>
 __global__ void __launch_bounds__(kVectorThreads)
     TransposeVectors(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
                      std::int64_t first_tile) {
-  constexpr int kVector = Vector<T>::kSize;
+  constexpr int kVector = Vector16<T>::kSize;
   constexpr int kPasses = kTileSide / (kVectorLanes * kVector);
   __shared__ alignas(kChunkBytes) T tile[Layout::kElements];
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTileSide, kTileSide);
@@ -39,12 +34,12 @@ __global__ void __launch_bounds__(kVectorThreads)
   {
     const std::int64_t y = origin.y + row;
     const T* from = in + origin.in + y * walk.in_stride_y + origin.x;
-    Vector<T> vectors[kPasses] = {};
+    Vector16<T> vectors[kPasses] = {};
 #pragma unroll
     for (int pass = 0; pass < kPasses; ++pass) {
       const int x = column + pass * kVectorLanes * kVector;
       if (origin.x + x < walk.nx && y < walk.ny) {
-        vectors[pass] = *reinterpret_cast<const Vector<T>*>(from + x);
+        vectors[pass] = *reinterpret_cast<const Vector16<T>*>(from + x);
       }
     }
 #pragma unroll
