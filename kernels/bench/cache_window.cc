@@ -13,6 +13,23 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
+// The limit on what persists is one of this process's context: others must not find it as it was left.
+class PersistingLimit {
+ public:
+  PersistingLimit() = default;
+  PersistingLimit(const PersistingLimit&) = delete;
+  PersistingLimit& operator=(const PersistingLimit&) = delete;
+  ~PersistingLimit() {
+    cudaCtxResetPersistingL2Cache();
+    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0);
+  }
+  void Set(std::size_t bytes) {
+    // One after the other, as what persists would persist in the other's turn too.
+    Check(cudaCtxResetPersistingL2Cache(), "resetting the L2");
+    Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes), "setting L2 aside");
+  }
+};
+
 // A stream whose accesses to [base, base + bytes) persist in the L2, and all others pass through.
 gpu::Stream CreateStreamWithWindow(void* base, std::size_t bytes) {
   gpu::Stream stream = Value(gpu::CreateStream());
@@ -92,6 +109,7 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
   const gpu::DeviceBytes streamed = Value(gpu::AllocateDevice(kStreamed));
   Check(FillBits(streamed.get(), kStreamed, 11, stream), "filling a buffer");
   const Summation sum(streamed, kStreamed, device.context.traits.multiprocessors);
+  PersistingLimit limit;
   // Powers of two, which divide the streamed buffer.
   for (std::size_t hot_bytes = 4 * kMiB; hot_bytes <= 64 * kMiB; hot_bytes *= 2) {
     if (hot_bytes > widest || hot_bytes > 2 * most) break;
@@ -104,10 +122,7 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
     double seconds[2];
     for (const bool with : {false, true}) {
       cudaStream_t in = with ? window.get() : stream;
-      // One after the other, as what persists would persist in the other's turn too.
-      Check(cudaCtxResetPersistingL2Cache(), "resetting the L2");
-      // Without: all of the L2 is for everything. The limit is one of this process's context.
-      Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, with ? most : 0), "setting L2 aside");
+      limit.Set(with ? most : 0);  // without: all of the L2 is for everything
       const Launcher launchers[] = {[&](int, cudaStream_t s) { return sum.Beside(hot.get(), hot_count, s); }};
       // As calls in the stream: a captured kernel would take the window of the capture along, but not say so.
       std::vector<double> rounds;
@@ -116,13 +131,11 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
       seconds[with] = Summarize(rounds, 1).median;
       if (sum.Result(in) != expected) throw Failure("L2 window: a sum is wrong");
     }
-    Check(cudaCtxResetPersistingL2Cache(), "resetting the L2");
     const double gigabytes = 2.0 * kStreamed / 1e9;
     experiment.rows.push_back({static_cast<double>(hot_bytes / kMiB), static_cast<double>(most) / kMiB,
                                seconds[0] * 1e6, seconds[1] * 1e6, gigabytes / seconds[0],
                                gigabytes / seconds[1], seconds[0] / seconds[1]});
   }
-  Check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0), "giving the L2 back");
   return experiment;
 }
 

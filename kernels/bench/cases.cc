@@ -23,16 +23,18 @@ struct Default {
   bool unasked;  // measured if no type is asked for
 };
 
-// One size that stays in the L2 of most GPUs, and those of the articles and of the comparison with others.
+// Of each operation a size that stays in the L2 of an H200 (60 MB), and those of the articles and of the
+// comparison with others. Whether a case is warm is decided by the GPU's own L2; for smaller ones --shapes
+// has smaller cases.
 const std::vector<Default>& Defaults() {
   static const std::vector<Default> defaults = {
       {"transpose", "f32", {{2048, 2048}, {8192, 8192}, {16384, 16384}}, true},
       {"transpose", "f64", {{2048, 2048}, {8192, 8192}}, true},
       {"transpose", "bf16", {{8192, 8192}}, false},
       {"transpose", "f16", {{8192, 8192}}, false},
-      {"gemm", "f32", {{2048, 2048, 2048}, {4096, 4096, 4096}}, true},
+      {"gemm", "f32", {{1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096}}, true},
       {"gemm", kTf32, {{4096, 4096, 4096}}, false},
-      {"gemm", "bf16", {{4096, 4096, 4096}, {8192, 8192, 8192}}, true},
+      {"gemm", "bf16", {{2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}}, true},
       {"gemm", "f16", {{4096, 4096, 4096}}, false},
       {"gemm", "f64", {{2048, 2048, 2048}}, false},
       {"reduce", "f32", {{std::int64_t{1} << 20}, {16384, 16384}}, true},
@@ -49,18 +51,6 @@ DType ParseType(std::string_view name) {
     if (Name(dtype) == name) return dtype;
   }
   throw Failure(absl::StrCat("--dtypes: ", std::string(name), ": expected f16, bf16, f32, tf32 or f64"));
-}
-
-Shape ParseShape(const std::string& text) {
-  Shape shape;
-  for (const auto& part : absl::StrSplit(text, 'x')) {
-    std::int64_t size = 0;
-    if (shape.rank == 3 || !absl::SimpleAtoi(part, &size) || size < 1 || size > (std::int64_t{1} << 32)) {
-      throw Failure(absl::StrCat("--shapes: ", text, ": expected one to three sizes, as in 8192x8192"));
-    }
-    shape.Append(size);
-  }
-  return shape;
 }
 
 // None, if the operation has no such shape.
@@ -101,6 +91,20 @@ std::string Join(const Shape& shape) {
 }
 
 }  // namespace
+
+Shape ParseShape(const char* flag, const std::string& text) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 32;
+  Shape shape;
+  for (const auto& part : absl::StrSplit(text, 'x')) {
+    std::int64_t size = 0;
+    if (shape.rank == 3 || !absl::SimpleAtoi(part, &size) || size < 1 || size > kLargest) {
+      throw Failure(absl::StrCat(flag, ": ", text, ": expected one to three sizes from 1 to ", kLargest,
+                                 ", as in 8192x8192"));
+    }
+    shape.Append(size);
+  }
+  return shape;
+}
 
 std::string_view OpName(const BenchProblem& problem) {
   return std::visit([](const auto& p) { return Name(OpOf(p)); }, problem);
@@ -167,7 +171,7 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
   }
   for (const std::string& type : types) ParseType(type);
   std::vector<Shape> asked;
-  for (const std::string& text : shapes) asked.push_back(ParseShape(text));
+  for (const std::string& text : shapes) asked.push_back(ParseShape("--shapes", text));
 
   std::vector<Case> cases;
   for (const Default& row : Defaults()) {
@@ -186,7 +190,9 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
   for (const std::string& name : variants) {
     const std::string one[] = {name};
     if (in_a_case([&](const BenchProblem& problem) { return HasOneOf(problem, one); })) continue;
-    throw Failure(absl::StrCat("--variants: ", name, ": no chosen operation has it; --list names them"));
+    throw Failure(
+        absl::StrCat("--variants: ", name,
+                     ": no case of the chosen operations, types and shapes has it; --list names them"));
   }
   for (const Shape& shape : asked) {
     if (in_a_case([&](const BenchProblem& problem) { return ShapeName(problem) == Join(shape); })) continue;

@@ -34,6 +34,9 @@ TransposeProblem MakeTranspose(DType dtype, std::int64_t rows, std::int64_t colu
 GemmProblem MakeGemm(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k);
 ReduceProblem MakeSum(DType dtype, const Shape& shape, std::uint32_t axes_mask);
 
+// "8192x8192": one to three sizes. Throws Failure, which names the flag.
+Shape ParseShape(const char* flag, const std::string& text);
+
 // What the flags ask for; empty lists are defaults. Shapes of three sizes (m, n, k) are of products, of two
 // of transpositions and sums, of one of sums. Throws Failure for what cannot be understood.
 std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const std::string> types,

@@ -14,6 +14,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/flags/reflection.h"
+#include "absl/flags/usage.h"
 #include "absl/flags/usage_config.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -66,6 +67,7 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
 
 void List() {
   const std::vector<std::string> ops = absl::GetFlag(FLAGS_ops), names = absl::GetFlag(FLAGS_variants);
+  MakeCases(ops, {}, {}, names);  // refuses what there is not
   const auto list = [&](const char* op, const auto& table) {
     if (!ops.empty() && !Contains(ops, op)) return;
     for (const auto& row : table) {
@@ -82,13 +84,12 @@ Buffers ParseBuffers(const std::string& name) {
   if (name == "auto") return Buffers::kAuto;
   if (name == "warm") return Buffers::kWarm;
   if (name == "rotating") return Buffers::kRotating;
-  throw Failure("--buffers: expected auto, warm or rotating");
+  throw Failure(absl::StrCat("--buffers: ", name, ": expected auto, warm or rotating"));
 }
 
 PipelineOptions MakePipelineOptions() {
-  const std::string tensor[] = {absl::GetFlag(FLAGS_tensor)}, ops[] = {"transpose"}, types[] = {"f32"};
-  const std::vector<Case> cases = MakeCases(ops, types, tensor, {});
-  const Shape& shape = std::get<TransposeProblem>(cases[0].problem).shape;
+  const Shape shape = ParseShape("--tensor", absl::GetFlag(FLAGS_tensor));
+  if (shape.rank != 2) throw Failure("--tensor: expected two sizes");
   PipelineOptions options{.rows = shape[0], .columns = shape[1]};
   if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
   return options;
@@ -241,19 +242,32 @@ void Run(const std::string& mode, const std::vector<Case>& cases, Session& sessi
   }
 }
 
+// Throws Failure for anything wrong with them, before a GPU is looked for.
+std::vector<Case> ParseFlags(const std::string& mode) {
+  if (mode != "ladder" && mode != "pipeline" && mode != "articles" && mode != "once") {
+    throw Failure(absl::StrCat("--mode: ", mode, ": expected ladder, pipeline, articles or once"));
+  }
+  if (const int rounds = absl::GetFlag(FLAGS_rounds); rounds < 0) {
+    throw Failure(absl::StrCat("--rounds: ", rounds, ": expected 1 or more, or 0 for the default"));
+  }
+  ParseBuffers(absl::GetFlag(FLAGS_buffers));
+  MakePipelineOptions();
+  const std::vector<std::string> ops = absl::GetFlag(FLAGS_ops), types = absl::GetFlag(FLAGS_dtypes),
+                                 shapes = absl::GetFlag(FLAGS_shapes), names = absl::GetFlag(FLAGS_variants);
+  const bool filters = !ops.empty() || !types.empty() || !shapes.empty() || !names.empty();
+  if (filters && (mode == "pipeline" || mode == "articles")) {
+    throw Failure(absl::StrCat("--mode=", mode, " takes none of --ops, --dtypes, --shapes, --variants"));
+  }
+  return MakeCases(ops, types, shapes, names);
+}
+
 int Main(const std::vector<std::string>& command) {
   if (absl::GetFlag(FLAGS_list)) {
     List();
     return 0;
   }
   const std::string mode = absl::GetFlag(FLAGS_mode);
-  if (mode != "ladder" && mode != "pipeline" && mode != "articles" && mode != "once") {
-    throw Failure("--mode: expected ladder, pipeline, articles or once");
-  }
-  ParseBuffers(absl::GetFlag(FLAGS_buffers));
-  MakePipelineOptions();
-  const std::vector<Case> cases = MakeCases(absl::GetFlag(FLAGS_ops), absl::GetFlag(FLAGS_dtypes),
-                                            absl::GetFlag(FLAGS_shapes), absl::GetFlag(FLAGS_variants));
+  const std::vector<Case> cases = ParseFlags(mode);
   std::string why_not;
   const std::optional<Device> device = OpenDevice(&why_not);
   if (!device) {
@@ -284,6 +298,7 @@ int main(int argc, char** argv) {
     warpline::bench::PrintHelp();
     return 0;
   }
+  absl::SetProgramUsageMessage("see --help");
   absl::FlagsUsageConfig usage;
   usage.version_string = [] {
     return "warpline-bench-kernels " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n";

@@ -4,7 +4,8 @@ Usage: ncu_table.py TITLE ONCE.json NCU.csv
 
 NCU.csv is the output of `ncu --csv --page raw`. The kernels of a variant follow a kernel VariantMarker, whose number
 of blocks is the variant's place among the rows of ONCE.json. Counts of a variant's kernels are added up, ratios are
-those of its longest kernel. Metrics that the chip does not have are left out.
+those of its longest kernel. The achieved rate is that of the least that must move, or of the arithmetic, in the time
+of its kernels. Metrics that the chip does not have are left out.
 """
 
 import csv
@@ -102,15 +103,25 @@ def summary(kernels):
     return cells
 
 
+def rate(case, kernels):
+    """{heading: text}: what the case counts, by the time of the kernels."""
+    seconds = sum(max(matching(row, "gpu__time_duration.sum"), default=0) for row in kernels) / 1e9
+    if not seconds:
+        return {}
+    if case["unit"] == "FLOP/s":
+        return {"TFLOP/s": f"{case['flops'] / seconds / 1e12:.3g}"}
+    return {"GB/s": f"{case['bytes'] / seconds / 1e9:,.0f}"}
+
+
 def table(title, once, text):
     groups = by_variant(read_rows(text))
     rows = []
     for case in once["cases"]:  # one case a run of ncu
         for number_of, row in enumerate(case["rows"], start=1):
             if groups.get(number_of):
-                rows.append((row["name"], summary(groups[number_of])))
-    used = [heading for heading in [sum_[0] for sum_ in SUMS] + [ratio[0] for ratio in RATIOS] + ["kernels"]
-            if any(heading in cells for _, cells in rows)]
+                rows.append((row["name"], summary(groups[number_of]) | rate(case, groups[number_of])))
+    headings = ["us", "GB/s", "TFLOP/s"] + [sum_[0] for sum_ in SUMS[1:]] + [ratio[0] for ratio in RATIOS] + ["kernels"]
+    used = [heading for heading in headings if any(heading in cells for _, cells in rows)]
     lines = [f"### {title}", "", "| variant | " + " | ".join(used) + " |", "|---" * (len(used) + 1) + "|"]
     lines += [f"| {name} | " + " | ".join(cells.get(heading, "-") for heading in used) + " |" for name, cells in rows]
     return "\n".join(lines) + "\n"

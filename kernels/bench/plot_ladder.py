@@ -113,11 +113,12 @@ class LogAxes:
 
 
 def roofline(result):
-    """Products and sums by intensity and rate, below the measured roofs; None if there are none.
+    """Products and sums by intensity and rate, and the measured roofs; None if there are none.
 
     Transpositions compute nothing and have no place here. Cases in the L2 neither: the memory's roof is not theirs.
+    Sums only read, which is faster than to copy: both slopes are drawn.
     """
-    copy = result.get("roofs", {}).get("copy", 0)
+    copy, read = (result.get("roofs", {}).get(name, 0) for name in ("copy", "read"))
     cases = [case for case in result["cases"]
              if case["flops"] and measured(case) and (case["op"] == "gemm" or case["buffers"] == "rotating")]
     if not cases or not copy:
@@ -130,12 +131,15 @@ def roofline(result):
     top = max([rate for rate, _ in ceilings] + [point[3] for point in points])
     axes = LogAxes([point[2] for point in points] + [top / copy], [point[3] for point in points] + [top])
     parts = [text(10, 20, "Roofline, measured roofs", 15, weight="bold"),
-             text(10, 38, f"slope: device copy, {copy / 1e9:.0f} GB/s; ceilings: cuBLASLt at its best in this run", 11),
+             text(10, 38, f"slopes: device copy, {copy / 1e9:.0f} GB/s, dashed: reading, {read / 1e9:.0f}; "
+                          "ceilings: cuBLASLt at its best in this run", 11),
              text(10, 53, source(result), 11), *axes.draw()]
     lowest = 10.0 ** axes.x[0]
     x_end, y_start = 10.0 ** axes.x[1], 10.0 ** axes.y[0]
-    begin = max(lowest, y_start / copy)
-    parts.append(line(*axes.at(begin, begin * copy), *axes.at(top / copy, top), ROOF, width=1.5))
+    for slope, dash in ((copy, ""), (read, "5 3")):
+        if slope:
+            begin = max(lowest, y_start / slope)
+            parts.append(line(*axes.at(begin, begin * slope), *axes.at(top / slope, top), ROOF, dash, 1.5))
     for rate, name in ceilings:
         parts.append(line(*axes.at(rate / copy, rate), *axes.at(x_end, rate), ROOF, "5 3", 1.5))
         x, y = axes.at(rate / copy, rate)

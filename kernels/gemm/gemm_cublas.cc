@@ -1,5 +1,9 @@
 // Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first. The query happens at launch,
 // that is, once when a graph is captured.
+//
+// Limit: the tensor cores (f32: the FMA units), and power. What it does not do as promised, see
+// GemmCublasSupports, is left to our own rungs. The last rung; what would come next is to choose among its
+// algorithms by measuring.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

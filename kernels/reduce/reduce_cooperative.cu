@@ -1,6 +1,6 @@
-// Variant `cooperative`: one kernel, whose CTAs all wait for each other between the partial results and their
-// combination. They must all be resident at once, so there are only as many as the device holds, and each
-// goes through several tiles.
+// Variant `cooperative`: one kernel, whose CTAs, where they share results, all wait for each other between
+// the partial results and their combination. They must then all be resident at once, so there are only as
+// many as the device holds, and each goes through several tiles.
 //
 // What limits it: every CTA waits for the slowest, twice the latency of L2 at least; no other kernel may take
 // the place of a CTA, so the launch waits for an idle device.

@@ -12,6 +12,13 @@
 
 namespace warpline {
 
+// Threads that fill a multiprocessor: what a kernel is compiled for decides.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+inline constexpr int kResidentThreads = 1536;
+#else
+inline constexpr int kResidentThreads = 2048;
+#endif
+
 // Side of the square tiles: as many elements as a warp has lanes.
 inline constexpr int kTileSide = 32;
 

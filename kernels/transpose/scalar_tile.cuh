@@ -8,11 +8,16 @@
 
 namespace warpline {
 
+// CTAs of a multiprocessor that the compiler must leave registers for. Elements of 4 bytes need all the
+// threads there can be, even if that spills two registers; of 8 bytes enough is in flight anyway.
+template <typename T, int kRows>
+inline constexpr int kScalarTileBlocks = sizeof(T) == 4 ? kResidentThreads / (kTileSide * kRows) : 1;
+
 // Layout: kElements of shared memory; Index(y, x) is the place of element x of row y of the tile.
 // A CTA of kTileSide x kRows threads moves one tile; a warp runs along x of the input, then along y of the
 // output, so that both are coalesced wherever the walk has unit strides.
 template <typename T, typename Layout, int kRows>
-__global__ void __launch_bounds__(kTileSide* kRows)
+__global__ void __launch_bounds__(kTileSide* kRows, kScalarTileBlocks<T, kRows>)
     TransposeThroughTile(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
                          std::int64_t first_tile) {
   constexpr int kPerThread = kTileSide / kRows;
@@ -20,26 +25,30 @@ __global__ void __launch_bounds__(kTileSide* kRows)
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTileSide, kTileSide);
   const int lane = threadIdx.x % kTileSide;
   const int row = threadIdx.x / kTileSide;
+  // Of the tile; what lies inside fits into an int, and so into one instruction where it is compared.
+  const auto width = static_cast<int>(min(walk.nx - origin.x, std::int64_t{kTileSide}));
+  const auto height = static_cast<int>(min(walk.ny - origin.y, std::int64_t{kTileSide}));
+  T elements[kPerThread] = {};
   {
-    const std::int64_t x = origin.x + lane;
-    const T* from = in + origin.in + x * walk.in_stride_x;
-    T elements[kPerThread] = {};  // all loads are in flight before the first is stored
+    const T* from =
+        in + origin.in + (origin.x + lane) * walk.in_stride_x + (origin.y + row) * walk.in_stride_y;
+    // All loads are in flight before the first is stored.
 #pragma unroll
     for (int i = 0; i < kPerThread; ++i) {
-      const std::int64_t y = origin.y + row + i * kRows;
-      if (x < walk.nx && y < walk.ny) elements[i] = from[y * walk.in_stride_y];
+      if (lane < width && row + i * kRows < height) elements[i] = from[i * (kRows * walk.in_stride_y)];
     }
 #pragma unroll
     for (int i = 0; i < kPerThread; ++i) tile[Layout::Index(row + i * kRows, lane)] = elements[i];
   }
   __syncthreads();
 
-  const std::int64_t y = origin.y + lane;
-  T* to = out + origin.out + y * walk.out_stride_y;
+  // Here, too.
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) elements[i] = tile[Layout::Index(lane, row + i * kRows)];
+  T* to = out + origin.out + (origin.x + row) * walk.out_stride_x + (origin.y + lane) * walk.out_stride_y;
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    const std::int64_t x = origin.x + row + i * kRows;
-    if (x < walk.nx && y < walk.ny) to[x * walk.out_stride_x] = tile[Layout::Index(lane, row + i * kRows)];
+    if (lane < height && row + i * kRows < width) to[i * (kRows * walk.out_stride_x)] = elements[i];
   }
 }
 

@@ -35,17 +35,32 @@ struct TileOrigin {
   std::int64_t in = 0, out = 0;
 };
 
-// Of tile `index` in [0, Tiles()), tiles along x first. 64-bit divisions: once a CTA, not once an element.
+// Divides `index` and returns the remainder; neither is negative. A division of 64 bits takes some hundred
+// instructions of every thread, more than all else that it does for an element: only where it must be.
+WARPLINE_HOST_DEVICE inline std::int64_t TakeRemainder(std::int64_t& index, std::int64_t divisor) {
+  if (((index | divisor) >> 32) == 0) {
+    const auto dividend = static_cast<std::uint32_t>(index);
+    const std::uint32_t quotient = dividend / static_cast<std::uint32_t>(divisor);
+    index = quotient;
+    return dividend - quotient * static_cast<std::uint32_t>(divisor);
+  }
+  const std::int64_t remainder = index % divisor;
+  index /= divisor;
+  return remainder;
+}
+
+// Of tile `index` in [0, Tiles()), tiles along x first.
 WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int64_t index,
                                                   std::int64_t tile_x, std::int64_t tile_y) {
   TileOrigin origin;
-  origin.x = index % walk.tiles_x * tile_x;
-  index /= walk.tiles_x;
-  origin.y = index % walk.tiles_y * tile_y;
-  index /= walk.tiles_y;
+  origin.x = TakeRemainder(index, walk.tiles_x) * tile_x;
+  if (walk.batch.rank == 0) {
+    origin.y = index * tile_y;
+    return origin;
+  }
+  origin.y = TakeRemainder(index, walk.tiles_y) * tile_y;
   for (int axis = walk.batch.rank - 1; axis >= 0; --axis) {
-    const std::int64_t coordinate = index % walk.batch.dims[axis];
-    index /= walk.batch.dims[axis];
+    const std::int64_t coordinate = TakeRemainder(index, walk.batch.dims[axis]);
     origin.in += coordinate * walk.batch.in_strides[axis];
     origin.out += coordinate * walk.batch.out_strides[axis];
   }

@@ -50,21 +50,21 @@ __global__ void __launch_bounds__(kThreads)
   const int warp = threadIdx.x / kLanes;
   const std::int64_t x0 = origin.x + warp % kWarpsX * kTileSide;
   const std::int64_t y0 = origin.y + warp / kWarpsX * kTileSide;
+  const auto width = static_cast<int>(min(walk.nx - x0, std::int64_t{kTileSide}));
+  const auto height = static_cast<int>(min(walk.ny - y0, std::int64_t{kTileSide}));
   T elements[kLanes];
   {
-    const std::int64_t x = x0 + lane;
-    const T* from = in + origin.in + x * walk.in_stride_x + y0 * walk.in_stride_y;
+    const T* from = in + origin.in + (x0 + lane) * walk.in_stride_x + y0 * walk.in_stride_y;
 #pragma unroll
     for (int j = 0; j < kLanes; ++j) {
-      elements[j] = x < walk.nx && y0 + j < walk.ny ? from[j * walk.in_stride_y] : T{};
+      elements[j] = lane < width && j < height ? from[j * walk.in_stride_y] : T{};
     }
   }
   TransposeInWarp(elements, lane);
-  const std::int64_t y = y0 + lane;
-  T* to = out + origin.out + x0 * walk.out_stride_x + y * walk.out_stride_y;
+  T* to = out + origin.out + x0 * walk.out_stride_x + (y0 + lane) * walk.out_stride_y;
 #pragma unroll
   for (int j = 0; j < kLanes; ++j) {
-    if (x0 + j < walk.nx && y < walk.ny) to[j * walk.out_stride_x] = elements[j];
+    if (j < width && lane < height) to[j * walk.out_stride_x] = elements[j];
   }
 }
 

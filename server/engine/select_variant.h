@@ -30,6 +30,7 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
     absl::StrAppend(&suitable, suitable.empty() ? "" : ", ",
                     absl::string_view(row.name.data(), row.name.size()));
   }
+  if (name.empty()) return FieldError("variant", "none of this server's backend can run this problem");
   return FieldError("variant",
                     absl::StrCat("\"", std::string(name), "\" ",
                                  known ? "cannot run this problem on this device"

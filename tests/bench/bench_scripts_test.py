@@ -79,7 +79,7 @@ class NcuTableTest(unittest.TestCase):
         '"2","Small(float *)","(1, 1, 1)","2,000","1","6","32","0","0"',
         '"3","VariantMarker()","(3, 1, 1)","1,000","0","0","0","0","0"',
         '"4","Other","(8, 8, 1)","5,500","0.5","0","8","70","80"'])
-    ONCE = {"cases": [{"rows": [{"name": "two_kernels"}, {"name": "no_kernel"}, {"name": "one_kernel"}]}]}
+    ONCE = {"cases": [{"unit": "B/s", "bytes": 44e6, "flops": 11e6, "rows": [{"name": "two_kernels"}, {"name": "no_kernel"}, {"name": "one_kernel"}]}]}
 
     def test_kernels_belong_to_the_variant_of_the_marker_before_them(self):
         lines = ncu_table.table("title", self.ONCE, self.CSV).splitlines()
@@ -89,10 +89,14 @@ class NcuTableTest(unittest.TestCase):
         of = {name: dict(zip(heading, values)) for name, values in cells.items()}
         self.assertNotIn("no_kernel", of)
         # Counts are added up; ratios are those of the longest kernel.
-        self.assertEqual(of["two_kernels"], {"us": "22.0", "shared-load conflicts": "1,240", "DRAM read MB": "65.0",
+        self.assertEqual(of["two_kernels"], {"us": "22.0", "GB/s": "2,000", "shared-load conflicts": "1,240", "DRAM read MB": "65.0",
                                              "tensor instructions": "0", "sectors/load": "4.0", "kernels": "2"})
         self.assertEqual(of["one_kernel"]["us"], "5.5")
         self.assertEqual(of["one_kernel"]["tensor instructions"], "10")  # 80, of which 70 move constants
+
+    def test_products_count_operations(self):
+        case = self.ONCE["cases"][0] | {"unit": "FLOP/s"}
+        self.assertIn("| two_kernels | 22.0 | 0.5 |", ncu_table.table("title", {"cases": [case]}, self.CSV))
 
     def test_no_kernels_are_no_rows(self):
         self.assertEqual(ncu_table.table("title", self.ONCE, "==ERROR== no permission").count("\n|"), 2)

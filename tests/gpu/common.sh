@@ -12,7 +12,7 @@ arguments() {
   esac
   build=$1
   if [ ! -x "$build/bin/warpline-bench-kernels" ]; then
-    echo "$script: $build/bin has no warpline-bench-kernels: not a build with CUDA; build with cmake --preset ci && cmake --build build/release" >&2
+    echo "$script: $build/bin has no warpline-bench-kernels: not a build with CUDA; cmake --preset release && cmake --build build/release" >&2
     exit 2
   fi
   build=$(realpath "$build")
@@ -29,8 +29,15 @@ arguments() {
 
 chosen() { [[ $parts == *" $1 "* ]]; }
 
-# The name of the GPU and of its driver; empty without one.
-gpu_name() { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null; }
+# The first GPU that this build runs on, and its driver; empty without one. The benchmark decides, as nvidia-smi may be
+# missing where a GPU is, and prints its errors where a name is expected.
+gpu_name() {
+  local name driver
+  name=$("$build/bin/warpline-bench-kernels" --mode=once --ops=reduce --shapes=1 --variants=naive 2>/dev/null | head -n 1)
+  [[ $name == *"compute capability"* ]] || return 0
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 | grep -E '^[0-9.]+$')
+  echo "$name; driver ${driver:-unknown}"
+}
 
 # cuBLASLt is not shipped, and not every machine has it where a CUDA installation does.
 find_cublaslt() {

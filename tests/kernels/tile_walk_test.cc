@@ -62,6 +62,17 @@ void ExpectMovesAll(const TransposeProblem& problem, std::int64_t tile_x, std::i
   EXPECT_EQ(got, want) << what;
 }
 
+TEST(TileWalkTest, TakesRemaindersOfShortAndOfLongNumbers) {
+  constexpr std::int64_t k32 = std::int64_t{1} << 32, k62 = std::int64_t{1} << 62;
+  for (const std::int64_t index : {std::int64_t{0}, k32 - 1, k32, k32 + 1, k62 + 12345}) {
+    for (const std::int64_t divisor : {std::int64_t{1}, std::int64_t{7}, k32 - 1, k32, k32 + 3}) {
+      std::int64_t quotient = index;
+      EXPECT_EQ(TakeRemainder(quotient, divisor), index % divisor) << index << " by " << divisor;
+      EXPECT_EQ(quotient, index / divisor) << index << " by " << divisor;
+    }
+  }
+}
+
 TEST(TileWalkTest, MovesEveryElementOfRandomProblemsOnce) {
   std::mt19937 random(1);
   const auto draw = [&](std::int64_t least, std::int64_t greatest) {

@@ -20,10 +20,10 @@ constexpr Row kTable[] = {
     {"plain", "", true, AnyType, Always, NoWorkspace, nullptr},
 };
 
-absl::Status CheckName(std::string_view name, std::int64_t rows) {
+absl::Status CheckName(std::string_view name, std::int64_t rows, std::span<const Row> table = kTable) {
   TransposeProblem problem;
   problem.shape = {rows, 3};
-  return CheckVariantIn(std::span<const Row>(kTable), problem, name, {});
+  return CheckVariantIn(table, problem, name, {});
 }
 
 TEST(SelectVariantTest, TakesTheNamedRowThatSuitsAndAnyForNoName) {
@@ -41,6 +41,12 @@ TEST(SelectVariantTest, TellsARowThatDoesNotSuitFromOneThatIsNotThere) {
   EXPECT_TRUE(absl::IsInvalidArgument(unknown));
   EXPECT_THAT(std::string(unknown.message()),
               HasSubstr("not a variant of this operation on this server's backend; suitable: pairs, plain"));
+}
+
+TEST(SelectVariantTest, SaysThatNoRowSuitsWhereNoneIsNamed) {
+  const absl::Status status = CheckName("", 5, std::span(kTable).first(1));
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("none of this server's backend can run this problem"));
 }
 
 }  // namespace
