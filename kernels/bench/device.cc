@@ -1,21 +1,21 @@
 #include "kernels/bench/device.h"
 
+#include "absl/strings/str_cat.h"
 #include "kernels/bench/check.h"
+#include "kernels/gpu/device_count.h"
 #include "kernels/gpu/kernel_image.h"
 
 namespace warpline::bench {
 
 std::optional<Device> OpenDevice(std::string* why_not) {
-  int count = 0;
-  cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count == 0) error = cudaErrorNoDevice;
-  if (error == cudaSuccess) error = cudaSetDevice(0);
+  if (const absl::StatusOr<int> count = gpu::CountDevices(); !count.ok()) {
+    *why_not = std::string(count.status().message());
+    return std::nullopt;
+  }
+  cudaError_t error = cudaSetDevice(0);
   if (error == cudaSuccess) error = gpu::FindKernelImage();
   if (error != cudaSuccess) {
-    // Without any driver the runtime says that it is too old.
-    int driver = 0;
-    const bool none = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
-    *why_not = none ? "no NVIDIA driver found" : cudaGetErrorString(error);
+    *why_not = absl::StrCat("no usable GPU: ", cudaGetErrorString(error));
     cudaGetLastError();
     return std::nullopt;
   }

@@ -271,7 +271,7 @@ int Main(const std::vector<std::string>& command) {
   std::string why_not;
   const std::optional<Device> device = OpenDevice(&why_not);
   if (!device) {
-    std::printf("skipped: no usable GPU (%s)\n", why_not.c_str());
+    std::printf("skipped: %s\n", why_not.c_str());
     return 0;
   }
   std::printf("%s, compute capability %d.%d; CUDA %s, driver's %s; cuBLASLt %s\n", device->properties.name,

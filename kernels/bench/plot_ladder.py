@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape, quoteattr
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 INK = "#7a7f87"  # in the middle of light and dark: readable on both
 OURS, OTHERS, ROOF = "#2f81f7", "#8b949e", "#d9822b"
-SERIES = ("#2f81f7", "#d9822b", "#2da44e", "#bf4bb5", "#c93c37", "#1b9aaa")
+SERIES = ("#2f81f7", "#2da44e", "#bf4bb5", "#c93c37", "#1b9aaa", "#b08800", "#8250df", "#e85aad", "#57ab5a", "#6e7681")
 BAR, GAP, LABEL, CHART, TOP = 18, 7, 170, 420, 64
 
 

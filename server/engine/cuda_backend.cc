@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/gpu/device_count.h"
 #include "kernels/gpu/kernel_image.h"
 #include "kernels/gpu/pinned_memory.h"
 #include "kernels/gpu/status.h"
@@ -140,12 +141,7 @@ class CudaBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("no usable GPU: ", error != cudaSuccess ? cudaGetErrorString(error) : "none found"));
-  }
+  ASSIGN_OR_RETURN(const int count, gpu::CountDevices());
   std::vector<int> ordinals = options.devices;
   if (ordinals.empty()) {
     ordinals.resize(static_cast<std::size_t>(count));

@@ -1,0 +1,13 @@
+#ifndef WARPLINE_KERNELS_GPU_DEVICE_COUNT_H_
+#define WARPLINE_KERNELS_GPU_DEVICE_COUNT_H_
+
+#include "absl/status/statusor.h"
+
+namespace warpline::gpu {
+
+// At least one; UNAVAILABLE, with the reason, on a machine without a GPU or a driver for this CUDA runtime.
+absl::StatusOr<int> CountDevices();
+
+}  // namespace warpline::gpu
+
+#endif  // WARPLINE_KERNELS_GPU_DEVICE_COUNT_H_
