@@ -15,9 +15,9 @@ namespace warpline::bench {
 cudaError_t LaunchCopy(const void* in, void* out, std::size_t bytes, cudaStream_t stream);
 // The same, but through shared memory and a barrier, as a tile of a transposition goes.
 cudaError_t LaunchCopyShared(const void* in, void* out, std::size_t bytes, cudaStream_t stream);
-// Reads everything and writes nothing, though the compiler cannot know: only if a thread's words together, by
-// exclusive or, are this one. `sink` has 16 bytes.
 inline constexpr uint4 kReadSinkWord = {0x1badb002, 0x2badb002, 0x3badb002, 0x4badb002};
+// Reads everything and writes nothing, though the compiler cannot know: only if a thread's words together, by
+// exclusive or, are kReadSinkWord. `sink` has 16 bytes.
 cudaError_t LaunchRead(const void* in, std::size_t bytes, void* sink, cudaStream_t stream);
 
 }  // namespace warpline::bench
