@@ -16,8 +16,8 @@ class Roofs {
   explicit Roofs(const Device& device);
 
   // Bytes a second of the fastest copy from device to device, read and written bytes both counted: by
-  // cudaMemcpyAsync or by our kernel, of 256 MiB or 1 GiB. (On one H200 cudaMemcpyAsync had 4235 GB/s for 256
-  // MiB and 2770 for 1 GiB, our kernel 4040 and 4100.) Its name.
+  // cudaMemcpyAsync or by our kernel, of 256 MiB or 1 GiB, as neither is the faster one everywhere
+  // (docs/benchmarks/2026-11-21-h200-ladder.md). Its name tells which it was.
   double copy() const { return copy_; }
   const std::string& copy_name() const { return copy_name_; }
   // Of reading 1 GiB by a kernel that does nothing else.
