@@ -1,5 +1,5 @@
 // What is to be computed, apart from how and where: one plain struct an operation. Problems are valid by
-// construction (server/rpc/convert checks requests); kernels do not check them again.
+// construction (server/rpc/codec/convert checks requests); kernels do not check them again.
 #ifndef WARPLINE_KERNELS_PROBLEM_H_
 #define WARPLINE_KERNELS_PROBLEM_H_
 

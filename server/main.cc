@@ -13,19 +13,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/engine/admission.h"
-#include "server/engine/cpu_backend.h"
-#include "server/engine/log.h"
-#include "server/engine/scheduler.h"
-#include "server/engine/staging_pool.h"
+#include "server/device/cpu_backend.h"
+#include "server/memory/staging_pool.h"
 #include "server/observe/http_server.h"
+#include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
 #include "server/rpc/rpc_server.h"
+#include "server/schedule/admission.h"
+#include "server/schedule/scheduler.h"
 #ifdef WARPLINE_HAVE_CUDA
-#include "server/engine/cuda_backend.h"
+#include "server/device/cuda_backend.h"
 #endif
 
 namespace warpline {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "server/engine/backend.h"
+#include "server/device/backend.h"
 #include "server/options.h"
 
 namespace warpline {

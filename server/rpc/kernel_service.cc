@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
-#include "server/engine/errors.h"
-#include "server/engine/log.h"
+#include "server/base/errors.h"
+#include "server/observe/log.h"
 #include "server/observe/nvtx.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/rpc_status.h"

@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "server/engine/admission.h"
-#include "server/engine/backend.h"
-#include "server/engine/copy_payload.h"
-#include "server/engine/scheduler.h"
-#include "server/engine/staging_pool.h"
+#include "server/device/backend.h"
+#include "server/memory/copy_payload.h"
+#include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
-#include "server/rpc/convert.h"
-#include "server/rpc/wire_scanner.h"
+#include "server/rpc/codec/convert.h"
+#include "server/rpc/codec/wire_scanner.h"
+#include "server/schedule/admission.h"
+#include "server/schedule/scheduler.h"
 
 namespace warpline {
 

@@ -8,7 +8,7 @@
 #include "absl/time/time.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/engine/errors.h"
+#include "server/base/errors.h"
 
 namespace warpline {
 namespace {

@@ -17,7 +17,7 @@ namespace warpline {
 inline constexpr std::size_t kStatusMessageMax = 1024;
 
 // The same code and message, the latter with the request id. The details are a google.rpc.Status with
-// RequestInfo and, where server/engine/errors.h attached their facts, BadRequest and RetryInfo. OK stays
+// RequestInfo and, where server/base/errors.h attached their facts, BadRequest and RetryInfo. OK stays
 // plain OK. `request_id` is printable ASCII.
 grpc::Status ToGrpcStatus(const absl::Status& status, std::string_view request_id);
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "server/engine/log.h"
+#include "server/observe/log.h"
 
 namespace warpline {
 

@@ -7,7 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
-#include "server/engine/mutex.h"
+#include "server/base/mutex.h"
 #include "server/rpc/unary_call.h"
 
 namespace warpline {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/errors.h"
+#include "server/base/errors.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/inflate.h"
 #include "server/rpc/rpc_status.h"

@@ -12,8 +12,8 @@
 
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/time/clock.h"
-#include "server/engine/cuda_backend.h"
-#include "server/engine/scheduler.h"
+#include "server/device/cuda_backend.h"
+#include "server/schedule/scheduler.h"
 
 namespace warpline::bench {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
-#include "server/engine/cuda_backend.h"
-#include "server/engine/mutex.h"
-#include "server/engine/scheduler.h"
+#include "server/base/mutex.h"
+#include "server/device/cuda_backend.h"
+#include "server/schedule/scheduler.h"
 
 namespace warpline {
 namespace {

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <future>
 
-#include "server/engine/completion.h"
+#include "server/device/completion.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/poison.h"
 

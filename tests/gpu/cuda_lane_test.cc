@@ -3,7 +3,7 @@
 #include <future>
 #include <random>
 
-#include "server/engine/cuda_backend.h"
+#include "server/device/cuda_backend.h"
 #include "server/observe/metrics.h"
 #include "tests/gpu/gpu_test.h"
 

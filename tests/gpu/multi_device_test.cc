@@ -3,8 +3,8 @@
 #include <future>
 #include <map>
 
-#include "server/engine/cuda_backend.h"
-#include "server/engine/scheduler.h"
+#include "server/device/cuda_backend.h"
+#include "server/schedule/scheduler.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace warpline {

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
-#include "server/engine/backend.h"
+#include "server/device/backend.h"
 #include "tests/testing/element.h"
 
 namespace warpline::testing {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "server/engine/backend.h"
+#include "server/device/backend.h"
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);

@@ -2,9 +2,9 @@
 #include <iostream>
 
 #include "absl/status/statusor.h"
-#include "server/engine/cpu_backend.h"
+#include "server/device/cpu_backend.h"
 #ifdef WARPLINE_HAVE_CUDA
-#include "server/engine/cuda_backend.h"
+#include "server/device/cuda_backend.h"
 #endif
 #include "tests/kernels/conformance.h"
 

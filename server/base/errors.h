@@ -1,0 +1,32 @@
+// Facts that travel with an absl::Status as payloads, so that the transport can put them into typed error
+// details (server/rpc/rpc_status.h) without anything below it knowing of gRPC or protobuf.
+#ifndef WARPLINE_SERVER_BASE_ERRORS_H_
+#define WARPLINE_SERVER_BASE_ERRORS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace warpline {
+
+// Payload URLs. The field is its path in the request ("a.row_stride"), the delay decimal milliseconds.
+inline constexpr std::string_view kFieldPayloadUrl = "warpline/field";
+inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
+
+// INVALID_ARGUMENT "<field>: <message>"; the message gives the value and the limit.
+absl::Status FieldError(std::string_view field, std::string_view message);
+
+// Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
+// no payloads, stays as it is.
+absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
+
+// What the functions above attached, if anything.
+std::optional<std::string> FieldOf(const absl::Status& status);
+std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_BASE_ERRORS_H_

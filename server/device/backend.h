@@ -1,0 +1,101 @@
+// The two sides of the engine's only seam: what a backend (cuda, cpu) gives, and what the scheduler asks
+// of it. Nothing here or below knows of gRPC, protobuf or Prometheus.
+#ifndef WARPLINE_SERVER_DEVICE_BACKEND_H_
+#define WARPLINE_SERVER_DEVICE_BACKEND_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/problem.h"
+#include "kernels/program.h"
+
+namespace warpline {
+
+struct DeviceInfo {
+  int ordinal = 0;
+  std::string name;
+  std::string compute_capability;  // "9.0"; empty on the CPU
+  std::int64_t memory_bytes = 0;   // 0 on the CPU
+};
+
+// A row of a variant table as the outside sees it.
+struct VariantInfo {
+  Op op;
+  std::string_view name;
+  std::string_view summary;
+  bool reproducible;
+  std::vector<DType> dtypes;
+};
+
+// What a finished launch has to tell.
+struct LaunchReport {
+  absl::Status status;
+  std::vector<std::string_view> variants;  // that ran, one a step
+};
+
+using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;
+
+// A program bound to host memory: regions of the program's MemoryPlan inside staging slots. Everything
+// outlives the call of `done`.
+struct StagedProgram {
+  const Program* program = nullptr;
+  const MemoryPlan* plan = nullptr;
+  std::string_view signature;
+  std::span<std::byte> input;   // payload and scalars, as planned
+  std::span<std::byte> output;  // to be written
+  // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
+  // end.
+  absl::Time deadline = absl::InfiniteFuture();
+  const std::atomic<bool>* cancelled = nullptr;  // may be null
+};
+
+// A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program
+// at a time. Not thread-safe; the scheduler gives it to one thread at a time.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  // Starts the program and calls `done` exactly once: from the backend's completion thread, or before it
+  // returns. The lane is free for the next program when `done` is called.
+  virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
+};
+
+// Page-locked (or, on the CPU, ordinary) host memory for staging slots; freed with the object.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  virtual std::span<std::byte> bytes() = 0;
+};
+
+// Owns the devices and what they share. Outlives its lanes and host memory.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;  // "cuda" or "cpu"
+  virtual std::span<const DeviceInfo> devices() const = 0;
+  // All rows of all tables, in the order in which they are tried.
+  virtual std::vector<VariantInfo> Variants() const = 0;
+  // OK if `variant` can run the problem; empty means that any may. INVALID_ARGUMENT otherwise, naming the
+  // variants that can.
+  virtual absl::Status CheckVariant(const Problem& problem, std::string_view variant) const = 0;
+  // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
+  // figures.
+  virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
+  // Whether Lane::Launch returns before the work is done, so that any thread may call it.
+  virtual bool launches_asynchronously() const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
+  virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_BACKEND_H_

@@ -1,0 +1,203 @@
+#include "server/device/cpu_backend.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kernels/cpu/cpu_variants.h"
+#include "kernels/status_macros.h"
+#include "server/observe/nvtx.h"
+#include "server/plan/select_variant.h"
+
+namespace warpline {
+namespace {
+
+constexpr DeviceTraits kTraits;
+
+class AnonymousMemory : public HostMemory {
+ public:
+  static absl::StatusOr<std::unique_ptr<AnonymousMemory>> Map(std::size_t bytes) {
+    if (bytes == 0) return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({}));
+    void* address =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED) {
+      return absl::ResourceExhaustedError(absl::StrCat("mapping ", bytes, " bytes: ", std::strerror(errno)));
+    }
+    return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({static_cast<std::byte*>(address), bytes}));
+  }
+  ~AnonymousMemory() override {
+    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+  }
+  std::span<std::byte> bytes() override { return bytes_; }
+
+ private:
+  explicit AnonymousMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
+};
+
+std::string CpuName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "cpu";
+}
+
+// Runs steps where their operands lie: inputs and outputs in the staging slots, the rest in scratch memory.
+class CpuLane : public Lane {
+ public:
+  CpuLane(std::unique_ptr<AnonymousMemory> scratch, const CpuBackendOptions& options)
+      : scratch_(std::move(scratch)), options_(options) {}
+
+  void Launch(const StagedProgram& staged, LaunchDone done) override {
+    LaunchReport report;
+    const bool timed = options_.metrics != nullptr && options_.timing;
+    for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      const nvtx::Range range(nvtx::Name::kStep);
+      const Step& step = staged.program->steps[i];
+      report.status = CheckAlive(staged);
+      if (!report.status.ok()) break;
+      report.status =
+          std::visit([&](const auto& problem) { return Run(staged, i, problem, report); }, step.problem);
+      if (timed && report.status.ok()) {
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        KernelSeries series =
+            options_.metrics->Kernel(OpOf(step.problem), report.variants.back(), DTypeOf(step.problem), 0);
+        series.seconds.Observe(elapsed.count());
+        series.bytes.Add(BytesOf(step.problem));
+        series.flops.Add(FlopsOf(step.problem));
+      }
+    }
+    GiveBack(staged.plan->scratch_bytes);
+    done(std::move(report));
+  }
+
+ private:
+  // Between the steps of a program, which may take long together.
+  static absl::Status CheckAlive(const StagedProgram& staged) {
+    if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
+      return absl::CancelledError("the client cancelled while the request was running");
+    }
+    if (absl::Now() < staged.deadline) return absl::OkStatus();
+    return absl::DeadlineExceededError("the deadline passed while the request was running");
+  }
+
+  // What a large program touched goes back to the system: the lanes together may have more than the machine.
+  void GiveBack(std::size_t used) {
+    constexpr std::size_t kKept = std::size_t{16} << 20;
+    if (used > kKept) madvise(scratch_->bytes().data() + kKept, used - kKept, MADV_DONTNEED);
+  }
+
+  template <typename ProblemT>
+  absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
+                   LaunchReport& report) {
+    const Step& step = staged.program->steps[index];
+    for (const auto& row : CpuTable(problem)) {
+      if (!step.variant.empty() && row.name != step.variant) continue;
+      if (!Suits(row, problem, kTraits)) continue;
+      Operands operands;
+      for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
+      operands.out = Address(staged, step.output);
+      if (ReadsScalars(step.problem)) {
+        operands.scalars =
+            reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
+      }
+      operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
+      operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
+      // Without a result there is nothing to do, however large the other sizes are.
+      if (staged.program->tensors[step.output].shape.Count() > 0) row.launch(problem, operands);
+      report.variants.push_back(row.name);
+      return absl::OkStatus();
+    }
+    return absl::InternalError("no variant runs a validated problem");
+  }
+
+  std::byte* Address(const StagedProgram& staged, int tensor) const {
+    const Placement& place = staged.plan->tensors[tensor];
+    switch (place.region) {
+      case Region::kInput:
+        return staged.input.data() + place.offset;
+      case Region::kOutput:
+        return staged.output.data() + place.offset;
+      case Region::kScratch:
+        return scratch_->bytes().data() + place.offset;
+    }
+    return nullptr;
+  }
+
+  std::unique_ptr<AnonymousMemory> scratch_;
+  const CpuBackendOptions options_;
+};
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(const CpuBackendOptions& options)
+      : options_(options), devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}}} {}
+
+  std::string_view name() const override { return "cpu"; }
+  std::span<const DeviceInfo> devices() const override { return devices_; }
+
+  std::vector<VariantInfo> Variants() const override {
+    std::vector<VariantInfo> all;
+    AppendVariantInfo({Op::kTranspose}, CpuTransposeVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo({Op::kGemm}, CpuGemmVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo({Op::kReduce}, CpuReduceVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CpuElementwiseVariants(), {&kTraits, 1}, all);
+    return all;
+  }
+
+  absl::Status CheckVariant(const Problem& problem, std::string_view variant) const override {
+    return std::visit([&](const auto& p) { return CheckVariantIn(CpuTable(p), p, variant, kTraits); },
+                      problem);
+  }
+
+  absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
+    std::size_t workspace = 0;
+    for (const Step& step : program.steps) {
+      std::visit(
+          [&](const auto& p) {
+            for (const auto& row : CpuTable(p)) {
+              if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
+            }
+          },
+          step.problem);
+    }
+    if (plan.scratch_bytes + workspace <= options_.lane_bytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the request needs ", plan.scratch_bytes + workspace,
+                                                   " bytes of scratch memory, limit ", options_.lane_bytes));
+  }
+
+  bool launches_asynchronously() const override { return false; }
+
+  absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
+    ASSIGN_OR_RETURN(auto scratch, AnonymousMemory::Map(options_.lane_bytes));
+    return std::make_unique<CpuLane>(std::move(scratch), options_);
+  }
+
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
+    return AnonymousMemory::Map(bytes);
+  }
+
+ private:
+  const CpuBackendOptions options_;
+  const std::vector<DeviceInfo> devices_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackend(const CpuBackendOptions& options) {
+  return std::make_unique<CpuBackend>(options);
+}
+
+}  // namespace warpline

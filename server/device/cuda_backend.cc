@@ -1,0 +1,164 @@
+#include "server/device/cuda_backend.h"
+
+#include <cuda_runtime_api.h>
+
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/gpu/device_count.h"
+#include "kernels/gpu/kernel_image.h"
+#include "kernels/gpu/pinned_memory.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+#include "server/device/cuda_device.h"
+#include "server/device/cuda_lane.h"
+#include "server/device/cuda_program.h"
+#include "server/observe/log.h"
+#include "server/plan/select_variant.h"
+
+namespace warpline {
+namespace {
+
+using gpu::ToStatus;
+
+class PinnedHostMemory : public HostMemory {
+ public:
+  explicit PinnedHostMemory(gpu::PinnedMemory memory) : memory_(std::move(memory)) {}
+  std::span<std::byte> bytes() override { return memory_.bytes(); }
+
+ private:
+  gpu::PinnedMemory memory_;
+};
+
+// UNAVAILABLE if this build has no code for the device.
+absl::Status ProbeKernels(const cudaDeviceProp& properties) {
+  const cudaError_t error = gpu::FindKernelImage();
+  if (error == cudaSuccess) return absl::OkStatus();
+  cudaGetLastError();
+  return absl::UnavailableError(
+      absl::StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
+                   ", for which this build has no kernels: ", cudaGetErrorName(error)));
+}
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
+                                                       const CudaBackendOptions& options) {
+  cudaDeviceProp properties;
+  RETURN_IF_ERROR(ToStatus(cudaSetDevice(cuda_ordinal), absl::StrCat("choosing device ", cuda_ordinal)));
+  RETURN_IF_ERROR(ToStatus(cudaGetDeviceProperties(&properties, cuda_ordinal), "reading device properties"));
+  auto device = std::make_unique<CudaDevice>();
+  device->cuda_ordinal = cuda_ordinal;
+  device->info = {.ordinal = ordinal,
+                  .name = properties.name,
+                  .compute_capability = absl::StrCat(properties.major, ".", properties.minor),
+                  .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
+  device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
+  RETURN_IF_ERROR(ProbeKernels(properties));
+  std::string why_not;
+  device->cublaslt = CublasLt::Load(&why_not);
+  if (device->cublaslt == nullptr) {
+    Log("warning", "cuBLASLt not found: gemm runs on our own, slower kernels", {{"reason", why_not}});
+  }
+  device->context.cublaslt = device->cublaslt.get();
+  device->context.traits = {.compute_capability = properties.major * 10 + properties.minor,
+                            .multiprocessors = properties.multiProcessorCount,
+                            .has_cublaslt = device->cublaslt != nullptr};
+  if (options.measure_roofline) {
+    ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
+  }
+  ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
+  RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
+  RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
+  device->completion =
+      std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
+        if (tell) tell(status);
+      });
+  return device;
+}
+
+class CudaBackend : public Backend {
+ public:
+  CudaBackend(std::vector<std::unique_ptr<CudaDevice>> devices, const CudaBackendOptions& options,
+              std::unique_ptr<Metrics> own_metrics)
+      : own_metrics_(std::move(own_metrics)),
+        metrics_(options.metrics != nullptr ? *options.metrics : *own_metrics_),
+        options_(options),
+        devices_(std::move(devices)) {
+    for (const auto& device : devices_) infos_.push_back(device->info);
+  }
+
+  std::string_view name() const override { return "cuda"; }
+  std::span<const DeviceInfo> devices() const override { return infos_; }
+
+  std::vector<VariantInfo> Variants() const override {
+    std::vector<DeviceTraits> traits;
+    for (const auto& device : devices_) traits.push_back(device->context.traits);
+    std::vector<VariantInfo> all;
+    AppendVariantInfo({Op::kTranspose}, CudaTransposeVariants(), traits, all);
+    AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), traits, all);
+    AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), traits, all);
+    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), traits, all);
+    return all;
+  }
+
+  // The devices of a node are taken to be alike; the first speaks for all.
+  absl::Status CheckVariant(const Problem& problem, std::string_view variant) const override {
+    return std::visit([&](const auto& p) { return CheckVariantIn(CudaTable(p), p, variant, traits()); },
+                      problem);
+  }
+
+  absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
+    const std::size_t needed = ArenaLayout(plan).workspace + WorkspaceBytes(program, traits());
+    if (needed <= options_.lane_bytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the request needs ", needed,
+                                                   " bytes of device memory, workspace included; limit ",
+                                                   options_.lane_bytes));
+  }
+
+  bool launches_asynchronously() const override { return true; }
+
+  absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
+    return CudaLane::Create(*devices_[device], options_, metrics_);
+  }
+
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
+    ASSIGN_OR_RETURN(gpu::PinnedMemory memory, gpu::PinnedMemory::Allocate(bytes));
+    metrics_.Allocations("pinned").Add();
+    return std::make_unique<PinnedHostMemory>(std::move(memory));
+  }
+
+ private:
+  const DeviceTraits& traits() const { return devices_.front()->context.traits; }
+
+  std::unique_ptr<Metrics> own_metrics_;
+  Metrics& metrics_;
+  const CudaBackendOptions options_;
+  std::vector<std::unique_ptr<CudaDevice>> devices_;
+  std::vector<DeviceInfo> infos_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options) {
+  ASSIGN_OR_RETURN(const int count, gpu::CountDevices());
+  std::vector<int> ordinals = options.devices;
+  if (ordinals.empty()) {
+    ordinals.resize(static_cast<std::size_t>(count));
+    std::iota(ordinals.begin(), ordinals.end(), 0);
+  }
+  std::vector<std::unique_ptr<CudaDevice>> devices;
+  for (int cuda_ordinal : ordinals) {
+    if (cuda_ordinal < 0 || cuda_ordinal >= count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--devices: ", cuda_ordinal, " is not in 0..", count - 1));
+    }
+    ASSIGN_OR_RETURN(auto device, OpenDevice(static_cast<int>(devices.size()), cuda_ordinal, options));
+    devices.push_back(std::move(device));
+  }
+  // Tests need no metrics of their own.
+  auto own_metrics = options.metrics == nullptr ? std::make_unique<Metrics>() : nullptr;
+  return std::make_unique<CudaBackend>(std::move(devices), options, std::move(own_metrics));
+}
+
+}  // namespace warpline

@@ -1,0 +1,52 @@
+// The backend for NVIDIA GPUs.
+#ifndef WARPLINE_SERVER_DEVICE_CUDA_BACKEND_H_
+#define WARPLINE_SERVER_DEVICE_CUDA_BACKEND_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/device/backend.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+// When the copies of one sampled job ran, on the device's clock. Unit: seconds since the backend was made.
+struct JobTimeline {
+  double h2d_begin = 0, h2d_end = 0, d2h_begin = 0, d2h_end = 0;
+};
+
+struct CudaBackendOptions {
+  // CUDA ordinals; empty: all of the node.
+  std::vector<int> devices;
+  // Device memory of a lane: inputs, outputs, scratch and workspace of one program.
+  std::size_t lane_bytes = std::size_t{640} << 20;
+  // Graphs that a lane keeps.
+  std::size_t graph_cache_entries = 256;
+  // A program whose inputs and outputs have at most so many bytes together runs on its staging slots, without
+  // copies, if its kernels read each byte about once.
+  std::size_t on_slots_bytes = std::size_t{128} << 10;
+  // Time the transfers and steps of one job in so many; 0: none.
+  int timing_sample = 128;
+  // And every job of a lane that has timed none for so long: with little to do, timing costs nobody anything.
+  absl::Duration timing_period = absl::Milliseconds(100);
+  // Measure the roofline of each device at start, for warpline_kernel_roof_ratio.
+  bool measure_roofline = false;
+  // Called once, from any thread, when a GPU's context is lost: the process can only end.
+  std::function<void(const absl::Status&)> context_lost;
+  // Called for each sampled job that ran as a graph, if set; from several threads.
+  std::function<void(const JobTimeline&)> on_timeline;
+  // May be null. Outlives the backend.
+  Metrics* metrics = nullptr;
+};
+
+// UNAVAILABLE if there is no driver or no device.
+absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_CUDA_BACKEND_H_

@@ -1,0 +1,35 @@
+// What the lanes of one GPU share.
+#ifndef WARPLINE_SERVER_DEVICE_CUDA_DEVICE_H_
+#define WARPLINE_SERVER_DEVICE_CUDA_DEVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/gemm/cublaslt.h"
+#include "kernels/gpu/handle.h"
+#include "server/device/backend.h"
+#include "server/device/completion.h"
+#include "server/device/roofline.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+struct CudaDevice {
+  DeviceInfo info;
+  int cuda_ordinal = 0;             // info.ordinal counts the devices in use
+  bool uses_host_pointers = false;  // staging memory has the same addresses on the device
+  CudaContext context;              // context.cublaslt points to *cublaslt
+  std::unique_ptr<CublasLt> cublaslt;
+  Roofline roofline;
+  gpu::Event epoch;  // recorded when the device was opened
+  // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself.
+  std::atomic<int> running = 0;
+  std::atomic<std::uint64_t> launched = 0;
+  std::unique_ptr<Completion> completion;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_CUDA_DEVICE_H_

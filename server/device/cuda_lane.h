@@ -1,0 +1,69 @@
+// A lane of a GPU: one stream, one arena of device memory, the graphs captured on them.
+#ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
+#define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/gpu/handle.h"
+#include "server/device/cuda_backend.h"
+#include "server/device/cuda_device.h"
+#include "server/device/cuda_program.h"
+#include "server/device/graph_cache.h"
+
+namespace warpline {
+
+// `device` outlives the lane.
+class CudaLane : public Lane {
+ public:
+  static absl::StatusOr<std::unique_ptr<CudaLane>> Create(CudaDevice& device,
+                                                          const CudaBackendOptions& options,
+                                                          Metrics& metrics);
+  ~CudaLane() override;
+
+  void Launch(const StagedProgram& staged, LaunchDone done) override;
+
+ private:
+  // Both graphs are made at once, so that a known signature never needs a capture again.
+  struct Entry {
+    std::optional<CudaGraph> plain;  // none: runs on the slots
+    std::optional<CudaGraph> timed;  // if jobs are sampled at all
+    std::vector<std::string_view> variants;
+    std::vector<KernelSeries> series;    // one a step
+    std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
+    std::vector<Problem> problems;
+    std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
+  };
+
+  CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
+  absl::StatusOr<Entry> Build(const StagedProgram& staged);
+  void Describe(const Program& program, Entry& entry);
+  absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
+  absl::Status EnsureTimingEvents(std::size_t count);
+  bool IsTimeToTime();
+  absl::Status Start(const StagedProgram& staged, LaunchDone& done);
+  void RecordTimes(Entry& entry, bool alone);
+  std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
+
+  CudaDevice& device_;
+  const CudaBackendOptions options_;
+  Metrics& metrics_;
+  TransferSeries h2d_, d2h_;
+  gpu::Stream stream_;
+  gpu::DeviceBytes arena_;
+  gpu::Event done_event_;
+  TimingEvents timing_;
+  GraphCache<Entry> cache_;
+  int untimed_ = 0;  // launches since one was timed
+  absl::Time timed_at_ = absl::InfinitePast();
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_CUDA_LANE_H_

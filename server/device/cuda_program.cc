@@ -1,0 +1,189 @@
+#include "server/device/cuda_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/gpu/capture.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/observe/nvtx.h"
+#include "server/plan/select_variant.h"
+
+namespace warpline {
+namespace {
+
+using gpu::ToStatus;
+
+std::size_t AlignUp(std::size_t bytes) {
+  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+}
+
+// Of one program, so that the visited problem types share the bindings.
+struct StepEnqueuer {
+  const StagedProgram& staged;
+  const CudaDevice& device;
+  const ProgramMemory& memory;
+  cudaStream_t stream;
+
+  std::byte* Address(int tensor) const {
+    const Placement& place = staged.plan->tensors[tensor];
+    std::byte* const region[] = {memory.input, memory.output, memory.scratch};
+    return region[static_cast<int>(place.region)] + place.offset;
+  }
+
+  template <typename ProblemT>
+  absl::StatusOr<std::string_view> Enqueue(std::size_t index, const ProblemT& problem) const {
+    const Step& step = staged.program->steps[index];
+    Operands operands;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(step.inputs[i]);
+    operands.out = Address(step.output);
+    if (ReadsScalars(step.problem)) {
+      operands.scalars = reinterpret_cast<const StepScalars*>(memory.input + staged.plan->scalars[index]);
+    }
+    operands.workspace = memory.workspace.data();
+    operands.workspace_bytes = memory.workspace.size();
+    for (const auto& row : CudaTable(problem)) {
+      const DeviceTraits& traits = device.context.traits;
+      if (step.variant.empty() ? !MayChoose(row, problem, traits)
+                               : row.name != step.variant || !Suits(row, problem, traits)) {
+        continue;
+      }
+      const cudaError_t error = row.launch(problem, operands, device.context, stream);
+      if (error == cudaErrorNotSupported && step.variant.empty()) continue;
+      if (error == cudaErrorNotSupported) {
+        return FieldError("variant",
+                          absl::StrCat("\"", step.variant, "\" cannot run this problem after all; ",
+                                       "leave the choice to the server"));
+      }
+      RETURN_IF_ERROR(ToStatus(error, row.name));
+      return row.name;
+    }
+    return absl::InternalError("no variant runs a validated problem");
+  }
+};
+
+// Kernels that read each byte of their operands about once lose nothing by reading it over PCIe.
+bool ReadsOperandsOnce(const TransposeProblem&) { return true; }
+bool ReadsOperandsOnce(const ReduceProblem&) { return true; }
+bool ReadsOperandsOnce(const GemmProblem&) { return false; }
+bool ReadsOperandsOnce(const ElementwiseProblem&) { return true; }
+
+absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream) {
+  if (timing == nullptr) return absl::OkStatus();
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  RETURN_IF_ERROR(ToStatus(cudaStreamIsCapturing(stream, &capturing), "recording a timing event"));
+  // External: can be read outside the graph.
+  const unsigned flags =
+      capturing == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+  return ToStatus(cudaEventRecordWithFlags(timing->events[index].get(), stream, flags),
+                  "recording a timing event");
+}
+
+}  // namespace
+
+ArenaLayout::ArenaLayout(const MemoryPlan& plan)
+    : output(AlignUp(plan.input_bytes)),
+      scratch(AlignUp(output + plan.output_bytes)),
+      workspace(AlignUp(scratch + plan.scratch_bytes)) {}
+
+ProgramMemory::ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena) {
+  const ArenaLayout layout(plan);
+  input = arena.data() + layout.input;
+  output = arena.data() + layout.output;
+  scratch = arena.data() + layout.scratch;
+  workspace = arena.subspan(layout.workspace);
+}
+
+bool RunsOnSlots(const Program& program, const MemoryPlan& plan, std::size_t bytes) {
+  if (program.steps.size() != 1 || plan.input_bytes + plan.output_bytes > bytes) return false;
+  const Step& step = program.steps.front();
+  if (!step.variant.empty()) return false;
+  return std::visit([](const auto& problem) { return ReadsOperandsOnce(problem); }, step.problem);
+}
+
+absl::Status EnqueueSteps(const StagedProgram& staged, const CudaDevice& device, const ProgramMemory& memory,
+                          cudaStream_t stream, const TimingEvents* timing,
+                          std::vector<std::string_view>& variants) {
+  const StepEnqueuer steps{staged, device, memory, stream};
+  variants.clear();
+  RETURN_IF_ERROR(RecordTime(timing, 1, stream));
+  for (std::size_t i = 0; i < staged.program->steps.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::string_view name,
+                     std::visit([&](const auto& problem) { return steps.Enqueue(i, problem); },
+                                staged.program->steps[i].problem));
+    variants.push_back(name);
+    RETURN_IF_ERROR(RecordTime(timing, 2 + i, stream));
+  }
+  return absl::OkStatus();
+}
+
+std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
+  std::size_t bytes = 0;
+  for (const Step& step : program.steps) {
+    std::visit(
+        [&](const auto& problem) {
+          for (const auto& row : CudaTable(problem)) {
+            if (Suits(row, problem, traits)) bytes = std::max(bytes, row.workspace_bytes(problem, traits));
+          }
+        },
+        step.problem);
+  }
+  return bytes;
+}
+
+absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const CudaDevice& device,
+                                             std::span<std::byte> arena, cudaStream_t stream,
+                                             const TimingEvents* timing,
+                                             std::vector<std::string_view>& variants) {
+  const ProgramMemory memory(*staged.plan, arena);
+  CudaGraph result;
+  result.input_ = staged.input.data();
+  result.output_ = staged.output.data();
+  ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream));
+  RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  if (!staged.input.empty()) {
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(memory.input, staged.input.data(), staged.input.size(),
+                                             cudaMemcpyHostToDevice, stream),
+                             "capturing the copy in"));
+    ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
+  }
+  RETURN_IF_ERROR(EnqueueSteps(staged, device, memory, stream, timing, variants));
+  if (!staged.output.empty()) {
+    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(staged.output.data(), memory.output, staged.output.size(),
+                                             cudaMemcpyDeviceToHost, stream),
+                             "capturing the copy out"));
+    ASSIGN_OR_RETURN(result.d2h_, capture.LastNode());
+  }
+  RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
+  ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
+  const nvtx::Range range(nvtx::Name::kInstantiateGraph);
+  ASSIGN_OR_RETURN(result.exec_, gpu::Instantiate(result.graph_));
+  RETURN_IF_ERROR(ToStatus(cudaGraphUpload(result.exec_.get(), stream), "uploading a graph"));
+  return result;
+}
+
+absl::Status CudaGraph::Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream) {
+  const nvtx::Range range(nvtx::Name::kLaunchGraph);
+  // An exec whose nodes have changed is uploaded again at its launch, so they change only when they must:
+  // a client that sends one request after the other meets the same slots.
+  const ProgramMemory memory(*staged.plan, arena);
+  if (h2d_ != nullptr && staged.input.data() != input_) {
+    RETURN_IF_ERROR(
+        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), h2d_, memory.input, staged.input.data(),
+                                                    staged.input.size(), cudaMemcpyHostToDevice),
+                 "pointing the copy in at its slot"));
+    input_ = staged.input.data();
+  }
+  if (d2h_ != nullptr && staged.output.data() != output_) {
+    RETURN_IF_ERROR(
+        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), d2h_, staged.output.data(), memory.output,
+                                                    staged.output.size(), cudaMemcpyDeviceToHost),
+                 "pointing the copy out at its slot"));
+    output_ = staged.output.data();
+  }
+  return ToStatus(cudaGraphLaunch(exec_.get(), stream), "launching a graph");
+}
+
+}  // namespace warpline

@@ -1,0 +1,82 @@
+// A program on one lane: captured as a CUDA graph, or launched as it is.
+#ifndef WARPLINE_SERVER_DEVICE_CUDA_PROGRAM_H_
+#define WARPLINE_SERVER_DEVICE_CUDA_PROGRAM_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/gpu/handle.h"
+#include "kernels/program.h"
+#include "server/device/backend.h"
+#include "server/device/cuda_device.h"
+
+namespace warpline {
+
+// Events of a timed launch: before and after H2D, after each step, after D2H. A lane has one set, since it
+// runs one program at a time.
+struct TimingEvents {
+  std::vector<gpu::Event> events;  // at least steps + 3
+};
+
+// Where the regions of a plan begin in an arena, and what is left for workspace.
+struct ArenaLayout {
+  std::size_t input = 0, output = 0, scratch = 0, workspace = 0;
+  explicit ArenaLayout(const MemoryPlan& plan);
+};
+
+// Where the regions of a plan are for one launch, as addresses that the device can use.
+struct ProgramMemory {
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::byte* scratch = nullptr;
+  std::span<std::byte> workspace;
+
+  // All of it in an arena.
+  ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena);
+};
+
+// Whether the program's kernels should read and write the staging slots themselves, over PCIe, instead of
+// having copies around them: for a small program the two copies take longer than all the rest. `bytes` is
+// the most that its inputs and outputs may have together. A variant that a client asks for by name runs on
+// device memory always: that is where it can be compared with others.
+bool RunsOnSlots(const Program& program, const MemoryPlan& plan, std::size_t bytes);
+
+// Enqueues the steps. Variants that a program leaves open are the first of their table that accept the
+// problem; their names go to `variants`. Records timing events 1 + the number of steps so far, beginning
+// before the first; `timing` may be null.
+absl::Status EnqueueSteps(const StagedProgram& staged, const CudaDevice& device, const ProgramMemory& memory,
+                          cudaStream_t stream, const TimingEvents* timing,
+                          std::vector<std::string_view>& variants);
+
+// One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
+class CudaGraph {
+ public:
+  // Captures on `stream`; the program's memory starts at `arena`. See EnqueueSteps.
+  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const CudaDevice& device,
+                                           std::span<std::byte> arena, cudaStream_t stream,
+                                           const TimingEvents* timing,
+                                           std::vector<std::string_view>& variants);
+  // Points the copies at the slots and launches.
+  absl::Status Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream);
+
+ private:
+  gpu::Graph graph_;  // the nodes below belong to it
+  gpu::GraphExec exec_;
+  cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
+  cudaGraphNode_t d2h_ = nullptr;
+  // Where the copies point now.
+  const std::byte* input_ = nullptr;
+  const std::byte* output_ = nullptr;
+};
+
+// The most workspace that any variant of any step may ask for, in bytes.
+std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_CUDA_PROGRAM_H_

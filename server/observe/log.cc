@@ -1,0 +1,32 @@
+#include "server/observe/log.h"
+
+#include <unistd.h>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace warpline {
+namespace {
+
+std::string Value(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_of(" \"=\\\n\t\r") == std::string_view::npos;
+  if (plain) return std::string(text);
+  return absl::StrCat("\"", absl::CEscape({text.data(), text.size()}), "\"");
+}
+
+}  // namespace
+
+void Log(std::string_view level, std::string_view message,
+         std::initializer_list<std::pair<std::string_view, std::string>> fields) {
+  std::string line =
+      absl::StrCat("time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()),
+                   " level=", std::string(level), " msg=", Value(message));
+  for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", std::string(key), "=", Value(value));
+  line += '\n';
+  // A log line that cannot be written has nobody to be told of.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace warpline

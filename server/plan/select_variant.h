@@ -1,0 +1,60 @@
+// Looking rows up in a variant table: the same rules for every operation and backend.
+#ifndef WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
+#define WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
+
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/variant.h"
+#include "server/base/errors.h"
+#include "server/device/backend.h"
+
+namespace warpline {
+
+// See Backend::CheckVariant.
+template <typename Row, typename ProblemT>
+absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem, std::string_view name,
+                            const DeviceTraits& traits) {
+  std::string suitable;
+  bool known = false;
+  for (const Row& row : table) {
+    known |= row.name == name;
+    if (!Suits(row, problem, traits)) continue;
+    if (name.empty() || row.name == name) return absl::OkStatus();
+    absl::StrAppend(&suitable, suitable.empty() ? "" : ", ",
+                    absl::string_view(row.name.data(), row.name.size()));
+  }
+  if (name.empty()) return FieldError("variant", "none of this server's backend can run this problem");
+  return FieldError("variant",
+                    absl::StrCat("\"", std::string(name), "\" ",
+                                 known ? "cannot run this problem on this device"
+                                       : "is not a variant of this operation on this server's backend",
+                                 "; suitable: ", suitable.empty() ? "none" : suitable));
+}
+
+// `ops` share the table; `devices` are those of the backend. Bool is not scaled.
+template <typename Row>
+void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table,
+                       std::span<const DeviceTraits> devices, std::vector<VariantInfo>& to) {
+  for (Op op : ops) {
+    for (const Row& row : table) {
+      if (row.available != nullptr && std::none_of(devices.begin(), devices.end(), row.available)) continue;
+      VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
+      for (DType dtype : kAllDTypes) {
+        if (op == Op::kScale && dtype == DType::kBool) continue;
+        if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
+      }
+      to.push_back(std::move(info));
+    }
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_

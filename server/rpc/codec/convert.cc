@@ -1,0 +1,75 @@
+#include "server/rpc/codec/convert.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/convert_options.h"
+#include "server/rpc/codec/program_builder.h"
+
+namespace warpline {
+namespace {
+
+// Ends a request of one operation. `blame` is the field that decides how large the result is.
+absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<ConvertedStep> converted,
+                                   const std::string& variant, const char* blame, const Limits& limits) {
+  RETURN_IF_ERROR(converted.status());
+  RETURN_IF_ERROR(CheckVariantName(variant));
+  const Operand result = builder.AddStep(*std::move(converted), variant);
+  RETURN_IF_ERROR(builder.AddOutput(blame, result.tensor, limits));
+  return std::move(builder).Build();
+}
+
+}  // namespace
+
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
+                                     std::span<const PayloadRange> payloads, const Limits& limits) {
+  TensorReader reader(payloads, limits);
+  ProgramBuilder builder;
+  ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
+  const Operand x = builder.AddInput("x", tensor);
+  return OneStep(std::move(builder), ConvertTranspose(x, TransposeOptionsOf(request)), request.variant(),
+                 "x.shape", limits);
+}
+
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits) {
+  TensorReader reader(payloads, limits);
+  ProgramBuilder builder;
+  ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
+  const Operand x = builder.AddInput("x", tensor);
+  return OneStep(std::move(builder), ConvertReduce(x, ReduceOptionsOf(request)), request.variant(), "x.shape",
+                 limits);
+}
+
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits) {
+  TensorReader reader(payloads, limits);
+  ProgramBuilder builder;
+  const GemmOptions options = GemmOptionsOf(request);
+  ASSIGN_OR_RETURN(CheckedTensor tensor, reader.Read("a", request.has_a() ? &request.a() : nullptr));
+  const Operand a = builder.AddInput("a", tensor);
+  ASSIGN_OR_RETURN(tensor, reader.Read("b", request.has_b() ? &request.b() : nullptr));
+  const Operand b = builder.AddInput("b", tensor);
+  const bool reads_c = ReadsC(a.dtype, options.beta);
+  if (reads_c && !request.has_c()) {
+    return FieldError("c", absl::StrCat("missing; it is required since beta is ", options.beta));
+  }
+  Operand c, bias;
+  if (request.has_c()) {
+    ASSIGN_OR_RETURN(tensor, reader.Read("c", &request.c()));
+    c = reads_c ? builder.AddInput("c", tensor)
+                : Operand{"c", -1, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
+  }
+  if (request.has_bias()) {
+    ASSIGN_OR_RETURN(tensor, reader.Read("bias", &request.bias()));
+    bias = builder.AddInput("bias", tensor);
+  }
+  ASSIGN_OR_RETURN(ConvertedStep gemm,
+                   ConvertGemm(a, b, reads_c ? &c : nullptr, request.has_bias() ? &bias : nullptr, options));
+  if (request.has_c() && !reads_c) RETURN_IF_ERROR(CheckUnreadC(c, gemm));
+  return OneStep(std::move(builder), std::move(gemm), request.variant(), "a.shape", limits);
+}
+
+}  // namespace warpline

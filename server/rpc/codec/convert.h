@@ -1,0 +1,57 @@
+// Between the messages of the API and the engine's Program. Pure functions: no I/O, no state, no gRPC.
+#ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_H_
+#define WARPLINE_SERVER_RPC_CODEC_CONVERT_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/program.h"
+#include "server/rpc/codec/convert_tensor.h"
+#include "server/rpc/codec/wire_scanner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// A valid request. The shape of each output in `program` is the one to answer with: keepdims is applied.
+struct Conversion {
+  Program program;
+  std::vector<PayloadRange> payloads;  // of the program's inputs, in order
+  // Of a RunRequest: by step. Empty for the others.
+  std::vector<std::string> step_names;
+};
+
+// `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field
+// (server/base/errors.h), its value and the limit; the first rule that is broken is the one reported.
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
+                                     std::span<const PayloadRange> payloads, const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, std::span<const PayloadRange> payloads,
+                                     const Limits& limits);
+
+// An error about step `index`, from one that knows only of the step's own fields: "program.steps[2].axes:
+// step "sums": ...". Without step names, or if the status is OK, the status itself.
+absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
+
+// A response up to the elements of its result: followed by output.bytes bytes of these, it is the whole
+// message. One function serves every operation, since all have the tensor and the execution at the same
+// numbers.
+std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution);
+
+// The same for a RunResponse, in as many parts as it has outputs, at least one: part i comes before the
+// elements of output i.
+struct NamedOutput {
+  std::string name;
+  TensorSpec spec;
+};
+std::vector<std::string> RunResponseHeaders(std::span<const NamedOutput> outputs,
+                                            const v1::Execution& execution);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CODEC_CONVERT_H_

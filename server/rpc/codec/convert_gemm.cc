@@ -1,0 +1,205 @@
+// The rules of gemm: see convert_step.h.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/convert_step.h"
+#include "server/rpc/codec/convert_tensor.h"
+#include "server/rpc/codec/operand_checks.h"
+
+namespace warpline {
+namespace {
+
+absl::StatusOr<Precision> CheckPrecision(v1::Precision precision) {
+  switch (precision) {
+    case v1::PRECISION_UNSPECIFIED:
+    case v1::PRECISION_IEEE:
+      return Precision::kIeee;
+    case v1::PRECISION_TF32:
+      return Precision::kTf32;
+    default:
+      return FieldError("precision", absl::StrCat("number ", static_cast<int>(precision),
+                                                  " is none of ieee (1), tf32 (2)"));
+  }
+}
+
+absl::StatusOr<Activation> CheckActivation(v1::Activation activation, DType dtype) {
+  switch (activation) {
+    case v1::ACTIVATION_UNSPECIFIED:
+    case v1::ACTIVATION_NONE:
+      return Activation::kNone;
+    case v1::ACTIVATION_RELU:
+    case v1::ACTIVATION_GELU:
+      if (dtype == DType::kI8) return FieldError("activation", "products of i8 have none");
+      return activation == v1::ACTIVATION_RELU ? Activation::kRelu : Activation::kGelu;
+    default:
+      return FieldError("activation", absl::StrCat("number ", static_cast<int>(activation),
+                                                   " is none of none (1), relu (2), gelu (3)"));
+  }
+}
+
+absl::StatusOr<DType> CheckGemmOutDType(v1::DataType data_type, const GemmProblem& problem) {
+  if (data_type == v1::DATA_TYPE_UNSPECIFIED) return problem.OutDType();
+  ASSIGN_OR_RETURN(const DType out, CheckDataType("out_data_type", data_type));
+  const bool half = problem.dtype == DType::kF16 || problem.dtype == DType::kBF16;
+  if (out == problem.OutDType() || (half && out == DType::kF32)) return out;
+  return FieldError("out_data_type",
+                    absl::StrCat(TypeName(out), " is not what a product of ", TypeName(problem.dtype),
+                                 " can give: ", TypeName(problem.OutDType()), half ? " or f32" : ""));
+}
+
+// Size of batch axis `axis`, counted from the innermost; 1 beyond the outermost.
+std::int64_t BatchSize(const Shape& shape, int axis) {
+  const int i = shape.rank - 3 - axis;
+  return i < 0 ? 1 : shape[i];
+}
+
+// The batch axes of d, outermost first. `d` must not hold them yet.
+absl::Status BroadcastBatches(const Operand& a, const Operand& b, Shape& d) {
+  for (int axis = std::max(a.shape.rank, b.shape.rank) - 3; axis >= 0; --axis) {
+    ASSIGN_OR_RETURN(const std::int64_t size,
+                     BroadcastSize(b, b.shape.rank - 3 - axis, BatchSize(b.shape, axis),
+                                   BatchSize(a.shape, axis), "batch"));
+    d.Append(size);
+  }
+  return absl::OkStatus();
+}
+
+// Which matrices of the operands make those of d; c may be null.
+GemmBatch BatchOf(const Shape& a, const Shape& b, const Shape* c, const Shape& d) {
+  const int axes = d.rank - 2;
+  // Matrices between neighbours, by axis from the innermost; 0 where there is only one to be had.
+  const auto strides = [&](const Shape& shape) {
+    Strides result{};
+    std::int64_t stride = 1;
+    for (int axis = 0; axis < axes; ++axis) {
+      const std::int64_t size = BatchSize(shape, axis);
+      result[axis] = size == 1 ? 0 : stride;
+      stride *= size;
+    }
+    return result;
+  };
+  const Strides of_a = strides(a), of_b = strides(b), of_c = strides(c == nullptr ? d : *c);
+  GemmBatch batch;
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    batch.Append(BatchSize(d, axis), of_a[axis], of_b[axis], of_c[axis]);
+  }
+  return batch;
+}
+
+// Matrices of A that lie one after the other and meet the same B are one matrix of more rows.
+void FoldBatch(GemmProblem& problem) {
+  GemmBatch& batch = problem.batch;
+  const int inner = batch.rank - 1;
+  if (inner < 0 || problem.trans_a || batch.b[inner] != 0 || batch.a[inner] != 1) return;
+  if (problem.has_c && batch.c[inner] != 1) return;
+  const std::int64_t folded = batch.dims[inner];
+  if (folded == 0) return;
+  problem.m *= folded;
+  batch = batch.Outer();
+  // A and C are counted in the larger matrices now. Their axes are dense or broadcast, so it divides them.
+  for (int i = 0; i < batch.rank; ++i) {
+    batch.a[i] /= folded;
+    batch.c[i] /= folded;
+  }
+}
+
+absl::Status CheckC(const Operand& c, DType out, const Shape& d) {
+  RETURN_IF_ERROR(CheckSameType(c, out, "the result"));
+  const auto wrong = [&] {
+    return FieldError(c.field + ".shape", absl::StrCat(ToString(c.shape), ", but the product is ",
+                                                       ToString(d), "; only batch axes are broadcast"));
+  };
+  if (c.shape.rank < 2 || c.shape.rank > d.rank) return wrong();
+  for (int i = 0; i < c.shape.rank; ++i) {
+    const std::int64_t size = c.shape[c.shape.rank - 1 - i], wanted = d[d.rank - 1 - i];
+    if (size != wanted && (i < 2 || size != 1)) return wrong();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t n) {
+  if (dtype == DType::kI8) return FieldError(bias.field, "products of i8 have no bias");
+  RETURN_IF_ERROR(CheckSameType(bias, out, "the result"));
+  if (bias.shape == Shape{n}) return absl::OkStatus();
+  return FieldError(bias.field + ".shape",
+                    absl::StrCat(ToString(bias.shape), ", but the product has ", n, " columns"));
+}
+
+}  // namespace
+
+bool ReadsC(DType dtype, double beta) {
+  return dtype == DType::kF64 || dtype == DType::kI8 ? beta != 0 : static_cast<float>(beta) != 0;
+}
+
+absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
+                                          const Operand* bias, const GemmOptions& options) {
+  RETURN_IF_ERROR(CheckTakes(a, "gemm", IsGemmInput));
+  for (const Operand* operand : {&a, &b}) {
+    if (operand->shape.rank >= 2) continue;
+    return FieldError(operand->field + ".shape",
+                      absl::StrCat("rank ", operand->shape.rank, " is below the least, 2"));
+  }
+  RETURN_IF_ERROR(CheckSameType(b, a.dtype, a.field));
+  const bool integers = a.dtype == DType::kI8;
+  GemmProblem problem{.dtype = a.dtype, .lda = a.row_stride, .ldb = b.row_stride};
+  problem.trans_a = options.trans_a;
+  problem.trans_b = options.trans_b;
+  ASSIGN_OR_RETURN(problem.out_dtype, CheckGemmOutDType(options.out_data_type, problem));
+  ASSIGN_OR_RETURN(problem.activation, CheckActivation(options.activation, a.dtype));
+  ASSIGN_OR_RETURN(const Precision precision, CheckPrecision(options.precision));
+  // Of no consequence to other types, which then need not have a graph for each precision.
+  if (problem.dtype == DType::kF32) problem.precision = precision;
+
+  const auto size = [](const Operand& x, bool columns) { return x.shape[x.shape.rank - (columns ? 1 : 2)]; };
+  problem.m = size(a, problem.trans_a);
+  problem.k = size(a, !problem.trans_a);
+  problem.n = size(b, !problem.trans_b);
+  if (const std::int64_t b_k = size(b, problem.trans_b); b_k != problem.k) {
+    return FieldError(
+        b.field + ".shape",
+        absl::StrCat("inner size ", b_k, " of ", ToString(b.shape), problem.trans_b ? " transposed" : "",
+                     ", but that of ", a.field, ", ", ToString(a.shape), problem.trans_a ? " transposed" : "",
+                     ", is ", problem.k));
+  }
+  Shape d;
+  RETURN_IF_ERROR(BroadcastBatches(a, b, d));
+  d.Append(problem.m);
+  d.Append(problem.n);
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(a.field + ".shape", problem.OutDType(), d));
+
+  if (integers) {
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max();
+    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha, kLeast, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("beta", options.beta, kLeast, kGreatest));
+  }
+  Step& step = converted.step;
+  step.scalars = ScalarsOf(options.alpha, options.beta, integers);
+  step.inputs = {a.tensor, b.tensor};
+  problem.has_c = ReadsC(a.dtype, options.beta);
+  if (problem.has_c) {
+    RETURN_IF_ERROR(CheckC(*c, problem.OutDType(), d));
+    problem.ldc = c->row_stride;
+    step.inputs.push_back(c->tensor);
+  }
+  problem.has_bias = bias != nullptr;
+  if (problem.has_bias) {
+    RETURN_IF_ERROR(CheckBias(*bias, a.dtype, problem.OutDType(), problem.n));
+    step.inputs.push_back(bias->tensor);
+  }
+  problem.batch = BatchOf(a.shape, b.shape, problem.has_c ? &c->shape : nullptr, d);
+  FoldBatch(problem);
+  step.problem = problem;
+  return converted;
+}
+
+absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm) {
+  return CheckC(c, gemm.output.dtype, gemm.output.shape);
+}
+
+}  // namespace warpline

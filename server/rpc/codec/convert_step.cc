@@ -1,0 +1,202 @@
+#include "server/rpc/codec/convert_step.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/convert_tensor.h"
+#include "server/rpc/codec/operand_checks.h"
+
+namespace warpline {
+namespace {
+
+absl::StatusOr<std::array<std::int8_t, kMaxRank>> CheckPerm(const Operand& x,
+                                                            const std::vector<std::int32_t>& given) {
+  const int rank = x.shape.rank;
+  std::array<std::int8_t, kMaxRank> perm{};
+  if (given.empty()) {
+    for (int i = 0; i < rank; ++i) perm[i] = static_cast<std::int8_t>(i);
+    if (rank >= 2) std::swap(perm[rank - 2], perm[rank - 1]);
+    return perm;
+  }
+  if (static_cast<int>(given.size()) != rank) {
+    return FieldError("perm", absl::StrCat("has ", given.size(), " entries; ", x.field, " has rank ", rank));
+  }
+  std::uint32_t seen = 0;
+  for (int i = 0; i < rank; ++i) {
+    const std::int32_t axis = given[i];
+    if (axis < 0 || axis >= rank) {
+      return FieldError("perm", absl::StrCat("entry ", i, " is ", axis, "; it must be in [0, ", rank, ")"));
+    }
+    if ((seen >> axis) & 1u) return FieldError("perm", absl::StrCat("axis ", axis, " is named twice"));
+    seen |= 1u << axis;
+    perm[i] = static_cast<std::int8_t>(axis);
+  }
+  return perm;
+}
+
+absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
+  // The API's numbers are ours and one more.
+  static_assert(static_cast<int>(ReduceOp::kSum) + 1 == v1::REDUCE_OP_SUM);
+  static_assert(static_cast<int>(ReduceOp::kLogSumExp) + 1 == v1::REDUCE_OP_LOGSUMEXP);
+  static_assert(kAllReduceOps.size() == v1::REDUCE_OP_LOGSUMEXP);
+  if (op >= v1::REDUCE_OP_SUM && op <= v1::REDUCE_OP_LOGSUMEXP) return kAllReduceOps[op - 1];
+  std::string names;
+  for (ReduceOp each : kAllReduceOps) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(each)), " (",
+                    static_cast<int>(each) + 1, ")");
+  }
+  return FieldError("op", absl::StrCat("number ", static_cast<int>(op), " is none of ", names));
+}
+
+absl::StatusOr<std::uint32_t> CheckAxes(const std::vector<std::int32_t>& axes, int rank) {
+  if (axes.empty()) return (1u << rank) - 1;
+  std::uint32_t mask = 0;
+  for (std::int32_t axis : axes) {
+    if (axis < -rank || axis >= rank) {
+      return FieldError("axes", absl::StrCat("axis ", axis, " is outside of [", -rank, ", ", rank, ")"));
+    }
+    const std::uint32_t bit = 1u << (axis < 0 ? axis + rank : axis);
+    if (mask & bit) return FieldError("axes", absl::StrCat("axis ", axis, " is named twice"));
+    mask |= bit;
+  }
+  return mask;
+}
+
+absl::StatusOr<DType> CheckReduceOutDType(v1::DataType data_type, ReduceOp op, DType input) {
+  const DType usual = DefaultOutDType(op, input);
+  if (data_type == v1::DATA_TYPE_UNSPECIFIED) return usual;
+  ASSIGN_OR_RETURN(const DType out, CheckDataType("out_data_type", data_type));
+  if (out == usual) return out;
+  const std::string name(Name(op));
+  const auto refused = [&](const std::string& why) {
+    return FieldError("out_data_type", absl::StrCat(TypeName(out), ": ", why));
+  };
+  if (IsArg(op) || op == ReduceOp::kAny || op == ReduceOp::kAll || op == ReduceOp::kCountNonzero) {
+    return refused(absl::StrCat(name, " gives ", TypeName(usual)));
+  }
+  if (!IsReal(out)) return refused(absl::StrCat("supported: ", NamesWhere(IsReal)));
+  if (IsFloat(usual) && !IsFloat(out)) {
+    return refused(absl::StrCat(name, " of ", TypeName(input), " is a floating-point number"));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options) {
+  TransposeProblem problem{.dtype = x.dtype, .shape = x.shape, .row_stride = x.row_stride};
+  ASSIGN_OR_RETURN(problem.perm, CheckPerm(x, options.perm));
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, problem.OutputShape()));
+  converted.step.problem = problem;
+  converted.step.inputs = {x.tensor};
+  return converted;
+}
+
+absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options) {
+  RETURN_IF_ERROR(CheckTakes(x, "reduce", IsReal));
+  const int rank = x.shape.rank;
+  ReduceProblem problem{.dtype = x.dtype, .shape = x.shape};
+  problem.row_stride = x.row_stride;
+  ASSIGN_OR_RETURN(problem.op, CheckReduceOp(options.op));
+  ASSIGN_OR_RETURN(problem.axes_mask, CheckAxes(options.axes, rank));
+  ASSIGN_OR_RETURN(problem.out_dtype, CheckReduceOutDType(options.out_data_type, problem.op, x.dtype));
+  const std::string name(Name(problem.op));
+  const int reduced = std::popcount(problem.axes_mask);
+  if (IsArg(problem.op) && reduced > 1 && reduced < rank) {
+    return FieldError("axes", absl::StrCat(name, " over ", reduced, " of ", rank,
+                                           " axes; it goes over one axis, or over all of them"));
+  }
+  if (!HasIdentity(problem.op) && problem.ReducedCount() == 0 && problem.OutputShape(false).Count() > 0) {
+    return FieldError(x.field + ".shape",
+                      absl::StrCat(name, " over no elements of ", ToString(x.shape), " has no value"));
+  }
+  const bool takes_ddof = problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd;
+  if (options.ddof < 0) return FieldError("ddof", absl::StrCat(options.ddof, "; the least is 0"));
+  if (options.ddof > 0 && !takes_ddof) {
+    return FieldError("ddof",
+                      absl::StrCat(options.ddof, ", but only var and std have one; ", name, " has not"));
+  }
+  problem.ddof = options.ddof;
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", problem.OutDType(),
+                                                 problem.OutputShape(options.keepdims)));
+  converted.step.problem = problem;
+  converted.step.inputs = {x.tensor};
+  return converted;
+}
+
+absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type) {
+  RETURN_IF_ERROR(CheckTakes(x, "cast", IsReal));
+  ASSIGN_OR_RETURN(const DType out, CheckDataType("data_type", data_type));
+  if (!IsReal(out)) {
+    return FieldError(
+        "data_type", absl::StrCat("nothing is cast to ", TypeName(out), "; supported: ", NamesWhere(IsReal)));
+  }
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", out, x.shape));
+  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kCast,
+                                              .dtype = x.dtype,
+                                              .out_dtype = out,
+                                              .shape = x.shape,
+                                              .x_strides = RowMajorStrides(x.shape, x.row_stride)};
+  converted.step.inputs = {x.tensor};
+  return converted;
+}
+
+absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor) {
+  RETURN_IF_ERROR(CheckTakes(x, "scale", [](DType dtype) { return IsInteger(dtype) || IsFloat(dtype); }));
+  constexpr std::int64_t kLimit = std::int64_t{1} << 53;  // every integer up to it is a double
+  if (IsInteger(x.dtype)) RETURN_IF_ERROR(CheckInteger("factor", factor, -kLimit, kLimit));
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, x.shape));
+  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
+                                              .dtype = x.dtype,
+                                              .out_dtype = x.dtype,
+                                              .shape = x.shape,
+                                              .x_strides = RowMajorStrides(x.shape, x.row_stride)};
+  converted.step.scalars = ScalarsOf(factor, 0, IsInteger(x.dtype));
+  converted.step.inputs = {x.tensor};
+  return converted;
+}
+
+absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
+  RETURN_IF_ERROR(CheckTakes(x, "add", IsReal));
+  RETURN_IF_ERROR(CheckSameType(y, x.dtype, x.field));
+  Shape shape;
+  const int rank = std::max(x.shape.rank, y.shape.rank);
+  // The axis of an operand that meets axis i of the result, if it has one.
+  const auto axis_of = [rank](const Operand& operand, int i) { return i - (rank - operand.shape.rank); };
+  const auto size_of = [&](const Operand& operand, int i) {
+    const int axis = axis_of(operand, i);
+    return axis < 0 ? 1 : operand.shape[axis];
+  };
+  for (int i = 0; i < rank; ++i) {
+    ASSIGN_OR_RETURN(const std::int64_t size,
+                     BroadcastSize(y, axis_of(y, i), size_of(y, i), size_of(x, i), "the"));
+    shape.Append(size);
+  }
+  const auto strides_of = [&](const Operand& operand) {
+    const Strides own = RowMajorStrides(operand.shape, operand.row_stride);
+    Strides strides{};
+    for (int i = 0; i < rank; ++i) strides[i] = size_of(operand, i) == 1 ? 0 : own[axis_of(operand, i)];
+    return strides;
+  };
+  ConvertedStep converted;
+  ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, shape));
+  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kAdd,
+                                              .dtype = x.dtype,
+                                              .out_dtype = x.dtype,
+                                              .shape = shape,
+                                              .x_strides = strides_of(x),
+                                              .y_strides = strides_of(y)};
+  converted.step.inputs = {x.tensor, y.tensor};
+  return converted;
+}
+
+}  // namespace warpline

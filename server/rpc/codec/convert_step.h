@@ -1,0 +1,67 @@
+// One step of a program: from its operands and options to a valid problem. The same rules for a request of
+// one operation and for a step of a chain. Pure.
+#ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
+#define WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/program.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// A tensor that a step reads.
+struct Operand {
+  std::string field;  // as errors name it: "a", or "inputs[0]"
+  int tensor = -1;    // index into Program::tensors
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::int64_t row_stride = 0;  // never the 0 that means dense
+};
+
+// A step whose place among the tensors (Step::output) is still open, and its result.
+struct ConvertedStep {
+  Step step;
+  TensorSpec output;
+};
+
+struct TransposeOptions {
+  std::vector<std::int32_t> perm;
+};
+
+struct GemmOptions {
+  bool trans_a = false, trans_b = false;
+  double alpha = 1, beta = 0;
+  v1::Precision precision = v1::PRECISION_UNSPECIFIED;
+  v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
+  v1::DataType out_data_type = v1::DATA_TYPE_UNSPECIFIED;
+};
+
+struct ReduceOptions {
+  v1::ReduceOp op = v1::REDUCE_OP_UNSPECIFIED;
+  std::vector<std::int32_t> axes;
+  bool keepdims = false;
+  v1::DataType out_data_type = v1::DATA_TYPE_UNSPECIFIED;
+  std::int32_t ddof = 0;
+};
+
+// Whether C is read: decided on the value that kernels compute with, so that all of them agree.
+bool ReadsC(DType dtype, double beta);
+
+absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
+// `c` is null unless ReadsC; its shape then need not be known to be right. `bias` may be null.
+absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
+                                          const Operand* bias, const GemmOptions& options);
+// That a C which is not read fits all the same.
+absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm);
+absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options);
+absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
+absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor);
+absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_

@@ -1,0 +1,144 @@
+#include "server/rpc/codec/convert_tensor.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+
+namespace warpline {
+namespace {
+
+std::string Sub(std::string_view field, const char* part) {
+  return absl::StrCat(std::string(field), ".", part);
+}
+
+bool Any(DType) { return true; }
+
+// So that sums over all tensors of a program, rounded up to their alignment, stay far below 2^63.
+constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
+
+std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
+
+absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tensor) {
+  if (tensor.shape_size() > kMaxRank) {
+    return FieldError(Sub(field, "shape"),
+                      absl::StrCat("rank ", tensor.shape_size(), " is above the limit of ", kMaxRank));
+  }
+  Shape shape;
+  for (std::int64_t size : tensor.shape()) {
+    if (size < 0) {
+      return FieldError(Sub(field, "shape"),
+                        absl::StrCat("axis ", shape.rank, " has size ", size, "; the least is 0"));
+    }
+    shape.Append(size);
+  }
+  return shape;
+}
+
+absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
+                                            const Shape& shape) {
+  const std::int64_t dense = RowSize(shape);
+  if (row_stride == 0) return dense;
+  if (row_stride < dense) {
+    return FieldError(Sub(field, "row_stride"),
+                      absl::StrCat(row_stride, " is less than the last axis, of size ", dense));
+  }
+  return row_stride;
+}
+
+absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tensor& tensor,
+                                          std::span<const PayloadRange> payloads,
+                                          const CheckedTensor& expected) {
+  const auto expectation = [&] {
+    return absl::StrCat(expected.spec.bytes, " bytes (", std::string(Name(expected.spec.dtype)), " ",
+                        ToString(expected.spec.shape), ", rows ", expected.row_stride, " elements apart)");
+  };
+  if (!tensor.has_inline_()) {
+    // Nothing to send for an empty array, so a client may leave it out.
+    if (expected.spec.bytes == 0) return PayloadRange{};
+    return FieldError(Sub(field, "inline"), absl::StrCat("missing; expected ", expectation()));
+  }
+  const std::optional<std::size_t> index = PayloadIndex(tensor.inline_());
+  if (!index.has_value() || *index >= payloads.size()) {
+    return absl::InternalError(absl::StrCat(std::string(field), ": the header does not come from a scan"));
+  }
+  const PayloadRange& payload = payloads[*index];
+  if (payload.length != expected.spec.bytes) {
+    return FieldError(Sub(field, "inline"),
+                      absl::StrCat("got ", payload.length, " bytes; expected ", expectation()));
+  }
+  return payload;
+}
+
+absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
+                                          std::span<const PayloadRange> payloads) {
+  if (tensor == nullptr) return FieldError(field, "missing");
+  CheckedTensor checked;
+  TensorSpec& spec = checked.spec;
+  ASSIGN_OR_RETURN(spec.dtype, CheckDataType(Sub(field, "data_type"), tensor->data_type()));
+  ASSIGN_OR_RETURN(spec.shape, CheckShape(field, *tensor));
+  ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape));
+  ASSIGN_OR_RETURN(spec.bytes, StorageBytes(Sub(field, "shape"), spec.dtype, spec.shape, checked.row_stride));
+  ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, payloads, checked));
+  return checked;
+}
+
+}  // namespace
+
+absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
+  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, payloads_));
+  bytes_ += checked.spec.bytes;  // that were received: no overflow
+  if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
+    return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
+                                                         " bytes; the limit is ", limits_.max_inline_bytes));
+  }
+  return checked;
+}
+
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride) {
+  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(dtype));
+  bool empty = false;
+  for (int i = 0; i < std::max(shape.rank, 1); ++i) {
+    const bool is_row = i + 1 >= shape.rank;
+    const std::int64_t factor = is_row ? (row_stride != 0 ? row_stride : RowSize(shape)) : shape[i];
+    if (factor == 0) empty = true;
+    if (factor != 0 && bytes > kMaxTensorBytes / factor) {
+      return FieldError(
+          field, absl::StrCat(std::string(Name(dtype)), " ", ToString(shape),
+                              row_stride == 0 ? "" : absl::StrCat(", rows ", row_stride, " elements apart,"),
+                              " takes more than 2^56 bytes"));
+    }
+    if (factor != 0) bytes *= factor;
+  }
+  return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {
+  // The enumerations list the same types in the same order; the API's has one more in front.
+  if (data_type > v1::DATA_TYPE_UNSPECIFIED && static_cast<std::size_t>(data_type) <= kAllDTypes.size()) {
+    return kAllDTypes[data_type - 1];
+  }
+  return FieldError(field, absl::StrCat(data_type == v1::DATA_TYPE_UNSPECIFIED
+                                            ? std::string("missing")
+                                            : absl::StrCat("unknown number ", static_cast<int>(data_type)),
+                                        "; it must be one of ", NamesWhere(Any)));
+}
+
+std::string NamesWhere(bool (*holds)(DType)) {
+  std::string names;
+  for (DType dtype : kAllDTypes) {
+    if (holds(dtype)) absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(Name(dtype)));
+  }
+  return names;
+}
+
+static_assert(static_cast<int>(DType::kBool) + 1 == v1::DATA_TYPE_BOOL);
+static_assert(static_cast<int>(DType::kF8E5M2) + 1 == v1::DATA_TYPE_F8E5M2);
+
+v1::DataType ToProto(DType dtype) { return static_cast<v1::DataType>(static_cast<int>(dtype) + 1); }
+
+}  // namespace warpline

@@ -1,0 +1,66 @@
+// The checks that every tensor of a request goes through, whatever the operation. Pure.
+#ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_TENSOR_H_
+#define WARPLINE_SERVER_RPC_CODEC_CONVERT_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/dtype.h"
+#include "kernels/program.h"
+#include "kernels/shape.h"
+#include "server/rpc/codec/wire_scanner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+struct Limits {
+  // Of one request's tensors together, and of its results. Unit: bytes.
+  std::int64_t max_inline_bytes = 0;
+};
+
+// A tensor whose data type, shape, row stride and payload agree with one another.
+struct CheckedTensor {
+  TensorSpec spec;
+  std::int64_t row_stride = 0;  // never the 0 that means dense
+  PayloadRange payload;         // of spec.bytes bytes
+};
+
+// Reads the tensors of one request, and adds up their bytes. Keeps references to what it is made of.
+class TensorReader {
+ public:
+  // `payloads` are the scan's, to which the tensors' tokens point.
+  TensorReader(std::span<const PayloadRange> payloads, const Limits& limits)
+      : payloads_(payloads), limits_(limits) {}
+
+  // `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
+  // tensor is one that the request lacks.
+  absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor);
+
+ private:
+  const std::span<const PayloadRange> payloads_;
+  const Limits& limits_;
+  std::size_t bytes_ = 0;
+};
+
+// Bytes of the storage of a shape whose rows are `row_stride` elements apart (0: dense). Fails unless the
+// bytes of all sizes but the zeros together are at most 2^56: then so is every product of a selection of
+// them.
+absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
+                                         std::int64_t row_stride);
+
+// INVALID_ARGUMENT naming all data types if it is none, or unspecified.
+absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type);
+
+// "i8, f16": those of which `holds` is true.
+std::string NamesWhere(bool (*holds)(DType));
+
+v1::DataType ToProto(DType dtype);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CODEC_CONVERT_TENSOR_H_

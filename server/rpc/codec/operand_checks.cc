@@ -1,0 +1,60 @@
+#include "server/rpc/codec/operand_checks.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/convert_tensor.h"
+
+namespace warpline {
+
+absl::Status CheckTakes(const Operand& x, std::string_view operation, bool (*takes)(DType)) {
+  if (takes(x.dtype)) return absl::OkStatus();
+  return FieldError(x.field + ".data_type",
+                    absl::StrCat(std::string(operation), " does not take ", TypeName(x.dtype),
+                                 "; supported: ", NamesWhere(takes)));
+}
+
+absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of) {
+  if (x.dtype == dtype) return absl::OkStatus();
+  return FieldError(x.field + ".data_type",
+                    absl::StrCat(TypeName(x.dtype), ", but ", of, " has ", TypeName(dtype)));
+}
+
+absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, const Shape& shape) {
+  ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, dtype, shape, 0));
+  return TensorSpec{dtype, shape, bytes};
+}
+
+absl::StatusOr<std::int64_t> BroadcastSize(const Operand& x, int axis, std::int64_t size, std::int64_t other,
+                                           const char* what) {
+  if (size == other || other == 1) return size;
+  if (size == 1) return other;
+  return FieldError(x.field + ".shape", absl::StrCat(what, " axis ", axis, " has size ", size,
+                                                     ", which cannot be broadcast with ", other));
+}
+
+absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest) {
+  if (value >= static_cast<double>(least) && value <= static_cast<double>(greatest) &&
+      value == std::trunc(value)) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      field, absl::StrFormat("%.17g; of integers it is an integer in [%d, %d]", value, least, greatest));
+}
+
+StepScalars ScalarsOf(double alpha, double beta, bool integers) {
+  StepScalars scalars{.alpha_f32 = static_cast<float>(alpha),
+                      .beta_f32 = static_cast<float>(beta),
+                      .alpha_f64 = alpha,
+                      .beta_f64 = beta};
+  if (integers) {
+    scalars.alpha_i64 = static_cast<std::int64_t>(alpha);
+    scalars.beta_i64 = static_cast<std::int64_t>(beta);
+  }
+  return scalars;
+}
+
+}  // namespace warpline

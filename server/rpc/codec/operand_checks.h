@@ -1,0 +1,31 @@
+// What the rules of several operations have in common.
+#ifndef WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
+#define WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/codec/convert_step.h"
+
+namespace warpline {
+
+inline std::string TypeName(DType dtype) { return std::string(Name(dtype)); }
+
+// INVALID_ARGUMENT naming the types that the operation takes, unless it takes the operand's.
+absl::Status CheckTakes(const Operand& x, std::string_view operation, bool (*takes)(DType));
+absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of);
+// A result of shape and type; `field` is what to blame should it not fit into 63 bits.
+absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, const Shape& shape);
+// Of b against a, or of c against d: the size along an axis of the result to which both are broadcast.
+absl::StatusOr<std::int64_t> BroadcastSize(const Operand& x, int axis, std::int64_t size, std::int64_t other,
+                                           const char* what);
+// alpha, beta or a factor of integers.
+absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest);
+// Too large for a float becomes infinity, as in any rounding.
+StepScalars ScalarsOf(double alpha, double beta, bool integers);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_

@@ -1,0 +1,47 @@
+#include "server/rpc/codec/program_builder.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+
+namespace warpline {
+
+absl::Status CheckVariantName(const std::string& variant) {
+  constexpr std::size_t kLimit = 64;
+  if (variant.size() <= kLimit) return absl::OkStatus();
+  return FieldError("variant",
+                    absl::StrCat("a name of ", variant.size(), " bytes is above the limit of ", kLimit));
+}
+
+Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor) {
+  Program& program = conversion_.program;
+  const int index = program.num_inputs++;
+  program.tensors.push_back(tensor.spec);
+  conversion_.payloads.push_back(tensor.payload);
+  return {std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
+}
+
+Operand ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant) {
+  Program& program = conversion_.program;
+  const auto index = static_cast<int>(program.tensors.size());
+  converted.step.output = index;
+  if (variant != "auto") converted.step.variant = variant;
+  program.steps.push_back(std::move(converted.step));
+  const TensorSpec& spec = program.tensors.emplace_back(converted.output);
+  return {"", index, spec.dtype, spec.shape, spec.shape.rank == 0 ? 1 : spec.shape[spec.shape.rank - 1]};
+}
+
+absl::Status ProgramBuilder::AddOutput(std::string_view field, int tensor, const Limits& limits) {
+  Program& program = conversion_.program;
+  const TensorSpec& spec = program.tensors[tensor];
+  output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
+  program.outputs.push_back(tensor);
+  if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("the result, ", std::string(Name(spec.dtype)), " ",
+                                        ToString(spec.shape), ", takes ", spec.bytes, " bytes",
+                                        program.outputs.size() == 1
+                                            ? ""
+                                            : absl::StrCat(", ", output_bytes_, " with those before it"),
+                                        "; the limit is ", limits.max_inline_bytes));
+}
+
+}  // namespace warpline

@@ -1,0 +1,271 @@
+#include "server/rpc/codec/wire_scanner.h"
+
+#include <climits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "kernels/status_macros.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+namespace {
+
+// The bounds of protobuf 3.21's parser. A tag keeps only its low 32 bits; a length close to INT_MAX would
+// overflow that parser's own arithmetic, so it refuses the last 16.
+constexpr int kTagBytesMax = 5;
+constexpr int kLengthBytesMax = 5;
+constexpr int kVarintBytesMax = 10;
+constexpr std::uint64_t kLengthMax = INT_MAX - 16;
+constexpr std::size_t kNestingMax = 100;
+
+constexpr std::size_t kTokenBytes = 4;
+
+// The length of a rewritten message is known at its end only. It gets a varint of fixed size, padded with
+// continuation bytes, which parsers accept, and is filled in then.
+constexpr std::size_t kPaddedLengthBytes = 5;
+
+enum WireType {
+  kVarint = 0,
+  kFixed64 = 1,
+  kLengthDelimited = 2,
+  kStartGroup = 3,
+  kEndGroup = 4,
+  kFixed32 = 5
+};
+
+// A position in the slices; always at a byte, or past the last one.
+class Cursor {
+ public:
+  explicit Cursor(Slices slices) : slices_(slices) {
+    for (const auto& slice : slices) total_ += slice.size();
+    Normalise();
+  }
+
+  std::size_t total() const { return total_; }
+  std::size_t position() const { return position_; }
+  PayloadRange Range(std::size_t length) const { return {slice_, offset_, length}; }
+
+  // Hands the next `size` bytes, which must exist, to `visit` piece by piece and moves past them.
+  template <typename Visit>
+  void Take(std::size_t size, Visit&& visit) {
+    while (size > 0) {
+      const std::span<const std::byte> rest = slices_[slice_].subspan(offset_);
+      const std::span<const std::byte> piece = rest.first(std::min(size, rest.size()));
+      visit(piece);
+      size -= piece.size();
+      position_ += piece.size();
+      offset_ += piece.size();
+      Normalise();
+    }
+  }
+
+ private:
+  void Normalise() {
+    while (slice_ < slices_.size() && offset_ == slices_[slice_].size()) ++slice_, offset_ = 0;
+  }
+
+  Slices slices_;
+  std::size_t slice_ = 0;
+  std::size_t offset_ = 0;
+  std::size_t position_ = 0;
+  std::size_t total_ = 0;
+};
+
+class Scanner {
+ public:
+  Scanner(const PayloadSchema& schema, Slices slices, const ScanLimits& limits)
+      : schema_(schema), limits_(limits), cursor_(slices) {}
+
+  absl::StatusOr<ScannedMessage> Run() {
+    frames_.push_back({.message = PayloadSchema::kRoot, .end = cursor_.total()});
+    while (true) {
+      while (Remaining() == 0) {
+        if (frames_.back().group != 0) return Malformed("a group without its end");
+        if (frames_.size() == 1) return std::move(scanned_);
+        CloseMessage();
+      }
+      RETURN_IF_ERROR(ScanField());
+    }
+  }
+
+ private:
+  // An open message, or an open group. Groups are unknown fields: no message of the API has one.
+  struct Frame {
+    std::optional<int> message = std::nullopt;  // in the schema; nothing for a group
+    std::size_t end = 0;                        // position after the innermost length-delimited message
+    std::size_t length_at = 0;  // in the header: the length to be filled in; of a nested message
+    std::uint32_t group = 0;    // field number; 0 for a message
+  };
+
+  std::size_t Remaining() const { return frames_.back().end - cursor_.position(); }
+  std::string& header() { return scanned_.header; }
+
+  absl::Status Malformed(const char* what) const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("malformed request: ", what, " at byte ", cursor_.position(), " of ", cursor_.total()));
+  }
+
+  absl::Status Append(const char* data, std::size_t size) {
+    RETURN_IF_ERROR(CheckHeaderRoom(size));
+    header().append(data, size);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckHeaderRoom(std::size_t more) const {
+    const std::size_t needed = scanned_.header.size() + more;
+    if (needed <= limits_.header_bytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the request without its tensor contents takes ", needed,
+                                                   " bytes or more; the limit is ", limits_.header_bytes));
+  }
+
+  // Copies the next `size` bytes into the header.
+  absl::Status Copy(std::size_t size) {
+    if (size > Remaining()) return Malformed("a field longer than its message");
+    RETURN_IF_ERROR(CheckHeaderRoom(size));
+    cursor_.Take(size, [this](std::span<const std::byte> piece) {
+      header().append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    });
+    return absl::OkStatus();
+  }
+
+  // Copies a varint into the header and returns its value, modulo 2^64.
+  absl::StatusOr<std::uint64_t> CopyVarint(int bytes_max) {
+    std::uint64_t value = 0;
+    for (int i = 0; i < bytes_max; ++i) {
+      RETURN_IF_ERROR(Copy(1));
+      const auto byte = static_cast<unsigned char>(header().back());
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * i);
+      if (byte < 0x80) return value;
+    }
+    return Malformed("a varint with too many bytes");
+  }
+
+  absl::Status ScanField() {
+    ASSIGN_OR_RETURN(const std::uint64_t wide_tag, CopyVarint(kTagBytesMax));
+    const auto tag = static_cast<std::uint32_t>(wide_tag);
+    const std::uint32_t number = tag >> 3;
+    if (number == 0) return Malformed("field number 0");
+    switch (tag & 7) {
+      case kVarint:
+        return CopyVarint(kVarintBytesMax).status();
+      case kFixed64:
+        return Copy(8);
+      case kFixed32:
+        return Copy(4);
+      case kLengthDelimited:
+        return ScanLengthDelimited(number);
+      case kStartGroup:
+        return Open({.end = frames_.back().end, .group = number});
+      case kEndGroup:
+        if (frames_.back().group != number) return Malformed("the end of a group that is not open");
+        frames_.pop_back();
+        return absl::OkStatus();
+      default:
+        return Malformed("an undefined wire type");
+    }
+  }
+
+  absl::Status ScanLengthDelimited(std::uint32_t number) {
+    const std::size_t length_at = header().size();
+    ASSIGN_OR_RETURN(const std::uint64_t length, CopyVarint(kLengthBytesMax));
+    if (length > kLengthMax || length > Remaining()) return Malformed("a field longer than its message");
+    const std::optional<int> message = frames_.back().message;
+    const std::optional<int> content = message ? schema_.Find(*message, number) : std::nullopt;
+    if (!content.has_value()) return Copy(length);
+
+    header().resize(length_at);  // another length takes its place
+    if (*content == PayloadSchema::kPayload) return TakePayload(length);
+    const char padding[kPaddedLengthBytes] = {};
+    RETURN_IF_ERROR(Append(padding, sizeof padding));
+    return Open({.message = content, .end = cursor_.position() + length, .length_at = length_at});
+  }
+
+  absl::Status TakePayload(std::size_t length) {
+    const std::size_t index = scanned_.payloads.size();
+    if (index >= limits_.payloads) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the request has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
+    }
+    const std::string token = PayloadToken(index);
+    RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
+    RETURN_IF_ERROR(Append(token.data(), token.size()));
+    scanned_.payloads.push_back(cursor_.Range(length));
+    cursor_.Take(length, [](std::span<const std::byte>) {});
+    return absl::OkStatus();
+  }
+
+  absl::Status Open(const Frame& frame) {
+    if (frames_.size() > kNestingMax) return Malformed("messages nested more than 100 deep");
+    frames_.push_back(frame);
+    return absl::OkStatus();
+  }
+
+  void CloseMessage() {
+    const std::size_t at = frames_.back().length_at;
+    std::size_t length = header().size() - at - kPaddedLengthBytes;
+    for (std::size_t i = 0; i < kPaddedLengthBytes; ++i, length >>= 7) {
+      const bool last = i + 1 == kPaddedLengthBytes;
+      header()[at + i] = static_cast<char>((length & 0x7f) | (last ? 0 : 0x80));
+    }
+    frames_.pop_back();
+  }
+
+  const PayloadSchema& schema_;
+  const ScanLimits limits_;
+  Cursor cursor_;
+  std::vector<Frame> frames_;
+  ScannedMessage scanned_;
+};
+
+}  // namespace
+
+PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message) {
+  PayloadSchema schema;
+  std::vector<const google::protobuf::Descriptor*> found = {message};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::vector<Field>& fields = schema.messages_.emplace_back();
+    for (int j = 0; j < found[i]->field_count(); ++j) {
+      const google::protobuf::FieldDescriptor* field = found[i]->field(j);
+      const auto number = static_cast<std::uint32_t>(field->number());
+      if (found[i] == v1::Tensor::descriptor() && number == v1::Tensor::kInlineFieldNumber) {
+        fields.push_back({number, kPayload});
+      } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
+        const auto known = std::find(found.begin(), found.end(), field->message_type());
+        fields.push_back({number, static_cast<int>(known - found.begin())});
+        if (known == found.end()) found.push_back(field->message_type());
+      }
+    }
+  }
+  return schema;
+}
+
+std::optional<int> PayloadSchema::Find(int message, std::uint32_t number) const {
+  for (const Field& field : messages_[message]) {
+    if (field.number == number) return field.content;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<ScannedMessage> ScanMessage(const PayloadSchema& schema, Slices slices,
+                                           const ScanLimits& limits) {
+  return Scanner(schema, slices, limits).Run();
+}
+
+std::optional<std::size_t> PayloadIndex(std::string_view token) {
+  if (token.size() != kTokenBytes) return std::nullopt;
+  std::size_t index = 0;
+  for (std::size_t i = 0; i < kTokenBytes; ++i) {
+    index |= static_cast<std::size_t>(static_cast<unsigned char>(token[i])) << (8 * i);
+  }
+  return index;
+}
+
+std::string PayloadToken(std::size_t index) {
+  std::string token;
+  for (std::size_t i = 0; i < kTokenBytes; ++i) token.push_back(static_cast<char>((index >> (8 * i)) & 0xff));
+  return token;
+}
+
+}  // namespace warpline

@@ -1,0 +1,74 @@
+// The part of a response that precedes its elements.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/rpc/codec/convert.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+namespace {
+
+// A header and its elements are the message that protobuf would have written.
+template <typename Response>
+void ExpectWholeResponse(const TensorSpec& output, const v1::Execution& execution,
+                         v1::Tensor* (Response::*tensor)()) {
+  const std::string elements(output.bytes, 'e');
+  Response response;
+  ASSERT_TRUE(response.ParseFromString(ResponseHeader(output, execution) + elements));
+  Response expected;
+  *expected.mutable_execution() = execution;
+  v1::Tensor* const result = (expected.*tensor)();
+  result->set_data_type(ToProto(output.dtype));
+  for (int i = 0; i < output.shape.rank; ++i) result->add_shape(output.shape[i]);
+  result->set_inline_(elements);
+  EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(ResponseHeaderTest, IsTheMessageWithoutItsElements) {
+  v1::Execution execution;
+  execution.set_request_id("abc-1");
+  execution.add_variants("naive");
+  execution.mutable_stage_times()->set_device(0.5);
+  const TensorSpec kOutputs[] = {{DType::kF32, {2, 3}, 24},
+                                 {DType::kI64, {}, 8},
+                                 {DType::kF16, {0, 7}, 0},
+                                 {DType::kF64, {40000}, 320000}};
+  for (const TensorSpec& output : kOutputs) {
+    ExpectWholeResponse(output, execution, &v1::TransposeResponse::mutable_y);
+    ExpectWholeResponse(output, execution, &v1::GemmResponse::mutable_d);
+    ExpectWholeResponse(output, execution, &v1::ReduceResponse::mutable_y);
+    ExpectWholeResponse(output, v1::Execution(), &v1::ReduceResponse::mutable_y);
+  }
+}
+
+TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
+  v1::Execution execution;
+  execution.set_request_id("abc-2");
+  const std::vector<NamedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
+                                            {"empty", {DType::kI64, {0}, 0}},
+                                            {"last", {DType::kU8, {40000}, 40000}}};
+  const std::vector<std::string> headers = RunResponseHeaders(outputs, execution);
+  ASSERT_EQ(headers.size(), outputs.size());
+  std::string message;
+  v1::RunResponse expected;
+  *expected.mutable_execution() = execution;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string elements(outputs[i].spec.bytes, static_cast<char>('a' + i));
+    message += headers[i] + elements;
+    v1::NamedTensor& output = *expected.add_outputs();
+    output.set_name(outputs[i].name);
+    output.mutable_tensor()->set_data_type(ToProto(outputs[i].spec.dtype));
+    for (int axis = 0; axis < outputs[i].spec.shape.rank; ++axis) {
+      output.mutable_tensor()->add_shape(outputs[i].spec.shape[axis]);
+    }
+    output.mutable_tensor()->set_inline_(elements);
+  }
+  v1::RunResponse response;
+  ASSERT_TRUE(response.ParseFromString(message));
+  EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace warpline

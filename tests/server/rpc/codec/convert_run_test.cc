@@ -1,0 +1,229 @@
+// From a RunRequest to a Program, and what is refused on the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/base/errors.h"
+#include "server/rpc/codec/convert.h"
+#include "tests/server/rpc/codec/scanned_requests.h"
+#include "tests/testing/status_matchers.h"
+
+namespace warpline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::warpline::testing::IsOk;
+
+// sums = reduce(transpose(a @ b)), for tests to break.
+struct Chain : Scanned {
+  Chain() {
+    AddInput("a", {2, 3}, 24);
+    AddInput("b", {3, 4}, 48);
+    AddStep("product", {"a", "b"}).mutable_gemm();
+    AddStep("turned", {"product"}).mutable_transpose();
+    v1::ReduceStep& sum = *AddStep("sums", {"turned"}).mutable_reduce();
+    sum.set_op(v1::REDUCE_OP_SUM);
+    sum.add_axes(1);
+    request.mutable_program()->add_outputs("sums");
+  }
+  void AddInput(const std::string& name, const std::vector<std::int64_t>& shape, std::int64_t bytes) {
+    v1::NamedTensor& input = *request.add_inputs();
+    input.set_name(name);
+    Fill(input.mutable_tensor(), v1::DATA_TYPE_F32, shape, bytes);
+  }
+  v1::Step& AddStep(const std::string& name, const std::vector<std::string>& inputs) {
+    v1::Step& step = *request.mutable_program()->add_steps();
+    step.set_name(name);
+    for (const std::string& input : inputs) step.add_inputs(input);
+    return step;
+  }
+  v1::Step& step(int i) { return *request.mutable_program()->mutable_steps(i); }
+  v1::RunRequest request;
+};
+
+TEST(ConvertRunTest, NamesBecomeNumbers) {
+  const auto conversion = Convert(Chain());
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  EXPECT_EQ(program.num_inputs, 2);
+  ASSERT_EQ(program.steps.size(), 3u);
+  EXPECT_THAT(program.steps[0].inputs, ElementsAre(0, 1));
+  EXPECT_EQ(program.steps[0].output, 2);
+  EXPECT_THAT(program.steps[1].inputs, ElementsAre(2));
+  EXPECT_THAT(program.steps[2].inputs, ElementsAre(3));
+  EXPECT_THAT(program.outputs, ElementsAre(4));
+  EXPECT_EQ(program.tensors[3].shape, (Shape{4, 2}));
+  EXPECT_EQ(program.tensors[4].shape, Shape{4});
+  EXPECT_THAT(conversion->step_names, ElementsAre("product", "turned", "sums"));
+  EXPECT_EQ(conversion->payloads.size(), 2u);
+}
+
+TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {
+  Chain run;
+  run.AddStep("twice", {"product", "product"}).mutable_add();
+  run.request.mutable_program()->add_outputs("twice");
+  run.request.mutable_program()->add_outputs("product");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  EXPECT_THAT(conversion->program.steps[3].inputs, ElementsAre(2, 2));
+  EXPECT_THAT(conversion->program.outputs, ElementsAre(4, 5, 2));
+}
+
+TEST(ConvertRunTest, EveryOperationIsAStep) {
+  Chain run;
+  v1::GemmStep& gemm = *run.AddStep("d", {"a", "b", "product", "row"}).mutable_gemm();
+  gemm.set_beta(2), gemm.set_has_bias(true), gemm.set_activation(v1::ACTIVATION_RELU);
+  run.AddInput("row", {4}, 16);
+  run.AddStep("half", {"d"}).mutable_cast()->set_data_type(v1::DATA_TYPE_F16);
+  run.AddStep("scaled", {"half"}).mutable_scale()->set_factor(-1.5);
+  run.AddStep("total", {"scaled", "scaled"}).mutable_add();
+  run.request.mutable_program()->add_outputs("total");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const std::vector<Step>& steps = conversion->program.steps;
+  EXPECT_TRUE(std::get<GemmProblem>(steps[3].problem).has_bias);
+  EXPECT_EQ(steps[3].inputs.size(), 4u);
+  EXPECT_EQ(std::get<ElementwiseProblem>(steps[4].problem).out_dtype, DType::kF16);
+  EXPECT_EQ(steps[5].scalars.alpha_f32, -1.5f);
+  EXPECT_EQ(OpOf(steps[6].problem), Op::kAdd);
+}
+
+TEST(ConvertRunTest, AdditionBroadcasts) {
+  Chain run;
+  run.AddInput("column", {2, 1}, 8);
+  run.AddStep("moved", {"column", "product"}).mutable_add();
+  run.request.mutable_program()->add_outputs("moved");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const auto& add = std::get<ElementwiseProblem>(conversion->program.steps[3].problem);
+  EXPECT_EQ(add.shape, (Shape{2, 4}));
+  EXPECT_EQ(add.x_strides[0], 1);
+  EXPECT_EQ(add.x_strides[1], 0);
+  EXPECT_EQ(add.y_strides[0], 4);
+}
+
+TEST(ConvertRunTest, PaddedRowsOfInputsAreTakenOver) {
+  Chain run;
+  run.request.mutable_inputs(0)->mutable_tensor()->set_row_stride(5);
+  run.SetPayloadBytes(0, 40);
+  EXPECT_EQ(std::get<GemmProblem>(Convert(run)->program.steps[0].problem).lda, 5);
+}
+
+TEST(ConvertRunTest, BadProgramIsRefused) {
+  struct BadCase {
+    std::string name;
+    std::function<void(Chain&)> break_it;
+    std::string field;
+    std::string says;
+  };
+  const std::vector<BadCase> cases = {
+      {"no steps", [](Chain& r) { r.request.mutable_program()->clear_steps(); }, "program.steps",
+       "at least 1"},
+      {"65 steps",
+       [](Chain& r) {
+         for (int i = 0; i < 62; ++i) r.AddStep("s" + std::to_string(i), {"a"}).mutable_transpose();
+       },
+       "program.steps", "65 are above the limit of 64"},
+      {"65 inputs",
+       [](Chain& r) {
+         for (int i = 0; i < 63; ++i) r.AddInput("i" + std::to_string(i), {1}, 4);
+       },
+       "inputs", "65 are above the limit of 64"},
+      {"unnamed step", [](Chain& r) { r.step(1).clear_name(); }, "program.steps[1].name", "missing"},
+      {"name with a blank", [](Chain& r) { r.step(1).set_name("a b"); }, "program.steps[1].name",
+       "other characters"},
+      {"long name", [](Chain& r) { r.request.mutable_inputs(1)->set_name(std::string(65, 'n')); },
+       "inputs[1].name", "of 65 characters"},
+      {"repeated step", [](Chain& r) { r.step(2).set_name("turned"); }, "program.steps[2].name",
+       "\"turned\" is already the name of step 1"},
+      {"step named like an input", [](Chain& r) { r.step(2).set_name("a"); }, "program.steps[2].name",
+       "already the name of an input"},
+      {"repeated input", [](Chain& r) { r.request.mutable_inputs(1)->set_name("a"); }, "inputs[1].name",
+       "already the name of an input"},
+      {"unknown name", [](Chain& r) { r.step(1).set_inputs(0, "nobody"); }, "program.steps[1].inputs[0]",
+       "step \"turned\": \"nobody\" is the name of no input and of no step"},
+      {"own result", [](Chain& r) { r.step(1).set_inputs(0, "turned"); }, "program.steps[1].inputs[0]",
+       "step \"turned\": the step reads its own result"},
+      {"cycle", [](Chain& r) { r.step(0).set_inputs(0, "sums"); }, "program.steps[0].inputs[0]",
+       "step \"product\": \"sums\" is step 2, which comes later"},
+      {"too few inputs", [](Chain& r) { r.step(0).mutable_inputs()->RemoveLast(); },
+       "program.steps[0].inputs", "step \"product\": has 1 names; the operation reads 2"},
+      {"too many inputs", [](Chain& r) { r.step(2).add_inputs("a"); }, "program.steps[2].inputs",
+       "has 2 names; the operation reads 1"},
+      {"no inputs", [](Chain& r) { r.step(0).clear_inputs(); }, "program.steps[0].inputs", "has 0 names"},
+      {"no operation", [](Chain& r) { r.step(1).clear_operation(); }, "program.steps[1].operation",
+       "missing"},
+      {"bad option", [](Chain& r) { r.step(2).mutable_reduce()->add_axes(7); }, "program.steps[2].axes",
+       "step \"sums\": axis 7 is outside"},
+      {"bad operand", [](Chain& r) { r.step(0).set_inputs(1, "a"); }, "program.steps[0].inputs[1].shape",
+       "step \"product\": inner size 2"},
+      {"long variant", [](Chain& r) { r.step(2).set_variant(std::string(65, 'v')); },
+       "program.steps[2].variant", "65 bytes"},
+      {"bad tensor", [](Chain& r) { r.SetPayloadBytes(1, 47); }, "inputs[1].tensor.inline", "got 47 bytes"},
+      {"no tensor", [](Chain& r) { r.request.mutable_inputs(1)->clear_tensor(); }, "inputs[1].tensor",
+       "missing"},
+      {"no outputs", [](Chain& r) { r.request.mutable_program()->clear_outputs(); }, "program.outputs",
+       "at least 1"},
+      {"unknown output", [](Chain& r) { r.request.mutable_program()->set_outputs(0, "x"); },
+       "program.outputs[0]", "\"x\" is the name of no step"},
+      {"input returned", [](Chain& r) { r.request.mutable_program()->add_outputs("a"); },
+       "program.outputs[1]", "\"a\" is the name of no step"},
+      {"output named twice", [](Chain& r) { r.request.mutable_program()->add_outputs("sums"); },
+       "program.outputs[1]", "\"sums\" is named twice"},
+      {"dead step", [](Chain& r) { r.AddStep("idle", {"product"}).mutable_transpose(); },
+       "program.steps[3].name", "step \"idle\": its result neither is an output nor goes into one"},
+      {"unread input", [](Chain& r) { r.AddInput("spare", {1}, 4); }, "inputs[2].name",
+       "\"spare\" is read by no step"},
+      {"cast to complex", [](Chain& r) { r.step(1).mutable_cast()->set_data_type(v1::DATA_TYPE_C64); },
+       "program.steps[1].data_type", "nothing is cast to c64"},
+      {"fraction of integers",
+       [](Chain& r) {
+         for (int i : {0, 1}) r.request.mutable_inputs(i)->mutable_tensor()->set_data_type(v1::DATA_TYPE_I32);
+         r.step(0).mutable_add();
+         r.request.mutable_inputs(1)->mutable_tensor()->set_shape(0, 1);
+         r.request.mutable_inputs(1)->mutable_tensor()->set_shape(1, 3);
+         r.SetPayloadBytes(1, 12);
+         r.step(1).mutable_scale()->set_factor(0.5);
+       },
+       "program.steps[1].factor", "0.5; of integers"},
+      {"shapes that do not broadcast", [](Chain& r) { r.step(0).mutable_add(); },
+       "program.steps[0].inputs[1].shape", "cannot be broadcast"},
+  };
+  ASSERT_THAT(Convert(Chain()), IsOk());
+  for (const BadCase& bad : cases) {
+    SCOPED_TRACE(bad.name);
+    Chain run;
+    bad.break_it(run);
+    const absl::Status status = Convert(run).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(FieldOf(status), bad.field) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(bad.says));
+  }
+}
+
+TEST(ConvertRunTest, ResultsAboveTheLimitTogetherAreRefused) {
+  Chain run;
+  run.request.mutable_program()->add_outputs("product");
+  EXPECT_THAT(Convert(run, 24 + 48), IsOk());
+  run.request.mutable_program()->add_outputs("turned");
+  const absl::Status status = Convert(run, 24 + 48).status();
+  EXPECT_EQ(FieldOf(status), "program.outputs[2]");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("80 with those before it; the limit is 72"));
+}
+
+TEST(ConvertRunTest, IntermediateMayBeAboveTheLimit) {
+  Chain outer;  // a column times a row: 1600 bytes on the way, 80 back
+  outer.request.mutable_inputs(0)->mutable_tensor()->set_shape(0, 20);
+  outer.request.mutable_inputs(0)->mutable_tensor()->set_shape(1, 1);
+  outer.request.mutable_inputs(1)->mutable_tensor()->set_shape(0, 1);
+  outer.request.mutable_inputs(1)->mutable_tensor()->set_shape(1, 20);
+  outer.SetPayloadBytes(0, 80), outer.SetPayloadBytes(1, 80);
+  EXPECT_THAT(Convert(outer, 160), IsOk());
+}
+
+}  // namespace
+}  // namespace warpline

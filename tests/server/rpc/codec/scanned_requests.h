@@ -1,0 +1,75 @@
+// Requests as the wire scanner leaves them: tokens in the place of tensor contents, and where these lie.
+#ifndef WARPLINE_TESTS_SERVER_RPC_CODEC_SCANNED_REQUESTS_H_
+#define WARPLINE_TESTS_SERVER_RPC_CODEC_SCANNED_REQUESTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/codec/convert.h"
+#include "server/rpc/codec/wire_scanner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// What the scanner makes of a request: tensors whose content is a token, and the ranges of the payloads.
+class Scanned {
+ public:
+  // With a payload of `bytes` bytes; none if negative.
+  void Fill(v1::Tensor* tensor, v1::DataType data_type, const std::vector<std::int64_t>& shape,
+            std::int64_t bytes) {
+    tensor->set_data_type(data_type);
+    for (std::int64_t size : shape) tensor->add_shape(size);
+    if (bytes < 0) return;
+    tensor->set_inline_(PayloadToken(payloads.size()));
+    payloads.push_back({.slice = payloads.size(), .offset = 0, .length = static_cast<std::size_t>(bytes)});
+  }
+  void SetPayloadBytes(std::size_t index, std::size_t bytes) { payloads.at(index).length = bytes; }
+
+  std::vector<PayloadRange> payloads;
+};
+
+// Valid requests, for tests to break: a 2 x 3 f32 array for x; a 2 x 3 times 3 x 4 product with a 2 x 4 c.
+struct Transpose : Scanned {
+  Transpose() { Fill(request.mutable_x(), v1::DATA_TYPE_F32, {2, 3}, 24); }
+  v1::TransposeRequest request;
+};
+
+struct Reduce : Scanned {
+  explicit Reduce(v1::DataType data_type = v1::DATA_TYPE_F32, const std::vector<std::int64_t>& shape = {2, 3},
+                  std::int64_t bytes = 24) {
+    Fill(request.mutable_x(), data_type, shape, bytes);
+    request.set_op(v1::REDUCE_OP_SUM);
+  }
+  v1::ReduceRequest request;
+};
+
+struct Gemm : Scanned {
+  Gemm() {
+    Fill(request.mutable_a(), v1::DATA_TYPE_F32, {2, 3}, 24);
+    Fill(request.mutable_b(), v1::DATA_TYPE_F32, {3, 4}, 48);
+    Fill(request.mutable_c(), v1::DATA_TYPE_F32, {2, 4}, 32);
+    request.set_beta(2);
+  }
+  // Another shape for a tensor, and the payload to go with it.
+  void Reshape(v1::Tensor* tensor, std::size_t index, const std::vector<std::int64_t>& shape) {
+    tensor->clear_shape();
+    std::size_t bytes = 4;
+    for (std::int64_t size : shape) {
+      tensor->add_shape(size);
+      bytes *= static_cast<std::size_t>(size);
+    }
+    SetPayloadBytes(index, bytes);
+  }
+  v1::GemmRequest request;
+};
+
+template <typename Request>
+absl::StatusOr<Conversion> Convert(const Request& r, std::int64_t max_inline_bytes = 1 << 20) {
+  return FromProto(r.request, r.payloads, {.max_inline_bytes = max_inline_bytes});
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_TESTS_SERVER_RPC_CODEC_SCANNED_REQUESTS_H_
