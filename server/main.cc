@@ -13,12 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
+#include "server/plan/plan_cache.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
 #include "server/rpc/rpc_server.h"
@@ -68,6 +70,9 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   return CreateCpuBackend(
       {.lane_bytes = LaneBytes(options), .timing = options.timing_sample > 0, .metrics = &metrics});
 }
+
+// Of plans that are known; some ten thousand kinds of requests.
+constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
 
 // Posted by SIGTERM and SIGINT. A handler, not sigwait: libraries start threads before main can block signals
 // for them, and a signal that such a thread takes would end the process.
@@ -127,16 +132,24 @@ int Serve(const ServerOptions& options) {
   if (options.PinnedBytes(cuda) < 4 * options.max_inline_bytes) {
     Log("warning", "--pinned-bytes is less than 4 x --max-inline-bytes: requests of full size do not fit");
   }
-  auto staging_memory = (*backend)->AllocateHost(static_cast<std::size_t>(options.PinnedBytes(cuda)));
+  const std::int64_t tiny_bytes = options.TinyPinnedBytes(cuda);
+  auto staging_memory =
+      (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
-  StagingPool pool((*staging_memory)->bytes(), metrics);
-  auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, metrics);
+  StagingPool pool((*staging_memory)->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  WorkerPool workers(options.Workers());
+  auto scheduler =
+      Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
-  KernelService kernels({.max_inline_bytes = options.max_inline_bytes}, **backend, pool, admission,
-                        **scheduler, metrics);
+  PlanCache plans(kPlanCacheBytes, metrics);
+  KernelService kernels({.max_inline_bytes = options.max_inline_bytes},
+                        {**backend, plans, workers, admission, pool, **scheduler}, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
+  const auto handle = [&](std::size_t codec) {
+    return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
+  };
   auto server = RpcServer::Start({.listen = options.listen,
                                   .threads = options.RpcThreads(),
                                   .max_message_bytes = options.max_inline_bytes + (64 << 10),
@@ -144,10 +157,10 @@ int Serve(const ServerOptions& options) {
                                   .max_streams_per_connection = options.max_streams,
                                   .send_timeout = options.send_timeout,
                                   .echo = options.echo},
-                                 {.transpose = [&](UnaryCall& call) { kernels.Transpose(call); },
-                                  .gemm = [&](UnaryCall& call) { kernels.Gemm(call); },
-                                  .reduce = [&](UnaryCall& call) { kernels.Reduce(call); },
-                                  .run = [&](UnaryCall& call) { kernels.Run(call); },
+                                 {.transpose = handle(0),
+                                  .gemm = handle(1),
+                                  .reduce = handle(2),
+                                  .run = handle(3),
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
                                   .echo = Echo},
                                  metrics);
@@ -180,7 +193,8 @@ int Serve(const ServerOptions& options) {
   (*server)->SetServing(false);
   admission.Drain();
   const absl::Time work_deadline = context_lost ? absl::Now() + absl::Seconds(1) : deadline;
-  const bool drained = admission.AwaitIdle(work_deadline) && (*server)->AwaitCallsEnded(work_deadline);
+  const bool drained =
+      admission.AwaitIdle(After(work_deadline - absl::Now())) && (*server)->AwaitCallsEnded(work_deadline);
   // What is left are open streams (health Watch) and idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || context_lost) {

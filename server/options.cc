@@ -214,6 +214,15 @@ std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
   return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
 }
 
+std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
+  return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
+}
+
+int ServerOptions::Workers() const {
+  // Eight reach the memory bandwidth of a socket.
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u));
+}
+
 int ServerOptions::RpcThreads() const {
   return rpc_threads != 0 ? rpc_threads
                           : static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 6u));
@@ -221,7 +230,7 @@ int ServerOptions::RpcThreads() const {
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
-  return GrpcMemoryBytes() + MaxJobBytes() + PinnedBytes(cuda);
+  return GrpcMemoryBytes() + MaxJobBytes() + PinnedBytes(cuda) + TinyPinnedBytes(cuda);
 }
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {

@@ -36,6 +36,10 @@ struct ServerOptions {
   }
   int Lanes(bool cuda) const;
   std::int64_t PinnedBytes(bool cuda) const;
+  // Staging memory for tiny slots, beside PinnedBytes.
+  std::int64_t TinyPinnedBytes(bool cuda) const;
+  // Threads that copy and inflate payloads and compile plans.
+  int Workers() const;
   int RpcThreads() const;
   // Of gRPC's buffers, staging memory and admitted requests together, on the host. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda) const;

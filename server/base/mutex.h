@@ -5,21 +5,24 @@
 #ifndef WARPLINE_SERVER_BASE_MUTEX_H_
 #define WARPLINE_SERVER_BASE_MUTEX_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/time/time.h"
+#include "server/base/clock.h"
 
 namespace warpline {
 
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  // Wakes those whose condition holds now, and nobody else: a wake-up costs microseconds.
+  // Wakes one waiter whose condition holds now and that was not woken before. A waiter that goes on unlocks
+  // in its turn and wakes the next one, so nobody is forgotten, and a piece of work that any of several
+  // threads may take costs one wake-up and not one a thread.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
-    Wake();
+    Waiter* const woken = ChooseWaiter();
+    // Under the lock: the waiter, which lies on its thread's stack, cannot be gone before.
+    if (woken != nullptr) woken->changed.notify_one();
     mutex_.unlock();
   }
 
@@ -27,23 +30,28 @@ class ABSL_LOCKABLE Mutex {
   // it may read only what this mutex guards.
   template <typename Condition>
   void Await(const Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
-    AwaitUntil(condition, absl::InfiniteFuture());
+    AwaitUntil(condition, kNever);
   }
   // The same, up to a deadline; returns what condition() gave last.
   template <typename Condition>
-  bool AwaitUntil(const Condition& condition, absl::Time deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
+  bool AwaitUntil(const Condition& condition, MonotonicTime deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     if (condition()) return true;
     std::unique_lock<std::mutex> lock(mutex_, std::adopt_lock);
-    Wake();  // waiting unlocks too
     WaiterFor<Condition> waiter(condition);
+    // Waiting unlocks too.
+    if (Waiter* const woken = ChooseWaiter(); woken != nullptr) woken->changed.notify_one();
     waiter.next = waiters_;
     waiters_ = &waiter;
     bool holds = false;
-    if (deadline == absl::InfiniteFuture()) {
-      waiter.changed.wait(lock, condition);
-      holds = true;
-    } else {
-      holds = waiter.changed.wait_until(lock, absl::ToChronoTime(deadline), condition);
+    bool in_time = true;
+    while (!holds && in_time) {
+      waiter.woken = false;
+      if (deadline == kNever) {
+        waiter.changed.wait(lock);
+      } else {
+        in_time = waiter.changed.wait_until(lock, deadline) == std::cv_status::no_timeout;
+      }
+      holds = condition();
     }
     Waiter** link = &waiters_;
     while (*link != &waiter) link = &(*link)->next;
@@ -57,6 +65,7 @@ class ABSL_LOCKABLE Mutex {
   struct Waiter {
     virtual bool Holds() const = 0;
     Waiter* next = nullptr;
+    bool woken = false;
     std::condition_variable changed;
 
    protected:
@@ -69,10 +78,14 @@ class ABSL_LOCKABLE Mutex {
     const Condition& condition;
   };
 
-  void Wake() {
+  // The most recent one first: its caches are the warmest. Marks it as woken; null if there is none.
+  Waiter* ChooseWaiter() {
     for (Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->next) {
-      if (waiter->Holds()) waiter->changed.notify_one();
+      if (waiter->woken || !waiter->Holds()) continue;
+      waiter->woken = true;
+      return waiter;
     }
+    return nullptr;
   }
 
   std::mutex mutex_;

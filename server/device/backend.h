@@ -15,9 +15,9 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "kernels/problem.h"
 #include "kernels/program.h"
+#include "server/base/clock.h"
 
 namespace warpline {
 
@@ -55,8 +55,11 @@ struct StagedProgram {
   std::span<std::byte> output;  // to be written
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
   // end.
-  absl::Time deadline = absl::InfiniteFuture();
+  MonotonicTime deadline = kNever;
   const std::atomic<bool>* cancelled = nullptr;  // may be null
+  // Nothing else waits: Launch may look for the end of the program itself, for some ten microseconds, and
+  // call `done` before it returns, which saves the ways to other threads and back.
+  bool wait_briefly = false;
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program
@@ -67,6 +70,10 @@ class Lane {
   // Starts the program and calls `done` exactly once: from the backend's completion thread, or before it
   // returns. The lane is free for the next program when `done` is called.
   virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
+  // Whether Launch would return within microseconds, so that any thread may call it: nothing has to be built
+  // first, nor computed by the caller but a trifle.
+  virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
+                              std::string_view signature) const = 0;
 };
 
 // Page-locked (or, on the CPU, ordinary) host memory for staging slots; freed with the object.
@@ -90,8 +97,6 @@ class Backend {
   // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
   // figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
-  // Whether Lane::Launch returns before the work is done, so that any thread may call it.
-  virtual bool launches_asynchronously() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) = 0;
 };

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/observe/nvtx.h"
@@ -63,7 +64,7 @@ class CpuLane : public Lane {
     LaunchReport report;
     const bool timed = options_.metrics != nullptr && options_.timing;
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
+      const MonotonicTime start = MonotonicClock::now();
       const nvtx::Range range(nvtx::Name::kStep);
       const Step& step = staged.program->steps[i];
       report.status = CheckAlive(staged);
@@ -71,10 +72,8 @@ class CpuLane : public Lane {
       report.status =
           std::visit([&](const auto& problem) { return Run(staged, i, problem, report); }, step.problem);
       if (timed && report.status.ok()) {
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-        KernelSeries series =
-            options_.metrics->Kernel(OpOf(step.problem), report.variants.back(), DTypeOf(step.problem), 0);
-        series.seconds.Observe(elapsed.count());
+        const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
+        series.seconds.Observe(SecondsSince(start));
         series.bytes.Add(BytesOf(step.problem));
         series.flops.Add(FlopsOf(step.problem));
       }
@@ -83,13 +82,31 @@ class CpuLane : public Lane {
     done(std::move(report));
   }
 
+  // A product or a few passes over a page or two: less than the way to another thread and back.
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view) const override {
+    constexpr std::size_t kBytes = 32 << 10;
+    constexpr double kFlops = 1 << 18;
+    if (plan.input_bytes + plan.output_bytes + plan.scratch_bytes > kBytes) return false;
+    double flops = 0;
+    for (const Step& step : program.steps) flops += FlopsOf(step.problem) + BytesOf(step.problem);
+    return flops < kFlops;
+  }
+
  private:
+  // Looked up once for each op, variant and dtype: the look-up costs more than a small step.
+  const KernelSeries& SeriesOf(const Problem& problem, std::string_view variant) {
+    const auto [entry, is_new] = series_.try_emplace(
+        std::make_tuple(OpOf(problem), absl::string_view(variant.data(), variant.size()), DTypeOf(problem)));
+    if (is_new) entry->second = options_.metrics->Kernel(OpOf(problem), variant, DTypeOf(problem), 0);
+    return entry->second;
+  }
+
   // Between the steps of a program, which may take long together.
   static absl::Status CheckAlive(const StagedProgram& staged) {
     if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
       return absl::CancelledError("the client cancelled while the request was running");
     }
-    if (absl::Now() < staged.deadline) return absl::OkStatus();
+    if (MonotonicClock::now() < staged.deadline) return absl::OkStatus();
     return absl::DeadlineExceededError("the deadline passed while the request was running");
   }
 
@@ -138,6 +155,8 @@ class CpuLane : public Lane {
 
   std::unique_ptr<AnonymousMemory> scratch_;
   const CpuBackendOptions options_;
+  // Names of variants live as long as the program.
+  absl::flat_hash_map<std::tuple<Op, absl::string_view, DType>, KernelSeries> series_;
 };
 
 class CpuBackend : public Backend {
@@ -177,8 +196,6 @@ class CpuBackend : public Backend {
     return absl::InvalidArgumentError(absl::StrCat("the request needs ", plan.scratch_bytes + workspace,
                                                    " bytes of scratch memory, limit ", options_.lane_bytes));
   }
-
-  bool launches_asynchronously() const override { return false; }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
     ASSIGN_OR_RETURN(auto scratch, AnonymousMemory::Map(options_.lane_bytes));

@@ -116,8 +116,6 @@ class CudaBackend : public Backend {
                                                    options_.lane_bytes));
   }
 
-  bool launches_asynchronously() const override { return true; }
-
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return CudaLane::Create(*devices_[device], options_, metrics_);
   }

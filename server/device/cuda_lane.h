@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "kernels/gpu/handle.h"
 #include "server/device/cuda_backend.h"
 #include "server/device/cuda_device.h"
@@ -28,6 +27,8 @@ class CudaLane : public Lane {
   ~CudaLane() override;
 
   void Launch(const StagedProgram& staged, LaunchDone done) override;
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
+                      std::string_view signature) const override;
 
  private:
   // Both graphs are made at once, so that a known signature never needs a capture again.
@@ -48,6 +49,8 @@ class CudaLane : public Lane {
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
+  // Whether the program that was launched last has ended, or does so within some microseconds.
+  bool EndsBriefly();
   void RecordTimes(Entry& entry, bool alone);
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 
@@ -60,8 +63,8 @@ class CudaLane : public Lane {
   gpu::Event done_event_;
   TimingEvents timing_;
   GraphCache<Entry> cache_;
-  int untimed_ = 0;  // launches since one was timed
-  absl::Time timed_at_ = absl::InfinitePast();
+  int untimed_ = 0;                        // launches since one was timed
+  std::optional<MonotonicTime> timed_at_;  // nothing before the first
 };
 
 }  // namespace warpline

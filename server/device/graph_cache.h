@@ -24,6 +24,11 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
+  // Without counting, and without making it the most recently used.
+  bool Contains(std::string_view signature) const {
+    return index_.contains(absl::string_view(signature.data(), signature.size()));
+  }
+
   // The value, now the most recently used, or null. Valid until the next Insert.
   Value* Find(std::string_view signature) {
     const auto found = index_.find(absl::string_view(signature.data(), signature.size()));

@@ -19,8 +19,8 @@ class CopySite {
   Counter bytes_;
 };
 
-// Copies the pieces one behind the other. Above 16 MiB with a few threads: one alone does not reach the
-// memory's bandwidth, and a request waits for it.
+// Copies the pieces one behind the other, on the calling thread. Large payloads are cut into parts that
+// several workers copy at once (Scheduler).
 void CopyPayload(CopySite& site, std::byte* to, std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace warpline

@@ -1,20 +1,15 @@
 #include "server/memory/staging_pool.h"
 
 #include <algorithm>
-#include <bit>
-#include <new>
 #include <utility>
 
 namespace warpline {
 namespace {
 
-// The smallest order whose blocks hold this many bytes; a block of order n is kMinSlotBytes << n.
-int OrderFor(std::size_t bytes) {
-  const std::size_t pages = (bytes + StagingPool::kMinSlotBytes - 1) / StagingPool::kMinSlotBytes;
-  return std::countr_zero(std::bit_ceil(pages));
+// Whole blocks of the larger unit, so that the range behind the slab is aligned too.
+std::size_t SlabBytes(std::size_t memory, std::size_t tiny_bytes) {
+  return std::min(memory, tiny_bytes) / StagingPool::kTinySlotBytes * StagingPool::kTinySlotBytes;
 }
-
-std::size_t BlockBytes(int order) { return StagingPool::kMinSlotBytes << order; }
 
 }  // namespace
 
@@ -23,114 +18,149 @@ StagingSlot& StagingSlot::operator=(StagingSlot&& other) noexcept {
   Release();
   pool_ = std::exchange(other.pool_, nullptr);
   bytes_ = std::exchange(other.bytes_, {});
-  order_ = other.order_;
+  block_ = other.block_;
   return *this;
+}
+
+void StagingSlot::MarkHeld() {
+  // Nobody reserves memory in the slab.
+  if (pool_ == nullptr || pool_->IsTiny(bytes_.data())) return;
+  MutexLock lock(&pool_->mutex_);
+  pool_->large_.MarkHeld(block_);
 }
 
 void StagingSlot::Release() {
   if (pool_ == nullptr) return;
-  std::exchange(pool_, nullptr)->ReleaseSlot(std::exchange(bytes_, {}).data(), order_);
+  std::exchange(pool_, nullptr)->ReleaseSlot(std::exchange(bytes_, {}).data(), block_);
 }
 
-StagingPool::StagingPool(std::span<std::byte> memory, Metrics& metrics)
-    : memory_(memory.first(memory.size() / kMinSlotBytes * kMinSlotBytes)), metrics_(metrics) {
+StagingPool::StagingPool(std::span<std::byte> memory, std::size_t tiny_bytes, Metrics& metrics)
+    : memory_(memory.first(memory.size() / kTinySlotBytes * kTinySlotBytes)),
+      large_begin_(memory.data() + SlabBytes(memory_.size(), tiny_bytes)),
+      metrics_(metrics),
+      tiny_(SlabBytes(memory_.size(), tiny_bytes), kMinSlotBytes),
+      large_(memory_.size() - SlabBytes(memory_.size(), tiny_bytes), kTinySlotBytes) {
   MutexLock lock(&mutex_);
-  const std::size_t pages = memory_.size() / kMinSlotBytes;
-  free_.resize(std::bit_width(pages), nullptr);
-  free_order_.resize(pages, -1);
-  // Blocks are aligned to their size relative to the start, so a region of any size is cut greedily.
-  for (std::size_t page = 0; page < pages;) {
-    int order = static_cast<int>(std::bit_width(pages - page)) - 1;
-    if (page != 0) order = std::min(order, std::countr_zero(page));
-    Link(memory_.data() + page * kMinSlotBytes, order);
-    page += std::size_t{1} << order;
-  }
-  metrics_.pinned_bytes_free.Set(static_cast<double>(memory_.size()));
+  ShowUse();
 }
 
 std::optional<StagingPool::Pair> StagingPool::TryAcquire(std::size_t input_bytes, std::size_t output_bytes) {
-  const int input_order = OrderFor(input_bytes);
-  const int output_order = OrderFor(output_bytes);
   MutexLock lock(&mutex_);
-  auto* input = input_bytes > 0 ? static_cast<std::byte*>(Take(input_order)) : nullptr;
-  if (input_bytes > 0 && input == nullptr) return std::nullopt;
-  auto* output = output_bytes > 0 ? static_cast<std::byte*>(Take(output_order)) : nullptr;
-  if (output_bytes > 0 && output == nullptr) {
-    if (input != nullptr) Return(input, input_order);
+  std::optional<StagingSlot> input = Take(input_bytes);
+  if (!input.has_value()) return std::nullopt;
+  std::optional<StagingSlot> output = Take(output_bytes);
+  if (!output.has_value()) {
+    Drop(*input);
     return std::nullopt;
   }
-  Pair pair;
-  if (input != nullptr) pair.input = StagingSlot(this, {input, input_bytes}, input_order);
-  if (output != nullptr) pair.output = StagingSlot(this, {output, output_bytes}, output_order);
-  return pair;
+  ShowUse();
+  return Pair{*std::move(input), *std::move(output)};
+}
+
+StagingPool::Claim::~Claim() {
+  MutexLock lock(&pool_.mutex_);
+  GiveUp();
+}
+
+std::optional<StagingPool::Pair> StagingPool::Claim::TryTake() {
+  MutexLock lock(&pool_.mutex_);
+  // The larger part first, as there are fewer places for it.
+  const bool input_first = input_.bytes >= output_.bytes;
+  Prepare(input_first ? input_ : output_, input_first ? output_ : input_);
+  Prepare(input_first ? output_ : input_, input_first ? input_ : output_);
+  if (input_.slot.has_value() && output_.slot.has_value()) {
+    Pair pair{*std::move(input_.slot), *std::move(output_.slot)};
+    pool_.ShowUse();
+    return pair;
+  }
+  // A part without even a place to wait for: then the other one is not kept from those who can use it.
+  for (const Part* part : {&input_, &output_}) {
+    if (!part->slot.has_value() && !part->reserved.has_value()) {
+      GiveUp();
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+void StagingPool::Claim::Prepare(Part& part, const Part& other) {
+  if (part.slot.has_value()) return;
+  if (part.reserved.has_value()) {
+    if (!pool_.large_.TakeReserved(*part.reserved)) return;
+    part.slot = pool_.SlotAt(pool_.large_begin_, part.bytes, *part.reserved);
+    part.reserved.reset();
+    return;
+  }
+  part.slot = pool_.Take(part.bytes);
+  if (part.slot.has_value()) return;
+  std::optional<BuddyAllocator::Block> own;
+  if (other.slot.has_value() && !other.slot->bytes().empty() && !pool_.IsTiny(other.slot->bytes().data())) {
+    own = other.slot->block_;
+  }
+  part.reserved = pool_.large_.Reserve(pool_.large_.OrderFor(part.bytes), own);
+}
+
+void StagingPool::Claim::GiveUp() {
+  for (Part* part : {&input_, &output_}) {
+    if (part->slot.has_value()) pool_.Drop(*part->slot);
+    if (part->reserved.has_value()) pool_.large_.Unreserve(*part->reserved);
+    part->slot.reset();
+    part->reserved.reset();
+  }
 }
 
 bool StagingPool::CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const {
-  // Conservative for regions that are no power of two: the second block is looked for in what remains of
-  // the largest.
-  const std::size_t pages = memory_.size() / kMinSlotBytes;
-  if (pages == 0) return input_bytes == 0 && output_bytes == 0;
-  const std::size_t largest = BlockBytes(static_cast<int>(std::bit_width(pages)) - 1);
-  const std::size_t input = input_bytes > 0 ? BlockBytes(OrderFor(input_bytes)) : 0;
-  const std::size_t output = output_bytes > 0 ? BlockBytes(OrderFor(output_bytes)) : 0;
-  return input + output <= largest;
+  // Conservative where the range is no power of two: the second block is looked for in what remains of the
+  // largest. Tiny slots find room in the slab.
+  std::size_t needed = 0;
+  MutexLock lock(&mutex_);
+  for (const std::size_t bytes : {input_bytes, output_bytes}) {
+    const bool in_slab = IsTiny(bytes) && bytes <= tiny_.LargestBlockBytes();
+    if (bytes > 0 && !in_slab) needed += large_.BlockBytes(large_.OrderFor(bytes));
+  }
+  return needed <= large_.LargestBlockBytes();
 }
 
 std::size_t StagingPool::used_bytes() const {
   MutexLock lock(&mutex_);
-  return used_bytes_;
+  return tiny_.used_bytes() + large_.used_bytes();
 }
 
-void* StagingPool::Take(int order) {
-  std::size_t from = static_cast<std::size_t>(order);
-  while (from < free_.size() && free_[from] == nullptr) ++from;
-  if (from >= free_.size()) return nullptr;
-  auto* block = reinterpret_cast<std::byte*>(free_[from]);
-  Unlink(free_[from], static_cast<int>(from));
-  while (static_cast<int>(from) > order) {
-    --from;
-    Link(block + BlockBytes(static_cast<int>(from)), static_cast<int>(from));
+std::optional<StagingSlot> StagingPool::Take(std::size_t bytes) {
+  if (bytes == 0) return StagingSlot();
+  if (IsTiny(bytes)) {
+    if (const auto block = tiny_.Take(tiny_.OrderFor(bytes)); block.has_value()) {
+      return SlotAt(memory_.data(), bytes, *block);
+    }
   }
-  used_bytes_ += BlockBytes(order);
-  metrics_.pinned_bytes_used.Set(static_cast<double>(used_bytes_));
-  metrics_.pinned_bytes_free.Set(static_cast<double>(memory_.size() - used_bytes_));
-  return block;
+  const auto block = large_.Take(large_.OrderFor(bytes));
+  if (!block.has_value()) return std::nullopt;
+  return SlotAt(large_begin_, bytes, *block);
 }
 
-void StagingPool::Return(std::byte* block, int order) {
-  used_bytes_ -= BlockBytes(order);
-  metrics_.pinned_bytes_used.Set(static_cast<double>(used_bytes_));
-  metrics_.pinned_bytes_free.Set(static_cast<double>(memory_.size() - used_bytes_));
-  for (; order + 1 < static_cast<int>(free_.size()); ++order) {
-    const std::size_t index = IndexOf(block);
-    const std::size_t buddy = index ^ (std::size_t{1} << order);
-    if (buddy >= free_order_.size() || free_order_[buddy] != order) break;
-    Unlink(reinterpret_cast<FreeBlock*>(memory_.data() + buddy * kMinSlotBytes), order);
-    block = memory_.data() + std::min(index, buddy) * kMinSlotBytes;
-  }
-  Link(block, order);
+void StagingPool::Return(std::byte* address, BuddyAllocator::Block block) {
+  (IsTiny(address) ? tiny_ : large_).Return(block);
 }
 
-void StagingPool::Link(std::byte* block, int order) {
-  auto* head = new (block) FreeBlock{nullptr, free_[order]};
-  if (head->next != nullptr) head->next->previous = head;
-  free_[order] = head;
-  free_order_[IndexOf(block)] = static_cast<std::int8_t>(order);
+void StagingPool::Drop(StagingSlot& slot) {
+  if (std::exchange(slot.pool_, nullptr) == nullptr) return;
+  Return(slot.bytes_.data(), slot.block_);
 }
 
-void StagingPool::Unlink(FreeBlock* block, int order) {
-  (block->previous != nullptr ? block->previous->next : free_[order]) = block->next;
-  if (block->next != nullptr) block->next->previous = block->previous;
-  free_order_[IndexOf(block)] = -1;
-}
-
-void StagingPool::ReleaseSlot(std::byte* block, int order) {
+void StagingPool::ReleaseSlot(std::byte* address, BuddyAllocator::Block block) {
   {
     MutexLock lock(&mutex_);
-    Return(block, order);
+    Return(address, block);
+    ShowUse();
   }
   MutexLock lock(&listener_mutex_);
   if (listener_) listener_();
+}
+
+void StagingPool::ShowUse() {
+  const std::size_t used = tiny_.used_bytes() + large_.used_bytes();
+  metrics_.pinned_bytes_used.Set(static_cast<double>(used));
+  metrics_.pinned_bytes_free.Set(static_cast<double>(memory_.size() - used));
 }
 
 }  // namespace warpline

@@ -1,20 +1,16 @@
 // The bounded pool of pinned staging memory, cut into slots.
-//
-// A buddy allocator over one region registered at start: slot sizes are powers of two from kMinSlotBytes, so
-// a slot wastes less than half of itself, and freed neighbours merge again. Nothing is allocated afterwards.
 #ifndef WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 #define WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "server/base/mutex.h"
+#include "server/memory/buddy_allocator.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -30,23 +26,31 @@ class StagingSlot {
   ~StagingSlot() { Release(); }
   // As long as was asked for; the start is aligned to a page.
   std::span<std::byte> bytes() const { return bytes_; }
+  // Says that from now on a client decides when the slot comes back, not a running job.
+  void MarkHeld();
   void Release();
 
  private:
   friend class StagingPool;
-  StagingSlot(StagingPool* pool, std::span<std::byte> bytes, int order)
-      : pool_(pool), bytes_(bytes), order_(order) {}
+  StagingSlot(StagingPool* pool, std::span<std::byte> bytes, BuddyAllocator::Block block)
+      : pool_(pool), bytes_(bytes), block_(block) {}
   StagingPool* pool_ = nullptr;
   std::span<std::byte> bytes_;
-  int order_ = 0;
+  BuddyAllocator::Block block_;
 };
 
-// Thread-safe. Outlives its slots; `memory` outlives the pool.
+// The pool has two ranges: a slab for tiny slots, so that neither large jobs nor results that nobody reads
+// stand in the way of small requests, and the rest. Slot sizes are powers of two, so a slot wastes less than
+// half of itself. Nothing is allocated after construction. Thread-safe. The pool outlives its slots and
+// claims; the memory outlives the pool.
 class StagingPool {
  public:
+  // Slots up to this size come from the slab for as long as it has any, then from the rest.
+  static constexpr std::size_t kTinySlotBytes = 128 << 10;
   static constexpr std::size_t kMinSlotBytes = 4096;
 
-  StagingPool(std::span<std::byte> memory, Metrics& metrics);
+  // The first `tiny_bytes` of `memory` are the slab.
+  StagingPool(std::span<std::byte> memory, std::size_t tiny_bytes, Metrics& metrics);
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
 
@@ -56,10 +60,40 @@ class StagingPool {
   };
   std::optional<Pair> TryAcquire(std::size_t input_bytes, std::size_t output_bytes);
 
+  // What one job, the one that has waited longest, may do beyond TryAcquire: set memory aside that is still
+  // in use, so that what comes back there is not handed to others one by one. Memory is set aside only if
+  // running jobs return it, or if others keep half of the pool (see BuddyAllocator::Reserve): a client that
+  // does not read its results must not slow others down. At most one claim of a pool exists at a time.
+  class Claim {
+   public:
+    Claim(StagingPool& pool, std::size_t input_bytes, std::size_t output_bytes)
+        : pool_(pool), input_{.bytes = input_bytes}, output_{.bytes = output_bytes} {}
+    // Gives up what was set aside.
+    ~Claim();
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    // Both slots, once they can be had; only once. Each call sets aside what it can; call it again when slots
+    // have come back.
+    std::optional<Pair> TryTake();
+
+   private:
+    struct Part {
+      std::size_t bytes = 0;
+      std::optional<BuddyAllocator::Block> reserved = std::nullopt;
+      std::optional<StagingSlot> slot = std::nullopt;
+    };
+    void Prepare(Part& part, const Part& other) ABSL_EXCLUSIVE_LOCKS_REQUIRED(pool_.mutex_);
+    void GiveUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(pool_.mutex_);
+
+    StagingPool& pool_;
+    Part input_, output_;
+  };
+
   // Whether an idle pool could serve this pair.
   bool CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const;
 
-  // Called after every release, outside of the pool's lock. Null: no more; not called once this has returned.
+  // The listener is called after every release, outside of the pool's lock. Passing null removes it. After
+  // SetReleaseListener returns, the old listener is no longer running and will not be called again.
   void SetReleaseListener(std::function<void()> listener) {
     MutexLock lock(&listener_mutex_);
     listener_ = std::move(listener);
@@ -70,28 +104,28 @@ class StagingPool {
 
  private:
   friend class StagingSlot;
-  struct FreeBlock {  // lies in the free block itself
-    FreeBlock* previous;
-    FreeBlock* next;
-  };
 
-  void* Take(int order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Return(std::byte* block, int order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Link(std::byte* block, int order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Unlink(FreeBlock* block, int order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseSlot(std::byte* block, int order);
-  std::size_t IndexOf(const void* block) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(block) - memory_.data()) / kMinSlotBytes;
+  bool IsTiny(const std::byte* address) const { return address < large_begin_; }
+  bool IsTiny(std::size_t bytes) const { return bytes <= kTinySlotBytes; }
+  // An empty slot for 0 bytes; nothing if there is no memory.
+  std::optional<StagingSlot> Take(std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StagingSlot SlotAt(std::byte* begin, std::size_t bytes, BuddyAllocator::Block block) {
+    return StagingSlot(this, {begin + block.offset, bytes}, block);
   }
+  void Return(std::byte* address, BuddyAllocator::Block block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives back a slot that nobody has seen yet.
+  void Drop(StagingSlot& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseSlot(std::byte* address, BuddyAllocator::Block block);
+  void ShowUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::span<std::byte> memory_;
+  std::byte* const large_begin_;
   Metrics& metrics_;
   Mutex listener_mutex_;
   std::function<void()> listener_ ABSL_GUARDED_BY(listener_mutex_);
   mutable Mutex mutex_;
-  std::vector<FreeBlock*> free_ ABSL_GUARDED_BY(mutex_);         // heads, by order
-  std::vector<std::int8_t> free_order_ ABSL_GUARDED_BY(mutex_);  // by index of the first page; -1: not free
-  std::size_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  BuddyAllocator tiny_ ABSL_GUARDED_BY(mutex_);
+  BuddyAllocator large_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace warpline

@@ -26,8 +26,8 @@ const prometheus::Histogram::BucketBoundaries kStageSeconds = {
 const prometheus::Histogram::BucketBoundaries kRatio = {0.05, 0.1, 0.2,  0.3, 0.4,  0.5, 0.6,
                                                         0.7,  0.8, 0.85, 0.9, 0.95, 1.0};
 
-constexpr std::string_view kStageNames[kStages] = {"convert", "admission", "queue",
-                                                   "stage",   "device",    "respond"};
+constexpr std::string_view kPhaseNames[kPhases] = {"plan",    "admission", "queue",
+                                                   "copy_in", "device",    "respond"};
 
 std::string Str(std::string_view text) { return std::string(text); }
 
@@ -155,17 +155,23 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
                               "Signatures known, over all lanes; each has its graphs, if it needs any.");
   graph_cache.instantiations = counter("warpline_graph_instantiations_total",
                                        "Graph execs made; a timed and an untimed one count twice.");
+  plan_cache.hits = counter("warpline_plan_cache_hits_total", "Requests whose plan was known.");
+  plan_cache.misses =
+      counter("warpline_plan_cache_misses_total", "Requests that had to be parsed and validated.");
+  plan_cache.evictions = counter("warpline_plan_cache_evictions_total", "Plans dropped for lack of room.");
+  plan_cache.entries = gauge("warpline_plan_cache_entries", "Plans known.");
   // From 0 on: a series that begins with its first event has no rate for it.
-  for (const char* reason : {"jobs", "bytes", "draining"}) i.rejected.Add({{"reason", reason}});
+  for (const char* reason : {"jobs", "bytes", "share", "unread", "plans", "draining"})
+    i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {
     const auto index = static_cast<std::size_t>(kind);
     const std::string op = Str(Name(kind));
     requests_ok_[index] = Counter(&i.requests.Add({{"op", op}, {"code", "OK"}}));
     request_seconds_[index] =
         Histogram(&i.request_seconds.Add({{"op", op}, {"source", "inline"}}, kRequestSeconds));
-    for (int stage = 0; stage < kStages; ++stage) {
-      stage_seconds[index][stage] =
-          Histogram(&i.stage_seconds.Add({{"op", op}, {"stage", Str(kStageNames[stage])}}, kStageSeconds));
+    for (int phase = 0; phase < kPhases; ++phase) {
+      phase_seconds[index][phase] =
+          Histogram(&i.stage_seconds.Add({{"op", op}, {"stage", Str(kPhaseNames[phase])}}, kStageSeconds));
     }
   }
 }

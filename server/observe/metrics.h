@@ -60,8 +60,9 @@ inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, Request
                                                 RequestKind::kReduce, RequestKind::kRun};
 std::string_view Name(RequestKind kind);
 
-enum class Stage : std::uint8_t { kConvert, kAdmission, kQueue, kStage, kDevice, kRespond };
-inline constexpr int kStages = 6;
+// The timed parts of a request. The metric calls them stages.
+enum class Phase : std::uint8_t { kPlan, kAdmission, kQueue, kCopyIn, kDevice, kRespond };
+inline constexpr int kPhases = 6;
 
 // Of one op, variant, dtype and device: added to for the same jobs, so that rate(bytes) / rate(seconds) is
 // achieved bandwidth.
@@ -89,6 +90,11 @@ struct GraphCacheSeries {
   Gauge entries;
 };
 
+struct PlanCacheSeries {
+  Counter hits, misses, evictions;
+  Gauge entries;
+};
+
 class Metrics {
  public:
   Metrics();
@@ -98,17 +104,19 @@ class Metrics {
   void CountRequest(RequestKind kind, std::string_view code, double seconds);
   void CountSuccess(RequestKind kind, double seconds);  // the same for code OK, without a look-up
   Gauge requests_in_flight;
-  std::array<std::array<Histogram, kStages>, kAllRequestKinds.size()> stage_seconds;
-  Histogram& stage(RequestKind kind, Stage stage) {
-    return stage_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(stage)];
+  std::array<std::array<Histogram, kPhases>, kAllRequestKinds.size()> phase_seconds;
+  Histogram& phase(RequestKind kind, Phase phase) {
+    return phase_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(phase)];
   }
-  // "jobs", "bytes" or "draining".
+  // "jobs", "bytes", "share", "unread", "plans" or "draining".
   void CountRejection(std::string_view reason);
   MethodSeries Method(const std::string& service, const std::string& method);
   void CountHandled(const std::string& service, const std::string& method, std::string_view code);
 
   // Of all methods: whether anything has happened since one looked last.
   double RequestsStarted() const;
+
+  PlanCacheSeries plan_cache;
 
   // Memory and queues.
   Counter HostCopyBytes(const std::string& site);

@@ -1,17 +1,21 @@
-// Transpose, Gemm, Reduce and Run: from a received call to a submitted job, and from its result to the
-// response.
+// KernelService: from a received call to a submitted job, and from its result to the response.
 #ifndef WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
 #define WARPLINE_SERVER_RPC_KERNEL_SERVICE_H_
 
-#include <cstddef>
+#include <grpcpp/support/slice.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
-#include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/wire_scanner.h"
+#include "server/plan/plan_cache.h"
+#include "server/rpc/codec/codec.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/scheduler.h"
 
@@ -22,47 +26,49 @@ class UnaryCall;
 // Thread-safe; never blocks. What it is given outlives it, and it outlives the calls.
 class KernelService {
  public:
-  KernelService(const Limits& limits, const Backend& backend, const StagingPool& pool, Admission& admission,
-                Scheduler& scheduler, Metrics& metrics);
+  // Where a request goes, in the order in which it gets there.
+  struct Engine {
+    const Backend& backend;
+    PlanCache& plans;
+    WorkerPool& workers;
+    Admission& admission;
+    const StagingPool& pool;
+    Scheduler& scheduler;
+  };
+  KernelService(const Limits& limits, const Engine& engine, Metrics& metrics);
 
-  void Transpose(UnaryCall& call);
-  void Gemm(UnaryCall& call);
-  void Reduce(UnaryCall& call);
-  void Run(UnaryCall& call);
+  const std::vector<Codec>& codecs() const { return codecs_; }
+  // Answers a call of the codec's method. A request whose plan is known goes on at once; another is compiled
+  // by a worker, so that however much there is to check in it, other calls are received meanwhile.
+  void Handle(UnaryCall& call, const Codec& codec);
 
  private:
-  // A result to be returned, and its place in the output region.
-  struct Output {
-    NamedOutput named;  // the name is empty but in Run
-    std::size_t offset = 0;
+  // A request as received and scanned. Its payloads are ranges of its slices.
+  struct Scanned {
+    std::vector<grpc::Slice> slices;
+    ScannedMessage message;
+    std::string key;
   };
-  // A job but for its callbacks, and what the response needs to know of it.
-  struct Prepared {
-    Job job;
-    std::vector<Output> outputs;
-  };
-  template <typename RequestProto>
-  void Handle(UnaryCall& call, RequestKind kind, const PayloadSchema& schema);
-  absl::Status CheckSize(RequestKind kind, const Job& job) const;
-  // Everything that can be refused without waiting.
-  template <typename RequestProto>
-  absl::StatusOr<Prepared> Prepare(UnaryCall& call, RequestKind kind, const PayloadSchema& schema);
-  void Complete(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs, Result result);
+  struct Submission;  // of one call: what to do if it is cancelled
+
+  absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
+  // The plan of a request that is not known, or why it is refused.
+  absl::StatusOr<PlanPtr> Compile(const Codec& codec, const Scanned& scanned) const;
+  absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
+  // Asks for a share of the budget and submits the job.
+  void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
+              Submission& submission);
+  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, RequestKind kind, const std::vector<Output>& outputs, Result& result);
-  void RespondError(UnaryCall& call, RequestKind kind, const absl::Status& status);
+  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, Result& result);
+  void RespondError(UnaryCall& call, const Codec& codec, const absl::Status& status);
 
   const Limits limits_;
-  const Backend& backend_;
-  const StagingPool& pool_;
-  Admission& admission_;
-  Scheduler& scheduler_;
+  const Engine engine_;
   Metrics& metrics_;
-  const PayloadSchema transpose_schema_;
-  const PayloadSchema gemm_schema_;
-  const PayloadSchema reduce_schema_;
-  const PayloadSchema run_schema_;
-  CopySite stage_site_;
+  const std::vector<Codec> codecs_;
+  CopySite copy_in_site_;
+  std::atomic<int> compiling_ = 0;
 };
 
 }  // namespace warpline

@@ -56,7 +56,7 @@ void SendWatchdog::Loop() {
   for (;;) {
     {
       MutexLock lock(&mutex_);
-      if (mutex_.AwaitUntil([this] { return stopping_; }, absl::Now() + period)) return;
+      if (mutex_.AwaitUntil([this] { return stopping_; }, After(period))) return;
     }
     CancelOverdue();
   }

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/rpc/code_name.h"
@@ -71,7 +72,7 @@ void UnaryCall::DoneTag::Proceed(bool) {
 }
 
 void UnaryCall::OnReceived() {
-  received_ = absl::Now();
+  received_ = MonotonicClock::now();
   counted_ = server_.counts.AddReceived();
   Ref();  // one for the response, one for the done tag
   Listen(method_, queue_, server_);
@@ -79,7 +80,9 @@ void UnaryCall::OnReceived() {
   number_ = nvtx::RequestNumber::Next();
   whole_ = nvtx::SpanningRange(method_.name.c_str(), number_);
   nvtx::Mark(request_id_.c_str(), number_);
-  deadline_ = absl::FromChrono(context_.deadline());
+  // Once, so that from here on no change of the wall clock matters.
+  deadline_ = After(absl::FromChrono(context_.deadline()) - absl::Now());
+  owner_ = absl::Hash<std::string>()(context_.peer());
   server_.metrics.requests_in_flight.Add(1);
   method_.series.started.Add();
   method_.handle(*this);
@@ -103,7 +106,7 @@ void UnaryCall::RespondError(const absl::Status& status) {
 
 void UnaryCall::Finish(const grpc::ByteBuffer* response, const grpc::Status& status) {
   server_.metrics.requests_in_flight.Add(-1);
-  method_.series.handling_seconds.Observe(absl::ToDoubleSeconds(absl::Now() - received_));
+  method_.series.handling_seconds.Observe(SecondsSince(received_));
   if (status.ok()) {
     method_.series.handled_ok.Add();
   } else {

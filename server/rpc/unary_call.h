@@ -17,8 +17,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
@@ -101,8 +103,11 @@ class UnaryCall {
   absl::StatusOr<std::vector<grpc::Slice>> TakeRequest();
   const std::string& request_id() const { return request_id_; }
   nvtx::RequestNumber number() const { return number_; }
-  absl::Time deadline() const { return deadline_; }
-  absl::Time received() const { return received_; }
+  MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
+  MonotonicTime received() const { return received_; }
+  // The connection that it came over; calls from one address count as one connection where a transport gives
+  // no more (unix sockets).
+  OwnerId owner() const { return owner_; }
   // True from when the client cancelled or the deadline passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
   // Called on the queue's thread when that happens before the response. Set it inside `handle`.
@@ -143,8 +148,9 @@ class UnaryCall {
   std::string request_id_;
   [[no_unique_address]] nvtx::RequestNumber number_;
   [[no_unique_address]] nvtx::SpanningRange whole_, sending_;
-  absl::Time received_;
-  absl::Time deadline_;
+  MonotonicTime received_;
+  MonotonicTime deadline_ = kNever;
+  OwnerId owner_ = 0;
   std::function<void()> on_cancel_;
   std::atomic<bool> cancelled_ = false;
   bool received_ok_ = false;

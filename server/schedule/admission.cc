@@ -1,5 +1,7 @@
 #include "server/schedule/admission.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/observe/nvtx.h"
@@ -10,12 +12,18 @@ Ticket& Ticket::operator=(Ticket&& other) noexcept {
   if (this == &other) return *this;
   Return();
   admission_ = std::exchange(other.admission_, nullptr);
-  bytes_ = other.bytes_;
+  share_ = other.share_;
   return *this;
 }
 
+void Ticket::MarkUnread() {
+  if (admission_ == nullptr || share_.unread) return;
+  share_.unread = true;
+  admission_->MarkUnread(share_);
+}
+
 void Ticket::Return() {
-  if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(bytes_);
+  if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(share_);
 }
 
 Admission::Admission(Options options, Metrics& metrics) : options_(options), metrics_(metrics) {
@@ -28,30 +36,69 @@ absl::Status Admission::CheckFits(std::int64_t bytes) const {
       absl::StrCat("the request and its result have ", bytes, " bytes together, limit ", options_.max_bytes));
 }
 
-absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes) {
+std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner) const {
+  if (all_.jobs >= options_.max_jobs) {
+    return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
+  }
+  if (all_.bytes + bytes > options_.max_bytes) {
+    return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",
+                                         options_.max_bytes)};
+  }
+  if (!IsSmall(bytes) && large_.jobs > 0) {
+    const Use limit{options_.max_jobs - options_.max_jobs / 4, options_.max_bytes - options_.max_bytes / 4};
+    if (large_.jobs >= limit.jobs) {
+      return Refusal{"jobs", absl::StrCat(large_.jobs, " jobs of more than ", options_.small_bytes,
+                                          " bytes admitted, limit ", limit.jobs)};
+    }
+    if (large_.bytes + bytes > limit.bytes) {
+      return Refusal{"bytes", absl::StrCat(large_.bytes, " bytes admitted for requests that are not small, ",
+                                           bytes, " more asked for, limit ", limit.bytes)};
+    }
+  }
+  const auto found = owners_.find(owner);
+  if (found == owners_.end()) return std::nullopt;
+  const OwnersUse& own = found->second;
+  if (own.unread_bytes > options_.max_bytes / 2) {
+    return Refusal{"unread",
+                   absl::StrCat(own.unread_bytes, " bytes of this client's results are unread, limit ",
+                                options_.max_bytes / 2)};
+  }
+  const auto owners = static_cast<std::int64_t>(owners_.size());
+  if (owners == 1) return std::nullopt;
+  if (all_.jobs >= options_.max_jobs / 2 &&
+      own.all.jobs >= std::max<std::int64_t>(1, options_.max_jobs / owners)) {
+    return Refusal{"share", absl::StrCat(own.all.jobs, " jobs of this client admitted, its share beside ",
+                                         owners - 1, " others ", options_.max_jobs / owners)};
+  }
+  if (all_.bytes + bytes > options_.max_bytes / 2 && own.all.bytes + bytes > options_.max_bytes / owners) {
+    return Refusal{"share", absl::StrCat(own.all.bytes, " bytes of this client admitted, ", bytes,
+                                         " more asked for, its share beside ", owners - 1, " others ",
+                                         options_.max_bytes / owners)};
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner) {
   const nvtx::Range range(nvtx::Name::kAdmission);
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
   }
-  if (jobs_ >= options_.max_jobs) {
-    metrics_.CountRejection("jobs");
-    return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat(
-                              "the server is full: ", jobs_, " jobs admitted, limit ", options_.max_jobs)),
+  if (const std::optional<Refusal> refusal = WhyNot(bytes, owner); refusal.has_value()) {
+    metrics_.CountRejection(refusal->reason);
+    return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", refusal->text)),
                           options_.retry_after);
   }
-  if (bytes_ + bytes > options_.max_bytes) {
-    metrics_.CountRejection("bytes");
-    return WithRetryAfter(
-        absl::ResourceExhaustedError(absl::StrCat("the server is full: ", bytes_, " bytes admitted, ", bytes,
-                                                  " more asked for, limit ", options_.max_bytes)),
-        options_.retry_after);
+  const Ticket::Share share{.owner = owner, .bytes = bytes, .small = IsSmall(bytes)};
+  OwnersUse& own = owners_[owner];
+  for (Use* use : {&all_, &own.all, share.small ? nullptr : &large_}) {
+    if (use == nullptr) continue;
+    ++use->jobs;
+    use->bytes += bytes;
   }
-  ++jobs_;
-  bytes_ += bytes;
-  metrics_.admission_bytes_used.Set(static_cast<double>(bytes_));
-  return Ticket(this, bytes);
+  metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
+  return Ticket(this, share);
 }
 
 void Admission::Drain() {
@@ -59,16 +106,27 @@ void Admission::Drain() {
   draining_ = true;
 }
 
-bool Admission::AwaitIdle(absl::Time deadline) {
+bool Admission::AwaitIdle(MonotonicTime deadline) {
   MutexLock lock(&mutex_);
-  return mutex_.AwaitUntil([this] { return jobs_ == 0; }, deadline);
+  return mutex_.AwaitUntil([this] { return all_.jobs == 0; }, deadline);
 }
 
-void Admission::Return(std::int64_t bytes) {
+void Admission::MarkUnread(const Ticket::Share& share) {
   MutexLock lock(&mutex_);
-  --jobs_;
-  bytes_ -= bytes;
-  metrics_.admission_bytes_used.Set(static_cast<double>(bytes_));
+  owners_[share.owner].unread_bytes += share.bytes;
+}
+
+void Admission::Return(const Ticket::Share& share) {
+  MutexLock lock(&mutex_);
+  OwnersUse& own = owners_[share.owner];
+  for (Use* use : {&all_, &own.all, share.small ? nullptr : &large_}) {
+    if (use == nullptr) continue;
+    --use->jobs;
+    use->bytes -= share.bytes;
+  }
+  if (share.unread) own.unread_bytes -= share.bytes;
+  if (own.all.jobs == 0) owners_.erase(share.owner);
+  metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
 }
 
 }  // namespace warpline

@@ -1,34 +1,47 @@
-// The budget of admitted work: so many jobs, so many bytes. What exceeds it is refused at once.
+// The budget of admitted work: so many jobs, so many bytes, shared fairly. What exceeds it is refused at
+// once.
 #ifndef WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 #define WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
 #include "server/observe/metrics.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
 class Admission;
 
-// A share of the budget; returned when destroyed. Empty by default.
+// A share of the budget: one job, and bytes. It is returned when the ticket is destroyed. Empty by default.
 class Ticket {
  public:
   Ticket() = default;
   Ticket(Ticket&& other) noexcept { *this = std::move(other); }
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket() { Return(); }
+  // Says that the job has ended and only its client's reading keeps the share.
+  void MarkUnread();
   void Return();
 
  private:
   friend class Admission;
-  Ticket(Admission* admission, std::int64_t bytes) : admission_(admission), bytes_(bytes) {}
+  struct Share {
+    OwnerId owner = 0;
+    std::int64_t bytes = 0;
+    bool small = false;
+    bool unread = false;
+  };
+  Ticket(Admission* admission, const Share& share) : admission_(admission), share_(share) {}
   Admission* admission_ = nullptr;
-  std::int64_t bytes_ = 0;
+  Share share_;
 };
 
 // Thread-safe. Outlives its tickets.
@@ -36,30 +49,51 @@ class Admission {
  public:
   struct Options {
     std::int64_t max_jobs = 0;
-    std::int64_t max_bytes = 0;                           // of requests and results together
+    std::int64_t max_bytes = 0;  // of requests and results together
+    // What has at most so many bytes is a small request. A quarter of jobs and bytes is kept for those: the
+    // others together get no more than the rest, but for one of any size that fits.
+    std::int64_t small_bytes = 128 << 10;
     absl::Duration retry_after = absl::Milliseconds(50);  // told to those refused
   };
   Admission(Options options, Metrics& metrics);
 
   // INVALID_ARGUMENT if all of the budget would not do.
   absl::Status CheckFits(std::int64_t bytes) const;
-  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining.
-  absl::StatusOr<Ticket> Admit(std::int64_t bytes);
+  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. Of the budget
+  // being spent more than half, an owner beside others gets no more than an equal share; and an owner of
+  // whose results more than half of the budget's bytes is unread gets nothing before it has read some.
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner = 0);
 
   // From now on nothing is admitted.
   void Drain();
   // Waits until every ticket is back; false if that did not happen by the deadline.
-  bool AwaitIdle(absl::Time deadline);
+  bool AwaitIdle(MonotonicTime deadline);
 
  private:
   friend class Ticket;
-  void Return(std::int64_t bytes);
+  struct Use {
+    std::int64_t jobs = 0, bytes = 0;
+  };
+  struct OwnersUse {
+    Use all;
+    std::int64_t unread_bytes = 0;
+  };
+  struct Refusal {
+    const char* reason;  // the label of the metric
+    std::string text;
+  };
+  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
+  void MarkUnread(const Ticket::Share& share);
+  void Return(const Ticket::Share& share);
 
   const Options options_;
   Metrics& metrics_;
   Mutex mutex_;
-  std::int64_t jobs_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Use all_ ABSL_GUARDED_BY(mutex_);
+  Use large_ ABSL_GUARDED_BY(mutex_);  // the part of it that is not small
+  absl::flat_hash_map<OwnerId, OwnersUse> owners_ ABSL_GUARDED_BY(mutex_);  // that have tickets
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -5,47 +5,49 @@
 #include <atomic>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "kernels/program.h"
+#include "server/base/clock.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/plan.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
-// Wall time of the stages. Unit: seconds.
-struct StageSeconds {
-  double convert = 0, admission = 0, queue = 0, stage = 0, device = 0;
+// Durations of the phases of a request. Unit: seconds.
+struct PhaseSeconds {
+  double plan = 0, admission = 0, queue = 0, copy_in = 0, device = 0;
 };
 
-// The end of a job. On success `output` holds the program's outputs as its MemoryPlan places them; it keeps
-// its staging slot until destroyed, the job's lane is free already.
+// The end of a job. On success `output` holds the program's outputs as its MemoryPlan places them. The slot,
+// and the ticket that pays for it, stay taken until they are destroyed, which is when the client has read the
+// result; the job's lane is free already.
 struct Result {
   absl::Status status;
   StagingSlot output;
+  Ticket ticket;
   std::vector<std::string_view> variants;
   int device = 0;
-  StageSeconds seconds;
+  PhaseSeconds seconds;
 };
 
-// An admitted request. `program` is valid and fits the backend; `plan` and `signature` belong to it.
+// An admitted request.
 struct Job {
-  Program program;
-  MemoryPlan plan;
-  std::string signature;
-  // Writes the payload of input i at its place in the region. Called once, on an engine thread, before
-  // `done`; must not block.
-  absl::AnyInvocable<void(std::span<std::byte> input_region)> fill_inputs;
-  absl::Time deadline = absl::InfiniteFuture();
-  // Set by the owner when nobody waits for the result any more; lives until `done` has been called.
+  PlanPtr plan;
+  // Writes part `part` of `parts` of the payloads into the input region. Parts may be written by several
+  // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
+  absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;
+  OwnerId owner = 0;
+  MonotonicTime deadline = kNever;
+  // Set by whoever submitted the job when nobody waits for the result any more. Lives until `done` has been
+  // called. May be null.
   const std::atomic<bool>* cancelled = nullptr;
-  StageSeconds seconds;
+  PhaseSeconds seconds;
   Ticket ticket;
   [[no_unique_address]] nvtx::RequestNumber number;  // for its ranges
   // Called exactly once, from any thread; must not block.

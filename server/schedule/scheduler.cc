@@ -1,8 +1,8 @@
 #include "server/schedule/scheduler.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -11,21 +11,31 @@
 namespace warpline {
 namespace {
 
-double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+// A worker copies some 10 GB/s: parts of this size keep several of them busy and cost little to hand out.
+constexpr std::size_t kCopyPartBytes = std::size_t{2} << 20;
 
 // Why the job must not go on; OK if it may.
 absl::Status CheckAlive(const Job& job) {
   if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
     return absl::CancelledError("the request was cancelled");
   }
-  if (absl::Now() >= job.deadline) return absl::DeadlineExceededError("the deadline passed before the start");
+  if (MonotonicClock::now() >= job.deadline) {
+    return absl::DeadlineExceededError("the deadline passed before the start");
+  }
   return absl::OkStatus();
 }
 
 void Finish(Job job, Result result) {
   result.seconds = job.seconds;
-  job.fill_inputs = nullptr;  // what it holds of the request goes before the budget does
-  job.ticket.Return();
+  job.copy_in = nullptr;  // what it holds of the request goes before the budget does
+  if (result.status.ok()) {
+    result.output.MarkHeld();
+    job.ticket.MarkUnread();
+    result.ticket = std::move(job.ticket);
+  } else {
+    result.output.Release();
+    job.ticket.Return();
+  }
   job.done(std::move(result));
 }
 
@@ -35,26 +45,27 @@ void FinishWith(Job job, absl::Status status) {
   Finish(std::move(job), std::move(result));
 }
 
-void WriteScalars(const Job& job, std::span<std::byte> region) {
-  for (std::size_t i = 0; i < job.program.steps.size(); ++i) {
-    const Step& step = job.program.steps[i];
+void WriteScalars(const Plan& plan, std::span<std::byte> region) {
+  for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {
+    const Step& step = plan.program.steps[i];
     if (!ReadsScalars(step.problem)) continue;
-    std::memcpy(region.data() + job.plan.scalars[i], &step.scalars, sizeof(step.scalars));
+    std::memcpy(region.data() + plan.memory.scalars[i], &step.scalars, sizeof(step.scalars));
   }
 }
 
 }  // namespace
 
-// A job with its lane and slots; on the heap, because the launch's callback needs it last.
-struct Scheduler::Match {
-  std::unique_ptr<Waiting> waiting;
-  LaneRunner* lane = nullptr;
-  StagingPool::Pair slots;
+// Shared by the tasks of one job's copy; the last one to end goes on with the job.
+struct Scheduler::Copying {
+  Staged staged;
+  MonotonicTime since;
+  std::atomic<int> left = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
-                                                             StagingPool& pool, Metrics& metrics) {
-  auto scheduler = std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, metrics));
+                                                             StagingPool& pool, WorkerPool& workers,
+                                                             Metrics& metrics) {
+  auto scheduler = std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, workers, metrics));
   for (int device = 0; device < static_cast<int>(backend.devices().size()); ++device) {
     for (int i = 0; i < options.lanes_per_device; ++i) {
       ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(device));
@@ -69,8 +80,9 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& opti
   return scheduler;
 }
 
-Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool, Metrics& metrics)
-    : options_(options), backend_(backend), pool_(pool), metrics_(metrics) {
+Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool, WorkerPool& workers,
+                     Metrics& metrics)
+    : options_(options), backend_(backend), pool_(pool), workers_(workers), metrics_(metrics) {
   MutexLock lock(&mutex_);
   devices_.resize(backend.devices().size());
   for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
@@ -84,6 +96,8 @@ Scheduler::~Scheduler() {
     stopping_ = true;
   }
   release_thread_.join();
+  // Microseconds at most: whoever ended the last job is on the way out of Dispatch.
+  while (uses_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 void Scheduler::OnRelease() {
@@ -95,181 +109,289 @@ void Scheduler::DispatchOnRelease() {
   for (;;) {
     {
       MutexLock lock(&mutex_);
-      const absl::Time until = blocked_until_;
-      mutex_.AwaitUntil([&] { return released_ || stopping_ || blocked_until_ != until; }, until);
+      mutex_.Await([&] { return released_ || stopping_; });
       if (stopping_) return;
-      if (!released_ && blocked_until_ != until) continue;  // another time to wait for
       released_ = false;
-      if (absl::Now() >= blocked_until_) {
-        blocked_until_ = absl::InfiniteFuture();
-        queue_.front().passed = 0;
-      }
     }
     Dispatch();
   }
 }
 
+void Scheduler::ShowDepth() {
+  metrics_.queue_depth.Set(
+      static_cast<double>(for_memory_.size() + for_lane_.size() + (first_.has_value() ? 1 : 0)));
+}
+
 Scheduler::JobId Scheduler::Submit(Job job) {
+  const Use use(*this);
+  const bool small = IsSmall(*job.plan);
+  const OwnerId owner = job.owner;
+  const double cost = job.plan->device_seconds;
+  auto queued = std::make_unique<Queued>();
+  queued->job = std::move(job);
+  queued->since = MonotonicClock::now();
+  queued->queued = nvtx::SpanningRange(nvtx::Name::kQueue, queued->job.number);
   JobId id;
   {
     MutexLock lock(&mutex_);
     id = next_id_++;
-    queue_.push_back({.id = id, .job = std::move(job), .since = absl::Now()});
-    queue_.back().queued = nvtx::SpanningRange(nvtx::Name::kQueue, queue_.back().job.number);
-    waiting_[id] = std::prev(queue_.end());
-    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
+    queued->id = id;
+    if (small) {
+      for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt});
+    } else {
+      for_memory_.Push(owner, cost, id, std::move(queued));
+    }
+    ShowDepth();
   }
   Dispatch();
   return id;
 }
 
 void Scheduler::Cancel(JobId id, const absl::Status& why) {
-  std::optional<Waiting> cancelled;
+  const Use use(*this);
+  std::unique_ptr<Queued> cancelled;
   {
     MutexLock lock(&mutex_);
-    const auto found = waiting_.find(id);
-    if (found == waiting_.end()) return;
-    if (found->second == queue_.begin()) blocked_until_ = absl::InfiniteFuture();
-    cancelled.emplace(std::move(*found->second));
-    queue_.erase(found->second);
-    waiting_.erase(found);
-    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
+    if (first_.has_value() && first_->queued->id == id) {
+      cancelled = std::move(first_->queued);
+      first_.reset();
+    } else if (auto waiting = for_memory_.Remove(id); waiting.has_value()) {
+      cancelled = *std::move(waiting);
+    } else if (auto ready = for_lane_.Remove(id); ready.has_value()) {
+      if (ready->slots.has_value()) --ahead_;
+      cancelled = std::move(ready->queued);
+    }
+    ShowDepth();
   }
+  if (cancelled == nullptr) return;
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
   FinishWith(std::move(cancelled->job), why);
   Dispatch();  // others may have waited behind it
 }
 
-std::optional<Scheduler::Match> Scheduler::TakeMatch() {
+Scheduler::Device* Scheduler::DeviceWithLane() {
   Device* best = nullptr;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[(first_device_ + i) % devices_.size()];
     const auto busy = [](const Device& d) { return d.lanes - static_cast<int>(d.free.size()); };
     if (!device.free.empty() && (best == nullptr || busy(device) < busy(*best))) best = &device;
   }
-  starved_ = false;
-  if (best == nullptr) return std::nullopt;
-  // How far to look past jobs that wait for memory: bounds the time under the lock.
-  constexpr int kLookAhead = 64;
-  int looked_at = 0;
-  for (auto it = queue_.begin(); it != queue_.end() && looked_at < kLookAhead; ++it, ++looked_at) {
-    auto slots = pool_.TryAcquire(it->job.plan.input_bytes, it->job.plan.output_bytes);
-    if (!slots.has_value()) {
-      if (it == queue_.begin() && IsBlockedBy(*it)) break;
-      continue;
+  return best;
+}
+
+std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
+  if (ahead_ >= static_cast<int>(lanes_.size())) return std::nullopt;
+  std::optional<Staged> staged;
+  if (first_.has_value()) {
+    if (auto slots = first_->claim.TryTake(); slots.has_value()) {
+      staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
+      first_.reset();
     }
-    if (it == queue_.begin()) {
-      blocked_until_ = absl::InfiniteFuture();
-    } else {
-      ++queue_.front().passed;
-    }
-    Match match;
-    match.waiting = std::make_unique<Waiting>(std::move(*it));
-    match.lane = best->free.front();
-    match.slots = std::move(*slots);
-    best->free.pop_front();
-    first_device_ = (first_device_ + 1) % devices_.size();
-    best->busy.Set(best->lanes - static_cast<double>(best->free.size()));
-    waiting_.erase(it->id);
-    queue_.erase(it);
-    metrics_.queue_depth.Set(static_cast<double>(queue_.size()));
-    return match;
   }
-  starved_ = true;
+  if (!staged.has_value()) {
+    std::optional<StagingPool::Pair> slots;
+    auto queued = for_memory_.TakeFirst([&](const std::unique_ptr<Queued>& candidate) {
+      const MemoryPlan& memory = candidate->job.plan->memory;
+      slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
+      return slots.has_value();
+    });
+    if (queued.has_value()) staged.emplace(Staged{.queued = *std::move(queued), .slots = *std::move(slots)});
+  }
+  if (staged.has_value()) {
+    ++ahead_;
+    ShowDepth();
+    return staged;
+  }
+  if (!first_.has_value() && !for_memory_.empty()) {
+    std::unique_ptr<Queued> queued = *for_memory_.TakeFirst();
+    first_.emplace(std::move(queued), pool_);
+    // It may find all it needs right away: what nobody else could use.
+    if (auto slots = first_->claim.TryTake(); slots.has_value()) {
+      staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
+      first_.reset();
+      ++ahead_;
+      ShowDepth();
+      return staged;
+    }
+  }
+  starved_ = starved_ || first_.has_value();
   return std::nullopt;
 }
 
-bool Scheduler::IsBlockedBy(const Waiting& oldest) {
-  if (oldest.passed < options_.max_passes) return false;
-  if (blocked_until_ == absl::InfiniteFuture()) blocked_until_ = absl::Now() + options_.block;
-  return true;
+std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
+  Device* const device = DeviceWithLane();
+  if (device == nullptr || for_lane_.empty()) return std::nullopt;
+  std::optional<StagingPool::Pair> slots;
+  std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
+    if (candidate.slots.has_value()) return true;
+    const MemoryPlan& memory = candidate.queued->job.plan->memory;
+    slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
+    return slots.has_value();
+  });
+  if (!ready.has_value()) {
+    starved_ = true;
+    return std::nullopt;
+  }
+  Staged staged{.queued = std::move(ready->queued),
+                .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
+                .copied = ready->slots.has_value()};
+  if (staged.copied) --ahead_;
+  ShowDepth();
+  Matched matched{.staged = std::move(staged), .lane = device->free.front()};
+  matched.alone =
+      busy_lanes_ == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() && ahead_ == 0;
+  device->free.pop_front();
+  first_device_ = (first_device_ + 1) % devices_.size();
+  device->busy.Set(device->lanes - static_cast<double>(device->free.size()));
+  ++busy_lanes_;
+  return matched;
 }
 
 void Scheduler::Dispatch() {
-  thread_local bool dispatching = false;
-  if (dispatching) return;
-  dispatching = true;
-  const absl::Cleanup done = [] { dispatching = false; };
+  thread_local const Scheduler* dispatching = nullptr;
+  if (dispatching == this) return;
+  const absl::Cleanup done = [previous = std::exchange(dispatching, this)] { dispatching = previous; };
   for (;;) {
-    std::optional<Match> match;
+    std::optional<Matched> matched;
+    std::optional<Staged> staged;
     {
       MutexLock lock(&mutex_);
-      if (queue_.empty()) return;
-      match = TakeMatch();
+      starved_ = false;
+      matched = TakeMatch();
+      if (!matched.has_value()) staged = TakeForMemory();
     }
-    if (!match.has_value()) return;
-    Start(std::move(*match));
+    if (matched.has_value()) {
+      Start(*std::move(matched));
+    } else if (staged.has_value()) {
+      StartCopying(*std::move(staged));
+    } else {
+      return;
+    }
   }
 }
 
-void Scheduler::Start(Match match) {
-  if (backend_.launches_asynchronously() && match.slots.input.bytes().size() <= options_.inline_stage_bytes) {
-    RunJob(match);
-    return;
+void Scheduler::StartCopying(Staged staged) {
+  const std::size_t bytes = staged.slots.input.bytes().size();
+  const int parts = static_cast<int>(
+      std::clamp<std::size_t>(bytes / kCopyPartBytes, 1, static_cast<std::size_t>(4 * workers_.size())));
+  auto copying = std::make_shared<Copying>();
+  staged.queued->job.seconds.queue = SecondsSince(staged.queued->since);
+  copying->staged = std::move(staged);
+  copying->since = MonotonicClock::now();
+  copying->left.store(parts, std::memory_order_relaxed);
+  for (int part = 0; part < parts; ++part) {
+    workers_.Post([this, copying, part, parts] {
+      const Job& job = copying->staged.queued->job;
+      if (CheckAlive(job).ok()) {
+        const nvtx::Range range(nvtx::Name::kStage, job.number);
+        job.copy_in(copying->staged.slots.input.bytes(), part, parts);
+      }
+      if (copying->left.fetch_sub(1, std::memory_order_acq_rel) == 1) OnCopied(*copying);
+    });
   }
-  LaneRunner* lane = match.lane;
-  lane->Post([this, match = std::move(match)]() mutable { RunJob(match); });
 }
 
-void Scheduler::RunJob(Match& match) {
-  Waiting& waiting = *match.waiting;
-  Job& job = waiting.job;
-  job.seconds.queue = SecondsSince(waiting.since);
-  waiting.queued.End();
+void Scheduler::OnCopied(Copying& copying) {
+  const Use use(*this);
+  Staged staged = std::move(copying.staged);
+  Job& job = staged.queued->job;
+  job.seconds.copy_in = SecondsSince(copying.since);
+  job.copy_in = nullptr;
   absl::Status alive = CheckAlive(job);
   if (alive.ok()) {
-    const nvtx::Range range(nvtx::Name::kStage, job.number);
-    const absl::Time start = absl::Now();
-    const std::span<std::byte> region = match.slots.input.bytes();
-    job.fill_inputs(region);
-    job.fill_inputs = nullptr;
-    WriteScalars(job, region);
-    job.seconds.stage = SecondsSince(start);
-    alive = CheckAlive(job);  // staging a large payload takes a while
+    staged.queued->since = MonotonicClock::now();
+    const OwnerId owner = job.owner;
+    const double cost = job.plan->device_seconds;
+    const JobId id = staged.queued->id;
+    MutexLock lock(&mutex_);
+    for_lane_.Push(owner, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)});
+    ShowDepth();
+  } else {
+    {
+      MutexLock lock(&mutex_);
+      --ahead_;
+    }
+    staged.slots = {};
+    FinishWith(std::move(job), std::move(alive));
   }
-  LaneRunner* lane = match.lane;
+  Dispatch();
+}
+
+void Scheduler::Start(Matched matched) {
+  const Plan& plan = *matched.staged.queued->job.plan;
+  LaneRunner* const lane = matched.lane;
+  if (!matched.staged.copied && lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature)) {
+    Run(matched);
+  } else {
+    lane->Post([this, matched = std::move(matched)]() mutable { Run(matched); });
+  }
+}
+
+void Scheduler::Run(Matched& matched) {
+  Queued& queued = *matched.staged.queued;
+  Job& job = queued.job;
+  LaneRunner* const lane = matched.lane;
+  job.seconds.queue += SecondsSince(queued.since);
+  queued.queued.End();
+  const std::span<std::byte> input = matched.staged.slots.input.bytes();
+  absl::Status alive = CheckAlive(job);
+  if (alive.ok() && !matched.staged.copied) {
+    const nvtx::Range range(nvtx::Name::kStage, job.number);
+    const MonotonicTime start = MonotonicClock::now();
+    job.copy_in(input, 0, 1);
+    job.copy_in = nullptr;
+    job.seconds.copy_in = SecondsSince(start);
+  }
   if (!alive.ok()) {
-    Job dead = std::move(job);
-    match.slots = {};
-    ReleaseLane(lane);
-    FinishWith(std::move(dead), std::move(alive));
+    const Use use(*this);
+    matched.staged.slots = {};
+    FreeLane(lane, job.owner, -job.plan->device_seconds);
+    FinishWith(std::move(job), std::move(alive));
+    Dispatch();
     return;
   }
-  const absl::Time launched = absl::Now();
-  const StagedProgram staged = {.program = &job.program,
-                                .plan = &job.plan,
-                                .signature = job.signature,
-                                .input = match.slots.input.bytes(),
-                                .output = match.slots.output.bytes(),
-                                .deadline = job.deadline,
-                                .cancelled = job.cancelled};
+  WriteScalars(*job.plan, input);
+  const MonotonicTime launched = MonotonicClock::now();
+  const StagedProgram program = {.program = &job.plan->program,
+                                 .plan = &job.plan->memory,
+                                 .signature = job.plan->signature,
+                                 .input = input,
+                                 .output = matched.staged.slots.output.bytes(),
+                                 .deadline = job.deadline,
+                                 .cancelled = job.cancelled,
+                                 .wait_briefly = matched.alone && !matched.staged.copied};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
-  waiting.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
-  lane->lane().Launch(staged, [this, launched, match = std::move(match)](LaunchReport report) mutable {
-    match.waiting->on_device.End();
-    Job job = std::move(match.waiting->job);
-    const nvtx::Range range(nvtx::Name::kComplete, job.number);
-    job.seconds.device = SecondsSince(launched);
-    Result result;
-    result.status = std::move(report.status);
-    result.variants = std::move(report.variants);
-    result.device = match.lane->device();
-    result.output = std::move(match.slots.output);
-    match.slots.input.Release();
-    // Before the answer: with many in flight the device would wait for gRPC.
-    ReleaseLane(match.lane);
-    Finish(std::move(job), std::move(result));
+  queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
+  lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
+    OnLaunched(matched, launched, std::move(report));
   });
 }
 
-void Scheduler::ReleaseLane(LaneRunner* lane) {
-  {
-    MutexLock lock(&mutex_);
-    Device& device = devices_[lane->device()];
-    device.free.push_back(lane);
-    device.busy.Set(device.lanes - static_cast<double>(device.free.size()));
-  }
+void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report) {
+  const Use use(*this);
+  matched.staged.queued->on_device.End();
+  Job job = std::move(matched.staged.queued->job);
+  const nvtx::Range range(nvtx::Name::kComplete, job.number);
+  job.seconds.device = SecondsSince(launched);
+  Result result;
+  result.status = std::move(report.status);
+  result.variants = std::move(report.variants);
+  result.device = matched.lane->device();
+  result.output = std::move(matched.staged.slots.output);
+  matched.staged.slots.input.Release();
+  FreeLane(matched.lane, job.owner, job.seconds.device - job.plan->device_seconds);
+  // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
+  Finish(std::move(job), std::move(result));
   Dispatch();
+}
+
+void Scheduler::FreeLane(LaneRunner* lane, OwnerId owner, double seconds) {
+  MutexLock lock(&mutex_);
+  for_lane_.Charge(owner, seconds);
+  Device& device = devices_[lane->device()];
+  device.free.push_back(lane);
+  --busy_lanes_;
+  device.busy.Set(device.lanes - static_cast<double>(device.free.size()));
 }
 
 }  // namespace warpline

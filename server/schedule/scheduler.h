@@ -1,55 +1,60 @@
-// Where an admitted job meets a free lane and staging memory.
+// Where an admitted job meets staging memory and a free lane.
 #ifndef WARPLINE_SERVER_SCHEDULE_SCHEDULER_H_
 #define WARPLINE_SERVER_SCHEDULE_SCHEDULER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "server/base/mutex.h"
+#include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
+#include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
 #include "server/schedule/lane_runner.h"
 
 namespace warpline {
 
-// Jobs start in the order of their arrival, except that one whose staging memory is not free yet lets those
-// behind it pass: a client that does not read its responses must not stop the others. After so many have
-// passed, nothing more starts for a moment, so that the memory of running jobs comes together for the oldest;
-// if that did not help, what it waits for is held by clients, and others pass again. Of the devices with a
-// free lane the one with the fewest busy lanes is taken, equal ones and their lanes in turn, so that every
-// lane's graph cache becomes warm.
+// A small job waits for a lane, takes its slots when it gets one, and is copied in and launched by the thread
+// that found the lane. A large job waits for memory first, is copied into it by the workers, and waits for a
+// lane only then, so that neither a slow copy nor a wait for memory occupies one. Both waits serve the owners
+// in fair shares of the plans' estimated cost, and the jobs of one owner in the order of their arrival.
 //
-// A job that is cancelled or past its deadline is never started; one that runs already is finished and its
+// A large job that finds no memory lets others pass; the one that waits longest may set memory aside that
+// running jobs will return (StagingPool::Claim). Small jobs have memory of their own and never wait for large
+// ones, nor for results that clients do not read.
+//
+// Of the devices with a free lane the one with the fewest busy lanes is taken, equal ones and their lanes in
+// turn, so that every lane's graph cache becomes warm.
+//
+// A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
 //
-// Thread-safe. Outlives its jobs: destroy it only when none is left (Admission::AwaitIdle).
+// Thread-safe. Outlives its jobs: destroy it only when none is left (Admission::AwaitIdle). The backend, the
+// pool and the workers outlive the scheduler.
 class Scheduler {
  public:
   struct Options {
     int lanes_per_device = 1;
-    // Inputs up to this size are staged and launched by the thread that found the lane, larger ones by the
-    // lane's own thread. Backends that launch synchronously always use the lane's thread.
-    std::size_t inline_stage_bytes = 128 << 10;
-    // Jobs that may start before the oldest one that waits for memory, and for how long none starts then.
-    int max_passes = 256;
-    absl::Duration block = absl::Milliseconds(200);
+    // Jobs whose inputs and whose outputs have at most so many bytes are small.
+    std::size_t small_bytes = StagingPool::kTinySlotBytes;
   };
   using JobId = std::uint64_t;
 
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const Options& options, Backend& backend,
-                                                           StagingPool& pool, Metrics& metrics);
+                                                           StagingPool& pool, WorkerPool& workers,
+                                                           Metrics& metrics);
   ~Scheduler();
 
   // Takes the job over; its `done` may be called before Submit returns.
@@ -58,53 +63,103 @@ class Scheduler {
   void Cancel(JobId id, const absl::Status& why);
 
  private:
-  struct Waiting {
-    JobId id;
+  // What becomes of a job here: each step takes the previous one's type.
+  struct Queued {
+    JobId id = 0;
     Job job;
-    absl::Time since;
-    int passed = 0;  // by later jobs
+    MonotonicTime since;
     [[no_unique_address]] nvtx::SpanningRange queued, on_device;
+  };
+  struct Staged {  // has memory
+    std::unique_ptr<Queued> queued;
+    StagingPool::Pair slots;
+    bool copied = false;  // large jobs' payloads lie in the input slot already
+  };
+  struct Matched {  // has a lane
+    Staged staged;
+    LaneRunner* lane = nullptr;
+    bool alone = false;  // nothing else ran or waited
+  };
+  struct Copying;  // has its payload written by workers
+  // Waits for a lane; small jobs have no memory yet.
+  struct Ready {
+    std::unique_ptr<Queued> queued;
+    std::optional<StagingPool::Pair> slots;
+  };
+  // The large job that has waited longest for memory.
+  struct First {
+    First(std::unique_ptr<Queued> job, StagingPool& pool)
+        : queued(std::move(job)),
+          claim(pool, queued->job.plan->memory.input_bytes, queued->job.plan->memory.output_bytes) {}
+    std::unique_ptr<Queued> queued;
+    StagingPool::Claim claim;
+  };
+  // A thread that may use the scheduler after it has ended a job, perhaps the last one.
+  class Use {
+   public:
+    explicit Use(Scheduler& scheduler) : uses_(scheduler.uses_) {
+      uses_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Use() { uses_.fetch_sub(1, std::memory_order_release); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    std::atomic<int>& uses_;
   };
   struct Device {
     std::deque<LaneRunner*> free;
     int lanes = 0;
     Gauge busy;
   };
-  struct Match;
 
-  Scheduler(const Options& options, Backend& backend, StagingPool& pool, Metrics& metrics);
-  // The next job that can start now, with all it needs.
-  std::optional<Match> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts all that can start. Called when a job, a lane or a slot has come. A job that ends as soon as it
-  // starts comes back here; that call returns at once, as the outer one goes on anyway.
+  Scheduler(const Options& options, Backend& backend, StagingPool& pool, WorkerPool& workers,
+            Metrics& metrics);
+  bool IsSmall(const Plan& plan) const {
+    return plan.memory.input_bytes <= options_.small_bytes &&
+           plan.memory.output_bytes <= options_.small_bytes;
+  }
+  // The next job that can do its next step now, with all it needs for that.
+  std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null if no lane is free.
+  Device* DeviceWithLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Lets all jobs do their next step that can. Called when a job, a lane or a slot has come. A job that ends
+  // as soon as it starts comes back here; that call returns at once, as the outer one goes on anyway.
   void Dispatch();
   // Dispatches when staging memory has come back. Slots are released inside gRPC, from wherever it drops a
   // slice, perhaps with locks held: no place to launch a job or to answer one.
   void DispatchOnRelease();
-  // Whether nothing may start before the oldest job, which finds no memory. Starts the time of that, which
-  // DispatchOnRelease ends.
-  bool IsBlockedBy(const Waiting& oldest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnRelease();
-  void Start(Match match);
-  void RunJob(Match& match);
-  void ReleaseLane(LaneRunner* lane);
+  void StartCopying(Staged staged);
+  void OnCopied(Copying& copying);
+  void Start(Matched matched);
+  void Run(Matched& matched);
+  void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
+  // `owner` is charged `seconds` of device time more than was expected.
+  void FreeLane(LaneRunner* lane, OwnerId owner, double seconds);
 
   const Options options_;
   Backend& backend_;
   StagingPool& pool_;
+  WorkerPool& workers_;
   Metrics& metrics_;
   Mutex mutex_;
   JobId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::list<Waiting> queue_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<JobId, std::list<Waiting>::iterator> waiting_ ABSL_GUARDED_BY(mutex_);
+  FairQueue<std::unique_ptr<Queued>> for_memory_ ABSL_GUARDED_BY(mutex_);  // large jobs
+  std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // was taken from for_memory_
+  FairQueue<Ready> for_lane_ ABSL_GUARDED_BY(mutex_);
   std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);
   std::size_t first_device_ ABSL_GUARDED_BY(mutex_) = 0;  // the one that wins a tie
-  // The oldest jobs wait for memory, not for a lane.
-  bool starved_ ABSL_GUARDED_BY(mutex_) = false;
+  // Large jobs that have memory and no lane yet. Bounded by the lanes: more would only take memory from those
+  // whose turn comes first.
+  int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
+  int busy_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
-  // Until when the oldest job, which then exists, lets no other pass; InfiniteFuture: they may.
-  absl::Time blocked_until_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<int> uses_ = 0;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;
   std::thread release_thread_;
 };

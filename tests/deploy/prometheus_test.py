@@ -27,7 +27,7 @@ from dashboard import ROOT
 DEPLOY = ROOT / "deploy/prometheus"
 PATIENCE_SECONDS = 90
 OPS = ["transpose", "gemm", "reduce"]
-STAGES = {"convert", "admission", "queue", "stage", "device", "respond"}
+STAGES = {"plan", "admission", "queue", "copy_in", "device", "respond"}
 
 # The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
 GPU_ONLY = {

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "server/plan/plan.h"
 #include "server/rpc/codec/convert_tensor.h"
 #include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
@@ -19,7 +20,7 @@ namespace warpline {
 struct Conversion {
   Program program;
   std::vector<PayloadRange> payloads;  // of the program's inputs, in order
-  // Of a RunRequest: by step. Empty for the others.
+  // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
 };
 
@@ -45,11 +46,7 @@ std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execut
 
 // The same for a RunResponse, in as many parts as it has outputs, at least one: part i comes before the
 // elements of output i.
-struct NamedOutput {
-  std::string name;
-  TensorSpec spec;
-};
-std::vector<std::string> RunResponseHeaders(std::span<const NamedOutput> outputs,
+std::vector<std::string> RunResponseHeaders(std::span<const PlannedOutput> outputs,
                                             const v1::Execution& execution);
 
 }  // namespace warpline

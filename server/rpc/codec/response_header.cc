@@ -52,10 +52,10 @@ std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execut
   return ExecutionField(execution) + TensorField(kTensorField, output);
 }
 
-std::vector<std::string> RunResponseHeaders(std::span<const NamedOutput> outputs,
+std::vector<std::string> RunResponseHeaders(std::span<const PlannedOutput> outputs,
                                             const v1::Execution& execution) {
   std::vector<std::string> headers;
-  for (const NamedOutput& output : outputs) {
+  for (const PlannedOutput& output : outputs) {
     std::string content;
     AppendLengthDelimited(content, v1::NamedTensor::kNameFieldNumber, output.name.size());
     content += output.name;

@@ -3,17 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
 namespace warpline {
 namespace {
 
+constexpr std::size_t kUnit = StagingPool::kTinySlotBytes;
+
 class StagingPoolTest : public ::testing::Test {
  protected:
   Metrics metrics_;
-  std::vector<std::byte> memory_{std::size_t{1} << 20};
-  StagingPool pool_{memory_, metrics_};
+  std::vector<std::byte> memory_{12 * kUnit};
+  StagingPool pool_{memory_, 4 * kUnit, metrics_};  // and 8 for large slots
 };
 
 TEST_F(StagingPoolTest, GivesSlotsOfTheSizeAskedFor) {
@@ -25,19 +28,34 @@ TEST_F(StagingPoolTest, GivesSlotsOfTheSizeAskedFor) {
 }
 
 TEST_F(StagingPoolTest, GivesBothSlotsOrNone) {
-  auto first = pool_.TryAcquire(512 << 10, 256 << 10);
+  auto first = pool_.TryAcquire(4 * kUnit, 2 * kUnit);
   ASSERT_TRUE(first.has_value());
-  EXPECT_FALSE(pool_.TryAcquire(256 << 10, 256 << 10).has_value());
-  EXPECT_EQ(pool_.used_bytes(), std::size_t{768} << 10);
+  EXPECT_FALSE(pool_.TryAcquire(2 * kUnit, 2 * kUnit).has_value());
+  EXPECT_EQ(pool_.used_bytes(), 6 * kUnit);
+}
+
+TEST_F(StagingPoolTest, TinySlotsHaveMemoryOfTheirOwn) {
+  auto large = pool_.TryAcquire(4 * kUnit, 4 * kUnit);
+  ASSERT_TRUE(large.has_value());
+  EXPECT_FALSE(pool_.TryAcquire(kUnit + 1, 0).has_value());
+  std::vector<StagingPool::Pair> tiny;
+  while (auto pair = pool_.TryAcquire(kUnit, kUnit)) tiny.push_back(std::move(*pair));
+  EXPECT_EQ(tiny.size(), 2u);
+}
+
+TEST_F(StagingPoolTest, TinySlotsOverflowIntoTheRest) {
+  std::vector<StagingPool::Pair> tiny;
+  while (auto pair = pool_.TryAcquire(kUnit, 0)) tiny.push_back(std::move(*pair));
+  EXPECT_EQ(tiny.size(), 12u);
 }
 
 TEST_F(StagingPoolTest, MergesWhatComesBack) {
   std::vector<StagingPool::Pair> pairs;
   while (auto pair = pool_.TryAcquire(4096, 4096)) pairs.push_back(std::move(*pair));
-  EXPECT_EQ(pairs.size(), 128u);
+  EXPECT_GT(pairs.size(), 64u);
   pairs.clear();
   EXPECT_EQ(pool_.used_bytes(), 0u);
-  EXPECT_TRUE(pool_.TryAcquire(1 << 20, 0).has_value());
+  EXPECT_TRUE(pool_.TryAcquire(8 * kUnit, 4096).has_value());
 }
 
 TEST_F(StagingPoolTest, EmptySlotsTakeNothing) {
@@ -54,15 +72,66 @@ TEST_F(StagingPoolTest, TellsTheListenerOfEveryRelease) {
 }
 
 TEST_F(StagingPoolTest, KnowsWhatCanNeverFit) {
-  EXPECT_TRUE(pool_.CanEverHold(512 << 10, 512 << 10));
-  EXPECT_FALSE(pool_.CanEverHold((512 << 10) + 1, 1));
+  EXPECT_TRUE(pool_.CanEverHold(4 * kUnit, 4 * kUnit));
+  EXPECT_FALSE(pool_.CanEverHold(4 * kUnit + 1, 2 * kUnit));
+  EXPECT_TRUE(pool_.CanEverHold(8 * kUnit, 1));  // the second one from the slab
 }
 
-TEST(StagingPoolOddSizeTest, UsesAllPagesOfARegionThatIsNoPowerOfTwo) {
+TEST_F(StagingPoolTest, AClaimKeepsWhatComesBackFromOthers) {
+  auto first = pool_.TryAcquire(4 * kUnit, 0);
+  auto second = pool_.TryAcquire(4 * kUnit, 0);
+  StagingPool::Claim claim(pool_, 8 * kUnit, 0);
+  EXPECT_FALSE(claim.TryTake().has_value());
+  first.reset();
+  EXPECT_FALSE(pool_.TryAcquire(2 * kUnit, 0).has_value());
+  EXPECT_FALSE(claim.TryTake().has_value());
+  second.reset();
+  const auto taken = claim.TryTake();
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->input.bytes().size(), 8 * kUnit);
+}
+
+TEST_F(StagingPoolTest, AClaimDoesNotWaitForAReaderWhereOthersWouldWaitToo) {
+  auto first = pool_.TryAcquire(4 * kUnit, 0);
+  auto second = pool_.TryAcquire(4 * kUnit, 0);
+  first->input.MarkHeld();
+  StagingPool::Claim claim(pool_, 8 * kUnit, 0);
+  EXPECT_FALSE(claim.TryTake().has_value());
+  second.reset();
+  EXPECT_TRUE(pool_.TryAcquire(4 * kUnit, 0).has_value());
+  first.reset();
+  EXPECT_TRUE(claim.TryTake().has_value());
+}
+
+TEST_F(StagingPoolTest, AClaimOfTwoSlotsDoesNotWaitForItself) {
+  auto held = pool_.TryAcquire(2 * kUnit, 0);
+  held->input.MarkHeld();
+  StagingPool::Claim claim(pool_, 4 * kUnit, 4 * kUnit);
+  EXPECT_FALSE(claim.TryTake().has_value());
+  EXPECT_EQ(pool_.used_bytes(), 2 * kUnit);  // the one slot that there is for it is left to others
+  held.reset();
+  EXPECT_TRUE(claim.TryTake().has_value());
+}
+
+TEST_F(StagingPoolTest, AClaimThatIsGivenUpLeavesNothingBehind) {
+  auto first = pool_.TryAcquire(4 * kUnit, 4 * kUnit);
+  {
+    StagingPool::Claim claim(pool_, 4 * kUnit, 4 * kUnit);
+    EXPECT_FALSE(claim.TryTake().has_value());
+    first->input.Release();
+    EXPECT_FALSE(claim.TryTake().has_value());
+  }
+  EXPECT_TRUE(pool_.TryAcquire(4 * kUnit, 0).has_value());
+  first.reset();
+  EXPECT_EQ(pool_.used_bytes(), 0u);
+  EXPECT_TRUE(pool_.TryAcquire(8 * kUnit, 0).has_value());
+}
+
+TEST(StagingPoolOddSizeTest, UsesAllOfARegionThatIsNoPowerOfTwo) {
   Metrics metrics;
-  std::vector<std::byte> memory(7 * 4096 + 100);
-  StagingPool pool(memory, metrics);
-  EXPECT_EQ(pool.total_bytes(), 7u * 4096);
+  std::vector<std::byte> memory(7 * kUnit + 100);
+  StagingPool pool(memory, 0, metrics);
+  EXPECT_EQ(pool.total_bytes(), 7 * kUnit);
   std::vector<StagingPool::Pair> pairs;
   while (auto pair = pool.TryAcquire(4096, 0)) pairs.push_back(std::move(*pair));
   EXPECT_EQ(pairs.size(), 7u);
@@ -75,24 +144,50 @@ TEST_F(StagingPoolTest, SlotsNeverOverlapUnderRandomUse) {
     std::byte mark;
   };
   std::vector<Held> held;
-  for (int i = 0; i < 20000; ++i) {
-    if (random() % 2 == 0 || held.empty()) {
-      auto pair = pool_.TryAcquire(1 + random() % 60000, 0);
-      if (!pair.has_value()) continue;
+  std::unique_ptr<StagingPool::Claim> claim;
+  int claimed = 0;
+  const auto keep = [&](StagingPool::Pair pair, int i) {
+    for (StagingSlot* slot : {&pair.input, &pair.output}) {
+      if (slot->bytes().empty()) continue;
       const auto mark = static_cast<std::byte>(i);
-      std::memset(pair->input.bytes().data(), static_cast<int>(mark), pair->input.bytes().size());
-      held.push_back({std::move(pair->input), mark});
-    } else {
-      const std::size_t victim = random() % held.size();
-      const auto bytes = held[victim].slot.bytes();
-      ASSERT_EQ(bytes.front(), held[victim].mark);
-      ASSERT_EQ(bytes.back(), held[victim].mark);
-      std::swap(held[victim], held.back());
-      held.pop_back();
+      std::memset(slot->bytes().data(), static_cast<int>(mark), slot->bytes().size());
+      if (random() % 4 == 0) slot->MarkHeld();
+      held.push_back({std::move(*slot), mark});
+    }
+  };
+  for (int i = 0; i < 20000; ++i) {
+    switch (random() % 8) {
+      case 0:
+        if (claim == nullptr) {
+          claim = std::make_unique<StagingPool::Claim>(pool_, random() % (4 * kUnit), random() % (4 * kUnit));
+        } else if (auto pair = claim->TryTake(); pair.has_value()) {
+          keep(std::move(*pair), i);
+          claim.reset();
+          ++claimed;
+        } else if (random() % 16 == 0) {
+          claim.reset();
+        }
+        break;
+      case 1:
+      case 2:
+      case 3:
+        if (auto pair = pool_.TryAcquire(1 + random() % (2 * kUnit), random() % 9000); pair.has_value()) {
+          keep(std::move(*pair), i);
+        }
+        break;
+      default:
+        if (held.empty()) break;
+        const std::size_t victim = random() % held.size();
+        for (const std::byte byte : held[victim].slot.bytes()) ASSERT_EQ(byte, held[victim].mark);
+        std::swap(held[victim], held.back());
+        held.pop_back();
     }
   }
+  EXPECT_GT(claimed, 100);
+  claim.reset();
   held.clear();
   EXPECT_EQ(pool_.used_bytes(), 0u);
+  EXPECT_TRUE(pool_.TryAcquire(8 * kUnit, kUnit).has_value());
 }
 
 }  // namespace

@@ -94,28 +94,29 @@ class EngineRangesTest : public NvtxRecordedTest {
   void SetUp() override {
     backend_ = *CreateCpuBackend({.lane_bytes = 1 << 20});
     memory_.resize(1 << 20);
-    pool_ = std::make_unique<StagingPool>(memory_, metrics_);
-    scheduler_ = *Scheduler::Create({.lanes_per_device = 1}, *backend_, *pool_, metrics_);
+    pool_ = std::make_unique<StagingPool>(memory_, memory_.size(), metrics_);
+    workers_ = std::make_unique<WorkerPool>(1);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = 1}, *backend_, *pool_, *workers_, metrics_);
     NvtxRecordedTest::SetUp();
   }
 
-  // A transpose of 2 x 3 numbers.
+  // A transpose that is small, and yet not so small that it would run inside Submit.
   struct Submitted {
     Scheduler::JobId id = 0;
     std::uint64_t number = 0;
     std::future<Result> result;
   };
   Submitted Submit(std::function<void()> fill = [] {}) {
-    const TransposeProblem problem{DType::kF32, {2, 3}, {1, 0}};
+    const TransposeProblem problem{DType::kF32, {64, 256}, {1, 0}};
+    const std::size_t bytes = 64 * 256 * 4;
+    Program program;
+    program.tensors = {{DType::kF32, problem.shape, bytes}, {DType::kF32, problem.OutputShape(), bytes}};
+    program.num_inputs = 1;
+    program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+    program.outputs = {1};
     Job job;
-    job.program.tensors = {{DType::kF32, problem.shape, 24}, {DType::kF32, problem.OutputShape(), 24}};
-    job.program.num_inputs = 1;
-    job.program.steps.push_back(
-        {.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
-    job.program.outputs = {1};
-    job.plan = PlanMemory(job.program);
-    job.signature = Signature(job.program);
-    job.fill_inputs = [fill = std::move(fill)](std::span<std::byte> region) {
+    job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+    job.copy_in = [fill = std::move(fill)](std::span<std::byte> region, int, int) {
       std::fill(region.begin(), region.end(), std::byte{0});
       fill();
     };
@@ -142,6 +143,7 @@ class EngineRangesTest : public NvtxRecordedTest {
   std::vector<std::byte> memory_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<StagingPool> pool_;
+  std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<NvtxEvent> events_;
 };

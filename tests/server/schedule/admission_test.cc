@@ -42,9 +42,66 @@ TEST_F(AdmissionTest, DrainingRefusesWithUnavailable) {
 
 TEST_F(AdmissionTest, AwaitIdleWaitsForTickets) {
   auto ticket = admission_.Admit(1);
-  EXPECT_FALSE(admission_.AwaitIdle(absl::Now()));
+  EXPECT_FALSE(admission_.AwaitIdle(MonotonicClock::now()));
   ticket->Return();
-  EXPECT_TRUE(admission_.AwaitIdle(absl::Now() + absl::Seconds(10)));
+  EXPECT_TRUE(admission_.AwaitIdle(After(absl::Seconds(10))));
+}
+
+class AdmissionSharesTest : public ::testing::Test {
+ protected:
+  // What has more than 10 bytes is not small.
+  Metrics metrics_;
+  Admission admission_{{.max_jobs = 8, .max_bytes = 1000, .small_bytes = 10}, metrics_};
+  std::vector<Ticket> tickets_;
+
+  bool Admit(std::int64_t bytes, OwnerId owner = 1) {
+    auto ticket = admission_.Admit(bytes, owner);
+    if (ticket.ok()) tickets_.push_back(*std::move(ticket));
+    return ticket.ok();
+  }
+};
+
+TEST_F(AdmissionSharesTest, AQuarterOfTheJobsIsKeptForSmallRequests) {
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(Admit(11));
+  EXPECT_FALSE(Admit(11));
+  EXPECT_TRUE(Admit(1));
+  EXPECT_TRUE(Admit(1));
+  EXPECT_FALSE(Admit(1));
+}
+
+TEST_F(AdmissionSharesTest, AQuarterOfTheBytesIsKeptForSmallRequests) {
+  EXPECT_TRUE(Admit(700));
+  EXPECT_FALSE(Admit(51));
+  EXPECT_TRUE(Admit(50));
+  EXPECT_TRUE(Admit(10));
+}
+
+TEST_F(AdmissionSharesTest, OneRequestMayTakeAllBytes) { EXPECT_TRUE(Admit(1000)); }
+
+TEST_F(AdmissionSharesTest, AnOwnerAloneMayTakeEverythingAndBesideOthersItsShare) {
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Admit(1, 1));
+  EXPECT_TRUE(Admit(1, 2));
+  EXPECT_FALSE(Admit(1, 1));  // has half of the jobs, beside one other
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Admit(1, 2));
+  EXPECT_FALSE(Admit(1, 2));
+  tickets_.clear();
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(Admit(1, 1));
+}
+
+TEST_F(AdmissionSharesTest, BytesAreSharedLikeJobs) {
+  EXPECT_TRUE(Admit(400, 1));
+  EXPECT_TRUE(Admit(100, 2));
+  EXPECT_FALSE(Admit(110, 1));
+  EXPECT_TRUE(Admit(150, 2));
+}
+
+TEST_F(AdmissionSharesTest, UnreadResultsEndWhatAnOwnerGets) {
+  ASSERT_TRUE(Admit(600, 1));
+  tickets_.front().MarkUnread();
+  EXPECT_EQ(admission_.Admit(1, 1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Admit(1, 2));
+  tickets_.clear();
+  EXPECT_TRUE(Admit(1, 1));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(ResponseHeaderTest, IsTheMessageWithoutItsElements) {
 TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
   v1::Execution execution;
   execution.set_request_id("abc-2");
-  const std::vector<NamedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
+  const std::vector<PlannedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
                                             {"empty", {DType::kI64, {0}, 0}},
                                             {"last", {DType::kU8, {40000}, 40000}}};
   const std::vector<std::string> headers = RunResponseHeaders(outputs, execution);

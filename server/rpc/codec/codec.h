@@ -1,0 +1,53 @@
+// What the door needs to know of one kind of message: how to find its payloads, how it becomes a program, and
+// how a result becomes a response. Everything else of a request is the same for all kinds.
+#ifndef WARPLINE_SERVER_RPC_CODEC_CODEC_H_
+#define WARPLINE_SERVER_RPC_CODEC_CODEC_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/observe/metrics.h"
+#include "server/plan/plan.h"
+#include "server/rpc/codec/convert.h"
+#include "server/rpc/codec/wire_scanner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+struct Codec {
+  RequestKind kind;
+  // Of KernelService.
+  std::string_view method;
+  // What to blame for a request that is too large as a whole.
+  std::string_view whole;
+  PayloadSchema schema;
+  absl::StatusOr<Conversion> (*decode)(const std::string& header, std::span<const PayloadRange> payloads,
+                                       const Limits& limits);
+  // The response in as many parts as it has outputs, at least one: part i comes before the elements of output
+  // i.
+  std::vector<std::string> (*encode)(std::span<const PlannedOutput> outputs, const v1::Execution& execution);
+};
+
+// One for each method of KernelService.
+std::vector<Codec> KernelCodecs();
+
+// Two requests of one kind have the same key exactly when they differ in the contents of their payloads and
+// in nothing else. The header has tokens in place of the payloads; the lengths of those are added.
+std::string PlanKey(RequestKind kind, const ScannedMessage& message);
+
+// The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits
+// is for others to check.
+struct DecodedPlan {
+  Plan plan;
+  // For Run, one entry per step, in the order of Program.steps; empty for the others.
+  std::vector<std::string> step_names;
+};
+absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
+                                       const Limits& limits);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CODEC_CODEC_H_

@@ -1,0 +1,41 @@
+// The payloads of a request, in the slices in which gRPC received them.
+#ifndef WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
+#define WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
+
+#include <grpcpp/support/slice.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "server/memory/copy_payload.h"
+#include "server/plan/plan.h"
+#include "server/rpc/codec/wire_scanner.h"
+
+namespace warpline {
+
+std::vector<std::span<const std::byte>> SpansOf(const std::vector<grpc::Slice>& slices);
+
+// Owns the slices until it is destroyed. Immutable, so several threads may copy parts of it at once.
+class ReceivedPayloads {
+ public:
+  // `ranges` are what the scan of the slices found.
+  ReceivedPayloads(std::vector<grpc::Slice> slices, const std::vector<PayloadRange>& ranges,
+                   const Plan& plan);
+
+  // Writes part `part` of `parts`, about equal in bytes, to where the plan places the inputs in `region`.
+  void CopyPart(std::span<std::byte> region, int part, int parts, CopySite& site) const;
+
+ private:
+  struct Payload {
+    PayloadRange range;
+    std::size_t offset = 0;  // in the region
+  };
+  std::vector<grpc::Slice> slices_;
+  std::vector<Payload> payloads_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_

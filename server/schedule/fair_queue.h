@@ -1,0 +1,122 @@
+// A queue that serves its owners in fair shares.
+#ifndef WARPLINE_SERVER_SCHEDULE_FAIR_QUEUE_H_
+#define WARPLINE_SERVER_SCHEDULE_FAIR_QUEUE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+// Start-time fair queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996): every owner has
+// an account of the cost it has been served, in a virtual time, and of the owners that wait the one with the
+// least is next. An owner that comes back after a pause starts at the present virtual time, so nobody saves
+// up a claim by waiting. Items of one owner keep their order. Costs are in any one unit. Not thread-safe.
+template <typename T>
+class FairQueue {
+ public:
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+
+  void Push(OwnerId owner, double cost, std::uint64_t id, T value) {
+    Account& account = accounts_[owner];
+    if (account.items.empty()) {
+      account.served = std::max(account.served, now_);
+      waiting_.push_back(owner);
+    }
+    account.items.push_back({id, cost, std::move(value)});
+    ++size_;
+  }
+
+  // Removes and returns the first item, in fair order, for which fits(item) holds. Of each owner only the
+  // oldest item is looked at. Nothing if none fits.
+  template <typename Fits>
+  std::optional<T> TakeFirst(const Fits& fits) {
+    // Most of the time there are few owners, and the first one fits.
+    std::vector<OwnerId> order(waiting_);
+    while (!order.empty()) {
+      const auto next = std::min_element(order.begin(), order.end(), [this](OwnerId a, OwnerId b) {
+        return accounts_[a].served < accounts_[b].served;
+      });
+      Account& account = accounts_[*next];
+      if (!fits(account.items.front().value)) {
+        order.erase(next);
+        continue;
+      }
+      Item item = std::move(account.items.front());
+      account.items.pop_front();
+      now_ = std::max(now_, account.served);
+      account.served += item.cost;
+      Removed(*next, account);
+      return std::move(item.value);
+    }
+    return std::nullopt;
+  }
+  std::optional<T> TakeFirst() {
+    return TakeFirst([](const T&) { return true; });
+  }
+
+  // Removes the item with this id; nothing if it is not here.
+  std::optional<T> Remove(std::uint64_t id) {
+    for (OwnerId owner : waiting_) {
+      Account& account = accounts_[owner];
+      const auto found = std::find_if(account.items.begin(), account.items.end(),
+                                      [id](const Item& item) { return item.id == id; });
+      if (found == account.items.end()) continue;
+      std::optional<T> value = std::move(found->value);
+      account.items.erase(found);
+      Removed(owner, account);
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  // Corrects what the owner has been charged, once it is known what its item really cost.
+  void Charge(OwnerId owner, double difference) {
+    const auto account = accounts_.find(owner);
+    if (account != accounts_.end()) account->second.served += difference;
+  }
+
+ private:
+  struct Item {
+    std::uint64_t id;
+    double cost;
+    T value;
+  };
+  struct Account {
+    double served = 0;
+    std::deque<Item> items;
+  };
+
+  void Removed(OwnerId owner, const Account& account) {
+    --size_;
+    if (!account.items.empty()) return;
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), owner));
+    ForgetTheIdle();
+  }
+  // An account without items says nothing once the virtual time has passed it. Looking at all of them now and
+  // then keeps their number within a constant of those that wait.
+  void ForgetTheIdle() {
+    if (accounts_.size() < 2 * waiting_.size() + kIdleAccounts) return;
+    absl::erase_if(accounts_, [this](const auto& entry) {
+      return entry.second.items.empty() && (waiting_.empty() || entry.second.served <= now_);
+    });
+  }
+
+  static constexpr std::size_t kIdleAccounts = 64;
+  double now_ = 0;  // virtual time: of the item that was served last
+  std::size_t size_ = 0;
+  absl::flat_hash_map<OwnerId, Account> accounts_;
+  std::vector<OwnerId> waiting_;  // that have items
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SCHEDULE_FAIR_QUEUE_H_

@@ -1,0 +1,15 @@
+// Who a request belongs to.
+#ifndef WARPLINE_SERVER_SCHEDULE_OWNER_H_
+#define WARPLINE_SERVER_SCHEDULE_OWNER_H_
+
+#include <cstdint>
+
+namespace warpline {
+
+// Budgets and device time are shared fairly between owners. Until there are identities the owner of a request
+// is the connection it came over. 0 is the owner of what belongs to nobody in particular.
+using OwnerId = std::uint64_t;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SCHEDULE_OWNER_H_

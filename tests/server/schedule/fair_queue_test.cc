@@ -1,0 +1,81 @@
+#include "server/schedule/fair_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace warpline {
+namespace {
+
+TEST(FairQueueTest, OneOwnersItemsKeepTheirOrder) {
+  FairQueue<int> queue;
+  for (int i = 0; i < 5; ++i) queue.Push(7, 1, static_cast<std::uint64_t>(i), i);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(queue.TakeFirst(), i);
+  EXPECT_FALSE(queue.TakeFirst().has_value());
+}
+
+TEST(FairQueueTest, OwnersAreServedInProportionToWhatTheirItemsCost) {
+  FairQueue<char> queue;
+  for (int i = 0; i < 100; ++i) queue.Push(1, 3, 0, 'a');
+  for (int i = 0; i < 100; ++i) queue.Push(2, 1, 0, 'b');
+  std::map<char, int> served;
+  for (int i = 0; i < 80; ++i) ++served[*queue.TakeFirst()];
+  EXPECT_NEAR(served['a'], 20, 1);
+  EXPECT_NEAR(served['b'], 60, 1);
+}
+
+TEST(FairQueueTest, WaitingSavesUpNoClaim) {
+  FairQueue<char> queue;
+  for (int i = 0; i < 100; ++i) queue.Push(1, 1, 0, 'a');
+  for (int i = 0; i < 50; ++i) queue.TakeFirst();
+  for (int i = 0; i < 100; ++i) queue.Push(2, 1, 0, 'b');
+  std::map<char, int> served;
+  for (int i = 0; i < 20; ++i) ++served[*queue.TakeFirst()];
+  EXPECT_NEAR(served['a'], 10, 1);
+}
+
+TEST(FairQueueTest, SkipsOwnersWhoseOldestItemDoesNotFit) {
+  FairQueue<int> queue;
+  queue.Push(1, 1, 1, 100);
+  queue.Push(1, 1, 2, 1);
+  queue.Push(2, 1, 3, 2);
+  const auto fits = [](int size) { return size < 10; };
+  EXPECT_EQ(queue.TakeFirst(fits), 2);
+  EXPECT_FALSE(queue.TakeFirst(fits).has_value());
+  EXPECT_EQ(queue.size(), 2u);
+}
+
+TEST(FairQueueTest, RemovesById) {
+  FairQueue<std::string> queue;
+  queue.Push(1, 1, 10, "x");
+  queue.Push(2, 1, 11, "y");
+  EXPECT_EQ(queue.Remove(11), "y");
+  EXPECT_FALSE(queue.Remove(11).has_value());
+  EXPECT_EQ(queue.TakeFirst(), "x");
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(FairQueueTest, ACorrectionCountsForTheNextTurn) {
+  FairQueue<char> queue;
+  for (int i = 0; i < 40; ++i) {
+    queue.Push(1, 1, 0, 'a');
+    queue.Push(2, 1, 0, 'b');
+  }
+  queue.Charge(1, 10);  // its items cost more than was thought
+  int first_ten = 0;
+  for (int i = 0; i < 10; ++i) first_ten += *queue.TakeFirst() == 'b';
+  EXPECT_EQ(first_ten, 10);
+}
+
+TEST(FairQueueTest, ManyOwnersThatComeAndGoAreServed) {
+  FairQueue<int> queue;
+  for (int i = 0; i < 10000; ++i) {
+    queue.Push(static_cast<OwnerId>(i), 1, static_cast<std::uint64_t>(i), i);
+    if (i % 2 == 1) queue.TakeFirst();
+  }
+  EXPECT_EQ(queue.size(), 5000u);
+}
+
+}  // namespace
+}  // namespace warpline
