@@ -42,8 +42,12 @@ int Main() {
     double alone_us, per_second;
   };
   std::vector<std::vector<Figures>> figures(cases.size());
-  for (const std::size_t on_slots_bytes : {std::size_t{0}, std::size_t{1} << 30}) {
-    Engine engine({.on_slots_bytes = on_slots_bytes, .timing_sample = 0});
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1} << 30}) {
+    Engine engine({.paths = {.mapped_bytes = most,
+                             .mapped_bytes_alone = most,
+                             .mapped_scattered_bytes = most,
+                             .cut_bytes = std::size_t{1} << 40},
+                   .timing_sample = 0});
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const Program& program = cases[i].second;
       figures[i].push_back({Alone(engine, program), engine.Throughput(program, 100)});
