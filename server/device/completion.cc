@@ -17,9 +17,11 @@ using Clock = std::chrono::steady_clock;
 // Idle spinning after the last completion: long enough for a client on this machine to get its answer and to
 // send the next request.
 constexpr auto kIdleSpin = std::chrono::microseconds(300);
-// A job that takes longer than this moves megabytes; being heard of 20 us late costs it nothing.
+// A job that takes longer than this moves megabytes. Then naps grow with the time for which nothing ended, so
+// that a job is heard of by about a fiftieth of its own time late, and by 20 us at most.
 constexpr auto kBusySpin = std::chrono::microseconds(200);
 constexpr auto kNap = std::chrono::microseconds(20);
+constexpr int kNapShare = 50;
 
 }  // namespace
 
@@ -141,8 +143,8 @@ void Completion::Loop() {
     }
     if (Poll()) {
       last_event = Clock::now();
-    } else if (Clock::now() - last_event > kBusySpin) {
-      std::this_thread::sleep_for(kNap);
+    } else if (const auto busy = Clock::now() - last_event; busy > kBusySpin) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(kNap, busy / kNapShare));
     }
   }
 }
