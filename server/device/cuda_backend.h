@@ -27,8 +27,9 @@ struct CudaBackendOptions {
   std::vector<int> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program.
   std::size_t lane_bytes = std::size_t{640} << 20;
-  // Graphs that a lane keeps.
+  // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;
+  std::size_t graph_cache_bytes = std::size_t{64} << 20;
   // The sizes that decide how a program runs, and how large ones are cut.
   PathLimits paths;
   CutOptions cutting;

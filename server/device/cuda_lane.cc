@@ -31,7 +31,8 @@ CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metric
       metrics_(metrics),
       h2d_(metrics.Transfer(device.info.ordinal, "h2d")),
       d2h_(metrics.Transfer(device.info.ordinal, "d2h")),
-      cache_(options.graph_cache_entries, metrics.graph_cache) {}
+      cache_({.entries = options.graph_cache_entries, .bytes = options.graph_cache_bytes},
+             metrics.graph_cache, metrics.DeviceMemoryBytes(device.info.ordinal, "graphs")) {}
 
 CudaLane::~CudaLane() {
   cudaSetDevice(device_.cuda_ordinal);
@@ -137,7 +138,8 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   Entry* entry = cache_.Find(staged.signature);
   if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
-    entry = cache_.Insert(staged.signature, std::move(built));
+    const std::size_t bytes = built.GraphBytes();
+    entry = cache_.Insert(staged.signature, std::move(built), bytes);
   }
   Run run;
   run.timed = IsTimeToTime();

@@ -46,6 +46,11 @@ class CudaLane : public Lane {
     std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
     std::vector<Problem> problems;
     std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
+
+    std::size_t GraphBytes() const {
+      return (plain.has_value() ? plain->EstimatedBytes() : 0) +
+             (timed.has_value() ? timed->EstimatedBytes() : 0);
+    }
   };
   // Of one launch.
   struct Run {

@@ -153,6 +153,8 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   }
   RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
   ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
+  RETURN_IF_ERROR(ToStatus(cudaGraphGetNodes(result.graph_.get(), nullptr, &result.nodes_),
+                           "counting the nodes of a graph"));
   const nvtx::Range range(nvtx::Name::kInstantiateGraph);
   ASSIGN_OR_RETURN(result.exec_, gpu::Instantiate(result.graph_));
   RETURN_IF_ERROR(ToStatus(cudaGraphUpload(result.exec_.get(), stream), "uploading a graph"));

@@ -64,11 +64,17 @@ class CudaGraph {
                                            std::span<std::byte> arena, cudaStream_t stream,
                                            const TimingEvents* timing,
                                            std::vector<std::string_view>& variants);
+  // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
+  // tell, and what is free changes by whole blocks, for every process.
+  std::size_t EstimatedBytes() const { return nodes_ * kEstimatedNodeBytes; }
   // Points the copies at the slots and launches.
   absl::Status Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream);
 
  private:
+  static constexpr std::size_t kEstimatedNodeBytes = std::size_t{8} << 10;
+
   gpu::Graph graph_;  // the nodes below belong to it
+  std::size_t nodes_ = 0;
   gpu::GraphExec exec_;
   cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
   cudaGraphNode_t d2h_ = nullptr;

@@ -5,7 +5,8 @@
 //   1. graph against blocks, alone, beside the time that PCIe takes for the same bytes both ways at once;
 //   2. sizes of blocks, and parts of the first and the last, for two of the shapes;
 //   3. where slots, graph and blocks cross, alone and with four lanes at once;
-//   4. 64 jobs of 64 MiB through the scheduler over 4 lanes.
+//   4. 64 jobs of 64 MiB through the scheduler over 4 lanes;
+//   5. device memory that graphs take.
 //
 //   large_bench [QUESTION ...]     default: all
 //
@@ -17,19 +18,15 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/bench/engine.h"
+#include "tests/bench/way.h"
 
 namespace warpline::bench {
 namespace {
 
-constexpr std::size_t kNever = std::size_t{1} << 50;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr std::size_t kSlotBytes = 260 * kMiB;
 constexpr std::size_t kArenaBytes = 576 * kMiB;  // of a daemon with its default options
-constexpr int kLanes = 4;
 
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
@@ -41,32 +38,6 @@ void Check(cudaError_t error) {
 }
 
 double Since(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
-
-// A slot for input and one for output, large enough for every shape here, the former full of random words.
-struct Slots {
-  explicit Slots(Backend& backend) : memory(std::move(*backend.AllocateHost(2 * kSlotBytes))) {
-    std::mt19937 random(1);
-    auto* words = reinterpret_cast<std::uint32_t*>(memory->bytes().data());
-    for (std::size_t i = 0; i < kSlotBytes / 4; ++i) words[i] = random() & 0x3fffffff;
-  }
-  std::span<std::byte> In(std::size_t bytes, int lane) const {
-    return memory->bytes().subspan(static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
-  }
-  std::span<std::byte> Out(std::size_t bytes, int lane) const {
-    return memory->bytes().subspan(kSlotBytes + static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
-  }
-
-  std::unique_ptr<HostMemory> memory;
-};
-
-// A program with what a lane wants to know of it.
-struct Case {
-  explicit Case(Program what)
-      : program(std::move(what)), plan(PlanMemory(program)), signature(Signature(program)) {}
-  Program program;
-  MemoryPlan plan;
-  std::string signature;
-};
 
 Program Transpose(std::int64_t rows, std::int64_t cols, DType dtype = DType::kF32) {
   const TransposeProblem problem{dtype, {rows, cols}, {1, 0}};
@@ -81,71 +52,6 @@ Program Sum(std::int64_t side, unsigned axis) {
       .op = ReduceOp::kSum, .dtype = DType::kF32, .shape = {side, side}, .axes_mask = 1u << axis};
   return OneStep(sum, sum.shape, {side});
 }
-
-// A backend whose options force one way to run programs.
-class Way {
- public:
-  Way(std::string name, const PathLimits& paths, const CutOptions& cutting, int lanes,
-      std::size_t arena_bytes, int timing_sample = 0)
-      : name_(std::move(name)) {
-    auto backend = CreateCudaBackend({.devices = {0},
-                                      .lane_bytes = arena_bytes,
-                                      .paths = paths,
-                                      .cutting = cutting,
-                                      .timing_sample = timing_sample,
-                                      .metrics = &metrics_});
-    if (!backend.ok()) {
-      std::printf("skipped: %s\n", std::string(backend.status().message()).c_str());
-      std::exit(0);
-    }
-    backend_ = std::move(*backend);
-    for (int i = 0; i < lanes; ++i) {
-      auto lane = backend_->CreateLane(0);
-      if (!lane.ok()) Fail(lane.status());
-      lanes_.push_back(std::move(*lane));
-    }
-  }
-
-  // Seconds from the launch to the call of `done`.
-  double Run(const Case& each, const Slots& slots, int lane = 0) {
-    std::atomic<bool> done = false;
-    const absl::Time start = absl::Now();
-    lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&each.program, &each.plan, each.signature, slots.In(each.plan.input_bytes, lane),
-         slots.Out(each.plan.output_bytes, lane)},
-        [&done](const LaunchReport& report) {
-          if (!report.status.ok()) Fail(report.status);
-          done.store(true, std::memory_order_release);
-        });
-    while (!done.load(std::memory_order_acquire)) {
-    }
-    return Since(start);
-  }
-
-  // Bytes a second, of both directions together, of all lanes at once with one thread each.
-  double BytesPerSecond(const Case& each, const Slots& slots, int rounds) {
-    for (int lane = 0; lane < kLanes; ++lane) Run(each, slots, lane);  // captures the graph
-    const absl::Time start = absl::Now();
-    std::vector<std::thread> threads;
-    for (int lane = 0; lane < kLanes; ++lane) {
-      threads.emplace_back([&, lane] {
-        for (int i = 0; i < rounds; ++i) Run(each, slots, lane);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return static_cast<double>(each.plan.input_bytes + each.plan.output_bytes) * kLanes * rounds /
-           Since(start);
-  }
-
-  const std::string& name() const { return name_; }
-  Backend& backend() { return *backend_; }
-
- private:
-  std::string name_;
-  Metrics metrics_;
-  std::unique_ptr<Backend> backend_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-};
 
 constexpr PathLimits kGraphs{
     .mapped_bytes = 0, .mapped_bytes_alone = 0, .mapped_scattered_bytes = 0, .cut_bytes = kNever};
@@ -380,6 +286,43 @@ void ManyJobs() {
   }
 }
 
+// Device memory that a graph of a copy, a kernel and a copy takes, for the estimate of CudaGraph.
+void GraphMemory() {
+  constexpr int kSignatures = 4000;
+  CudaBackendOptions options{.devices = {0},
+                             .lane_bytes = 24 * kMiB,
+                             .graph_cache_entries = kSignatures,
+                             .graph_cache_bytes = kNever,
+                             .paths = kGraphs,
+                             .timing_sample = 0};
+  auto backend = CreateCudaBackend(options);
+  if (!backend.ok()) Fail(backend.status());
+  auto lane = (*backend)->CreateLane(0);
+  auto memory = (*backend)->AllocateHost(kMiB);
+  if (!lane.ok() || !memory.ok()) Fail(absl::InternalError("no lane, or no memory"));
+  std::size_t before = 0, after = 0, total = 0;
+  const auto run = [&](int rows) {
+    const Case each(Transpose(rows, 17));
+    std::atomic<bool> done = false;
+    (*lane)->Launch(
+        {&each.program, &each.plan, each.signature, (*memory)->bytes().subspan(0, each.plan.input_bytes),
+         (*memory)->bytes().subspan(kMiB / 2, each.plan.output_bytes)},
+        [&done](const LaunchReport& report) {
+          if (!report.status.ok()) Fail(report.status);
+          done = true;
+        });
+    while (!done) {
+    }
+  };
+  for (int i = 1; i <= 10; ++i) run(i);
+  Check(cudaMemGetInfo(&before, &total));
+  for (int i = 11; i <= kSignatures; ++i) run(i);
+  Check(cudaMemGetInfo(&after, &total));
+  const double bytes = static_cast<double>(before) - static_cast<double>(after);
+  std::printf("\n5. Graphs of 3 nodes: %.0f bytes of device memory each, %.0f a node\n",
+              bytes / (kSignatures - 10), bytes / (kSignatures - 10) / 3);
+}
+
 int Main(int argc, char** argv) {
   const auto chosen = [&](const char* question) {
     if (argc == 1) return true;
@@ -387,7 +330,7 @@ int Main(int argc, char** argv) {
                        [&](const char* each) { return std::strcmp(each, question) == 0; });
   };
   const std::pair<const char*, void (*)()> questions[] = {
-      {"1", GraphAgainstBlocks}, {"2", BlockSizes}, {"3", Crossings}, {"4", ManyJobs}};
+      {"1", GraphAgainstBlocks}, {"2", BlockSizes}, {"3", Crossings}, {"4", ManyJobs}, {"5", GraphMemory}};
   for (const auto& [question, answer] : questions) {
     if (!chosen(question)) continue;
     answer();
