@@ -8,15 +8,22 @@ namespace warpline::gpu {
 
 bool IsContextLost(cudaError_t error) {
   switch (error) {
+    // Of these driver_types.h of CUDA 13.0 says that the process must be terminated and relaunched.
+    case cudaErrorContained:
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
     case cudaErrorHardwareStackError:
     case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
-    case cudaErrorAssert:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    // Of these it does not say so in these words, but no call of this process would succeed after them
+    // either.
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorUnknown:

@@ -17,9 +17,11 @@ using Clock = std::chrono::steady_clock;
 // Idle spinning after the last completion: long enough for a client on this machine to get its answer and to
 // send the next request.
 constexpr auto kIdleSpin = std::chrono::microseconds(300);
-// A job that takes longer than this moves megabytes; being heard of 20 us late costs it nothing.
+// A job that takes longer than this moves megabytes. Then naps grow with the time for which nothing ended, so
+// that a job is heard of by about a fiftieth of its own time late, and by 20 us at most.
 constexpr auto kBusySpin = std::chrono::microseconds(200);
 constexpr auto kNap = std::chrono::microseconds(20);
+constexpr int kNapShare = 50;
 
 }  // namespace
 
@@ -38,13 +40,15 @@ Completion::~Completion() {
   arrived_.fetch_add(1, std::memory_order_release);
   thread_.join();
   {
-    MutexLock lock(&work_mutex_);
+    const std::lock_guard<std::mutex> lock(work_mutex_);
     work_ended_ = true;
   }
+  work_changed_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
 void Completion::Watch(cudaEvent_t event, Callback callback) {
+  outstanding_.fetch_add(1, std::memory_order_relaxed);
   {
     MutexLock lock(&mutex_);
     arrivals_.push_back({event, std::move(callback), absl::OkStatus()});
@@ -82,14 +86,23 @@ bool Completion::Poll() {
     watched.status = gpu::ToStatus(state, "running a job");
     ReportError(watched.status);
     if (in_flight_.empty()) {  // nobody waits for this thread: a hand-over would only cost time
-      watched.callback(watched.status);
+      CallBack(std::move(watched));
     } else {
-      MutexLock lock(&work_mutex_);
-      work_.push_back(std::move(watched));
+      {
+        const std::lock_guard<std::mutex> lock(work_mutex_);
+        work_.push_back(std::move(watched));
+      }
+      work_changed_.notify_one();
     }
     return true;
   }
   return false;
+}
+
+void Completion::CallBack(Watched watched) {
+  watched.callback(watched.status);
+  watched.callback = nullptr;  // what it holds is gone, too, once this one no longer counts
+  outstanding_.fetch_sub(1, std::memory_order_release);
 }
 
 void Completion::Work() {
@@ -97,13 +110,13 @@ void Completion::Work() {
   for (;;) {
     Watched watched;
     {
-      MutexLock lock(&work_mutex_);
-      work_mutex_.Await([this] { return !work_.empty() || work_ended_; });
+      std::unique_lock<std::mutex> lock(work_mutex_);
+      work_changed_.wait(lock, [this] { return !work_.empty() || work_ended_; });
       if (work_.empty()) return;
       watched = std::move(work_.front());
-      work_.erase(work_.begin());
+      work_.pop_front();
     }
-    watched.callback(watched.status);
+    CallBack(std::move(watched));
   }
 }
 
@@ -112,7 +125,8 @@ void Completion::Loop() {
   cudaSetDevice(device_);
   int seen = 0;
   Clock::time_point last_event = Clock::now();
-  while (!stopping_seen_ || !in_flight_.empty()) {
+  // A callback may watch the next event, so the last one that runs ends the loop, not the last event.
+  while (!stopping_seen_ || outstanding_.load(std::memory_order_acquire) > 0) {
     const int arrived = arrived_.load(std::memory_order_acquire);
     const auto quiet = Clock::now() - last_event;
     if (arrived != seen || (in_flight_.empty() && quiet > kIdleSpin)) {
@@ -123,11 +137,14 @@ void Completion::Loop() {
       TakeArrivals(/*may_sleep=*/false);
       last_event = Clock::now();
     }
-    if (in_flight_.empty()) continue;
+    if (in_flight_.empty()) {
+      if (stopping_seen_) std::this_thread::sleep_for(kNap);  // a worker's callback is still running
+      continue;
+    }
     if (Poll()) {
       last_event = Clock::now();
-    } else if (Clock::now() - last_event > kBusySpin) {
-      std::this_thread::sleep_for(kNap);
+    } else if (const auto busy = Clock::now() - last_event; busy > kBusySpin) {
+      std::this_thread::sleep_for(std::min<Clock::duration>(kNap, busy / kNapShare));
     }
   }
 }

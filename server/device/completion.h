@@ -5,6 +5,9 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -28,7 +31,8 @@ class Completion {
   using ContextLost = absl::AnyInvocable<void(const absl::Status&)>;
 
   Completion(int device, ContextLost context_lost);
-  // Every callback has been called when this returns; waits for the device.
+  // Every callback has been called when this returns, those of events that callbacks watched included; waits
+  // for the device. Nobody but callbacks calls Watch any more.
   ~Completion();
 
   // Thread-safe. The event has been recorded, and is not recorded again before the callback.
@@ -50,6 +54,7 @@ class Completion {
   // Calls back what Poll hands over: answering a request and launching the next one takes longer than the
   // device needs for a small job, so one thread for both would be the limit of small requests.
   void Work();
+  void CallBack(Watched watched);
   bool HasArrivals() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !arrivals_.empty() || stopping_; }
 
   const int device_;
@@ -57,12 +62,15 @@ class Completion {
   std::vector<Watched> arrivals_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   ContextLost context_lost_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<int> arrived_ = 0;  // lets the spinning thread look without the lock
-  bool stopping_seen_ = false;    // of the thread alone, as is what follows
+  std::atomic<int> outstanding_ = 0;  // callbacks that have not returned yet
+  std::atomic<int> arrived_ = 0;      // lets the spinning thread look without the lock
+  bool stopping_seen_ = false;        // of the thread alone, as is what follows
   std::vector<Watched> in_flight_;
-  Mutex work_mutex_;
-  std::vector<Watched> work_ ABSL_GUARDED_BY(work_mutex_);
-  bool work_ended_ ABSL_GUARDED_BY(work_mutex_) = false;
+  // The standard library's own: each item wakes one worker, where conditions would wake all four.
+  std::mutex work_mutex_;
+  std::condition_variable work_changed_;
+  std::deque<Watched> work_;  // under work_mutex_
+  bool work_ended_ = false;   // under work_mutex_
   std::vector<std::thread> workers_;
   std::thread thread_;
 };

@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
+  ASSIGN_OR_RETURN(device->cuts, CutPipeline::Create());
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));

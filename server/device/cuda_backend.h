@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/device/backend.h"
+#include "server/device/choose_path.h"
+#include "server/device/cut_program.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -25,11 +27,12 @@ struct CudaBackendOptions {
   std::vector<int> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program.
   std::size_t lane_bytes = std::size_t{640} << 20;
-  // Graphs that a lane keeps.
+  // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;
-  // A program whose inputs and outputs have at most so many bytes together runs on its staging slots, without
-  // copies, if its kernels read each byte about once.
-  std::size_t on_slots_bytes = std::size_t{128} << 10;
+  std::size_t graph_cache_bytes = std::size_t{64} << 20;
+  // The sizes that decide how a program runs, and how large ones are cut.
+  PathLimits paths;
+  CutOptions cutting;
   // Time the transfers and steps of one job in so many; 0: none.
   int timing_sample = 128;
   // And every job of a lane that has timed none for so long: with little to do, timing costs nobody anything.

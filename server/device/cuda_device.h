@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gpu/handle.h"
 #include "server/device/backend.h"
 #include "server/device/completion.h"
+#include "server/device/cut_pipeline.h"
 #include "server/device/roofline.h"
 #include "server/observe/metrics.h"
 
@@ -24,9 +26,11 @@ struct CudaDevice {
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
   gpu::Event epoch;  // recorded when the device was opened
-  // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself.
+  // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself. A
+  // job counts until it no longer uses the device, so at most one of those that run found none before it.
   std::atomic<int> running = 0;
   std::atomic<std::uint64_t> launched = 0;
+  std::optional<CutPipeline> cuts;  // always there; belongs to the job that found `running` at 0
   std::unique_ptr<Completion> completion;
 };
 

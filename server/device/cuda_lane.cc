@@ -1,9 +1,9 @@
 #include "server/device/cuda_lane.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
@@ -32,7 +32,8 @@ CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metric
       metrics_(metrics),
       h2d_(metrics.Transfer(device.info.ordinal, "h2d")),
       d2h_(metrics.Transfer(device.info.ordinal, "d2h")),
-      cache_(options.graph_cache_entries, metrics.graph_cache) {}
+      cache_({.entries = options.graph_cache_entries, .bytes = options.graph_cache_bytes},
+             metrics.graph_cache, metrics.DeviceMemoryBytes(device.info.ordinal, "graphs")) {}
 
 CudaLane::~CudaLane() {
   cudaSetDevice(device_.cuda_ordinal);
@@ -45,7 +46,7 @@ CudaLane::~CudaLane() {
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
                               std::string_view signature) const {
   if (cache_.Contains(signature)) return true;
-  return device_.uses_host_pointers && RunsOnSlots(program, plan, options_.on_slots_bytes);
+  return ChoosePath(program, plan, {.can_map = device_.uses_host_pointers}, options_.paths) == Path::kMapped;
 }
 
 absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
@@ -60,21 +61,38 @@ absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
 absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   const Program& program = *staged.program;
   Entry entry;
-  if (options_.timing_sample > 0) RETURN_IF_ERROR(EnsureTimingEvents(program.steps.size() + 3));
-  if (!device_.uses_host_pointers || !RunsOnSlots(program, *staged.plan, options_.on_slots_bytes)) {
-    const nvtx::Range range(nvtx::Name::kBuildGraph);
-    ASSIGN_OR_RETURN(entry.plain,
-                     CudaGraph::Capture(staged, device_, arena(), stream_.get(), nullptr, entry.variants));
-    metrics_.graph_cache.instantiations.Add();
-    if (options_.timing_sample > 0) {
-      ASSIGN_OR_RETURN(entry.timed,
-                       CudaGraph::Capture(staged, device_, arena(), stream_.get(), &timing_, entry.variants));
-      metrics_.graph_cache.instantiations.Add();
-    }
-    entry.input_bytes = staged.input.size();
-    entry.output_bytes = staged.output.size();
+  if (staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
+    entry.cutting = CutProgram(program, *staged.plan, options_.lane_bytes, options_.cutting);
   }
+  PathQuestion question{.can_map = device_.uses_host_pointers, .can_cut = entry.cutting.has_value()};
+  entry.among_others = ChoosePath(program, *staged.plan, question, options_.paths);
+  question.alone = true;
+  entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
+  if (entry.alone != Path::kBlocks && entry.among_others != Path::kBlocks) entry.cutting.reset();
+  if (entry.alone == Path::kGraph || entry.among_others == Path::kGraph) {
+    RETURN_IF_ERROR(CaptureGraphs(staged, entry));
+  }
+  if (options_.timing_sample > 0) {
+    std::size_t events = program.steps.size() + 3;
+    if (entry.cutting.has_value()) events = std::max(events, CutPipeline::TimingEventsOf(*entry.cutting));
+    RETURN_IF_ERROR(EnsureTimingEvents(events));
+  }
+  entry.input_bytes = staged.input.size();
+  entry.output_bytes = staged.output.size();
   return entry;
+}
+
+absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
+  const nvtx::Range range(nvtx::Name::kBuildGraph);
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), nullptr,
+                                                   entry.variants));
+  metrics_.graph_cache.instantiations.Add();
+  if (options_.timing_sample == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), &timing_,
+                                                   entry.variants));
+  metrics_.graph_cache.instantiations.Add();
+  return absl::OkStatus();
 }
 
 void CudaLane::Describe(const Program& program, Entry& entry) {
@@ -85,7 +103,6 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
       return (metrics_.*get)(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal);
     };
     entry.series.push_back(look_up(&Metrics::Kernel));
-    // A kernel that reads host memory is bound by PCIe: it has no place under a roof of device memory.
     const bool has_roof = entry.plain.has_value() && device_.roofline.ShortestSeconds(problem) > 0;
     entry.roof_ratios.push_back(has_roof ? look_up(&Metrics::RoofRatio) : Histogram());
   }
@@ -96,7 +113,22 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   ProgramMemory memory(*staged.plan, arena());
   memory.input = staged.input.data();
   memory.output = staged.output.data();
-  return EnqueueSteps(staged, device_, memory, stream_.get(), timed ? &timing_ : nullptr, entry.variants);
+  return EnqueueSteps(staged, device_.context, memory, stream_.get(), timed ? &timing_ : nullptr,
+                      entry.variants);
+}
+
+absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, bool timed) {
+  const nvtx::Range range(nvtx::Name::kLaunchInPieces);
+  ASSIGN_OR_RETURN(const std::string_view variant,
+                   device_.cuts->Enqueue({.cutting = *entry.cutting,
+                                          .input = staged.input,
+                                          .output = staged.output,
+                                          .arena = arena(),
+                                          .context = device_.context,
+                                          .kernels = stream_.get(),
+                                          .timing = timed ? &timing_ : nullptr}));
+  if (entry.variants.empty()) entry.variants.push_back(variant);
+  return absl::OkStatus();
 }
 
 bool CudaLane::IsTimeToTime() {
@@ -115,35 +147,56 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   Entry* entry = cache_.Find(staged.signature);
   if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
-    entry = cache_.Insert(staged.signature, std::move(built));
+    const std::size_t bytes = built.GraphBytes();
+    entry = cache_.Insert(staged.signature, std::move(built), bytes);
   }
-  const bool timed = IsTimeToTime();
-  const std::uint64_t order = device_.launched.fetch_add(1) + 1;
-  const bool started_alone = device_.running.fetch_add(1) == 0;
-  absl::Cleanup not_running = [this] { device_.running.fetch_sub(1); };
-  if (entry->plain.has_value()) {
-    CudaGraph& graph = timed ? *entry->timed : *entry->plain;
-    RETURN_IF_ERROR(graph.Launch(staged, arena(), stream_.get()));
-  } else {
-    RETURN_IF_ERROR(RunOnSlots(staged, *entry, timed));
+  Run run;
+  run.timed = IsTimeToTime();
+  run.order = device_.launched.fetch_add(1) + 1;
+  run.started_alone = device_.running.fetch_add(1) == 0;
+  run.path = run.started_alone ? entry->alone : entry->among_others;
+  if (absl::Status status = Enqueue(staged, *entry, run); !status.ok()) {
+    Drain(run.path);
+    device_.running.fetch_sub(1);
+    return status;
   }
   if (entry->series.empty()) Describe(*staged.program, *entry);
-  RETURN_IF_ERROR(ToStatus(cudaEventRecord(done_event_.get(), stream_.get()), "recording an event"));
-  if (staged.wait_briefly && EndsBriefly()) {
-    if (timed) RecordTimes(*entry, started_alone && device_.launched.load() == order);
-    std::move(not_running).Invoke();
+  if (staged.wait_briefly && run.path == Path::kMapped && EndsBriefly()) {
+    if (run.timed) RecordTimes(*entry, run);
+    device_.running.fetch_sub(1);
     done({absl::OkStatus(), entry->variants});
     return absl::OkStatus();
   }
-  std::move(not_running).Cancel();
-  device_.completion->Watch(done_event_.get(), [this, entry, timed, order, started_alone,
-                                                done = std::move(done)](absl::Status status) mutable {
-    if (timed && status.ok()) RecordTimes(*entry, started_alone && device_.launched.load() == order);
-    device_.running.fetch_sub(1);
-    LaunchReport report{std::move(status), entry->variants};
-    done(std::move(report));  // the lane may run the next program from here on
-  });
+  device_.completion->Watch(done_event_.get(),
+                            [this, entry, run, done = std::move(done)](absl::Status status) mutable {
+                              if (run.timed && status.ok()) RecordTimes(*entry, run);
+                              device_.running.fetch_sub(1);
+                              LaunchReport report{std::move(status), entry->variants};
+                              done(std::move(report));  // the lane may run the next program from here on
+                            });
   return absl::OkStatus();
+}
+
+absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, const Run& run) {
+  cudaStream_t last = stream_.get();
+  switch (run.path) {
+    case Path::kGraph:
+      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, arena(), stream_.get()));
+      break;
+    case Path::kMapped:
+      RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
+      break;
+    case Path::kBlocks:
+      RETURN_IF_ERROR(RunInPieces(staged, entry, run.timed));
+      last = device_.cuts->last();
+      break;
+  }
+  return ToStatus(cudaEventRecord(done_event_.get(), last), "recording an event");
+}
+
+void CudaLane::Drain(Path path) {
+  if (path == Path::kBlocks) device_.cuts->Drain();
+  cudaStreamSynchronize(stream_.get());
 }
 
 bool CudaLane::EndsBriefly() {
@@ -162,44 +215,74 @@ bool CudaLane::EndsBriefly() {
 void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   absl::Status status = Start(staged, done);
   if (status.ok()) return;
-  // A failed launch may have left work in the stream that still writes to the slots.
-  if (stream_ != nullptr) cudaStreamSynchronize(stream_.get());
   device_.completion->ReportError(status);
   // Another process may have taken the memory of this device: that passes.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
   done({std::move(status), {}});
 }
 
-void CudaLane::RecordTimes(Entry& entry, bool alone) {
-  const auto seconds = [this](std::size_t from) {
-    float milliseconds = 0;
-    cudaEventElapsedTime(&milliseconds, timing_.events[from].get(), timing_.events[from + 1].get());
-    return milliseconds * 1e-3;
-  };
-  for (std::size_t i = 0; i < entry.problems.size(); ++i) {
-    const double elapsed = seconds(1 + i);
-    KernelSeries& series = entry.series[i];
-    series.seconds.Observe(elapsed);
-    series.bytes.Add(BytesOf(entry.problems[i]));
-    series.flops.Add(FlopsOf(entry.problems[i]));
+double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event) const {
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, timing_.events[first_event].get(), timing_.events[last_event].get());
+  return milliseconds * 1e-3;
+}
+
+void CudaLane::RecordTimes(Entry& entry, const Run& run) {
+  const bool alone = run.started_alone && device_.launched.load() == run.order;
+  switch (run.path) {
+    case Path::kGraph:
+      return RecordGraph(entry, alone);
+    case Path::kMapped:
+      // Nothing was copied, and a kernel that is bound by PCIe has no place under a roof of device memory.
+      for (std::size_t i = 0; i < entry.problems.size(); ++i) {
+        RecordKernel(entry, i, SecondsBetween(1 + i, 2 + i));
+      }
+      return;
+    case Path::kBlocks:
+      return RecordPieces(entry);
+  }
+}
+
+void CudaLane::RecordKernel(Entry& entry, std::size_t step, double seconds) {
+  KernelSeries& series = entry.series[step];
+  series.seconds.Observe(seconds);
+  series.bytes.Add(BytesOf(entry.problems[step]));
+  series.flops.Add(FlopsOf(entry.problems[step]));
+}
+
+void CudaLane::RecordGraph(Entry& entry, bool alone) {
+  const std::size_t steps = entry.problems.size();
+  for (std::size_t i = 0; i < steps; ++i) {
+    const double elapsed = SecondsBetween(1 + i, 2 + i);
+    RecordKernel(entry, i, elapsed);
     if (alone && elapsed > 0) {
       entry.roof_ratios[i].Observe(device_.roofline.ShortestSeconds(entry.problems[i]) / elapsed);
     }
   }
-  if (!entry.plain.has_value()) return;  // nothing was copied
   h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
-  h2d_.seconds.Add(seconds(0));
+  h2d_.seconds.Add(SecondsBetween(0, 1));
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
-  d2h_.seconds.Add(seconds(1 + entry.problems.size()));
+  d2h_.seconds.Add(SecondsBetween(1 + steps, 2 + steps));
   if (options_.on_timeline) {
     const auto since_epoch = [this](std::size_t event) {
       float milliseconds = 0;
       cudaEventElapsedTime(&milliseconds, device_.epoch.get(), timing_.events[event].get());
       return milliseconds * 1e-3;
     };
-    const std::size_t last = entry.problems.size() + 2;
-    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(last - 1), since_epoch(last)});
+    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(1 + steps), since_epoch(2 + steps)});
   }
+}
+
+void CudaLane::RecordPieces(Entry& entry) {
+  // The kernels of the pieces are as short as launches, which a roof does not know of.
+  double kernels = 0;
+  for (std::size_t i = 0; i < entry.cutting->pieces.size(); ++i)
+    kernels += SecondsBetween(4 + 2 * i, 5 + 2 * i);
+  RecordKernel(entry, 0, kernels);
+  h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
+  h2d_.seconds.Add(SecondsBetween(0, 1));
+  d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
+  d2h_.seconds.Add(SecondsBetween(2, 3));
 }
 
 }  // namespace warpline

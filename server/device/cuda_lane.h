@@ -1,4 +1,5 @@
-// A lane of a GPU: one stream, one arena of device memory, the graphs captured on them.
+// A lane of a GPU: one stream, one arena of device memory, the graphs captured on them. Whether a program
+// runs as a graph, on its slots or in pieces is decided at its launch: see ChoosePath.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 
@@ -11,9 +12,11 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/gpu/handle.h"
+#include "server/device/choose_path.h"
 #include "server/device/cuda_backend.h"
 #include "server/device/cuda_device.h"
 #include "server/device/cuda_program.h"
+#include "server/device/cut_program.h"
 #include "server/device/graph_cache.h"
 
 namespace warpline {
@@ -31,27 +34,53 @@ class CudaLane : public Lane {
                       std::string_view signature) const override;
 
  private:
-  // Both graphs are made at once, so that a known signature never needs a capture again.
+  // What the paths need that the program may take is made at once, so that a known signature never needs a
+  // capture again.
   struct Entry {
-    std::optional<CudaGraph> plain;  // none: runs on the slots
-    std::optional<CudaGraph> timed;  // if jobs are sampled at all
+    Path alone = Path::kGraph;  // what to do with the device to itself, and beside other jobs
+    Path among_others = Path::kGraph;
+    std::optional<CudaGraph> plain;  // if either is kGraph
+    std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
+    std::optional<Cutting> cutting;  // if either is kBlocks
     std::vector<std::string_view> variants;
     std::vector<KernelSeries> series;    // one a step
     std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
     std::vector<Problem> problems;
     std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
+
+    std::size_t GraphBytes() const {
+      return (plain.has_value() ? plain->EstimatedBytes() : 0) +
+             (timed.has_value() ? timed->EstimatedBytes() : 0);
+    }
+  };
+  // Of one launch.
+  struct Run {
+    Path path = Path::kGraph;
+    bool timed = false;
+    bool started_alone = false;
+    std::uint64_t order = 0;  // among the launches of the device
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   absl::StatusOr<Entry> Build(const StagedProgram& staged);
+  absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
+  absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, bool timed);
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
   // Whether the program that was launched last has ended, or does so within some microseconds.
   bool EndsBriefly();
-  void RecordTimes(Entry& entry, bool alone);
+  // Enqueues the program and, behind it, the event of its end.
+  absl::Status Enqueue(const StagedProgram& staged, Entry& entry, const Run& run);
+  // Waits for what a failed launch has left, which may still use the slots.
+  void Drain(Path path);
+  void RecordTimes(Entry& entry, const Run& run);
+  void RecordKernel(Entry& entry, std::size_t step, double seconds);
+  void RecordGraph(Entry& entry, bool alone);
+  void RecordPieces(Entry& entry);
+  double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 
   CudaDevice& device_;

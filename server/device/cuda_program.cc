@@ -20,10 +20,10 @@ std::size_t AlignUp(std::size_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
-// Of one program, so that the visited problem types share the bindings.
+// Finds the operands of each step of one program.
 struct StepEnqueuer {
   const StagedProgram& staged;
-  const CudaDevice& device;
+  const CudaContext& context;
   const ProgramMemory& memory;
   cudaStream_t stream;
 
@@ -33,8 +33,7 @@ struct StepEnqueuer {
     return region[static_cast<int>(place.region)] + place.offset;
   }
 
-  template <typename ProblemT>
-  absl::StatusOr<std::string_view> Enqueue(std::size_t index, const ProblemT& problem) const {
+  absl::StatusOr<std::string_view> Enqueue(std::size_t index) const {
     const Step& step = staged.program->steps[index];
     Operands operands;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(step.inputs[i]);
@@ -44,31 +43,38 @@ struct StepEnqueuer {
     }
     operands.workspace = memory.workspace.data();
     operands.workspace_bytes = memory.workspace.size();
-    for (const auto& row : CudaTable(problem)) {
-      const DeviceTraits& traits = device.context.traits;
-      if (step.variant.empty() ? !MayChoose(row, problem, traits)
-                               : row.name != step.variant || !Suits(row, problem, traits)) {
-        continue;
-      }
-      const cudaError_t error = row.launch(problem, operands, device.context, stream);
-      if (error == cudaErrorNotSupported && step.variant.empty()) continue;
-      if (error == cudaErrorNotSupported) {
-        return FieldError("variant",
-                          absl::StrCat("\"", step.variant, "\" cannot run this problem after all; ",
-                                       "leave the choice to the server"));
-      }
-      RETURN_IF_ERROR(ToStatus(error, row.name));
-      return row.name;
-    }
-    return absl::InternalError("no variant runs a validated problem");
+    return LaunchProblem(step.problem, step.variant, operands, context, stream);
   }
 };
 
-// Kernels that read each byte of their operands about once lose nothing by reading it over PCIe.
-bool ReadsOperandsOnce(const TransposeProblem&) { return true; }
-bool ReadsOperandsOnce(const ReduceProblem&) { return true; }
-bool ReadsOperandsOnce(const GemmProblem&) { return false; }
-bool ReadsOperandsOnce(const ElementwiseProblem&) { return true; }
+template <typename ProblemT>
+absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_view variant,
+                                           const Operands& operands, const CudaContext& context,
+                                           cudaStream_t stream) {
+  for (const auto& row : CudaTable(problem)) {
+    const bool fits = variant.empty() ? MayChoose(row, problem, context.traits)
+                                      : row.name == variant && Suits(row, problem, context.traits);
+    if (!fits) continue;
+    const cudaError_t error = row.launch(problem, operands, context, stream);
+    if (error == cudaErrorNotSupported && variant.empty()) continue;
+    if (error == cudaErrorNotSupported) {
+      return FieldError("variant",
+                        absl::StrCat("\"", std::string(variant), "\" cannot run this problem after ",
+                                     "all; leave the choice to the server"));
+    }
+    RETURN_IF_ERROR(ToStatus(error, row.name));
+    return row.name;
+  }
+  return absl::InternalError("no variant runs a validated problem");
+}
+
+}  // namespace
+
+absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
+                                               const Operands& operands, const CudaContext& context,
+                                               cudaStream_t stream) {
+  return std::visit([&](const auto& p) { return LaunchRow(p, variant, operands, context, stream); }, problem);
+}
 
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream) {
   if (timing == nullptr) return absl::OkStatus();
@@ -80,8 +86,6 @@ absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStrea
   return ToStatus(cudaEventRecordWithFlags(timing->events[index].get(), stream, flags),
                   "recording a timing event");
 }
-
-}  // namespace
 
 ArenaLayout::ArenaLayout(const MemoryPlan& plan)
     : output(AlignUp(plan.input_bytes)),
@@ -96,23 +100,14 @@ ProgramMemory::ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena)
   workspace = arena.subspan(layout.workspace);
 }
 
-bool RunsOnSlots(const Program& program, const MemoryPlan& plan, std::size_t bytes) {
-  if (program.steps.size() != 1 || plan.input_bytes + plan.output_bytes > bytes) return false;
-  const Step& step = program.steps.front();
-  if (!step.variant.empty()) return false;
-  return std::visit([](const auto& problem) { return ReadsOperandsOnce(problem); }, step.problem);
-}
-
-absl::Status EnqueueSteps(const StagedProgram& staged, const CudaDevice& device, const ProgramMemory& memory,
-                          cudaStream_t stream, const TimingEvents* timing,
+absl::Status EnqueueSteps(const StagedProgram& staged, const CudaContext& context,
+                          const ProgramMemory& memory, cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants) {
-  const StepEnqueuer steps{staged, device, memory, stream};
+  const StepEnqueuer steps{staged, context, memory, stream};
   variants.clear();
   RETURN_IF_ERROR(RecordTime(timing, 1, stream));
   for (std::size_t i = 0; i < staged.program->steps.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::string_view name,
-                     std::visit([&](const auto& problem) { return steps.Enqueue(i, problem); },
-                                staged.program->steps[i].problem));
+    ASSIGN_OR_RETURN(const std::string_view name, steps.Enqueue(i));
     variants.push_back(name);
     RETURN_IF_ERROR(RecordTime(timing, 2 + i, stream));
   }
@@ -133,7 +128,7 @@ std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
   return bytes;
 }
 
-absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const CudaDevice& device,
+absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const CudaContext& context,
                                              std::span<std::byte> arena, cudaStream_t stream,
                                              const TimingEvents* timing,
                                              std::vector<std::string_view>& variants) {
@@ -149,7 +144,7 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
                              "capturing the copy in"));
     ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
   }
-  RETURN_IF_ERROR(EnqueueSteps(staged, device, memory, stream, timing, variants));
+  RETURN_IF_ERROR(EnqueueSteps(staged, context, memory, stream, timing, variants));
   if (!staged.output.empty()) {
     RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(staged.output.data(), memory.output, staged.output.size(),
                                              cudaMemcpyDeviceToHost, stream),
@@ -158,6 +153,8 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   }
   RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
   ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
+  RETURN_IF_ERROR(ToStatus(cudaGraphGetNodes(result.graph_.get(), nullptr, &result.nodes_),
+                           "counting the nodes of a graph"));
   const nvtx::Range range(nvtx::Name::kInstantiateGraph);
   ASSIGN_OR_RETURN(result.exec_, gpu::Instantiate(result.graph_));
   RETURN_IF_ERROR(ToStatus(cudaGraphUpload(result.exec_.get(), stream), "uploading a graph"));

@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/cuda_variants.h"
 #include "kernels/gpu/handle.h"
 #include "kernels/program.h"
 #include "server/device/backend.h"
-#include "server/device/cuda_device.h"
 
 namespace warpline {
 
-// Events of a timed launch: before and after H2D, after each step, after D2H. A lane has one set, since it
-// runs one program at a time.
+// Events of a timed launch. As a graph: before and after H2D, after each step, after D2H. Cut into pieces:
+// see CutPipeline. A lane has one set, since it runs one program at a time.
 struct TimingEvents {
-  std::vector<gpu::Event> events;  // at least steps + 3
+  std::vector<gpu::Event> events;  // as many as the launch needs
 };
 
 // Where the regions of a plan begin in an arena, and what is left for workspace.
@@ -40,32 +40,41 @@ struct ProgramMemory {
   ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena);
 };
 
-// Whether the program's kernels should read and write the staging slots themselves, over PCIe, instead of
-// having copies around them: for a small program the two copies take longer than all the rest. `bytes` is
-// the most that its inputs and outputs may have together. A variant that a client asks for by name runs on
-// device memory always: that is where it can be compared with others.
-bool RunsOnSlots(const Program& program, const MemoryPlan& plan, std::size_t bytes);
+// Launches the problem by the row of its table that has this name; by the first row that accepts it if
+// `variant` is empty. Returns the row's name.
+absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
+                                               const Operands& operands, const CudaContext& context,
+                                               cudaStream_t stream);
+
+// Records event `index` if `timing` is not null, also while the stream is being captured.
+absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
 // Enqueues the steps. Variants that a program leaves open are the first of their table that accept the
 // problem; their names go to `variants`. Records timing events 1 + the number of steps so far, beginning
 // before the first; `timing` may be null.
-absl::Status EnqueueSteps(const StagedProgram& staged, const CudaDevice& device, const ProgramMemory& memory,
-                          cudaStream_t stream, const TimingEvents* timing,
+absl::Status EnqueueSteps(const StagedProgram& staged, const CudaContext& context,
+                          const ProgramMemory& memory, cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants);
 
 // One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
 class CudaGraph {
  public:
   // Captures on `stream`; the program's memory starts at `arena`. See EnqueueSteps.
-  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const CudaDevice& device,
+  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const CudaContext& context,
                                            std::span<std::byte> arena, cudaStream_t stream,
                                            const TimingEvents* timing,
                                            std::vector<std::string_view>& variants);
+  // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
+  // tell, and what is free changes by whole blocks, for every process.
+  std::size_t EstimatedBytes() const { return nodes_ * kEstimatedNodeBytes; }
   // Points the copies at the slots and launches.
   absl::Status Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream);
 
  private:
+  static constexpr std::size_t kEstimatedNodeBytes = std::size_t{8} << 10;
+
   gpu::Graph graph_;  // the nodes below belong to it
+  std::size_t nodes_ = 0;
   gpu::GraphExec exec_;
   cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
   cudaGraphNode_t d2h_ = nullptr;

@@ -14,13 +14,22 @@
 
 namespace warpline {
 
-// Belongs to one lane; not thread-safe. Counts hits, misses, evictions and entries.
+// Belongs to one lane; not thread-safe. Counts hits, misses, evictions, entries and bytes.
 template <typename Value>
 class GraphCache {
  public:
-  // `capacity` >= 1.
-  GraphCache(std::size_t capacity, const GraphCacheSeries& series) : capacity_(capacity), series_(series) {}
-  ~GraphCache() { series_.entries.Add(-static_cast<double>(entries_.size())); }
+  // The most that it holds; the newest value stays even if it alone has more bytes. `entries` >= 1.
+  struct Limits {
+    std::size_t entries = 1;
+    std::size_t bytes = 0;
+  };
+  // `bytes` gauges what the values take, as Insert was told.
+  GraphCache(const Limits& limits, const GraphCacheSeries& series, const Gauge& bytes)
+      : limits_(limits), series_(series), bytes_gauge_(bytes) {}
+  ~GraphCache() {
+    series_.entries.Add(-static_cast<double>(entries_.size()));
+    bytes_gauge_.Add(-static_cast<double>(bytes_));
+  }
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
@@ -38,30 +47,48 @@ class GraphCache {
     }
     series_.hits.Add();
     entries_.splice(entries_.begin(), entries_, found->second);
-    return &found->second->second;
+    return &found->second->value;
   }
 
-  // Adds a value that Find did not have, in place of the least recently used one if need be.
-  Value* Insert(std::string_view signature, Value value) {
-    if (entries_.size() == capacity_) {
-      index_.erase(entries_.back().first);
-      entries_.pop_back();
-      series_.evictions.Add();
-      series_.entries.Add(-1);
+  // Adds a value that Find did not have, in place of the least recently used ones if need be.
+  Value* Insert(std::string_view signature, Value value, std::size_t bytes) {
+    while (!entries_.empty() && (entries_.size() >= limits_.entries || bytes_ + bytes > limits_.bytes)) {
+      Evict();
     }
-    entries_.emplace_front(std::string(signature), std::move(value));
+    entries_.push_front({std::string(signature), std::move(value), bytes});
     // The key views the string in the list node, which never moves.
-    index_[entries_.front().first] = entries_.begin();
+    index_[entries_.front().signature] = entries_.begin();
     series_.entries.Add(1);
-    return &entries_.front().second;
+    bytes_ += bytes;
+    bytes_gauge_.Add(static_cast<double>(bytes));
+    return &entries_.front().value;
   }
 
   std::size_t size() const { return entries_.size(); }
+  std::size_t bytes() const { return bytes_; }
 
  private:
-  using Entries = std::list<std::pair<const std::string, Value>>;
-  const std::size_t capacity_;
+  struct Entry {
+    const std::string signature;
+    Value value;
+    std::size_t bytes = 0;
+  };
+  using Entries = std::list<Entry>;
+
+  void Evict() {
+    const Entry& last = entries_.back();
+    bytes_ -= last.bytes;
+    bytes_gauge_.Add(-static_cast<double>(last.bytes));
+    index_.erase(last.signature);
+    entries_.pop_back();
+    series_.evictions.Add();
+    series_.entries.Add(-1);
+  }
+
+  const Limits limits_;
   GraphCacheSeries series_;
+  Gauge bytes_gauge_;
+  std::size_t bytes_ = 0;
   Entries entries_;  // most recently used first
   absl::flat_hash_map<absl::string_view, typename Entries::iterator> index_;
 };

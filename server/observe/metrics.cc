@@ -83,7 +83,8 @@ struct Metrics::Impl {
   Family<prometheus::Histogram>& kernel_seconds =
       NewHistogram("warpline_kernel_duration_seconds",
                    "Device time of one step, of the sampled jobs. On a shared device it includes contention "
-                   "with other lanes.");
+                   "with other lanes. Of a job that was cut into pieces, the sum over its kernels, the "
+                   "launch of each included.");
   Family<prometheus::Counter>& kernel_bytes =
       NewCounter("warpline_kernel_bytes_total",
                  "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");
@@ -98,7 +99,8 @@ struct Metrics::Impl {
       NewCounter("warpline_transfer_bytes_total", "Bytes over the bus, of the sampled jobs.");
   Family<prometheus::Counter>& transfer_seconds =
       NewCounter("warpline_transfer_duration_seconds",
-                 "Time of the transfers counted in warpline_transfer_bytes_total.");
+                 "Time of the transfers counted in warpline_transfer_bytes_total. Of a job that was cut into "
+                 "pieces, from the first of a direction to the last, waits for kernels included.");
   Family<prometheus::Counter>& grpc_started =
       NewCounter("grpc_server_started_total", "RPCs started on the server.");
   Family<prometheus::Counter>& grpc_handled =

@@ -28,6 +28,8 @@ const char* Text(Name name) {
       return "launch graph";
     case Name::kLaunchOnSlots:
       return "launch on slots";
+    case Name::kLaunchInPieces:
+      return "launch in pieces";
     case Name::kStep:
       return "step";
     case Name::kComplete:

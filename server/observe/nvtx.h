@@ -22,6 +22,7 @@ enum class Name : std::uint8_t {
   kInstantiateGraph,
   kLaunchGraph,
   kLaunchOnSlots,
+  kLaunchInPieces,
   kStep,  // on the CPU
   kComplete,
   kRespond,

@@ -19,6 +19,7 @@ ReceivedPayloads::ReceivedPayloads(std::vector<grpc::Slice> slices, const std::v
     : slices_(std::move(slices)) {
   payloads_.reserve(plan.payloads.size());
   for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
+    if (plan.payloads[i] == Plan::kNoPayload) continue;
     payloads_.push_back({ranges[plan.payloads[i]], plan.memory.tensors[i].offset});
     bytes_ += payloads_.back().range.length;
   }

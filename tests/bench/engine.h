@@ -22,14 +22,18 @@ namespace warpline::bench {
   std::exit(1);  // a figure of jobs that failed would be a lie
 }
 
-// Device 0 with 8 lanes, and 32 MiB of staging memory full of random words. Ends the program where there is
-// no GPU.
+struct EngineSize {
+  int lanes = 8;
+  std::size_t lane_bytes = std::size_t{66} << 20;
+  std::size_t staging_bytes = std::size_t{32} << 20;
+};
+
+// Device 0, and staging memory full of random words. Ends the program where there is no GPU.
 class Engine {
  public:
-  explicit Engine(CudaBackendOptions options) {
-    constexpr std::size_t kStagingBytes = std::size_t{32} << 20;
+  explicit Engine(CudaBackendOptions options, const EngineSize& size = {}) {
     options.devices = {0};
-    options.lane_bytes = std::size_t{66} << 20;
+    options.lane_bytes = size.lane_bytes;
     options.metrics = &metrics_;
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
@@ -37,25 +41,24 @@ class Engine {
       std::exit(0);
     }
     backend_ = std::move(*backend);
-    auto memory = backend_->AllocateHost(kStagingBytes);
+    auto memory = backend_->AllocateHost(size.staging_bytes);
     if (!memory.ok()) Fail(memory.status());
     memory_ = std::move(*memory);
     std::mt19937 random(1);
     auto* words = reinterpret_cast<std::uint32_t*>(memory_->bytes().data());
     for (std::size_t i = 0; i < memory_->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
-    pool_ = std::make_unique<StagingPool>(memory_->bytes(), metrics_);
-    auto scheduler = Scheduler::Create({.lanes_per_device = 8}, *backend_, *pool_, metrics_);
+    pool_ = std::make_unique<StagingPool>(memory_->bytes(), size.staging_bytes / 8, metrics_);
+    auto scheduler =
+        Scheduler::Create({.lanes_per_device = size.lanes}, *backend_, *pool_, workers_, metrics_);
     if (!scheduler.ok()) Fail(scheduler.status());
     scheduler_ = std::move(*scheduler);
   }
 
   // Runs the program on what lies in its slot.
-  void Submit(const Program& program, std::function<void()> done) {
+  void Submit(const PlanPtr& plan, std::function<void()> done) {
     Job job;
-    job.program = program;
-    job.plan = PlanMemory(job.program);
-    job.signature = Signature(job.program);
-    job.fill_inputs = [](std::span<std::byte>) {};
+    job.plan = plan;
+    job.copy_in = [](std::span<std::byte>, int, int) {};
     job.done = [done = std::move(done)](const Result& result) {
       if (!result.status.ok()) Fail(result.status);
       done();
@@ -63,16 +66,16 @@ class Engine {
     scheduler_->Submit(std::move(job));
   }
 
-  // Jobs a second, 32 at a time.
-  double Throughput(const Program& program, int rounds) {
-    constexpr int kAtATime = 32;
+  // Jobs a second, so many at a time.
+  double Throughput(const Program& program, int rounds, int at_a_time = 32) {
+    const PlanPtr plan = std::make_shared<const Plan>(MakePlan(program));
     const absl::Time start = absl::Now();
     for (int round = 0; round < rounds; ++round) {
-      absl::BlockingCounter done(kAtATime);
-      for (int i = 0; i < kAtATime; ++i) Submit(program, [&] { done.DecrementCount(); });
+      absl::BlockingCounter done(at_a_time);
+      for (int i = 0; i < at_a_time; ++i) Submit(plan, [&] { done.DecrementCount(); });
       done.Wait();
     }
-    return rounds * kAtATime / absl::ToDoubleSeconds(absl::Now() - start);
+    return rounds * at_a_time / absl::ToDoubleSeconds(absl::Now() - start);
   }
 
  private:
@@ -80,6 +83,7 @@ class Engine {
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<HostMemory> memory_;
   std::unique_ptr<StagingPool> pool_;
+  WorkerPool workers_{4};
   std::unique_ptr<Scheduler> scheduler_;
 };
 

@@ -12,11 +12,12 @@ namespace {
 
 // Median of one job after the other, in microseconds.
 double Alone(Engine& engine, const Program& program) {
+  const PlanPtr plan = std::make_shared<const Plan>(MakePlan(program));
   std::vector<double> seconds;
   for (int i = 0; i < 600; ++i) {
     absl::Notification done;
     const absl::Time start = absl::Now();
-    engine.Submit(program, [&] { done.Notify(); });
+    engine.Submit(plan, [&] { done.Notify(); });
     while (!done.HasBeenNotified()) {
     }
     if (i >= 100) seconds.push_back(absl::ToDoubleSeconds(absl::Now() - start));
@@ -42,8 +43,12 @@ int Main() {
     double alone_us, per_second;
   };
   std::vector<std::vector<Figures>> figures(cases.size());
-  for (const std::size_t on_slots_bytes : {std::size_t{0}, std::size_t{1} << 30}) {
-    Engine engine({.on_slots_bytes = on_slots_bytes, .timing_sample = 0});
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1} << 30}) {
+    Engine engine({.paths = {.mapped_bytes = most,
+                             .mapped_bytes_alone = most,
+                             .mapped_scattered_bytes = most,
+                             .cut_bytes = std::size_t{1} << 40},
+                   .timing_sample = 0});
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const Program& program = cases[i].second;
       figures[i].push_back({Alone(engine, program), engine.Throughput(program, 100)});

@@ -10,6 +10,9 @@
 namespace warpline {
 namespace {
 
+// So that small problems show both kinds.
+constexpr std::size_t kMostMapped = std::size_t{128} << 10;
+
 class CudaLaneTest : public GpuTest {
  protected:
   void SetUp() override {
@@ -17,6 +20,9 @@ class CudaLaneTest : public GpuTest {
     if (IsSkipped()) return;
     auto backend = CreateCudaBackend({.lane_bytes = std::size_t{256} << 20,
                                       .graph_cache_entries = 32,
+                                      .paths = {.mapped_bytes = kMostMapped,
+                                                .mapped_bytes_alone = kMostMapped,
+                                                .mapped_scattered_bytes = kMostMapped},
                                       .timing_sample = 4,
                                       .timing_period = absl::InfiniteDuration(),
                                       .metrics = &metrics_});

@@ -19,8 +19,9 @@ TEST_F(MultiDeviceTest, EveryDeviceComputes) {
   const std::size_t devices = (*backend)->devices().size();
   if (devices < 2) GTEST_SKIP() << "this node has one GPU";
   auto memory = *(*backend)->AllocateHost(std::size_t{64} << 20);
-  StagingPool pool(memory->bytes(), metrics);
-  auto scheduler = *Scheduler::Create({.lanes_per_device = 2}, **backend, pool, metrics);
+  StagingPool pool(memory->bytes(), memory->bytes().size() / 4, metrics);
+  WorkerPool workers(2);
+  auto scheduler = *Scheduler::Create({.lanes_per_device = 2}, **backend, pool, workers, metrics);
   std::map<int, int> jobs_by_device;
   // On the slots, and as graphs.
   for (const std::int64_t side : {32, 512}) {
@@ -29,15 +30,13 @@ TEST_F(MultiDeviceTest, EveryDeviceComputes) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       Job job;
       const TransposeProblem problem{DType::kF32, {side, side}, {1, 0}};
-      job.program.tensors = {{DType::kF32, problem.shape, 4 * count},
-                             {DType::kF32, problem.shape, 4 * count}};
-      job.program.num_inputs = 1;
-      job.program.steps.push_back(
-          {.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
-      job.program.outputs = {1};
-      job.plan = PlanMemory(job.program);
-      job.signature = Signature(job.program);
-      job.fill_inputs = [i, count](std::span<std::byte> region) {
+      Program program;
+      program.tensors = {{DType::kF32, problem.shape, 4 * count}, {DType::kF32, problem.shape, 4 * count}};
+      program.num_inputs = 1;
+      program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+      program.outputs = {1};
+      job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+      job.copy_in = [i, count](std::span<std::byte> region, int, int) {
         auto* x = reinterpret_cast<float*>(region.data());
         for (std::size_t k = 0; k < count; ++k) x[k] = static_cast<float>(i * 1000 + k);
       };

@@ -72,7 +72,8 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   }
   for (const PayloadRange& range : conversion.payloads) {
     const auto found = std::find(message.payloads.begin(), message.payloads.end(), range);
-    decoded.plan.payloads.push_back(static_cast<std::size_t>(found - message.payloads.begin()));
+    decoded.plan.payloads.push_back(
+        range.length == 0 ? Plan::kNoPayload : static_cast<std::size_t>(found - message.payloads.begin()));
   }
   decoded.step_names = std::move(conversion.step_names);
   return decoded;

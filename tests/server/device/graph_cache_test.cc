@@ -7,9 +7,10 @@ namespace {
 
 TEST(GraphCacheTest, FindsWhatWasInserted) {
   Metrics metrics;
-  GraphCache<int> cache(2, metrics.graph_cache);
+  GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache,
+                        metrics.DeviceMemoryBytes(0, "graphs"));
   EXPECT_EQ(cache.Find("a"), nullptr);
-  cache.Insert("a", 1);
+  cache.Insert("a", 1, 10);
   ASSERT_NE(cache.Find("a"), nullptr);
   EXPECT_EQ(*cache.Find("a"), 1);
   EXPECT_EQ(metrics.graph_cache.hits.Value(), 2);
@@ -18,11 +19,12 @@ TEST(GraphCacheTest, FindsWhatWasInserted) {
 
 TEST(GraphCacheTest, EvictsLeastRecentlyUsed) {
   Metrics metrics;
-  GraphCache<int> cache(2, metrics.graph_cache);
-  cache.Insert("a", 1);
-  cache.Insert("b", 2);
+  GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache,
+                        metrics.DeviceMemoryBytes(0, "graphs"));
+  cache.Insert("a", 1, 10);
+  cache.Insert("b", 2, 10);
   cache.Find("a");
-  cache.Insert("c", 3);
+  cache.Insert("c", 3, 10);
   EXPECT_EQ(cache.Find("b"), nullptr);
   EXPECT_NE(cache.Find("a"), nullptr);
   EXPECT_NE(cache.Find("c"), nullptr);
@@ -30,9 +32,34 @@ TEST(GraphCacheTest, EvictsLeastRecentlyUsed) {
   EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
 }
 
-TEST(GraphCacheTest, GivesItsEntriesBackToTheGauge) {
+TEST(GraphCacheTest, BytesAreALimitToo) {
   Metrics metrics;
-  { GraphCache<int>(4, metrics.graph_cache).Insert("a", 1); }
+  GraphCache<int> cache({.entries = 10, .bytes = 100}, metrics.graph_cache,
+                        metrics.DeviceMemoryBytes(0, "graphs"));
+  cache.Insert("a", 1, 40);
+  cache.Insert("b", 2, 40);
+  cache.Insert("c", 3, 30);
+  EXPECT_EQ(cache.Find("a"), nullptr);
+  EXPECT_EQ(cache.bytes(), 70u);
+  cache.Insert("d", 4, 1000);
+  EXPECT_EQ(cache.size(), 1u);
+  ASSERT_NE(cache.Find("d"), nullptr) << "the newest stays";
+  cache.Insert("e", 5, 1);
+  EXPECT_EQ(cache.Find("d"), nullptr);
+  EXPECT_EQ(cache.bytes(), 1u);
+}
+
+TEST(GraphCacheTest, GivesWhatItHoldsBackToTheGauges) {
+  Metrics metrics;
+  const Gauge bytes = metrics.DeviceMemoryBytes(0, "graphs");
+  {
+    GraphCache<int> cache({.entries = 4, .bytes = 100}, metrics.graph_cache, bytes);
+    cache.Insert("a", 1, 30);
+    cache.Insert("b", 2, 20);
+    EXPECT_EQ(bytes.Value(), 50);
+    EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
+  }
+  EXPECT_EQ(bytes.Value(), 0);
   EXPECT_EQ(metrics.graph_cache.entries.Value(), 0);
 }
 

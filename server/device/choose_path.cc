@@ -1,0 +1,72 @@
+#include "server/device/choose_path.h"
+
+#include <variant>
+
+#include "kernels/transpose/canonical.h"
+
+namespace warpline {
+namespace {
+
+enum class Access { kOnce, kScattered, kOften };
+
+// The bytes of a sector, the least that a warp should ask the bus for at a time.
+constexpr std::int64_t kSectorBytes = 32;
+
+Access AccessOf(const TransposeProblem& problem) {
+  const CanonicalTranspose transpose = Canonicalize(problem);
+  if (transpose.IsIdentity()) return Access::kScattered;  // a copy between slots, which is the host's work
+  const int inner_in = transpose.rank - 1;
+  const int inner_out = transpose.perm[transpose.rank - 1];
+  const std::int64_t least = kSectorBytes / static_cast<std::int64_t>(SizeOf(problem.dtype));
+  const bool wide = transpose.in_strides[inner_in] == 1 && transpose.dims[inner_in] >= least &&
+                    transpose.dims[inner_out] >= least;
+  return wide ? Access::kOnce : Access::kScattered;
+}
+
+Access AccessOf(const ReduceProblem& problem) {
+  return problem.row_stride == 0 || problem.row_stride == problem.shape[problem.shape.rank - 1]
+             ? Access::kOnce
+             : Access::kScattered;
+}
+
+Access AccessOf(const GemmProblem&) { return Access::kOften; }
+
+// Elements of a broadcast operand are read once for each result that they go into.
+Access AccessOf(const ElementwiseProblem& problem) {
+  const Strides dense = RowMajorStrides(problem.shape);
+  for (int i = 0; i < problem.shape.rank; ++i) {
+    if (problem.shape[i] == 1) continue;
+    if (problem.x_strides[i] != dense[i]) return Access::kScattered;
+    if (problem.op == ElementwiseOp::kAdd && problem.y_strides[i] != dense[i]) return Access::kScattered;
+  }
+  return Access::kOnce;
+}
+
+std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits& limits) {
+  switch (std::visit([](const auto& p) { return AccessOf(p); }, problem)) {
+    case Access::kOnce:
+      return alone ? limits.mapped_bytes_alone : limits.mapped_bytes;
+    case Access::kScattered:
+      return limits.mapped_scattered_bytes;
+    case Access::kOften:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
+                const PathLimits& limits) {
+  if (program.steps.size() != 1) return Path::kGraph;
+  const Step& step = program.steps.front();
+  if (!step.variant.empty()) return Path::kGraph;
+  const std::size_t bytes = plan.input_bytes + plan.output_bytes;
+  if (question.can_map && bytes <= MostMappedBytes(step.problem, question.alone, limits)) {
+    return Path::kMapped;
+  }
+  if (question.alone && question.can_cut && bytes >= limits.cut_bytes) return Path::kBlocks;
+  return Path::kGraph;
+}
+
+}  // namespace warpline

@@ -1,0 +1,57 @@
+// How a program comes to the device and back: the choice between the ways to run it.
+#ifndef WARPLINE_SERVER_DEVICE_CHOOSE_PATH_H_
+#define WARPLINE_SERVER_DEVICE_CHOOSE_PATH_H_
+
+#include <cstddef>
+
+#include "kernels/program.h"
+
+namespace warpline {
+
+enum class Path {
+  // The kernel reads and writes the staging slots itself, over PCIe.
+  kMapped,
+  // One copy in, the kernels, one copy out, as a CUDA graph.
+  kGraph,
+  // Cut into pieces, so that the copies of both directions and the kernels run at once.
+  kBlocks,
+};
+
+// The sizes at which the paths cross. Bytes of a program's inputs and outputs together. Measured on one H200
+// (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds alone, and in GB/s of both
+// directions together with four at once:
+//
+//      n   graph  blocks  mapped |  graph  blocks  mapped
+//    256      26      43      21 |     47      23      61
+//    512      57      59      48 |     82      54      70
+//   1024     172     133     150 |     95      83      77
+//   2048     640     433     463 |     98      86      81
+//   8192    9864    6390    6466 |     97      68      83
+//
+// So a small program runs on its slots always, and one a little larger if nothing else runs: beside others,
+// whole copies fill both directions by themselves. For the same reason only a job that has the device to
+// itself is cut.
+struct PathLimits {
+  // Most bytes of a program that runs on its slots: beside others, and alone.
+  std::size_t mapped_bytes = std::size_t{1} << 20;
+  std::size_t mapped_bytes_alone = std::size_t{2} << 20;
+  // The same for kernels that access the bus in less than a sector at a time, or read some bytes again.
+  std::size_t mapped_scattered_bytes = std::size_t{128} << 10;
+  // Fewest bytes of a program that is cut.
+  std::size_t cut_bytes = std::size_t{4} << 20;
+};
+
+struct PathQuestion {
+  bool alone = false;    // no other job is on the device
+  bool can_map = false;  // staging memory has the same addresses on the device
+  bool can_cut = false;  // CutProgram found a way
+};
+
+// A variant that a client asks for by name runs whole and on device memory always: that is where it can be
+// compared with others.
+Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
+                const PathLimits& limits);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_CHOOSE_PATH_H_

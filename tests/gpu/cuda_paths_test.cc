@@ -1,0 +1,290 @@
+// Every way to run a program gives the same result: on its slots, as a graph, in pieces.
+#include <array>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/gpu/pinned_memory.h"
+#include "server/device/cut_pipeline.h"
+#include "tests/gpu/gpu_test.h"
+#include "tests/gpu/lane_runs.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::size_t kNever = std::size_t{1} << 50;
+
+// Pieces so small that a few hundred rows have many.
+CutOptions SmallPieces() {
+  return {.piece_bytes = 32 << 10,
+          .min_piece_bytes = 256,
+          .min_pieces = 4,
+          .in_row_bytes = 256,
+          .out_row_bytes = 512,
+          .min_row_bytes = 64,
+          .taper = 4};
+}
+
+CudaBackendOptions Forced(Path path) {
+  CudaBackendOptions options{.timing_sample = 1};
+  options.paths = {
+      .mapped_bytes = 0, .mapped_bytes_alone = 0, .mapped_scattered_bytes = 0, .cut_bytes = kNever};
+  if (path == Path::kMapped) {
+    options.paths.mapped_bytes = options.paths.mapped_bytes_alone = kNever;
+    options.paths.mapped_scattered_bytes = kNever;
+  }
+  if (path == Path::kBlocks) {
+    options.paths.cut_bytes = 0;
+    options.cutting = SmallPieces();
+  }
+  return options;
+}
+
+TransposeProblem Problem(DType dtype, const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
+                         std::int64_t row_stride = 0) {
+  TransposeProblem problem{.dtype = dtype, .row_stride = row_stride};
+  for (std::int64_t dim : dims) problem.shape.Append(dim);
+  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
+  return problem;
+}
+
+// What the transpose of `in` is.
+std::vector<std::byte> Reference(const TransposeProblem& problem, std::span<const std::byte> in) {
+  const std::size_t element = SizeOf(problem.dtype);
+  const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
+  const Shape shape = problem.OutputShape();
+  std::vector<std::byte> out(static_cast<std::size_t>(shape.Count()) * element);
+  std::array<std::int64_t, kMaxRank> index{};
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < out.size(); i += element) {
+    std::memcpy(out.data() + i, in.data() + static_cast<std::size_t>(offset) * element, element);
+    for (int axis = shape.rank - 1; axis >= 0; --axis) {
+      const std::int64_t stride = strides[problem.perm[axis]];
+      offset += stride;
+      if (++index[axis] < shape[axis]) break;
+      offset -= index[axis] * stride;
+      index[axis] = 0;
+    }
+  }
+  return out;
+}
+
+void ExpectTransposes(LaneRuns& runs, const TransposeProblem& problem, std::size_t at,
+                      const std::string& what) {
+  const auto job = runs.Launch(TransposeProgram(problem), at);
+  const LaunchReport report = job->report.get_future().get();
+  ASSERT_TRUE(report.status.ok()) << what << ": " << report.status;
+  ASSERT_EQ(report.variants.size(), 1u) << what;
+  const std::vector<std::byte> want = Reference(problem, job->input);
+  ASSERT_EQ(want.size(), job->output.size()) << what;
+  if (std::memcmp(want.data(), job->output.data(), want.size()) == 0) return;
+  std::size_t first = 0;
+  while (want[first] == job->output[first]) ++first;
+  FAIL() << what << ": wrong from byte " << first << " of " << want.size();
+}
+
+constexpr DType kDTypes[] = {DType::kU8, DType::kBF16, DType::kF32, DType::kF64, DType::kC128};
+
+struct NamedPath {
+  Path path;
+  const char* name;
+};
+class CudaPathsTest : public GpuTest, public ::testing::WithParamInterface<NamedPath> {};
+
+TEST_P(CudaPathsTest, TransposesOfEveryElementSizeAndAwkwardShapes) {
+  LaneRuns runs(Forced(GetParam().path));
+  if (HasFailure()) return;
+  int jobs = 0;
+  for (DType dtype : kDTypes) {
+    for (std::int64_t rows : {256, 300, 511}) {
+      for (std::int64_t cols : {128, 257, 600}) {
+        for (std::int64_t padding : {0, 1, 16}) {
+          const std::string what = std::string(Name(dtype)) + " " + std::to_string(rows) + "x" +
+                                   std::to_string(cols) + "+" + std::to_string(padding);
+          ExpectTransposes(runs, Problem(dtype, {rows, cols}, {1, 0}, padding == 0 ? 0 : cols + padding),
+                           /*at=*/static_cast<std::size_t>(jobs % 3) * 4096, what);
+          if (HasFailure()) return;
+          ++jobs;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(runs.graphs(), GetParam().path == Path::kGraph ? jobs : 0);
+  EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value() > 0, GetParam().path != Path::kMapped);
+}
+
+TEST_P(CudaPathsTest, BatchesAndOtherPermutations) {
+  LaneRuns runs(Forced(GetParam().path));
+  if (HasFailure()) return;
+  for (DType dtype : kDTypes) {
+    const TransposeProblem problems[] = {
+        Problem(dtype, {3, 256, 300}, {0, 2, 1}),
+        Problem(dtype, {3, 256, 300}, {0, 2, 1}, 333),
+        Problem(dtype, {1000, 9, 13}, {0, 2, 1}),
+        Problem(dtype, {1000, 9, 13}, {0, 2, 1}, 16),
+        Problem(dtype, {256, 5, 256}, {2, 1, 0}),
+        Problem(dtype, {40, 50, 60}, {2, 0, 1}),
+        Problem(dtype, {16, 40, 8, 64}, {0, 2, 1, 3}),
+        Problem(dtype, {1, 300, 1, 256}, {3, 1, 0, 2}),
+        Problem(dtype, {300000}, {0}),
+        Problem(dtype, {700, 200}, {0, 1}, 201),
+        Problem(dtype, {50000, 16}, {1, 0}),
+        Problem(dtype, {16, 50000}, {1, 0}),
+        Problem(dtype, {50001, 3}, {1, 0}),
+        Problem(dtype, {7, 11, 13, 17, 19}, {4, 2, 0, 3, 1}),
+    };
+    int index = 0;
+    for (const TransposeProblem& problem : problems) {
+      ExpectTransposes(runs, problem, 0, std::string(Name(dtype)) + " case " + std::to_string(index++));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, CudaPathsTest,
+                         ::testing::Values(NamedPath{Path::kMapped, "mapped"},
+                                           NamedPath{Path::kGraph, "graph"},
+                                           NamedPath{Path::kBlocks, "blocks"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+class CudaMappedTest : public GpuTest {};
+
+// Other operations than transposes: the same kernels, so the same bits.
+TEST_F(CudaMappedTest, GivesTheBitsOfAGraph) {
+  LaneRuns mapped(Forced(Path::kMapped)), graph(Forced(Path::kGraph));
+  if (HasFailure()) return;
+  std::vector<std::pair<std::string, Program>> programs;
+  for (const Shape& shape : {Shape{512, 512}, Shape{511, 513}, Shape{3, 100003}}) {
+    for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32}) {
+      const auto count = static_cast<std::size_t>(shape.Count());
+      const TensorSpec x{dtype, shape, count * SizeOf(dtype)};
+      for (std::uint32_t axes : {1u, 2u, 3u}) {
+        const ReduceProblem sum{.op = ReduceOp::kSum, .dtype = dtype, .shape = shape, .axes_mask = axes};
+        const Shape out = sum.OutputShape(false);
+        programs.emplace_back(
+            "sum", OneStepProgram(sum, {x},
+                                  {sum.OutDType(), out,
+                                   static_cast<std::size_t>(out.Count()) * SizeOf(sum.OutDType())}));
+      }
+      const Strides dense = RowMajorStrides(shape);
+      programs.emplace_back("add", OneStepProgram(ElementwiseProblem{.op = ElementwiseOp::kAdd,
+                                                                     .dtype = dtype,
+                                                                     .out_dtype = dtype,
+                                                                     .shape = shape,
+                                                                     .x_strides = dense,
+                                                                     .y_strides = dense},
+                                                  {x, x}, x));
+      programs.emplace_back("cast", OneStepProgram(ElementwiseProblem{.op = ElementwiseOp::kCast,
+                                                                      .dtype = dtype,
+                                                                      .out_dtype = DType::kF64,
+                                                                      .shape = shape,
+                                                                      .x_strides = dense},
+                                                   {x}, {DType::kF64, shape, count * 8}));
+    }
+  }
+  std::uint32_t seed = 0;
+  for (const auto& [name, program] : programs) {
+    ++seed;
+    EXPECT_EQ(mapped.Output(program, seed), graph.Output(program, seed))
+        << name << " of " << std::string(Name(program.tensors[0].dtype)) << " "
+        << ToString(program.tensors[0].shape);
+  }
+  EXPECT_EQ(mapped.graphs(), 0);
+  EXPECT_EQ(mapped.metrics().graph_cache.instantiations.Value(), 0);
+}
+
+class CudaBlocksTest : public GpuTest {};
+
+TEST_F(CudaBlocksTest, OnlyAJobThatIsAloneIsCut) {
+  LaneRuns runs(Forced(Path::kBlocks), /*lanes=*/2);
+  if (HasFailure()) return;
+  const TransposeProblem problem = Problem(DType::kF32, {1500, 1000}, {1, 0});
+  for (int round = 0; round < 20; ++round) {
+    // The second finds the first on the device, if the first is not quicker than the launch of the second.
+    const auto first = runs.Launch(TransposeProgram(problem), 0, 0);
+    const auto second = runs.Launch(TransposeProgram(problem), std::size_t{16} << 20, 1);
+    for (const auto* job : {first.get(), second.get()}) {
+      const LaunchReport report = const_cast<LaneRuns::Job*>(job)->report.get_future().get();
+      ASSERT_TRUE(report.status.ok()) << report.status;
+      const std::vector<std::byte> want = Reference(problem, job->input);
+      ASSERT_EQ(std::memcmp(want.data(), job->output.data(), want.size()), 0) << "round " << round;
+    }
+  }
+  EXPECT_LE(runs.graphs(), 20) << "the first of two is alone";
+}
+
+TEST_F(CudaBlocksTest, TimesOfAJobInPiecesCountItOnce) {
+  LaneRuns runs(Forced(Path::kBlocks));
+  if (HasFailure()) return;
+  const TransposeProblem problem = Problem(DType::kF32, {1024, 512}, {1, 0});
+  for (int i = 0; i < 3; ++i) ExpectTransposes(runs, problem, 0, "round " + std::to_string(i));
+  const double bytes = 1024.0 * 512 * 4;
+  EXPECT_EQ(runs.metrics().Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(),
+            3 * 2 * bytes);
+  EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value(), 3 * bytes);
+  EXPECT_EQ(runs.metrics().Transfer(0, "d2h").bytes.Value(), 3 * bytes);
+  EXPECT_GT(runs.metrics().Transfer(0, "h2d").seconds.Value(), 0);
+  EXPECT_GT(runs.metrics().Transfer(0, "d2h").seconds.Value(), 0);
+}
+
+TEST_F(CudaBlocksTest, KnownProgramsInstantiateAndAllocateNothing) {
+  LaneRuns runs(Forced(Path::kBlocks));
+  if (HasFailure()) return;
+  const auto made = [&] {
+    return runs.metrics().graph_cache.instantiations.Value() + runs.metrics().Allocations("event").Value() +
+           runs.metrics().Allocations("device").Value();
+  };
+  double first = 0;
+  for (int i = 0; i < 200; ++i) {
+    for (std::int64_t rows : {512, 700, 1024}) {
+      ExpectTransposes(runs, Problem(DType::kF32, {rows, 512}, {1, 0}), 0, "rows " + std::to_string(rows));
+    }
+    if (i == 0) first = made();
+  }
+  EXPECT_EQ(made(), first);
+}
+
+// A copy that CUDA refuses in the middle: what was enqueued before it ends, and the streams go on.
+TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
+  const TransposeProblem problem = Problem(DType::kF32, {512, 512}, {1, 0});
+  const Program program = TransposeProgram(problem);
+  const MemoryPlan plan = PlanMemory(program);
+  auto cutting = CutProgram(program, plan, kNever, SmallPieces());
+  ASSERT_TRUE(cutting.has_value());
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  auto pipeline = CutPipeline::Create();
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  auto stream = gpu::CreateStream();
+  auto arena = gpu::AllocateDevice(cutting->arena_bytes);
+  ASSERT_TRUE(stream.ok() && arena.ok());
+  auto memory = gpu::PinnedMemory::Allocate(plan.input_bytes + plan.output_bytes);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  std::byte* const slots = memory->bytes().data();
+  for (std::size_t i = 0; i < plan.input_bytes; ++i) slots[i] = static_cast<std::byte>(i * 7 + i / 256);
+  const CudaContext context;
+  const auto enqueue = [&] {
+    return pipeline->Enqueue({.cutting = *cutting,
+                              .input = {slots, plan.input_bytes},
+                              .output = {slots + plan.input_bytes, plan.output_bytes},
+                              .arena = {static_cast<std::byte*>(arena->get()), cutting->arena_bytes},
+                              .context = context,
+                              .kernels = stream->get(),
+                              .timing = nullptr});
+  };
+  PieceCopy& copy = cutting->pieces[cutting->pieces.size() / 2].in;
+  ASSERT_GT(copy.rows, 1u);
+  const std::size_t pitch = std::exchange(copy.host_pitch, copy.width - 1);
+  EXPECT_FALSE(enqueue().ok());
+  pipeline->Drain();
+  EXPECT_EQ(cudaStreamSynchronize(stream->get()), cudaSuccess);
+  copy.host_pitch = pitch;
+  const auto variant = enqueue();
+  ASSERT_TRUE(variant.ok()) << variant.status();
+  EXPECT_EQ(cudaStreamSynchronize(pipeline->last()), cudaSuccess);
+  const std::vector<std::byte> want = Reference(problem, {slots, plan.input_bytes});
+  EXPECT_EQ(std::memcmp(want.data(), slots + plan.input_bytes, want.size()), 0);
+}
+
+}  // namespace
+}  // namespace warpline

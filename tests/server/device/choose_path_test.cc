@@ -1,0 +1,86 @@
+#include "server/device/choose_path.h"
+
+#include <gtest/gtest.h>
+
+namespace warpline {
+namespace {
+
+Program OneStep(Problem problem, std::size_t in_bytes, std::size_t out_bytes) {
+  Program program;
+  program.tensors = {{DTypeOf(problem), {}, in_bytes}, {DTypeOf(problem), {}, out_bytes}};
+  program.num_inputs = 1;
+  program.steps.push_back(
+      {.problem = std::move(problem), .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
+  program.outputs = {1};
+  return program;
+}
+
+Program Transpose(std::int64_t rows, std::int64_t cols) {
+  const auto bytes = static_cast<std::size_t>(rows * cols) * 4;
+  return OneStep(TransposeProblem{.shape = {rows, cols}, .perm = {1, 0}}, bytes, bytes);
+}
+
+Path Choose(const Program& program, bool alone, bool can_map = true, bool can_cut = true) {
+  return ChoosePath(program, PlanMemory(program), {.alone = alone, .can_map = can_map, .can_cut = can_cut},
+                    {});
+}
+
+TEST(ChoosePathTest, SmallProgramsRunOnTheirSlots) {
+  for (std::int64_t side : {1, 32, 256}) {
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/true), Path::kMapped);
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/false), Path::kMapped);
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/true, /*can_map=*/false), Path::kGraph);
+  }
+}
+
+TEST(ChoosePathTest, LargerOnesOnlyAlone) {
+  EXPECT_EQ(Choose(Transpose(512, 512), /*alone=*/true), Path::kMapped);
+  EXPECT_EQ(Choose(Transpose(512, 512), /*alone=*/false), Path::kGraph);
+}
+
+TEST(ChoosePathTest, LargeOnesAreCutIfTheyAreAloneAndCanBe) {
+  for (std::int64_t side : {1024, 8192}) {
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/true), Path::kBlocks);
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/false), Path::kGraph);
+    EXPECT_EQ(Choose(Transpose(side, side), /*alone=*/true, /*can_map=*/true, /*can_cut=*/false),
+              Path::kGraph);
+  }
+}
+
+TEST(ChoosePathTest, ScatteredAccessesStayOffTheBusSooner) {
+  EXPECT_EQ(Choose(Transpose(1000, 3), /*alone=*/true), Path::kMapped);
+  EXPECT_EQ(Choose(Transpose(20000, 3), /*alone=*/true), Path::kGraph);
+  EXPECT_EQ(Choose(Transpose(20000, 8), /*alone=*/true), Path::kMapped);
+  Program add = OneStep(
+      ElementwiseProblem{
+          .op = ElementwiseOp::kAdd, .shape = {256, 256}, .x_strides = {256, 1}, .y_strides = {256, 1}},
+      256 * 256 * 8, 256 * 256 * 4);
+  EXPECT_EQ(Choose(add, /*alone=*/false), Path::kMapped);
+  std::get<ElementwiseProblem>(add.steps[0].problem).y_strides = {0, 1};
+  EXPECT_EQ(Choose(add, /*alone=*/false), Path::kGraph) << "a broadcast operand is read many times";
+}
+
+TEST(ChoosePathTest, ReductionsRunOnTheirSlotsToo) {
+  const Program sum = OneStep(ReduceProblem{.shape = {500, 500}, .axes_mask = 2}, 1000000, 2000);
+  EXPECT_EQ(Choose(sum, /*alone=*/false), Path::kMapped);
+  const Program large = OneStep(ReduceProblem{.shape = {5000, 5000}, .axes_mask = 2}, 100000000, 20000);
+  EXPECT_EQ(Choose(large, /*alone=*/true, /*can_map=*/true, /*can_cut=*/false), Path::kGraph);
+}
+
+TEST(ChoosePathTest, ProductsChainsAndNamedVariantsAreGraphs) {
+  const Program gemm = OneStep(GemmProblem{.m = 8, .n = 8, .k = 8, .lda = 8, .ldb = 8, .ldc = 8}, 512, 256);
+  EXPECT_EQ(Choose(gemm, /*alone=*/true, /*can_map=*/true, /*can_cut=*/false), Path::kGraph);
+  Program named = Transpose(32, 32);
+  named.steps[0].variant = "naive_read";
+  EXPECT_EQ(Choose(named, /*alone=*/true), Path::kGraph);
+  Program chain = Transpose(32, 32);
+  chain.tensors.push_back(chain.tensors[1]);
+  chain.steps.push_back(chain.steps[0]);
+  chain.steps[1].inputs = {1};
+  chain.steps[1].output = 2;
+  chain.outputs = {2};
+  EXPECT_EQ(Choose(chain, /*alone=*/true), Path::kGraph);
+}
+
+}  // namespace
+}  // namespace warpline
