@@ -103,24 +103,21 @@ class CpuLane : public Lane {
   absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
                    LaunchReport& report) {
     const Step& step = staged.program->steps[index];
-    for (const auto& row : CpuTable(problem)) {
-      if (!step.variant.empty() && row.name != step.variant) continue;
-      if (!Suits(row, problem, kTraits)) continue;
-      Operands operands;
-      for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
-      operands.out = Address(staged, step.output);
-      if (ReadsScalars(step.problem)) {
-        operands.scalars =
-            reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
-      }
-      operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
-      operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
-      // Without a result there is nothing to do, however large the other sizes are.
-      if (staged.program->tensors[step.output].shape.Count() > 0) row.launch(problem, operands);
-      report.variants.push_back(row.name);
-      return absl::OkStatus();
+    const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
+    if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
+    Operands operands;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
+    operands.out = Address(staged, step.output);
+    if (ReadsScalars(step.problem)) {
+      operands.scalars =
+          reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
     }
-    return absl::InternalError("no variant runs a validated problem");
+    operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
+    operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
+    // Without a result there is nothing to do, however large the other sizes are.
+    if (staged.program->tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
+    report.variants.push_back(row->name);
+    return absl::OkStatus();
   }
 
   std::byte* Address(const StagedProgram& staged, int tensor) const {

@@ -45,11 +45,7 @@ struct StepEnqueuer {
     operands.workspace = memory.workspace.data();
     operands.workspace_bytes = memory.workspace.size();
     for (const auto& row : CudaTable(problem)) {
-      const DeviceTraits& traits = device.context.traits;
-      if (step.variant.empty() ? !MayChoose(row, problem, traits)
-                               : row.name != step.variant || !Suits(row, problem, traits)) {
-        continue;
-      }
+      if (!Serves(row, problem, step.variant, device.context.traits)) continue;
       const cudaError_t error = row.launch(problem, operands, device.context, stream);
       if (error == cudaErrorNotSupported && step.variant.empty()) continue;
       if (error == cudaErrorNotSupported) {

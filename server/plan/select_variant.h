@@ -1,4 +1,4 @@
-// Looking rows up in a variant table: the same rules for every operation and backend.
+// Looks rows up in a variant table, by the same rules for every operation and backend.
 #ifndef WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
 #define WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
 
@@ -16,6 +16,22 @@
 #include "server/device/backend.h"
 
 namespace warpline {
+
+// Whether a step that names `name` (empty: leaves the choice to the server) may run on this row.
+template <typename Row, typename ProblemT>
+bool Serves(const Row& row, const ProblemT& problem, std::string_view name, const DeviceTraits& traits) {
+  return name.empty() ? MayChoose(row, problem, traits) : row.name == name && Suits(row, problem, traits);
+}
+
+// The first row of the table that serves the step: the one that runs, unless its launch finds out that it
+// cannot. Null if there is none.
+template <typename Row, typename ProblemT>
+const Row* FindVariant(std::span<const Row> table, const ProblemT& problem, std::string_view name,
+                       const DeviceTraits& traits) {
+  const auto row = std::find_if(table.begin(), table.end(),
+                                [&](const Row& r) { return Serves(r, problem, name, traits); });
+  return row == table.end() ? nullptr : &*row;
+}
 
 // See Backend::CheckVariant.
 template <typename Row, typename ProblemT>
