@@ -90,6 +90,10 @@ class Backend {
   // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
   // figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
+  // How long a device will be busy with a program of which CheckVariant accepts every step
+  // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
+  // Unit: seconds.
+  virtual double EstimateSeconds(const Program& program) const = 0;
   // Whether Lane::Launch returns before the work is done, so that any thread may call it.
   virtual bool launches_asynchronously() const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;

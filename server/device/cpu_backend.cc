@@ -15,7 +15,9 @@
 #include "absl/time/clock.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
+#include "server/device/cpu_rates.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
 namespace warpline {
@@ -175,6 +177,10 @@ class CpuBackend : public Backend {
                                                    " bytes of scratch memory, limit ", options_.lane_bytes));
   }
 
+  double EstimateSeconds(const Program& program) const override {
+    return ProgramSeconds(program, kTraits, rates_, [](const auto& problem) { return CpuTable(problem); });
+  }
+
   bool launches_asynchronously() const override { return false; }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
@@ -189,6 +195,7 @@ class CpuBackend : public Backend {
  private:
   const CpuBackendOptions options_;
   const std::vector<DeviceInfo> devices_;
+  const DeviceRates rates_ = MeasureCpuRates();
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ class FakeBackend : public Backend {
   std::vector<VariantInfo> Variants() const override { return {}; }
   absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
   absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
+  double EstimateSeconds(const Program&) const override { return 0; }
   bool launches_asynchronously() const override { return asynchronous_; }
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return std::make_unique<FakeLane>(*this, device);
