@@ -133,8 +133,9 @@ int Serve(const ServerOptions& options) {
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
-  KernelService kernels({.max_inline_bytes = options.max_inline_bytes}, **backend, pool, admission,
-                        **scheduler, metrics);
+  KernelService kernels(
+      {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
+      **backend, pool, admission, **scheduler, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
   auto server = RpcServer::Start({.listen = options.listen,

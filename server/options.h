@@ -22,6 +22,7 @@ struct ServerOptions {
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
+  double max_device_seconds = 60;          // of one request, as estimated; 0: no limit
   int max_streams = 128;                   // a connection
   int rpc_threads = 0;                     // 0: by cores
   std::int64_t graph_cache_entries = 256;  // a lane

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/observe/log.h"
@@ -122,6 +123,11 @@ absl::Status KernelService::CheckSize(RequestKind kind, const Job& job) const {
     return FieldError(field, std::string_view(status.message().data(), status.message().size()));
   };
   if (const absl::Status fits = backend_.CheckFits(job.program, job.plan); !fits.ok()) return refused(fits);
+  if (limits_.max_device_seconds > 0 && job.device_seconds > limits_.max_device_seconds) {
+    return FieldError(field,
+                      absl::StrFormat("the request would take about %.3g s on the device; the limit is %g s",
+                                      job.device_seconds, limits_.max_device_seconds));
+  }
   if (const absl::Status fits = admission_.CheckFits(BytesOf(job.plan)); !fits.ok()) return refused(fits);
   if (pool_.CanEverHold(job.plan.input_bytes, job.plan.output_bytes)) return absl::OkStatus();
   return FieldError(field, absl::StrCat("the request's ", job.plan.input_bytes, " bytes and its result's ",
@@ -148,6 +154,7 @@ absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, 
     RETURN_IF_ERROR(InStep(backend_.CheckVariant(step.problem, step.variant), i, conversion.step_names));
   }
   job.plan = PlanMemory(job.program);
+  job.device_seconds = backend_.EstimateSeconds(job.program);
   RETURN_IF_ERROR(CheckSize(kind, job));
   job.signature = Signature(job.program);
   job.seconds.convert = SecondsSince(call.received());

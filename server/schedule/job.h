@@ -39,6 +39,7 @@ struct Job {
   Program program;
   MemoryPlan plan;
   std::string signature;
+  double device_seconds = 0;  // as estimated (Backend::EstimateSeconds)
   // Writes the payload of input i at its place in the region. Called once, on an engine thread, before
   // `done`; must not block.
   absl::AnyInvocable<void(std::span<std::byte> input_region)> fill_inputs;
