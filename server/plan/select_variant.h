@@ -54,6 +54,18 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
                                  "; suitable: ", suitable.empty() ? "none" : suitable));
 }
 
+// INVALID_ARGUMENT if `name` is a row of `op` whose results may differ from run to run. An empty name is the
+// server's choice, which is reproducible. `variants` are those of the backend.
+inline absl::Status CheckReproducible(std::span<const VariantInfo> variants, Op op, std::string_view name) {
+  const auto row = std::find_if(variants.begin(), variants.end(),
+                                [&](const VariantInfo& v) { return v.op == op && v.name == name; });
+  if (row == variants.end() || row->reproducible) return absl::OkStatus();
+  return FieldError("variant",
+                    absl::StrCat("\"", std::string(name),
+                                 "\" may give other bits from run to run, and options.reproducible "
+                                 "is set"));
+}
+
 // `ops` share the table; `devices` are those of the backend. Bool is not scaled.
 template <typename Row>
 void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table,

@@ -11,6 +11,7 @@
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/select_variant.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/unary_call.h"
@@ -92,6 +93,7 @@ KernelService::KernelService(const Limits& limits, const Backend& backend, const
                              Admission& admission, Scheduler& scheduler, Metrics& metrics)
     : limits_(limits),
       backend_(backend),
+      variants_(backend.Variants()),
       pool_(pool),
       admission_(admission),
       scheduler_(scheduler),
@@ -151,7 +153,11 @@ absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, 
   job.program = std::move(conversion.program);
   for (std::size_t i = 0; i < job.program.steps.size(); ++i) {
     const Step& step = job.program.steps[i];
-    RETURN_IF_ERROR(InStep(backend_.CheckVariant(step.problem, step.variant), i, conversion.step_names));
+    absl::Status suits = backend_.CheckVariant(step.problem, step.variant);
+    if (suits.ok() && conversion.reproducible) {
+      suits = CheckReproducible(variants_, OpOf(step.problem), step.variant);
+    }
+    RETURN_IF_ERROR(InStep(suits, i, conversion.step_names));
   }
   job.plan = PlanMemory(job.program);
   job.device_seconds = backend_.EstimateSeconds(job.program);

@@ -54,6 +54,7 @@ class KernelService {
 
   const Limits limits_;
   const Backend& backend_;
+  const std::vector<VariantInfo> variants_;
   const StagingPool& pool_;
   Admission& admission_;
   Scheduler& scheduler_;

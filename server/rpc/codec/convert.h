@@ -21,6 +21,8 @@ struct Conversion {
   std::vector<PayloadRange> payloads;  // of the program's inputs, in order
   // Of a RunRequest: by step. Empty for the others.
   std::vector<std::string> step_names;
+  // Every variant that a step names must be reproducible.
+  bool reproducible = false;
 };
 
 // `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field

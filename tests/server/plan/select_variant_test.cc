@@ -72,5 +72,18 @@ TEST(SelectVariantTest, TheServersChoiceIsTheFirstRowThatIsReproducibleAndPrefer
   EXPECT_EQ(found("fast", 5), "none");
 }
 
+TEST(SelectVariantTest, ReproducibleIsWhatTheRowSays) {
+  const std::vector<VariantInfo> variants = {{Op::kReduce, "atomic", "", false, {}},
+                                             {Op::kReduce, "plain", "", true, {}},
+                                             {Op::kGemm, "atomic", "", true, {}}};
+  EXPECT_TRUE(CheckReproducible(variants, Op::kReduce, "").ok());
+  EXPECT_TRUE(CheckReproducible(variants, Op::kReduce, "plain").ok());
+  EXPECT_TRUE(CheckReproducible(variants, Op::kGemm, "atomic").ok());
+  const absl::Status refused = CheckReproducible(variants, Op::kReduce, "atomic");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_EQ(FieldOf(refused), "variant");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("\"atomic\" may give other bits"));
+}
+
 }  // namespace
 }  // namespace warpline
