@@ -202,6 +202,11 @@ const std::vector<Flag>& Flags() {
       {"send-timeout", "DURATION",
        "A response that its client has not taken whole after so long is given up; 1s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::send_timeout, absl::Seconds(1), absl::Hours(1))},
+      {"device-timeout", "DURATION",
+       "A device that makes no progress for so long and 10 x the longest estimate of its jobs ends the "
+       "process; "
+       "0s to 1h, 0s: never. Default 10s.",
+       DurationFlag(&ServerOptions::device_timeout, absl::ZeroDuration(), absl::Hours(1))},
       {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},
       {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",

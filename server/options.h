@@ -28,6 +28,7 @@ struct ServerOptions {
   std::int64_t graph_cache_entries = 256;  // a lane
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
+  absl::Duration device_timeout = absl::Seconds(10);  // and 10 x the estimate; 0: no watchdog
   absl::Duration grace = absl::Seconds(30);
   bool echo = false;
 
