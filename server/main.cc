@@ -137,7 +137,8 @@ int Serve(const ServerOptions& options) {
   StagingPool pool((*staging_memory)->bytes(), metrics);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
-  auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, metrics);
+  auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda), .watchdog = &watchdog},
+                                     **backend, pool, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
   KernelService kernels(

@@ -50,6 +50,7 @@ struct Scheduler::Match {
   std::unique_ptr<Waiting> waiting;
   LaneRunner* lane = nullptr;
   StagingPool::Pair slots;
+  DeviceWatchdog::Token running;
 };
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
@@ -245,7 +246,11 @@ void Scheduler::RunJob(Match& match) {
                                 .cancelled = job.cancelled};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   waiting.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
+  if (options_.watchdog != nullptr) {
+    match.running = options_.watchdog->Started(lane->device(), job.device_seconds);
+  }
   lane->lane().Launch(staged, [this, launched, match = std::move(match)](LaunchReport report) mutable {
+    if (options_.watchdog != nullptr) options_.watchdog->Ended(match.running);
     match.waiting->on_device.End();
     Job job = std::move(match.waiting->job);
     const nvtx::Range range(nvtx::Name::kComplete, job.number);

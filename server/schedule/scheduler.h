@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/mutex.h"
 #include "server/device/backend.h"
+#include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
@@ -45,6 +46,8 @@ class Scheduler {
     // Jobs that may start before the oldest one that waits for memory, and for how long none starts then.
     int max_passes = 256;
     absl::Duration block = absl::Milliseconds(200);
+    // Told of every job that starts and ends on a device. May be null. Outlives the scheduler.
+    DeviceWatchdog* watchdog = nullptr;
   };
   using JobId = std::uint64_t;
 

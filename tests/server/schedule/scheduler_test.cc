@@ -91,8 +91,9 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     backend_ = std::make_unique<FakeBackend>(devices, GetParam());
     memory_.resize(memory);
     pool_ = std::make_unique<StagingPool>(memory_, metrics_);
-    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes, .max_passes = 3, .block = block}, *backend_,
-                                    *pool_, metrics_);
+    scheduler_ = *Scheduler::Create(
+        {.lanes_per_device = lanes, .max_passes = 3, .block = block, .watchdog = watchdog_.get()}, *backend_,
+        *pool_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -130,6 +131,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::vector<std::byte> memory_;
   std::unique_ptr<FakeBackend> backend_;
   std::unique_ptr<StagingPool> pool_;
+  std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
   std::unique_ptr<Scheduler> scheduler_;
 };
 
@@ -169,6 +171,37 @@ TEST_P(SchedulerTest, SpreadsJobsOverDevices) {
   EXPECT_EQ(backend_->launch_devices(), (std::vector<int>{0, 1, 0, 1}));
   for (int i = 0; i < 4; ++i) backend_->FinishOne();
   for (Submitted& job : jobs) job.result.wait();
+}
+
+TEST_P(SchedulerTest, TheWatchdogSeesAJobThatNeverEnds) {
+  DeviceWatchdog::Clock::time_point now{std::chrono::hours(1)};
+  int stalls = 0;
+  watchdog_ = std::make_unique<DeviceWatchdog>(
+      2,
+      DeviceWatchdog::Options{
+          .base = absl::Seconds(10), .period = absl::ZeroDuration(), .now = [&] { return now; }},
+      [&](const DeviceWatchdog::Stall&) { ++stalls; });
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now += std::chrono::seconds(1);
+      watchdog_->Poll();
+    }
+  };
+  Make(2, 1);
+  Submitted ended = Submit(1);
+  backend_->AwaitLaunches(1);
+  backend_->FinishOne();
+  ended.result.wait();
+  pass(100);
+  EXPECT_EQ(stalls, 0);
+  Submitted hanging = Submit(2);
+  backend_->AwaitLaunches(2);
+  pass(10);
+  EXPECT_EQ(stalls, 0);
+  pass(1);
+  EXPECT_EQ(stalls, 1);
+  backend_->FinishOne();
+  hanging.result.wait();
 }
 
 TEST_P(SchedulerTest, CancelEndsAWaitingJobAtOnce) {
