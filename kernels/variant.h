@@ -34,6 +34,19 @@ struct Operands {
   std::size_t workspace_bytes = 0;
 };
 
+// What a variant takes beyond what the rates of its device say of the problem (server/plan/cost.h).
+struct VariantCost {
+  // Times as long as moving each byte of the problem once, and as doing its arithmetic, take at full rate.
+  double transfer = 1;
+  double arithmetic = 1;
+  // What one thread does element after element: on the CPU all of the work of plain loops, on a GPU the
+  // longest chain of loads that wait for one another. Unit: elements of the plainest sum; another loop's
+  // count more or less than one each.
+  double serial = 0;
+  // Kernels, or library calls on the CPU, that start one after the other: each takes a fixed time of its own.
+  double launches = 1;
+};
+
 // `Launch` is a function type of the backend: see kernels/cuda_variants.h and kernels/cpu/cpu_variants.h.
 template <typename ProblemT, typename Launch>
 struct Variant {
@@ -52,6 +65,9 @@ struct Variant {
   // Whether the server's own choice may fall on it for this problem, which it supports; null: it may. The
   // last row has none.
   bool (*preferred)(const ProblemT&, const DeviceTraits&) = nullptr;
+  // What it costs on such a device; null: VariantCost(). Admission decides by it, so that it may be wrong by
+  // a factor of two or three, but not by the hundred that lies between an oracle and the server's choice.
+  VariantCost (*cost)(const ProblemT&, const DeviceTraits&) = nullptr;
 };
 
 // Whether the row can be asked for by its name; and whether it may be the server's choice, which is

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
+#include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
@@ -112,11 +113,15 @@ void AwaitStop(const Metrics& metrics) {
 int Serve(const ServerOptions& options) {
   HandleStopSignals();
   Metrics metrics;
-  std::atomic<bool> context_lost = false;
-  auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
-    Log("error", "GPU context lost: the process will exit", {{"reason", std::string(status.message())}});
-    context_lost = true;
+  // Its context is lost, or it hangs: only another process can help.
+  std::atomic<bool> device_failed = false;
+  const auto fail = [&](const std::string& what, const std::string& reason) {
+    Log("error", what + ": the process will exit", {{"reason", reason}});
+    device_failed = true;
     kill(getpid(), SIGTERM);
+  };
+  auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
+    fail("GPU context lost", std::string(status.message()));
   });
   if (!backend.ok()) return Fail(backend.status());
   const bool cuda = (*backend)->name() == "cuda";
@@ -137,14 +142,19 @@ int Serve(const ServerOptions& options) {
       (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
   StagingPool pool((*staging_memory)->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
+                          [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers());
-  auto scheduler =
-      Scheduler::Create({.lanes_per_device = options.Lanes(cuda)}, **backend, pool, workers, metrics);
+  auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
+                                      .spin = cuda ? absl::Microseconds(50) : absl::ZeroDuration(),
+                                      .watchdog = &watchdog},
+                                     **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
-  KernelService kernels({.max_inline_bytes = options.max_inline_bytes},
-                        {**backend, plans, workers, admission, pool, **scheduler}, metrics);
+  KernelService kernels(
+      {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
+      {**backend, plans, workers, admission, pool, **scheduler}, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
   const auto handle = [&](std::size_t codec) {
@@ -170,7 +180,7 @@ int Serve(const ServerOptions& options) {
   if (!options.metrics_listen.empty()) {
     auto started = HttpServer::Start(
         options.metrics_listen, metrics,
-        {.alive = [&] { return !context_lost.load(); }, .ready = [&] { return ready.load(); }});
+        {.alive = [&] { return !device_failed.load(); }, .ready = [&] { return ready.load(); }});
     if (!started.ok()) return Fail(started.status());
     http = std::move(*started);
   }
@@ -192,14 +202,14 @@ int Serve(const ServerOptions& options) {
   ready = false;
   (*server)->SetServing(false);
   admission.Drain();
-  const absl::Time work_deadline = context_lost ? absl::Now() + absl::Seconds(1) : deadline;
+  const absl::Time work_deadline = device_failed ? absl::Now() + absl::Seconds(1) : deadline;
   const bool drained =
       admission.AwaitIdle(After(work_deadline - absl::Now())) && (*server)->AwaitCallsEnded(work_deadline);
   // What is left are open streams (health Watch) and idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
-  if (!drained || context_lost) {
+  if (!drained || device_failed) {
     Log("error", "exiting with work unfinished");
-    std::_Exit(context_lost ? 2 : 1);  // lanes may hang on a lost context
+    std::_Exit(device_failed ? 2 : 1);  // lanes may hang on the device
   }
   if (!closed) {
     Log("info", "stopped; a client did not close its connection");

@@ -63,6 +63,18 @@ auto IntFlag(T ServerOptions::*member, std::int64_t least, std::int64_t most) {
   };
 }
 
+// Decimal, a fraction allowed.
+auto NumberFlag(double ServerOptions::*member, double most) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    double value = 0;
+    if (!absl::SimpleAtod(text, &value) || !(value >= 0 && value <= most)) {
+      return BadFlag(flag.name, text, absl::StrCat("a number from 0 to ", most));
+    }
+    options.*member = value;
+    return absl::OkStatus();
+  };
+}
+
 enum class Zero : std::uint8_t { kRefused, kMeansDefault };
 
 auto BytesFlag(std::int64_t ServerOptions::*member, std::int64_t least, std::int64_t most,
@@ -172,6 +184,10 @@ const std::vector<Flag>& Flags() {
        "connections are cut. "
        "0 (default): 6 x max-inline-bytes.",
        BytesFlag(&ServerOptions::grpc_memory_bytes, 16 * kMiB, 1024 * kGiB)},
+      {"max-device-seconds", "SECONDS",
+       "Time that a request may take on a device, as estimated from its sizes and variants; 0 to 86400, "
+       "0: no limit. Default 60.",
+       NumberFlag(&ServerOptions::max_device_seconds, 86400)},
       {"max-streams", "N", "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.",
        IntFlag(&ServerOptions::max_streams, 1, 10000)},
       {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): half the cores, at most 6.",
@@ -186,6 +202,11 @@ const std::vector<Flag>& Flags() {
       {"send-timeout", "DURATION",
        "A response that its client has not taken whole after so long is given up; 1s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::send_timeout, absl::Seconds(1), absl::Hours(1))},
+      {"device-timeout", "DURATION",
+       "A device that makes no progress for so long and 10 x the longest estimate of its jobs ends the "
+       "process; "
+       "0s to 1h, 0s: never. Default 10s.",
+       DurationFlag(&ServerOptions::device_timeout, absl::ZeroDuration(), absl::Hours(1))},
       {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},
       {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",

@@ -22,11 +22,13 @@ struct ServerOptions {
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
+  double max_device_seconds = 60;          // of one request, as estimated; 0: no limit
   int max_streams = 128;                   // a connection
   int rpc_threads = 0;                     // 0: by cores
   std::int64_t graph_cache_entries = 256;  // a lane
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
+  absl::Duration device_timeout = absl::Seconds(10);  // and 10 x the estimate; 0: no watchdog
   absl::Duration grace = absl::Seconds(30);
   bool echo = false;
 

@@ -20,36 +20,87 @@ constexpr std::size_t NoWorkspace(const ProblemT&, const DeviceTraits&) {
   return 0;
 }
 
-// Columns: name, summary, reproducible, supports_dtype, supports, workspace_bytes, launch. Every row runs one
-// thread in a fixed order, so all are reproducible.
+// The costs of rows were fitted to tests/bench/cost_bench; elements that a loop handles one by one are
+// counted in those of the plainest sum.
+VariantCost TransposeBlocksCost(const TransposeProblem& problem, const DeviceTraits&) {
+  const double size = static_cast<double>(SizeOf(problem.dtype));
+  return {.serial = static_cast<double>(problem.shape.Count()) * (0.4 + 0.15 * size)};
+}
+VariantCost TransposeLoopsCost(const TransposeProblem& problem, const DeviceTraits&) {
+  return {.serial = 2.0 * static_cast<double>(problem.shape.Count())};
+}
+
+double ResultsOf(const GemmProblem& problem) {
+  return static_cast<double>(problem.batch.Count()) * static_cast<double>(problem.m) *
+         static_cast<double>(problem.n);
+}
+// Elements of the result that are finished one by one.
+double FinishedOneByOne(const GemmProblem& problem) {
+  return ResultsOf(problem) * (problem.activation == Activation::kGelu ? 6 : 1);
+}
+VariantCost GemmOpenblasCost(const GemmProblem& problem, const DeviceTraits&) {
+  const bool finishes = problem.has_bias || problem.activation != Activation::kNone;
+  return {.serial = finishes ? FinishedOneByOne(problem) : 0,
+          .launches = static_cast<double>(problem.batch.Count())};
+}
+VariantCost GemmEigenCost(const GemmProblem& problem, const DeviceTraits&) {
+  return {.arithmetic = BlasDType(problem.dtype) ? 3.5 : 1,  // where it is not the choice, by which rates are
+          .serial = FinishedOneByOne(problem),
+          .launches = 2 * static_cast<double>(problem.batch.Count())};
+}
+VariantCost GemmLoopsCost(const GemmProblem& problem, const DeviceTraits&) {
+  return {.serial = ResultsOf(problem) * static_cast<double>(problem.k) * 0.6 + FinishedOneByOne(problem)};
+}
+
+VariantCost ReduceRunsCost(const ReduceProblem& problem, const DeviceTraits&) {
+  return {.serial = 0.25 * static_cast<double>(problem.shape.Count()) +
+                    2 * static_cast<double>(problem.OutputShape(false).Count())};
+}
+VariantCost ReduceLoopsCost(const ReduceProblem& problem, const DeviceTraits&) {
+  return {.serial =
+              (problem.op == ReduceOp::kLogSumExp ? 2 : 1) * static_cast<double>(problem.shape.Count()) +
+              2 * static_cast<double>(problem.OutputShape(false).Count())};
+}
+
+VariantCost ElementwiseLoopsCost(const ElementwiseProblem& problem, const DeviceTraits&) {
+  return {.serial = 2.0 * static_cast<double>(problem.shape.Count())};
+}
+
+// Columns: name, summary, reproducible, supports_dtype, supports, workspace_bytes, launch, available,
+// preferred, cost. Every row runs one thread in a fixed order, so all are reproducible.
 constexpr std::array kTranspose = {
     CpuVariant<TransposeProblem>{"eigen", "2-D blocks by Eigen, rows by memcpy", true, AnyDType,
-                                 Always<TransposeProblem>, NoWorkspace<TransposeProblem>,
-                                 cpu::TransposeEigen},
+                                 Always<TransposeProblem>, NoWorkspace<TransposeProblem>, cpu::TransposeEigen,
+                                 nullptr, nullptr, TransposeBlocksCost},
     CpuVariant<TransposeProblem>{"reference", "plain loops", true, AnyDType, Always<TransposeProblem>,
-                                 NoWorkspace<TransposeProblem>, cpu::TransposeReference},
+                                 NoWorkspace<TransposeProblem>, cpu::TransposeReference, nullptr, nullptr,
+                                 TransposeLoopsCost},
 };
 
 constexpr std::array kGemm = {
     CpuVariant<GemmProblem>{"openblas", "OpenBLAS, one thread; tf32 is computed in f32", true, BlasDType,
-                            cpu::GemmOpenblasSupports, NoWorkspace<GemmProblem>, cpu::GemmOpenblas},
+                            cpu::GemmOpenblasSupports, NoWorkspace<GemmProblem>, cpu::GemmOpenblas, nullptr,
+                            nullptr, GemmOpenblasCost},
     CpuVariant<GemmProblem>{"eigen", "Eigen in f32, f64 or u32; tf32 is computed in f32", true, IsGemmInput,
-                            Always<GemmProblem>, cpu::GemmEigenWorkspaceBytes, cpu::GemmEigen},
+                            Always<GemmProblem>, cpu::GemmEigenWorkspaceBytes, cpu::GemmEigen, nullptr,
+                            nullptr, GemmEigenCost},
     CpuVariant<GemmProblem>{"reference", "plain loops in f64 or u32", true, IsGemmInput, Always<GemmProblem>,
-                            NoWorkspace<GemmProblem>, cpu::GemmReference},
+                            NoWorkspace<GemmProblem>, cpu::GemmReference, nullptr, nullptr, GemmLoopsCost},
 };
 
 constexpr std::array kReduce = {
     CpuVariant<ReduceProblem>{"eigen", "Eigen; f16, bf16 and f32 in f32, long sums in f64", true,
                               cpu::ReduceEigenSupportsDType, cpu::ReduceEigenSupports,
-                              NoWorkspace<ReduceProblem>, cpu::ReduceEigen},
+                              NoWorkspace<ReduceProblem>, cpu::ReduceEigen, nullptr, nullptr, ReduceRunsCost},
     CpuVariant<ReduceProblem>{"reference", "plain loops in f64 or 64-bit integers", true, IsReal,
-                              Always<ReduceProblem>, NoWorkspace<ReduceProblem>, cpu::ReduceReference},
+                              Always<ReduceProblem>, NoWorkspace<ReduceProblem>, cpu::ReduceReference,
+                              nullptr, nullptr, ReduceLoopsCost},
 };
 
 constexpr std::array kElementwise = {
     CpuVariant<ElementwiseProblem>{"reference", "plain loops", true, IsReal, Always<ElementwiseProblem>,
-                                   NoWorkspace<ElementwiseProblem>, cpu::ElementwiseReference},
+                                   NoWorkspace<ElementwiseProblem>, cpu::ElementwiseReference, nullptr,
+                                   nullptr, ElementwiseLoopsCost},
 };
 
 }  // namespace

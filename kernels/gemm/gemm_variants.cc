@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/gemm_kernels.h"
@@ -25,6 +27,25 @@ bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.m >= kTileM / 2 && problem.n >= kTileN / 2 && tiles >= traits.multiprocessors / 2;
 }
 
+// Of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
+// large problems it takes kSlowdown times as long as cuBLASLt does, and on 16-bit types kSlowdownHalf times:
+// there most rungs use the f32 units (docs/benchmarks/2026-11-21-h200-ladder.md). The empty part of a tile
+// costs as much as the rest of it, and the last wave, which may be the only one, as much as any other.
+template <int kTileM, int kTileN, int kCtas, int kSlowdown, int kSlowdownHalf>
+VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
+  const std::int64_t count = problem.batch.Count();
+  const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * count;
+  const std::int64_t wave = std::max<std::int64_t>(traits.multiprocessors, 1) * kCtas;
+  const double computed = static_cast<double>(CeilDiv(tiles, wave) * wave) * kTileM * kTileN;
+  const double asked =
+      static_cast<double>(problem.m) * static_cast<double>(problem.n) * static_cast<double>(count);
+  constexpr int kTf32 = 8;  // times as fast, which takes tensor cores
+  const int slowdown = IsHalf(problem.dtype)                   ? kSlowdownHalf
+                       : problem.precision == Precision::kTf32 ? kTf32 * kSlowdown
+                                                               : kSlowdown;
+  return {.arithmetic = slowdown * computed / std::max(asked, 1.0)};
+}
+
 std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
 // From the fastest down; the ladder of a kernel's history goes up.
@@ -45,7 +66,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmWgmma,
      .available = IsHopper,
-     .preferred = FillsTiles<128, 256>},
+     .preferred = FillsTiles<128, 256>,
+     .cost = TileCost<128, 256, 1, 1, 1>},
     {.name = "wmma",
      .summary = "tensor cores through the WMMA API, 128 x 128 tiles",
      .reproducible = true,
@@ -53,7 +75,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmWmma,
-     .preferred = FillsTiles<128, 128>},
+     .preferred = FillsTiles<128, 128>,
+     .cost = TileCost<128, 128, 1, 1, 13>},
     {.name = "double_buffered",
      .summary = "register_tiled that loads the next tile while it multiplies one, in 16-byte vectors",
      .reproducible = true,
@@ -61,7 +84,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmDoubleBuffered,
-     .preferred = FillsTiles<128, 128>},
+     .preferred = FillsTiles<128, 128>,
+     .cost = TileCost<128, 128, 1, 2, 2>},
     {.name = "register_tiled",
      .summary = "128 x 128 x 8 tiles, 8 x 8 elements in the registers of a thread",
      .reproducible = true,
@@ -69,35 +93,40 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmRegisterTiled,
-     .preferred = FillsTiles<128, 128>},
+     .preferred = FillsTiles<128, 128>,
+     .cost = TileCost<128, 128, 1, 3, 60>},
     {.name = "vectorized",
      .summary = "tiles in shared memory, a 16-byte vector of the result a thread",
      .reproducible = true,
      .supports_dtype = IsSingleOrDouble,
      .supports = SupportsVectorsInD,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmVectorized},
+     .launch = LaunchGemmVectorized,
+     .cost = TileCost<32, 32, 1, 5, 5>},
     {.name = "unrolled",
      .summary = "shared with the loop over a tile unrolled",
      .reproducible = true,
      .supports_dtype = IsGemmInput,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmUnrolled},
+     .launch = LaunchGemmUnrolled,
+     .cost = TileCost<32, 32, 1, 11, 170>},
     {.name = "naive",
      .summary = "one thread an element, operands from global memory",
      .reproducible = true,
      .supports_dtype = IsGemmInput,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmNaive},
+     .launch = LaunchGemmNaive,
+     .cost = TileCost<8, 32, 8, 16, 430>},
     {.name = "shared",
      .summary = "32 x 32 tiles in shared memory, one thread an element",
      .reproducible = true,
      .supports_dtype = IsGemmInput,
      .supports = SupportsAll,
      .workspace_bytes = NoWorkspace,
-     .launch = LaunchGemmShared},
+     .launch = LaunchGemmShared,
+     .cost = TileCost<32, 32, 1, 13, 200>},
 };
 
 }  // namespace

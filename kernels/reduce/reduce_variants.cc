@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/cuda_variants.h"
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/canonical.h"
@@ -53,6 +55,30 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
   }
 }
 
+// Costs, from docs/benchmarks/2026-11-21-h200-ladder.md. The rungs without one of their own reach three
+// quarters of the memory's rate or more.
+
+VariantCost WarpShuffleCost(const ReduceProblem& problem, const DeviceTraits&) {
+  if (HasTypedKernel(problem)) return {};
+  return {.transfer = std::max(2.0, 8.0 / static_cast<double>(SizeOf(problem.dtype)))};  // an element a load
+}
+
+VariantCost CubCost(const ReduceProblem& problem, const DeviceTraits&) {
+  const CanonicalReduce reduce = Canonicalize(problem);
+  constexpr double kCtaThreads = 256;  // one CTA goes through a segment
+  return {.transfer = reduce.InnermostReduced() && reduce.reduced.rank == 1 ? 2.0 : 60.0,
+          .serial = reduce.results > 1 ? static_cast<double>(reduce.reduced_count) / kCtaThreads : 0};
+}
+
+// Each result is a chain of loads in one thread; beyond what the device has of threads they wait for one
+// another.
+VariantCost NaiveCost(const ReduceProblem& problem, const DeviceTraits& traits) {
+  const CanonicalReduce reduce = Canonicalize(problem);
+  constexpr double kThreads = 2048;  // of a multiprocessor
+  const double waves = static_cast<double>(reduce.results) / (kThreads * std::max(traits.multiprocessors, 1));
+  return {.transfer = 8, .serial = static_cast<double>(reduce.reduced_count) * std::max(waves, 1.0)};
+}
+
 constexpr CudaVariant<ReduceProblem> kVariants[] = {
     {.name = "warp_shuffle",
      .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
@@ -60,7 +86,8 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
      .supports_dtype = IsReal,
      .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = PartialBytes,
-     .launch = LaunchWarpShuffle},
+     .launch = LaunchWarpShuffle,
+     .cost = WarpShuffleCost},
     // The ladder: each row shows one step, and runs what the typed kernels of its dtypes run.
     {.name = "atomic",
      .summary = "sums by atomic additions, in shared memory first, then one a CTA and result",
@@ -105,14 +132,16 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
          [](const ReduceProblem& problem, const DeviceTraits& traits) {
            return CubWorkspaceBytes(Canonicalize(problem), traits);
          },
-     .launch = LaunchCub},
+     .launch = LaunchCub,
+     .cost = CubCost},
     {.name = "naive",
      .summary = "one thread a result, in f64 or 64-bit integers",
      .reproducible = true,
      .supports_dtype = IsReal,
      .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = [](const ReduceProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-     .launch = LaunchReduceNaive},
+     .launch = LaunchReduceNaive,
+     .cost = NaiveCost},
 };
 
 }  // namespace

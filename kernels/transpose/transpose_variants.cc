@@ -31,14 +31,22 @@ bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
 
 constexpr TransposeVariant Row(std::string_view name, std::string_view summary, bool (*supports_dtype)(DType),
                                decltype(TransposeVariant::supports) supports,
-                               CudaLaunch<TransposeProblem>* launch) {
+                               CudaLaunch<TransposeProblem>* launch,
+                               decltype(TransposeVariant::cost) cost = nullptr) {
   return {.name = name,
           .summary = summary,
           .reproducible = true,
           .supports_dtype = supports_dtype,
           .supports = supports,
           .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-          .launch = launch};
+          .launch = launch,
+          .cost = cost};
+}
+
+// Of a rung that takes so many times as long as a copy.
+template <int kSlowdown>
+VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
+  return {.transfer = kSlowdown};
 }
 
 constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
@@ -49,10 +57,11 @@ constexpr TransposeVariant kVariants[] = {
         "16-byte vectors through XOR-swizzled shared memory; row copy where rows stay rows", kAnyDType,
         AnyProblem, LaunchTransposeSwizzledPacked),
     Row("naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
-        LaunchTransposeNaiveWrite),
+        LaunchTransposeNaiveWrite, Slower<4>),
     Row("shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
-        LaunchTransposeShared),
-    Row("padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded),
+        LaunchTransposeShared, Slower<4>),
+    Row("padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded,
+        Slower<3>),
     Row("multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
         LaunchTransposeMultiElement),
     Row("vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
@@ -66,7 +75,8 @@ constexpr TransposeVariant kVariants[] = {
         TakesVectors, LaunchTransposeSwizzledVectorized),
     Row("shuffle", "32 x 32 tile in the registers of a warp, no shared memory", IsWord, AnyProblem,
         LaunchTransposeShuffle),
-    Row("naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem, LaunchTransposeNaive),
+    Row("naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem, LaunchTransposeNaive,
+        Slower<8>),
 };
 
 }  // namespace

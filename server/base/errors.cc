@@ -19,12 +19,20 @@ std::optional<std::string> PayloadOf(const absl::Status& status, std::string_vie
   return std::string(*payload);
 }
 
+absl::Status AboutField(absl::StatusCode code, std::string_view field, std::string_view message) {
+  absl::Status status(code, absl::StrCat(ToAbsl(field), ": ", ToAbsl(message)));
+  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
+  return status;
+}
+
 }  // namespace
 
 absl::Status FieldError(std::string_view field, std::string_view message) {
-  absl::Status status = absl::InvalidArgumentError(absl::StrCat(ToAbsl(field), ": ", ToAbsl(message)));
-  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
-  return status;
+  return AboutField(absl::StatusCode::kInvalidArgument, field, message);
+}
+
+absl::Status UnimplementedField(std::string_view field, std::string_view message) {
+  return AboutField(absl::StatusCode::kUnimplemented, field, message);
 }
 
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {

@@ -19,6 +19,9 @@ inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
 // INVALID_ARGUMENT "<field>: <message>"; the message gives the value and the limit.
 absl::Status FieldError(std::string_view field, std::string_view message);
 
+// UNIMPLEMENTED "<field>: <message>": the API has the field, but this server does not do what it asks for.
+absl::Status UnimplementedField(std::string_view field, std::string_view message);
+
 // Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
 // no payloads, stays as it is.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);

@@ -97,6 +97,15 @@ class Backend {
   // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
   // figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
+  // How long a device will be busy with a program of which CheckVariant accepts every step
+  // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
+  // Unit: seconds.
+  virtual double EstimateSeconds(const Program& program) const = 0;
+  // Whether Lane::Launch leaves the work to a device, so that its caller has nothing to do meanwhile.
+  virtual bool launches_asynchronously() const = 0;
+  // Whether a lane keeps nothing for this program from one launch to the next, so that any lane is as good as
+  // another.
+  virtual bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) = 0;
 };

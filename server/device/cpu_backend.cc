@@ -16,7 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
+#include "server/device/cpu_rates.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
 namespace warpline {
@@ -120,24 +122,21 @@ class CpuLane : public Lane {
   absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
                    LaunchReport& report) {
     const Step& step = staged.program->steps[index];
-    for (const auto& row : CpuTable(problem)) {
-      if (!step.variant.empty() && row.name != step.variant) continue;
-      if (!Suits(row, problem, kTraits)) continue;
-      Operands operands;
-      for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
-      operands.out = Address(staged, step.output);
-      if (ReadsScalars(step.problem)) {
-        operands.scalars =
-            reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
-      }
-      operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
-      operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
-      // Without a result there is nothing to do, however large the other sizes are.
-      if (staged.program->tensors[step.output].shape.Count() > 0) row.launch(problem, operands);
-      report.variants.push_back(row.name);
-      return absl::OkStatus();
+    const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
+    if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
+    Operands operands;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
+    operands.out = Address(staged, step.output);
+    if (ReadsScalars(step.problem)) {
+      operands.scalars =
+          reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
     }
-    return absl::InternalError("no variant runs a validated problem");
+    operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
+    operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
+    // Without a result there is nothing to do, however large the other sizes are.
+    if (staged.program->tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
+    report.variants.push_back(row->name);
+    return absl::OkStatus();
   }
 
   std::byte* Address(const StagedProgram& staged, int tensor) const {
@@ -197,6 +196,13 @@ class CpuBackend : public Backend {
                                                    " bytes of scratch memory, limit ", options_.lane_bytes));
   }
 
+  double EstimateSeconds(const Program& program) const override {
+    return ProgramSeconds(program, kTraits, rates_, [](const auto& problem) { return CpuTable(problem); });
+  }
+
+  bool launches_asynchronously() const override { return false; }
+  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
+
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
     ASSIGN_OR_RETURN(auto scratch, AnonymousMemory::Map(options_.lane_bytes));
     return std::make_unique<CpuLane>(std::move(scratch), options_);
@@ -209,6 +215,7 @@ class CpuBackend : public Backend {
  private:
   const CpuBackendOptions options_;
   const std::vector<DeviceInfo> devices_;
+  const DeviceRates rates_ = MeasureCpuRates();
 };
 
 }  // namespace

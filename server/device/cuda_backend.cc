@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -15,7 +16,9 @@
 #include "server/device/cuda_device.h"
 #include "server/device/cuda_lane.h"
 #include "server/device/cuda_program.h"
+#include "server/device/cuda_rates.h"
 #include "server/observe/log.h"
+#include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
 namespace warpline {
@@ -86,7 +89,10 @@ class CudaBackend : public Backend {
         metrics_(options.metrics != nullptr ? *options.metrics : *own_metrics_),
         options_(options),
         devices_(std::move(devices)) {
-    for (const auto& device : devices_) infos_.push_back(device->info);
+    for (const auto& device : devices_) {
+      infos_.push_back(device->info);
+      rates_.push_back(CudaRates(device->roofline, device->context.traits));
+    }
   }
 
   std::string_view name() const override { return "cuda"; }
@@ -117,6 +123,22 @@ class CudaBackend : public Backend {
                                                    options_.lane_bytes));
   }
 
+  double EstimateSeconds(const Program& program) const override {
+    double seconds = 0;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      seconds = std::max(seconds, ProgramSeconds(program, devices_[i]->context.traits, rates_[i],
+                                                 [](const auto& problem) { return CudaTable(problem); }));
+    }
+    return seconds;
+  }
+
+  bool launches_asynchronously() const override { return true; }
+
+  bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const override {
+    const bool can_map = devices_.front()->uses_host_pointers;
+    return ChoosePath(program, plan, {.can_map = can_map}, options_.paths) == Path::kMapped;
+  }
+
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return CudaLane::Create(*devices_[device], options_, metrics_);
   }
@@ -135,6 +157,7 @@ class CudaBackend : public Backend {
   const CudaBackendOptions options_;
   std::vector<std::unique_ptr<CudaDevice>> devices_;
   std::vector<DeviceInfo> infos_;
+  std::vector<DeviceRates> rates_;  // of each device
 };
 
 }  // namespace

@@ -52,9 +52,7 @@ absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_
                                            const Operands& operands, const CudaContext& context,
                                            cudaStream_t stream) {
   for (const auto& row : CudaTable(problem)) {
-    const bool fits = variant.empty() ? MayChoose(row, problem, context.traits)
-                                      : row.name == variant && Suits(row, problem, context.traits);
-    if (!fits) continue;
+    if (!Serves(row, problem, variant, context.traits)) continue;
     const cudaError_t error = row.launch(problem, operands, context, stream);
     if (error == cudaErrorNotSupported && variant.empty()) continue;
     if (error == cudaErrorNotSupported) {

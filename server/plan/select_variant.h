@@ -1,4 +1,4 @@
-// Looking rows up in a variant table: the same rules for every operation and backend.
+// Looks rows up in a variant table, by the same rules for every operation and backend.
 #ifndef WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
 #define WARPLINE_SERVER_PLAN_SELECT_VARIANT_H_
 
@@ -16,6 +16,22 @@
 #include "server/device/backend.h"
 
 namespace warpline {
+
+// Whether a step that names `name` (empty: leaves the choice to the server) may run on this row.
+template <typename Row, typename ProblemT>
+bool Serves(const Row& row, const ProblemT& problem, std::string_view name, const DeviceTraits& traits) {
+  return name.empty() ? MayChoose(row, problem, traits) : row.name == name && Suits(row, problem, traits);
+}
+
+// The first row of the table that serves the step: the one that runs, unless its launch finds out that it
+// cannot. Null if there is none.
+template <typename Row, typename ProblemT>
+const Row* FindVariant(std::span<const Row> table, const ProblemT& problem, std::string_view name,
+                       const DeviceTraits& traits) {
+  const auto row = std::find_if(table.begin(), table.end(),
+                                [&](const Row& r) { return Serves(r, problem, name, traits); });
+  return row == table.end() ? nullptr : &*row;
+}
 
 // See Backend::CheckVariant.
 template <typename Row, typename ProblemT>
@@ -36,6 +52,18 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
                                  known ? "cannot run this problem on this device"
                                        : "is not a variant of this operation on this server's backend",
                                  "; suitable: ", suitable.empty() ? "none" : suitable));
+}
+
+// INVALID_ARGUMENT if `name` is a row of `op` whose results may differ from run to run. An empty name is the
+// server's choice, which is reproducible. `variants` are those of the backend.
+inline absl::Status CheckReproducible(std::span<const VariantInfo> variants, Op op, std::string_view name) {
+  const auto row = std::find_if(variants.begin(), variants.end(),
+                                [&](const VariantInfo& v) { return v.op == op && v.name == name; });
+  if (row == variants.end() || row->reproducible) return absl::OkStatus();
+  return FieldError("variant",
+                    absl::StrCat("\"", std::string(name),
+                                 "\" may give other bits from run to run, and options.reproducible "
+                                 "is set"));
 }
 
 // `ops` share the table; `devices` are those of the backend. Bool is not scaled.

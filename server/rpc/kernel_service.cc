@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/select_variant.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/received_payloads.h"
 #include "server/rpc/rpc_status.h"
@@ -71,6 +73,7 @@ struct KernelService::Submission {
 KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics& metrics)
     : limits_(limits),
       engine_(engine),
+      variants_(engine.backend.Variants()),
       metrics_(metrics),
       codecs_(KernelCodecs()),
       copy_in_site_(metrics, "stage_in") {
@@ -121,8 +124,14 @@ absl::StatusOr<PlanPtr> KernelService::Compile(const Codec& codec, const Scanned
   const Program& program = decoded.plan.program;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    RETURN_IF_ERROR(InStep(engine_.backend.CheckVariant(step.problem, step.variant), i, decoded.step_names));
+    absl::Status suits = engine_.backend.CheckVariant(step.problem, step.variant);
+    if (suits.ok() && decoded.reproducible) {
+      suits = CheckReproducible(variants_, OpOf(step.problem), step.variant);
+    }
+    RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
   }
+  decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
+  decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
   RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
   return std::make_shared<const Plan>(std::move(decoded.plan));
 }
@@ -134,6 +143,11 @@ absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) cons
   };
   if (const absl::Status fits = engine_.backend.CheckFits(plan.program, plan.memory); !fits.ok()) {
     return refused(fits);
+  }
+  if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
+    return FieldError(codec.whole,
+                      absl::StrFormat("the request would take about %.3g s on the device; the limit is %g s",
+                                      plan.device_seconds, limits_.max_device_seconds));
   }
   if (const absl::Status fits = engine_.admission.CheckFits(HostBytesOf(plan)); !fits.ok()) {
     return refused(fits);
@@ -163,6 +177,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
     payloads.CopyPart(region, part, parts, copy_in_site_);
   };
   job.owner = call.owner();
+  job.crowded = call.crowded();
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();

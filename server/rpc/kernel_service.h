@@ -65,6 +65,7 @@ class KernelService {
 
   const Limits limits_;
   const Engine engine_;
+  const std::vector<VariantInfo> variants_;
   Metrics& metrics_;
   const std::vector<Codec> codecs_;
   CopySite copy_in_site_;

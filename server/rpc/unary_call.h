@@ -108,6 +108,8 @@ class UnaryCall {
   // The connection that it came over; calls from one address count as one connection where a transport gives
   // no more (unix sockets).
   OwnerId owner() const { return owner_; }
+  // Whether another event waited for the thread that received this call.
+  bool crowded() const { return crowded_; }
   // True from when the client cancelled or the deadline passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
   // Called on the queue's thread when that happens before the response. Set it inside `handle`.
@@ -151,6 +153,7 @@ class UnaryCall {
   MonotonicTime received_;
   MonotonicTime deadline_ = kNever;
   OwnerId owner_ = 0;
+  bool crowded_ = false;
   std::function<void()> on_cancel_;
   std::atomic<bool> cancelled_ = false;
   bool received_ok_ = false;

@@ -43,6 +43,8 @@ struct Job {
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;
   OwnerId owner = 0;
+  // The thread that submits it has others to receive: it should not wait for this one.
+  bool crowded = false;
   MonotonicTime deadline = kNever;
   // Set by whoever submitted the job when nobody waits for the result any more. Lives until `done` has been
   // called. May be null.

@@ -3,12 +3,16 @@
 #ifndef WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 #define WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/device/backend.h"
 
@@ -17,8 +21,13 @@ namespace warpline {
 // At most one task waits at a time: the scheduler hands out a lane only when it is free.
 class LaneRunner {
  public:
-  LaneRunner(int device, std::unique_ptr<Lane> lane)
-      : device_(device), lane_(std::move(lane)), thread_([this] { Loop(); }) {}
+  // After a task the thread looks for the next one for as long as `spin` before it sleeps: under load the
+  // next one comes sooner than a sleeping thread wakes up.
+  LaneRunner(int device, std::unique_ptr<Lane> lane, absl::Duration spin)
+      : device_(device),
+        lane_(std::move(lane)),
+        spin_(absl::ToChronoNanoseconds(spin)),
+        thread_([this] { Loop(); }) {}
   ~LaneRunner() {
     {
       MutexLock lock(&mutex_);
@@ -31,16 +40,24 @@ class LaneRunner {
 
   int device() const { return device_; }
   Lane& lane() { return *lane_; }
+  // Whether the calling thread is some lane's own.
+  static bool OnLaneThread() { return on_lane_thread_; }
 
   // Runs the task on the lane's thread.
   void Post(absl::AnyInvocable<void()> task) {
-    MutexLock lock(&mutex_);
-    task_ = std::move(task);
+    {
+      MutexLock lock(&mutex_);
+      task_ = std::move(task);
+    }
+    posted_.fetch_add(1, std::memory_order_release);
   }
 
  private:
   void Loop() {
-    for (;;) {
+    on_lane_thread_ = true;
+    int seen = 0;
+    for (bool first = true;; first = false) {
+      if (!first) Spin(seen);
       absl::AnyInvocable<void()> task;
       {
         MutexLock lock(&mutex_);
@@ -48,13 +65,25 @@ class LaneRunner {
         if (!task_) return;
         task = std::exchange(task_, nullptr);
       }
+      ++seen;
       task();
+    }
+  }
+  // Returns when more tasks have been posted than `seen`, or after a while.
+  void Spin(int seen) const {
+    if (spin_ == std::chrono::nanoseconds::zero()) return;
+    const MonotonicTime start = MonotonicClock::now();
+    while (posted_.load(std::memory_order_acquire) == seen && MonotonicClock::now() - start < spin_) {
     }
   }
   bool HasNews() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return static_cast<bool>(task_) || stopping_; }
 
+  static inline thread_local bool on_lane_thread_ = false;
+
   const int device_;
   std::unique_ptr<Lane> lane_;
+  const std::chrono::nanoseconds spin_;
+  std::atomic<int> posted_ = 0;  // tasks so far; lets the thread look without the lock
   Mutex mutex_;
   absl::AnyInvocable<void()> task_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

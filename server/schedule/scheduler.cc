@@ -13,6 +13,10 @@ namespace {
 
 // A worker copies some 10 GB/s: parts of this size keep several of them busy and cost little to hand out.
 constexpr std::size_t kCopyPartBytes = std::size_t{2} << 20;
+// Copied faster than handed over to another thread and back.
+constexpr std::size_t kCopyHereBytes = std::size_t{256} << 10;
+// Larger programs may be cut into many pieces, each with several calls of the driver.
+constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 
 // Why the job must not go on; OK if it may.
 absl::Status CheckAlive(const Job& job) {
@@ -69,7 +73,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& opti
   for (int device = 0; device < static_cast<int>(backend.devices().size()); ++device) {
     for (int i = 0; i < options.lanes_per_device; ++i) {
       ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(device));
-      scheduler->lanes_.push_back(std::make_unique<LaneRunner>(device, std::move(lane)));
+      scheduler->lanes_.push_back(std::make_unique<LaneRunner>(device, std::move(lane), options.spin));
       MutexLock lock(&scheduler->mutex_);
       scheduler->devices_[device].free.push_back(scheduler->lanes_.back().get());
       ++scheduler->devices_[device].lanes;
@@ -237,10 +241,14 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
                 .copied = ready->slots.has_value()};
   if (staged.copied) --ahead_;
   ShowDepth();
-  Matched matched{.staged = std::move(staged), .lane = device->free.front()};
-  matched.alone =
-      busy_lanes_ == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() && ahead_ == 0;
-  device->free.pop_front();
+  // The lane that ran last has the warmest caches and a thread that may still be awake. Lanes that keep
+  // graphs are taken in turn, so that each of them has met every signature in time.
+  const Plan& plan = *staged.queued->job.plan;
+  Matched matched{.lane = plan.stateless ? device->free.back() : device->free.front()};
+  (plan.stateless ? device->free.pop_back() : device->free.pop_front());
+  matched.staged = std::move(staged);
+  matched.alone = !matched.staged.queued->job.crowded && busy_lanes_ == 0 && for_lane_.empty() &&
+                  for_memory_.empty() && !first_.has_value() && ahead_ == 0;
   first_device_ = (first_device_ + 1) % devices_.size();
   device->busy.Set(device->lanes - static_cast<double>(device->free.size()));
   ++busy_lanes_;
@@ -272,6 +280,12 @@ void Scheduler::Dispatch() {
 
 void Scheduler::StartCopying(Staged staged) {
   const std::size_t bytes = staged.slots.input.bytes().size();
+  if (bytes <= kCopyHereBytes && !staged.queued->job.crowded) {
+    Copying copying{.staged = std::move(staged), .since = MonotonicClock::now()};
+    const Job& job = copying.staged.queued->job;
+    if (CheckAlive(job).ok()) job.copy_in(copying.staged.slots.input.bytes(), 0, 1);
+    return OnCopied(copying);
+  }
   const int parts = static_cast<int>(
       std::clamp<std::size_t>(bytes / kCopyPartBytes, 1, static_cast<std::size_t>(4 * workers_.size())));
   auto copying = std::make_shared<Copying>();
@@ -317,14 +331,19 @@ void Scheduler::OnCopied(Copying& copying) {
   Dispatch();
 }
 
+bool Scheduler::MayRunHere(const Matched& matched) const {
+  const Job& job = matched.staged.queued->job;
+  const Plan& plan = *job.plan;
+  if (plan.memory.input_bytes > kLaunchHereBytes) return false;
+  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature)) return false;
+  // Waiting for a device is for those who have nothing else to do.
+  return !job.crowded || !backend_.launches_asynchronously() || LaneRunner::OnLaneThread();
+}
+
 void Scheduler::Start(Matched matched) {
-  const Plan& plan = *matched.staged.queued->job.plan;
+  if (MayRunHere(matched)) return Run(matched);
   LaneRunner* const lane = matched.lane;
-  if (!matched.staged.copied && lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature)) {
-    Run(matched);
-  } else {
-    lane->Post([this, matched = std::move(matched)]() mutable { Run(matched); });
-  }
+  lane->Post([this, matched = std::move(matched)]() mutable { Run(matched); });
 }
 
 void Scheduler::Run(Matched& matched) {
@@ -359,9 +378,12 @@ void Scheduler::Run(Matched& matched) {
                                  .output = matched.staged.slots.output.bytes(),
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
-                                 .wait_briefly = matched.alone && !matched.staged.copied};
+                                 .wait_briefly = matched.alone || LaneRunner::OnLaneThread()};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
+  if (options_.watchdog != nullptr) {
+    matched.running = options_.watchdog->Started(lane->device(), job.plan->device_seconds);
+  }
   lane->lane().Launch(program, [this, launched, matched = std::move(matched)](LaunchReport report) mutable {
     OnLaunched(matched, launched, std::move(report));
   });
@@ -369,6 +391,7 @@ void Scheduler::Run(Matched& matched) {
 
 void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report) {
   const Use use(*this);
+  if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
   matched.staged.queued->on_device.End();
   Job job = std::move(matched.staged.queued->job);
   const nvtx::Range range(nvtx::Name::kComplete, job.number);

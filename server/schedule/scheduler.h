@@ -17,6 +17,7 @@
 #include "server/base/mutex.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
+#include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
@@ -27,9 +28,11 @@
 namespace warpline {
 
 // A small job waits for a lane, takes its slots when it gets one, and is copied in and launched by the thread
-// that found the lane. A large job waits for memory first, is copied into it by the workers, and waits for a
-// lane only then, so that neither a slow copy nor a wait for memory occupies one. Both waits serve the owners
-// in fair shares of the plans' estimated cost, and the jobs of one owner in the order of their arrival.
+// that found the lane, which also waits for its end: alone, that is the thread that received the request,
+// which answers it without any other thread; under load, the lanes' own threads take one job after the other.
+// A large job waits for memory first, is copied into it by the workers, and waits for a lane only then, so
+// that neither a slow copy nor a wait for memory occupies one. Both waits serve the owners in fair shares of
+// the plans' estimated cost, and the jobs of one owner in the order of their arrival.
 //
 // A large job that finds no memory lets others pass; the one that waits longest may set memory aside that
 // running jobs will return (StagingPool::Claim). Small jobs have memory of their own and never wait for large
@@ -49,6 +52,10 @@ class Scheduler {
     int lanes_per_device = 1;
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
+    // How long a lane's thread looks for another job before it sleeps.
+    absl::Duration spin;
+    // Told of every job that starts and ends on a device. May be null. Outlives the scheduler.
+    DeviceWatchdog* watchdog = nullptr;
   };
   using JobId = std::uint64_t;
 
@@ -78,7 +85,8 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool alone = false;  // nothing else ran or waited
+    bool alone = false;  // nothing else runs or waits
+    DeviceWatchdog::Token running;
   };
   struct Copying;  // has its payload written by workers
   // Waits for a lane; small jobs have no memory yet.
@@ -134,7 +142,9 @@ class Scheduler {
   void OnRelease();
   void StartCopying(Staged staged);
   void OnCopied(Copying& copying);
+  // Runs the job here if that takes little time and this thread has some, else on its lane's thread.
   void Start(Matched matched);
+  bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
   // `owner` is charged `seconds` of device time more than was expected.

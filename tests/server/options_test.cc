@@ -13,23 +13,44 @@ absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
 }
 
 TEST(OptionsTest, ReadsFlagsInBothForms) {
-  const auto line = Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M",
-                           "--grace=1500ms", "--echo", "--devices=0,2"});
+  const auto line =
+      Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M", "--grace=1500ms",
+             "--echo", "--devices=0,2", "--max-device-seconds=0.5", "--device-timeout=0s"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.listen, (std::vector<std::string>{"unix:/tmp/w", "127.0.0.1:0"}));
   EXPECT_EQ(line->options.lanes, 3);
   EXPECT_EQ(line->options.max_inline_bytes, 64 << 20);
   EXPECT_EQ(line->options.grace, absl::Milliseconds(1500));
   EXPECT_TRUE(line->options.echo);
+  EXPECT_EQ(line->options.max_device_seconds, 0.5);
+  EXPECT_EQ(line->options.device_timeout, absl::ZeroDuration());
   EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
 }
 
 TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
-  for (const char* argument :
-       {"--lanes=65", "--lanes=x", "--max-inline-bytes=2G", "--max-inline-bytes=5Q", "--grace=2h",
-        "--backend=tpu", "--listen=nowhere", "--devices=-1", "--no-such-flag", "stray",
-        "--max-inline-bytes=0", "--devices=0,0", "--listen=127.0.0.1:80000", "--listen=:0",
-        "--metrics-listen=127.0.0.1:65536", "--grace=10", "--max-job-bytes=1M", "--metrics-listen=9400"}) {
+  for (const char* argument : {"--lanes=65",
+                               "--lanes=x",
+                               "--max-inline-bytes=2G",
+                               "--max-inline-bytes=5Q",
+                               "--grace=2h",
+                               "--backend=tpu",
+                               "--listen=nowhere",
+                               "--devices=-1",
+                               "--no-such-flag",
+                               "stray",
+                               "--max-inline-bytes=0",
+                               "--devices=0,0",
+                               "--listen=127.0.0.1:80000",
+                               "--listen=:0",
+                               "--metrics-listen=127.0.0.1:65536",
+                               "--grace=10",
+                               "--max-job-bytes=1M",
+                               "--metrics-listen=9400",
+                               "--max-device-seconds=-1",
+                               "--max-device-seconds=nan",
+                               "--max-device-seconds=1m",
+                               "--device-timeout=10",
+                               "--device-timeout=2h"}) {
     const auto line = Parse({argument});
     ASSERT_FALSE(line.ok()) << argument;
     const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));

@@ -75,6 +75,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     decoded.plan.payloads.push_back(
         range.length == 0 ? Plan::kNoPayload : static_cast<std::size_t>(found - message.payloads.begin()));
   }
+  decoded.reproducible = conversion.reproducible;
   decoded.step_names = std::move(conversion.step_names);
   return decoded;
 }

@@ -44,6 +44,7 @@ struct DecodedPlan {
   Plan plan;
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
+  bool reproducible = false;  // the request asks for it
 };
 absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
                                        const Limits& limits);

@@ -27,6 +27,7 @@ absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
                                      std::span<const PayloadRange> payloads, const Limits& limits) {
   TensorReader reader(payloads, limits);
   ProgramBuilder builder;
+  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
   const Operand x = builder.AddInput("x", tensor);
   return OneStep(std::move(builder), ConvertTranspose(x, TransposeOptionsOf(request)), request.variant(),
@@ -37,6 +38,7 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span
                                      const Limits& limits) {
   TensorReader reader(payloads, limits);
   ProgramBuilder builder;
+  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
   const Operand x = builder.AddInput("x", tensor);
   return OneStep(std::move(builder), ConvertReduce(x, ReduceOptionsOf(request)), request.variant(), "x.shape",
@@ -47,6 +49,7 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<c
                                      const Limits& limits) {
   TensorReader reader(payloads, limits);
   ProgramBuilder builder;
+  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
   const GemmOptions options = GemmOptionsOf(request);
   ASSIGN_OR_RETURN(CheckedTensor tensor, reader.Read("a", request.has_a() ? &request.a() : nullptr));
   const Operand a = builder.AddInput("a", tensor);

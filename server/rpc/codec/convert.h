@@ -22,6 +22,8 @@ struct Conversion {
   std::vector<PayloadRange> payloads;  // of the program's inputs, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
+  // Every variant that a step names must be reproducible.
+  bool reproducible = false;
 };
 
 // `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field

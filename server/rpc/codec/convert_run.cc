@@ -50,6 +50,7 @@ class RunConverter {
       : request_(request), steps_(request.program().steps()), limits_(limits), reader_(payloads, limits) {}
 
   absl::StatusOr<Conversion> Convert() {
+    RETURN_IF_ERROR(builder_.TakeOptions(request_.options()));
     RETURN_IF_ERROR(ReadInputs());
     RETURN_IF_ERROR(NameSteps());
     std::vector<std::string> names;

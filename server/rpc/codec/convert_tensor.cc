@@ -73,9 +73,21 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
   return payload;
 }
 
+// First of all: a resident tensor needs none of the other fields.
+absl::Status CheckSource(std::string_view field, const v1::Tensor& tensor) {
+  if (tensor.has_region()) {
+    return UnimplementedField(Sub(field, "region"), "this server cannot read shared memory yet");
+  }
+  if (tensor.has_resident()) {
+    return UnimplementedField(Sub(field, "resident"), "this server cannot keep tensors yet");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
                                           std::span<const PayloadRange> payloads) {
   if (tensor == nullptr) return FieldError(field, "missing");
+  RETURN_IF_ERROR(CheckSource(field, *tensor));
   CheckedTensor checked;
   TensorSpec& spec = checked.spec;
   ASSIGN_OR_RETURN(spec.dtype, CheckDataType(Sub(field, "data_type"), tensor->data_type()));

@@ -21,6 +21,8 @@ namespace warpline {
 struct Limits {
   // Of one request's tensors together, and of its results. Unit: bytes.
   std::int64_t max_inline_bytes = 0;
+  // Of one request on a device, as estimated; 0: no limit. The service checks it, not the conversion.
+  double max_device_seconds = 0;
 };
 
 // A tensor whose data type, shape, row stride and payload agree with one another.

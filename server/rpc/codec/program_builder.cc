@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
+#include "server/rpc/codec/request_options.h"
 
 namespace warpline {
 
@@ -10,6 +11,11 @@ absl::Status CheckVariantName(const std::string& variant) {
   if (variant.size() <= kLimit) return absl::OkStatus();
   return FieldError("variant",
                     absl::StrCat("a name of ", variant.size(), " bytes is above the limit of ", kLimit));
+}
+
+absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options) {
+  conversion_.reproducible = options.reproducible();
+  return CheckRequestOptions(options);
 }
 
 Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor) {

@@ -19,6 +19,8 @@ absl::Status CheckVariantName(const std::string& variant);
 // Inputs come before steps, steps before outputs. A value.
 class ProgramBuilder {
  public:
+  // UNIMPLEMENTED if the request asks for what is not built yet (request_options.h).
+  absl::Status TakeOptions(const v1::RequestOptions& options);
   // `field` is the tensor's as errors name it.
   Operand AddInput(std::string field, const CheckedTensor& tensor);
   // The variant's name has been checked. The operand is the result, which has no field yet.

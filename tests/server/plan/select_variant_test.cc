@@ -49,5 +49,41 @@ TEST(SelectVariantTest, SaysThatNoRowSuitsWhereNoneIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("none of this server's backend can run this problem"));
 }
 
+TEST(SelectVariantTest, TheServersChoiceIsTheFirstRowThatIsReproducibleAndPreferred) {
+  constexpr auto kNever = [](const TransposeProblem&, const DeviceTraits&) { return false; };
+  const Row table[] = {
+      {"racing", "", false, AnyType, Always, NoWorkspace, nullptr},
+      {"large", "", true, AnyType, Always, NoWorkspace, nullptr, nullptr, kNever},
+      {"pairs", "", true, AnyType, EvenRowsOnly, NoWorkspace, nullptr},
+      {"plain", "", true, AnyType, Always, NoWorkspace, nullptr},
+  };
+  const auto found = [&](std::string_view name, std::int64_t rows) -> std::string_view {
+    TransposeProblem problem;
+    problem.shape = {rows, 3};
+    const Row* row = FindVariant(std::span<const Row>(table), problem, name, {});
+    return row == nullptr ? "none" : row->name;
+  };
+  EXPECT_EQ(found("", 4), "pairs");
+  EXPECT_EQ(found("", 5), "plain");
+  // By its name any row runs that suits.
+  EXPECT_EQ(found("racing", 5), "racing");
+  EXPECT_EQ(found("large", 5), "large");
+  EXPECT_EQ(found("pairs", 5), "none");
+  EXPECT_EQ(found("fast", 5), "none");
+}
+
+TEST(SelectVariantTest, ReproducibleIsWhatTheRowSays) {
+  const std::vector<VariantInfo> variants = {{Op::kReduce, "atomic", "", false, {}},
+                                             {Op::kReduce, "plain", "", true, {}},
+                                             {Op::kGemm, "atomic", "", true, {}}};
+  EXPECT_TRUE(CheckReproducible(variants, Op::kReduce, "").ok());
+  EXPECT_TRUE(CheckReproducible(variants, Op::kReduce, "plain").ok());
+  EXPECT_TRUE(CheckReproducible(variants, Op::kGemm, "atomic").ok());
+  const absl::Status refused = CheckReproducible(variants, Op::kReduce, "atomic");
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_EQ(FieldOf(refused), "variant");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("\"atomic\" may give other bits"));
+}
+
 }  // namespace
 }  // namespace warpline

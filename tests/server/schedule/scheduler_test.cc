@@ -41,6 +41,9 @@ class FakeBackend : public Backend {
   std::vector<VariantInfo> Variants() const override { return {}; }
   absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
   absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
+  double EstimateSeconds(const Program&) const override { return 0; }
+  bool launches_asynchronously() const override { return true; }
+  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return false; }
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return std::make_unique<FakeLane>(*this, device);
   }
@@ -104,7 +107,8 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     memory_.resize(slab + large_memory);
     pool_ = std::make_unique<StagingPool>(memory_, slab, metrics_);
     workers_ = std::make_unique<WorkerPool>(2);
-    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes}, *backend_, *pool_, *workers_, metrics_);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes, .watchdog = watchdog_.get()}, *backend_,
+                                    *pool_, *workers_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -163,6 +167,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<FakeBackend> backend_;
   std::unique_ptr<StagingPool> pool_;
   std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
   std::unique_ptr<Scheduler> scheduler_;
 };
 
@@ -202,6 +207,37 @@ TEST_P(SchedulerTest, SpreadsJobsOverDevices) {
   EXPECT_EQ(backend_->launch_devices(), (std::vector<int>{0, 1, 0, 1}));
   for (int i = 0; i < 4; ++i) backend_->FinishOne();
   for (Submitted& job : jobs) job.result.wait();
+}
+
+TEST_P(SchedulerTest, TheWatchdogSeesAJobThatNeverEnds) {
+  DeviceWatchdog::Clock::time_point now{std::chrono::hours(1)};
+  int stalls = 0;
+  watchdog_ = std::make_unique<DeviceWatchdog>(
+      2,
+      DeviceWatchdog::Options{
+          .base = absl::Seconds(10), .period = absl::ZeroDuration(), .now = [&] { return now; }},
+      [&](const DeviceWatchdog::Stall&) { ++stalls; });
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now += std::chrono::seconds(1);
+      watchdog_->Poll();
+    }
+  };
+  Make(2, 1);
+  Submitted ended = Submit(1);
+  backend_->AwaitLaunches(1);
+  backend_->FinishOne();
+  ended.result.wait();
+  pass(100);
+  EXPECT_EQ(stalls, 0);
+  Submitted hanging = Submit(2);
+  backend_->AwaitLaunches(2);
+  pass(10);
+  EXPECT_EQ(stalls, 0);
+  pass(1);
+  EXPECT_EQ(stalls, 1);
+  backend_->FinishOne();
+  hanging.result.wait();
 }
 
 TEST_P(SchedulerTest, CancelEndsAWaitingJobAtOnce) {

@@ -1,0 +1,45 @@
+#include "server/device/cuda_rates.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace warpline {
+namespace {
+
+// Of one multiprocessor. A T4 has 8 GB/s, and 200 GFLOP/s in f32; GPUs for graphics have few units for f64.
+constexpr double kBytesPerSecond = 8e9;
+constexpr double kF32FlopsPerSecond = 2e11;
+constexpr double kHalfFlopsPerSecond = 1e12;
+constexpr double kF64FlopsPerSecond = 5e9;
+// A load from memory by one thread and what depends on it, on an H200: 0.1 us, up to 0.4 beside many others.
+constexpr double kSerialSeconds = 2e-7;
+// A kernel in a graph, with the gap before it.
+constexpr double kLaunchSeconds = 3e-6;
+
+}  // namespace
+
+DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits) {
+  const double multiprocessors = std::max(traits.multiprocessors, 1);
+  const auto rate = [&](double measured, double guess) {
+    return measured > 0 ? measured : guess * multiprocessors;
+  };
+  DeviceRates rates;
+  rates.bytes_per_second = rate(roofline.copy_bytes_per_second, kBytesPerSecond);
+  const auto set = [&](DType dtype, double guess) {
+    const auto index = static_cast<std::size_t>(dtype);
+    rates.flops_per_second[index] = rate(roofline.flops_per_second[index], guess);
+  };
+  set(DType::kF16, kHalfFlopsPerSecond);
+  set(DType::kBF16, kHalfFlopsPerSecond);
+  set(DType::kF32, kF32FlopsPerSecond);
+  set(DType::kF64, kF64FlopsPerSecond);
+  // The roofline has none for i8. cuBLASLt is faster than in f32, our own rungs about as fast.
+  rates.flops_per_second[static_cast<std::size_t>(DType::kI8)] =
+      rates.flops_per_second[static_cast<std::size_t>(DType::kF32)];
+  rates.tf32_flops_per_second = rate(roofline.tf32_flops_per_second, kF32FlopsPerSecond);
+  rates.serial_seconds = kSerialSeconds;
+  rates.launch_seconds = kLaunchSeconds;
+  return rates;
+}
+
+}  // namespace warpline

@@ -1,0 +1,21 @@
+#include "server/plan/cost.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace warpline {
+
+double StepSeconds(const Problem& problem, const VariantCost& cost, const DeviceRates& rates) {
+  const double transfer = BytesOf(problem) / rates.bytes_per_second;
+  double arithmetic = 0;  // of the others it takes less time, or counts in the factor of the transfer
+  if (const auto* gemm = std::get_if<GemmProblem>(&problem)) {
+    const bool tf32 = gemm->dtype == DType::kF32 && gemm->precision == Precision::kTf32;
+    arithmetic = FlopsOf(problem) / (tf32 ? rates.tf32_flops_per_second
+                                          : rates.flops_per_second[static_cast<std::size_t>(gemm->dtype)]);
+  }
+  return std::max(
+             {transfer * cost.transfer, arithmetic * cost.arithmetic, cost.serial * rates.serial_seconds}) +
+         cost.launches * rates.launch_seconds;
+}
+
+}  // namespace warpline

@@ -1,0 +1,54 @@
+// The cost of a program: how long a device will be busy with it, estimated before it runs.
+//
+// A step takes the longest of three times: that of moving its operands and its result through memory once,
+// that of its arithmetic, and that of the elements that its variant handles one by one (VariantCost); and a
+// fixed time for each launch. Transfers between host and device are not counted. Everything is a pure
+// function of the program, the table and the rates.
+#ifndef WARPLINE_SERVER_PLAN_COST_H_
+#define WARPLINE_SERVER_PLAN_COST_H_
+
+#include <array>
+
+#include "kernels/dtype.h"
+#include "kernels/program.h"
+#include "kernels/variant.h"
+#include "server/plan/select_variant.h"
+
+namespace warpline {
+
+// What a device reaches on large problems with the variant of the server's choice. All are positive.
+struct DeviceRates {
+  double bytes_per_second = 0;  // read and written together
+  // Of products, by the data type of the operands; only the types that IsGemmInput count.
+  std::array<double, kAllDTypes.size()> flops_per_second{};
+  double tf32_flops_per_second = 0;
+  double serial_seconds = 0;  // of one element: see VariantCost
+  double launch_seconds = 0;
+};
+
+// Of one step that runs at `cost`. Unit: seconds.
+double StepSeconds(const Problem& problem, const VariantCost& cost, const DeviceRates& rates);
+
+// Of all steps of a valid program, one after the other. `table_of(problem)` is the table for a problem's
+// type, CpuTable or CudaTable. Unit: seconds.
+template <typename TableOf>
+double ProgramSeconds(const Program& program, const DeviceTraits& traits, const DeviceRates& rates,
+                      const TableOf& table_of) {
+  double seconds = 0;
+  for (const Step& step : program.steps) {
+    // Where there is no result there is nothing to do, however large the other sizes are.
+    if (program.tensors[step.output].shape.Count() == 0) continue;
+    const VariantCost cost = std::visit(
+        [&](const auto& problem) {
+          const auto* row = FindVariant(table_of(problem), problem, step.variant, traits);
+          return row != nullptr && row->cost != nullptr ? row->cost(problem, traits) : VariantCost();
+        },
+        step.problem);
+    seconds += StepSeconds(step.problem, cost, rates);
+  }
+  return seconds;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_PLAN_COST_H_
