@@ -13,12 +13,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/descriptor_limit.h"
+#include "server/base/usable_cpus.h"
+#include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/options.h"
+#include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
 #include "server/rpc/rpc_server.h"
@@ -104,8 +108,12 @@ void AwaitStop(const Metrics& metrics) {
   }
 }
 
+// Messages that are inflated at the same time. Each keeps a core busy, so that more would only be slower.
+constexpr int kInflatingThreads = 2;
+
 int Serve(const ServerOptions& options) {
   HandleStopSignals();
+  const std::int64_t descriptors = RaiseDescriptorLimit();
   Metrics metrics;
   std::atomic<bool> context_lost = false;
   auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
@@ -137,8 +145,13 @@ int Serve(const ServerOptions& options) {
                         **scheduler, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
+  const int cpus = UsableCpus();
+  WorkerPool inflating(kInflatingThreads);
+  Inflater inflater(admission, inflating);
   auto server = RpcServer::Start({.listen = options.listen,
-                                  .threads = options.RpcThreads(),
+                                  .threads = options.RpcThreads(cpus),
+                                  .look = options.Look(cpus),
+                                  .max_connections = options.MaxConnections(descriptors),
                                   .max_message_bytes = options.max_inline_bytes + (64 << 10),
                                   .memory_quota_bytes = options.GrpcMemoryBytes(),
                                   .max_streams_per_connection = options.max_streams,
@@ -150,7 +163,7 @@ int Serve(const ServerOptions& options) {
                                   .run = [&](UnaryCall& call) { kernels.Run(call); },
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
                                   .echo = Echo},
-                                 metrics);
+                                 inflater, metrics);
   if (!server.ok()) return Fail(server.status());
   std::atomic<bool> ready = true;
   std::unique_ptr<HttpServer> http;
@@ -178,9 +191,10 @@ int Serve(const ServerOptions& options) {
   Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
   ready = false;
   (*server)->SetServing(false);
-  admission.Drain();
+  (*server)->Drain();
   const absl::Time work_deadline = context_lost ? absl::Now() + absl::Seconds(1) : deadline;
-  const bool drained = admission.AwaitIdle(work_deadline) && (*server)->AwaitCallsEnded(work_deadline);
+  // What comes with calls that were accepted, uploads in progress among them, is still admitted.
+  const bool drained = (*server)->AwaitCallsEnded(work_deadline) && admission.AwaitIdle(work_deadline);
   // What is left are open streams (health Watch) and idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || context_lost) {

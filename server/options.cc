@@ -103,7 +103,7 @@ bool IsHostAndPort(const std::string& address) {
 absl::Status SetListen(const Flag& flag, const std::string& text, ServerOptions& options) {
   options.listen = absl::StrSplit(text, ',');
   for (const std::string& address : options.listen) {
-    if (!absl::StartsWith(address, "unix:") && !IsHostAndPort(address)) {
+    if (absl::StartsWith(address, "unix:") ? address.size() == 5 : !IsHostAndPort(address)) {
       return BadFlag(flag.name, text, "host:port (port 0 to 65535) or unix:/path");
     }
   }
@@ -121,6 +121,12 @@ absl::Status SetMetricsListen(const Flag& flag, const std::string& text, ServerO
 absl::Status SetBackend(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text != "auto" && text != "cuda" && text != "cpu") return BadFlag(flag.name, text, "auto, cuda or cpu");
   options.backend = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetPoll(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text != "auto" && text != "on" && text != "off") return BadFlag(flag.name, text, "auto, on or off");
+  options.poll = text;
   return absl::OkStatus();
 }
 
@@ -174,8 +180,20 @@ const std::vector<Flag>& Flags() {
        BytesFlag(&ServerOptions::grpc_memory_bytes, 16 * kMiB, 1024 * kGiB)},
       {"max-streams", "N", "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.",
        IntFlag(&ServerOptions::max_streams, 1, 10000)},
-      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): half the cores, at most 6.",
+      {"max-connections", "N",
+       "Open connections, 1 to 1000000; those beyond are closed at once. Each takes two descriptors. 0 "
+       "(default): "
+       "as many as the limit of descriptors (ulimit -n, raised to the hard limit at start) allows, at most "
+       "10000.",
+       IntFlag(&ServerOptions::max_connections, 0, 1000000)},
+      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): 1 below 8 usable CPUs, else 2.",
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
+      {"poll", "MODE",
+       "on: a thread that receives calls looks for the next one for 100 us before it sleeps, which saves the "
+       "time of waking it up and uses up to a CPU for each under load; off: it sleeps at once; auto "
+       "(default): on "
+       "from 4 usable CPUs (affinity and cgroup quota).",
+       SetPoll},
       {"graph-cache-entries", "N", "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.",
        IntFlag(&ServerOptions::graph_cache_entries, 1, 100000)},
       {"timing-sample", "N",
@@ -214,9 +232,24 @@ std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
   return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
 }
 
-int ServerOptions::RpcThreads() const {
-  return rpc_threads != 0 ? rpc_threads
-                          : static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 6u));
+int ServerOptions::RpcThreads(int cpus) const {
+  // One thread receives 100,000 calls a second and more; with more of them, events wander between threads.
+  return rpc_threads != 0 ? rpc_threads : cpus < 8 ? 1 : 2;
+}
+
+absl::Duration ServerOptions::Look(int cpus) const {
+  // Longer than a client takes to answer a response with its next request on the same machine.
+  constexpr absl::Duration kLook = absl::Microseconds(100);
+  return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
+}
+
+int ServerOptions::MaxConnections(std::int64_t descriptors) const {
+  if (max_connections != 0) return max_connections;
+  // gRPC's descriptor of a connection, and the acceptor's.
+  constexpr std::int64_t kPerConnection = 2;
+  // Of the program itself, its devices and the clients of the metrics port.
+  constexpr std::int64_t kOthers = 96;
+  return static_cast<int>(std::clamp<std::int64_t>((descriptors - kOthers) / kPerConnection, 16, 10000));
 }
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {

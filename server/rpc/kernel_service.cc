@@ -133,7 +133,7 @@ template <typename RequestProto>
 absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, RequestKind kind,
                                                                const PayloadSchema& schema) {
   const nvtx::Range range(nvtx::Name::kConvert, call.number());
-  ASSIGN_OR_RETURN(std::vector<grpc::Slice> slices, call.TakeRequest());
+  std::vector<grpc::Slice> slices = call.TakeRequest();
   ASSIGN_OR_RETURN(ScannedMessage message, ScanMessage(schema, Spans(slices)));
   RequestProto request;
   if (!request.ParseFromString(message.header)) {
@@ -154,6 +154,7 @@ absl::StatusOr<KernelService::Prepared> KernelService::Prepare(UnaryCall& call, 
   metrics_.stage(kind, Stage::kConvert).Observe(job.seconds.convert);
 
   const absl::Time asked = absl::Now();
+  call.ReturnProvisionalTicket();
   ASSIGN_OR_RETURN(job.ticket, admission_.Admit(BytesOf(job.plan)));
   job.seconds.admission = SecondsSince(asked);
   metrics_.stage(kind, Stage::kAdmission).Observe(job.seconds.admission);

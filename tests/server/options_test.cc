@@ -25,11 +25,28 @@ TEST(OptionsTest, ReadsFlagsInBothForms) {
 }
 
 TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
-  for (const char* argument :
-       {"--lanes=65", "--lanes=x", "--max-inline-bytes=2G", "--max-inline-bytes=5Q", "--grace=2h",
-        "--backend=tpu", "--listen=nowhere", "--devices=-1", "--no-such-flag", "stray",
-        "--max-inline-bytes=0", "--devices=0,0", "--listen=127.0.0.1:80000", "--listen=:0",
-        "--metrics-listen=127.0.0.1:65536", "--grace=10", "--max-job-bytes=1M", "--metrics-listen=9400"}) {
+  for (const char* argument : {"--lanes=65",
+                               "--lanes=x",
+                               "--max-inline-bytes=2G",
+                               "--max-inline-bytes=5Q",
+                               "--grace=2h",
+                               "--backend=tpu",
+                               "--listen=nowhere",
+                               "--devices=-1",
+                               "--no-such-flag",
+                               "stray",
+                               "--max-inline-bytes=0",
+                               "--devices=0,0",
+                               "--listen=127.0.0.1:80000",
+                               "--listen=:0",
+                               "--metrics-listen=127.0.0.1:65536",
+                               "--grace=10",
+                               "--max-job-bytes=1M",
+                               "--metrics-listen=9400",
+                               "--poll=always",
+                               "--max-connections=-1",
+                               "--max-connections=many",
+                               "--listen=unix:"}) {
     const auto line = Parse({argument});
     ASSERT_FALSE(line.ok()) << argument;
     const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));
@@ -39,10 +56,35 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
 
 TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
   const std::string help = HelpText({});
-  for (const char* text :
-       {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "Worst-case host memory"}) {
+  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "--max-connections",
+                           "--poll", "Worst-case host memory"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
+}
+
+TEST(OptionsTest, FewThreadsReceiveAndPollWhereThereAreCpusForIt) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.RpcThreads(1), 1);
+  EXPECT_EQ(defaults.RpcThreads(7), 1);
+  EXPECT_EQ(defaults.RpcThreads(8), 2);
+  EXPECT_EQ(defaults.RpcThreads(128), 2);
+  EXPECT_EQ(defaults.Look(3), absl::ZeroDuration());
+  EXPECT_GT(defaults.Look(4), absl::ZeroDuration());
+  const auto on = Parse({"--poll=on", "--rpc-threads=5"}), off = Parse({"--poll=off"});
+  ASSERT_TRUE(on.ok() && off.ok());
+  EXPECT_EQ(on->options.RpcThreads(1), 5);
+  EXPECT_GT(on->options.Look(1), absl::ZeroDuration());
+  EXPECT_EQ(off->options.Look(64), absl::ZeroDuration());
+}
+
+TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.MaxConnections(1024), 464);  // two descriptors each, and some for the rest
+  EXPECT_EQ(defaults.MaxConnections(1048576), 10000);
+  EXPECT_EQ(defaults.MaxConnections(64), 16);
+  const auto line = Parse({"--max-connections=20000"});
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->options.MaxConnections(1024), 20000);
 }
 
 TEST(OptionsTest, DefaultsSuitASmallLaptop) {
