@@ -75,8 +75,13 @@ TEST(DescriptorTest, TheListenerOutlivesADearthOfThem) {
 }
 
 TEST(DescriptorTest, TheSoftLimitIsRaised) {
-  Daemon daemon;
   rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit before = limit;
+  limit.rlim_cur = 256;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  Daemon daemon;  // inherits it
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_EQ(prlimit(daemon.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
 }

@@ -114,6 +114,8 @@ TEST(MethodTest, OneThatIsNotThereIsUnimplemented) {
 // The pollers of gRPC's callback and synchronous servers would take events from our threads.
 TEST(ThreadTest, NoPollerOfGrpcRuns) {
   Daemon daemon;
+  // They would be there by now.
+  EXPECT_TRUE(RawCall(daemon.Channel(), Bytes(""), absl::Seconds(60), "/grpc.health.v1.Health/Check").ok());
   const std::filesystem::path tasks = "/proc/" + std::to_string(daemon.pid()) + "/task";
   for (const auto& task : std::filesystem::directory_iterator(tasks)) {
     std::string name;
