@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "client/args.h"
 #include "client/cli_error.h"
 #include "client/cli_flags.h"
@@ -62,6 +63,9 @@ absl::Status WithAdviceOnHelp(const absl::Status& status, const std::vector<std:
 
 int Main(int argc, char** argv) {
   TuneMalloc();
+  // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
+  // builds.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   absl::Status status = WithAdviceOnHelp(Run(words), words);

@@ -12,7 +12,7 @@ function(warpline_find_archive variable name)
   mark_as_advanced(${variable})
 endfunction()
 
-foreach(name IN ITEMS grpc++_reflection grpc++_error_details grpc++ grpc gpr upb address_sorting protobuf re2 cares
+foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr upb address_sorting protobuf re2 cares
                       ssl crypto z)
   warpline_find_archive(WARPLINE_${name}_ARCHIVE ${name})
   list(APPEND grpc_archives ${WARPLINE_${name}_ARCHIVE})

@@ -13,6 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/descriptor_limit.h"
+#include "server/base/usable_cpus.h"
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/device/watchdog.h"
@@ -22,6 +25,7 @@
 #include "server/observe/metrics.h"
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
+#include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
 #include "server/rpc/rpc_server.h"
@@ -110,8 +114,13 @@ void AwaitStop(const Metrics& metrics) {
   }
 }
 
+// Messages that are inflated at the same time. Each keeps a core busy, so that more would only be slower.
+constexpr int kInflatingThreads = 2;
+
 int Serve(const ServerOptions& options) {
   HandleStopSignals();
+  const std::int64_t descriptors = RaiseDescriptorLimit();
+  const int cpus = UsableCpus();
   Metrics metrics;
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
@@ -144,9 +153,9 @@ int Serve(const ServerOptions& options) {
   StagingPool pool((*staging_memory)->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
-  WorkerPool workers(options.Workers());
+  WorkerPool workers(options.Workers(cpus));
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
-                                      .spin = cuda ? absl::Microseconds(50) : absl::ZeroDuration(),
+                                      .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
                                       .watchdog = &watchdog},
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
@@ -160,8 +169,14 @@ int Serve(const ServerOptions& options) {
   const auto handle = [&](std::size_t codec) {
     return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
   };
+  WorkerPool inflating(kInflatingThreads);
+  Inflater inflater(admission, inflating);
+  WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   auto server = RpcServer::Start({.listen = options.listen,
-                                  .threads = options.RpcThreads(),
+                                  .threads = options.RpcThreads(cpus),
+                                  .look = options.Look(cpus),
+                                  .crew = crew.size() > 0 ? &crew : nullptr,
+                                  .max_connections = options.MaxConnections(descriptors),
                                   .max_message_bytes = options.max_inline_bytes + (64 << 10),
                                   .memory_quota_bytes = options.GrpcMemoryBytes(),
                                   .max_streams_per_connection = options.max_streams,
@@ -173,7 +188,7 @@ int Serve(const ServerOptions& options) {
                                   .run = handle(3),
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
                                   .echo = Echo},
-                                 metrics);
+                                 inflater, metrics);
   if (!server.ok()) return Fail(server.status());
   std::atomic<bool> ready = true;
   std::unique_ptr<HttpServer> http;
@@ -201,10 +216,11 @@ int Serve(const ServerOptions& options) {
   Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
   ready = false;
   (*server)->SetServing(false);
-  admission.Drain();
+  (*server)->Drain();
   const absl::Time work_deadline = device_failed ? absl::Now() + absl::Seconds(1) : deadline;
+  // What comes with calls that were accepted, uploads in progress among them, is still admitted.
   const bool drained =
-      admission.AwaitIdle(After(work_deadline - absl::Now())) && (*server)->AwaitCallsEnded(work_deadline);
+      (*server)->AwaitCallsEnded(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
   // What is left are open streams (health Watch) and idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || device_failed) {
@@ -220,6 +236,9 @@ int Serve(const ServerOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
+  // builds: every lock of every thread then goes through one global lock.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // Slices of received messages are freed by the hundred; without this glibc gives their pages back to the
   // kernel each time and faults them in again.
   mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -115,7 +115,7 @@ bool IsHostAndPort(const std::string& address) {
 absl::Status SetListen(const Flag& flag, const std::string& text, ServerOptions& options) {
   options.listen = absl::StrSplit(text, ',');
   for (const std::string& address : options.listen) {
-    if (!absl::StartsWith(address, "unix:") && !IsHostAndPort(address)) {
+    if (absl::StartsWith(address, "unix:") ? address.size() == 5 : !IsHostAndPort(address)) {
       return BadFlag(flag.name, text, "host:port (port 0 to 65535) or unix:/path");
     }
   }
@@ -133,6 +133,12 @@ absl::Status SetMetricsListen(const Flag& flag, const std::string& text, ServerO
 absl::Status SetBackend(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text != "auto" && text != "cuda" && text != "cpu") return BadFlag(flag.name, text, "auto, cuda or cpu");
   options.backend = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetPoll(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text != "auto" && text != "on" && text != "off") return BadFlag(flag.name, text, "auto, on or off");
+  options.poll = text;
   return absl::OkStatus();
 }
 
@@ -190,8 +196,20 @@ const std::vector<Flag>& Flags() {
        NumberFlag(&ServerOptions::max_device_seconds, 86400)},
       {"max-streams", "N", "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.",
        IntFlag(&ServerOptions::max_streams, 1, 10000)},
-      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): half the cores, at most 6.",
+      {"max-connections", "N",
+       "Open connections, 1 to 1000000; those beyond are closed at once. Each takes two descriptors. 0 "
+       "(default): "
+       "as many as the limit of descriptors (ulimit -n, raised to the hard limit at start) allows, at most "
+       "10000.",
+       IntFlag(&ServerOptions::max_connections, 0, 1000000)},
+      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): 1 below 8 usable CPUs, else 2.",
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
+      {"poll", "MODE",
+       "on: a thread that receives calls looks for the next one for 100 us before it sleeps, which saves the "
+       "time of waking it up and uses up to a CPU for each under load; off: it sleeps at once; auto "
+       "(default): on "
+       "from 4 usable CPUs (affinity and cgroup quota).",
+       SetPoll},
       {"graph-cache-entries", "N", "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.",
        IntFlag(&ServerOptions::graph_cache_entries, 1, 100000)},
       {"timing-sample", "N",
@@ -239,14 +257,37 @@ std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
   return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
 }
 
-int ServerOptions::Workers() const {
+int ServerOptions::Workers(int cpus) const {
   // Eight reach the memory bandwidth of a socket.
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u));
+  return std::clamp(cpus / 2, 1, 8);
 }
 
-int ServerOptions::RpcThreads() const {
-  return rpc_threads != 0 ? rpc_threads
-                          : static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 6u));
+int ServerOptions::RpcThreads(int cpus) const {
+  // With more of them events wander between threads, which a single request pays for. Those who compute are
+  // others (Crew).
+  static_cast<void>(cpus);
+  return rpc_threads != 0 ? rpc_threads : 1;
+}
+
+int ServerOptions::Crew(int cpus) const {
+  // Each runs some 50,000 small jobs a second on a GPU. Where threads must not poll, handing a request over
+  // costs more than it saves.
+  return Look(cpus) > absl::ZeroDuration() ? std::clamp(cpus / 4, 1, 4) : 0;
+}
+
+absl::Duration ServerOptions::Look(int cpus) const {
+  // Longer than a client takes to answer a response with its next request on the same machine.
+  constexpr absl::Duration kLook = absl::Microseconds(100);
+  return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
+}
+
+int ServerOptions::MaxConnections(std::int64_t descriptors) const {
+  if (max_connections != 0) return max_connections;
+  // gRPC's descriptor of a connection, and the acceptor's.
+  constexpr std::int64_t kPerConnection = 2;
+  // Of the program itself, its devices and the clients of the metrics port.
+  constexpr std::int64_t kOthers = 96;
+  return static_cast<int>(std::clamp<std::int64_t>((descriptors - kOthers) / kPerConnection, 16, 10000));
 }
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {

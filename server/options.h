@@ -23,8 +23,10 @@ struct ServerOptions {
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
   double max_device_seconds = 60;          // of one request, as estimated; 0: no limit
+  int max_connections = 0;                 // 0: by the limit of descriptors
   int max_streams = 128;                   // a connection
-  int rpc_threads = 0;                     // 0: by cores
+  int rpc_threads = 0;                     // 0: by CPUs
+  std::string poll = "auto";               // auto, on or off
   std::int64_t graph_cache_entries = 256;  // a lane
   int timing_sample = 128;
   absl::Duration send_timeout = absl::Seconds(30);
@@ -40,9 +42,16 @@ struct ServerOptions {
   std::int64_t PinnedBytes(bool cuda) const;
   // Staging memory for tiny slots, beside PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
-  // Threads that copy and inflate payloads and compile plans.
-  int Workers() const;
-  int RpcThreads() const;
+  // `cpus` are those that the process can use (server/base/usable_cpus.h).
+  int RpcThreads(int cpus) const;
+  // Threads that copy payloads and compile plans.
+  int Workers(int cpus) const;
+  // Threads that plan and run small requests when several are in progress.
+  int Crew(int cpus) const;
+  // How long a thread that works for single requests looks for the next one before it sleeps.
+  absl::Duration Look(int cpus) const;
+  // `descriptors` is the process's limit.
+  int MaxConnections(std::int64_t descriptors) const;
   // Of gRPC's buffers, staging memory and admitted requests together, on the host. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda) const;
 };

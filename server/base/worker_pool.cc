@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "server/base/clock.h"
+
 namespace warpline {
 
-WorkerPool::WorkerPool(int threads) {
+WorkerPool::WorkerPool(int threads, absl::Duration look) : look_(absl::ToChronoNanoseconds(look)) {
   threads_.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Loop(); });
 }
@@ -19,23 +21,63 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::Post(absl::AnyInvocable<void()> task) {
+  bool wake = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     tasks_.push_back(std::move(task));
+    // The order of these two, and that of their counterparts in Loop, sees to it that the task is seen.
+    unclaimed_.fetch_add(1);
+    // A thread that looks takes it, and looks once more under the lock before it sleeps.
+    wake = sleeping_ > 0 && looking_.load() == 0;
   }
-  posted_.notify_one();
+  if (wake) posted_.notify_one();
+}
+
+WorkerPool::Task WorkerPool::TakeFirst() {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+WorkerPool::Task WorkerPool::TryTake() {
+  int unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  if (unclaimed == 0 ||
+      !unclaimed_.compare_exchange_strong(unclaimed, unclaimed - 1, std::memory_order_relaxed)) {
+    return nullptr;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);  // there are as many tasks as claims
+  return TakeFirst();
+}
+
+WorkerPool::Task WorkerPool::AwaitTask() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  ++sleeping_;
+  // Claims without the lock only take away, so that a positive number is either claimed here or by somebody
+  // else.
+  bool claimed = false;
+  posted_.wait(lock, [&] {
+    int unclaimed = unclaimed_.load(std::memory_order_relaxed);
+    while (unclaimed > 0 && !claimed) {
+      claimed = unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1, std::memory_order_relaxed);
+    }
+    return claimed || stopping_;
+  });
+  --sleeping_;
+  return claimed ? TakeFirst() : nullptr;
 }
 
 void WorkerPool::Loop() {
+  on_worker_thread_ = true;
   for (;;) {
-    absl::AnyInvocable<void()> task;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      posted_.wait(lock, [this] { return !tasks_.empty() || stopping_; });
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
+    looking_.fetch_add(1, std::memory_order_relaxed);
+    Task task = TryTake();
+    const MonotonicTime start = MonotonicClock::now();
+    while (!task && MonotonicClock::now() - start < look_) task = TryTake();
+    looking_.fetch_sub(1);
+    if (!task) task = AwaitTask();
+    if (!task) return;
+    // Others may have relied on this thread to take more.
+    if (unclaimed_.load() > 0) posted_.notify_one();
     task();
   }
 }

@@ -3,6 +3,8 @@
 #ifndef WARPLINE_SERVER_BASE_WORKER_POOL_H_
 #define WARPLINE_SERVER_BASE_WORKER_POOL_H_
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/time/time.h"
 
 namespace warpline {
 
@@ -18,24 +21,40 @@ namespace warpline {
 // admission is what bounds it. Thread-safe.
 class WorkerPool {
  public:
-  explicit WorkerPool(int threads);
+  // After a task a thread looks for the next one for as long as `look` before it sleeps: under load the next
+  // one comes sooner than a sleeping thread wakes up.
+  explicit WorkerPool(int threads, absl::Duration look = absl::ZeroDuration());
   // Every task that was posted has run when this returns.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void Post(absl::AnyInvocable<void()> task);
+  // Whether the calling thread works for such a pool, so that it may wait a little for what it has started.
+  static bool OnWorkerThread() { return on_worker_thread_; }
   int size() const { return static_cast<int>(threads_.size()); }
 
  private:
+  using Task = absl::AnyInvocable<void()>;
   void Loop();
+  // An empty task if there is none, or if another thread was faster.
+  Task TryTake();
+  // Waits for a task. An empty one means the end.
+  Task AwaitTask();
+  Task TakeFirst();
 
-  // The standard library's own types: with one condition and tasks that any thread may take, notify_one wakes
-  // exactly as many threads as there are tasks.
+  static inline thread_local bool on_worker_thread_ = false;
+
+  const std::chrono::nanoseconds look_;
+  // Tasks that no thread has claimed yet, and threads that look for one. Both let others do without the lock,
+  // and without waking up a thread that sleeps while one is awake.
+  std::atomic<int> unclaimed_ = 0;
+  std::atomic<int> looking_ = 0;
   std::mutex mutex_;
   std::condition_variable posted_;
-  std::deque<absl::AnyInvocable<void()>> tasks_;  // under mutex_
-  bool stopping_ = false;                         // under mutex_
+  std::deque<Task> tasks_;  // under mutex_, as are those that follow
+  int sleeping_ = 0;
+  bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -19,21 +19,21 @@ enum class Path {
 
 // The sizes at which the paths cross. Bytes of a program's inputs and outputs together. Measured on one H200
 // (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds alone, and in GB/s of both
-// directions together with four at once:
+// directions together with four at once (docs/benchmarks/2026-11-22-h200-engine.md):
 //
 //      n   graph  blocks  mapped |  graph  blocks  mapped
-//    256      26      43      21 |     47      23      61
-//    512      57      59      48 |     82      54      70
-//   1024     172     133     150 |     95      83      77
-//   2048     640     433     463 |     98      86      81
-//   8192    9864    6390    6466 |     97      68      83
+//    256      28       -      22 |     48       -      45
+//    362      42       -      35 |     69       -      45
+//    512      59      54      50 |     86      87      55
+//    724      95      84      99 |     89      90      45
+//   1024     174     135     166 |     92      93      59
 //
 // So a small program runs on its slots always, and one a little larger if nothing else runs: beside others,
 // whole copies fill both directions by themselves. For the same reason only a job that has the device to
 // itself is cut.
 struct PathLimits {
   // Most bytes of a program that runs on its slots: beside others, and alone.
-  std::size_t mapped_bytes = std::size_t{1} << 20;
+  std::size_t mapped_bytes = std::size_t{512} << 10;
   std::size_t mapped_bytes_alone = std::size_t{2} << 20;
   // The same for kernels that access the bus in less than a sector at a time, or read some bytes again.
   std::size_t mapped_scattered_bytes = std::size_t{128} << 10;

@@ -20,15 +20,15 @@ struct CutOptions {
   // less than `min_piece_bytes`.
   std::size_t piece_bytes = std::size_t{8} << 20;
   std::size_t min_piece_bytes = std::size_t{512} << 10;
-  int min_pieces = 4;
+  int min_pieces = 8;
   // Of a row of a block, in the input and in the output, where the other limits leave the choice.
   std::size_t in_row_bytes = 4096;
   std::size_t out_row_bytes = 8192;
   // Rows that are shorter, and do not lie one after the other, are not worth a copy of their own.
   std::size_t min_row_bytes = 1024;
   // The first and the last piece travel alone, so each is cut again, into parts that begin (or end) with this
-  // share of it: 4 means a quarter, a quarter and a half. 1 leaves them whole.
-  int taper = 4;
+  // share of it: 2 means two halves. 1 leaves them whole.
+  int taper = 2;
   // More pieces than this are not worth their launches, nor the memory that a known program keeps of them.
   std::size_t max_pieces = 256;
 };

@@ -57,9 +57,8 @@ void InfoService::GetInfo(UnaryCall& call) const {
 }
 
 void Echo(UnaryCall& call) {
-  const auto slices = call.TakeRequest();
-  if (!slices.ok()) return call.RespondError(slices.status());
-  call.Respond(grpc::ByteBuffer(slices->data(), slices->size()));
+  const std::vector<grpc::Slice> slices = call.TakeRequest();
+  call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
 }
 
 }  // namespace warpline

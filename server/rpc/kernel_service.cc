@@ -113,7 +113,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
 absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, const Codec& codec) const {
   const nvtx::Range range(nvtx::Name::kConvert, call.number());
   Scanned scanned;
-  ASSIGN_OR_RETURN(scanned.slices, call.TakeRequest());
+  scanned.slices = call.TakeRequest();
   ASSIGN_OR_RETURN(scanned.message, ScanMessage(codec.schema, SpansOf(scanned.slices)));
   scanned.key = PlanKey(codec.kind, scanned.message);
   return scanned;
@@ -165,6 +165,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.seconds.plan = SecondsSince(call.received());
   metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
   const MonotonicTime asked = MonotonicClock::now();
+  call.ReturnProvisionalTicket();
   absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner());
   if (!ticket.ok()) return RespondError(call, codec, ticket.status());
   job.ticket = *std::move(ticket);

@@ -1,153 +1,218 @@
 #include "server/rpc/rpc_server.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <deque>
 #include <future>
 #include <limits>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/rpc/acceptor.h"
+#include "server/rpc/connections.h"
+#include "server/rpc/health_service.h"
+#include "server/rpc/incoming_call.h"
+#include "server/rpc/message_stream.h"
+#include "server/rpc/polling_thread.h"
+#include "server/rpc/reflection_service.h"
+#include "server/rpc/refusal.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/rpc/unary_call.h"
-#include "warpline/v1/warpline.grpc.pb.h"
+#include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
 namespace {
 
-// Every method raw: requests are read from the slices as received.
-using KernelMethods = v1::KernelService::WithRawMethod_Transpose<
-    v1::KernelService::WithRawMethod_Gemm<v1::KernelService::WithRawMethod_Reduce<
-        v1::KernelService::WithRawMethod_Run<v1::KernelService::Service>>>>;
-using InfoMethods = v1::InfoService::WithRawMethod_GetInfo<v1::InfoService::Service>;
-using EchoMethods = v1::EchoService::WithRawMethod_Echo<v1::EchoService::Service>;
+// Calls that each queue has ready to be taken: bursts up to this size find one waiting.
+constexpr int kReadyCalls = 32;
 
-// Calls that each queue has ready to be taken, by method: bursts up to this size find one waiting.
-constexpr int kReadyCalls = 16;
+// A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 
-template <typename Service, typename Request>
-UnaryMethod MakeMethod(Service& service, Request request, const char* service_name, const char* name,
-                       std::function<void(UnaryCall&)> handle, Metrics& metrics) {
-  return {.service = service_name,
-          .name = name,
-          .request_next = [&service, request](
-                              grpc::ServerContext* context, grpc::ByteBuffer* bytes,
-                              UnaryMethod::Writer* writer, grpc::ServerCompletionQueue* queue,
-                              void* tag) { (service.*request)(context, bytes, writer, queue, queue, tag); },
-          .handle = std::move(handle),
-          .series = metrics.Method(service_name, name)};
+// Trailers have a limit of 8 KiB.
+constexpr std::size_t kMaxQuotedPath = 256;
+
+constexpr char kKernelService[] = "warpline.v1.KernelService";
+constexpr char kInfoService[] = "warpline.v1.InfoService";
+constexpr char kEchoService[] = "warpline.v1.EchoService";
+
+std::vector<std::string> ServiceNames(bool echo) {
+  std::vector<std::string> names = {kKernelService, kInfoService};
+  if (echo) names.emplace_back(kEchoService);
+  return names;
+}
+
+std::vector<std::string> ReflectedNames(bool echo) {
+  std::vector<std::string> names = ServiceNames(echo);
+  names.emplace_back(HealthService::kName);
+  names.emplace_back(ReflectionService::kName);
+  return names;
 }
 
 }  // namespace
 
 struct RpcServer::Impl {
-  Impl(const Options& options, Handlers handlers, Metrics& metrics)
-      : echo(options.echo),
+  Impl(const Options& options, Handlers handlers, Inflater& inflater, Metrics& metrics)
+      : connections({.max_connections = options.max_connections, .resets = {}}),
         watchdog(options.send_timeout),
-        call_server{metrics, watchdog, counts, static_cast<std::size_t>(options.max_message_bytes)} {
-    const char* kernels = v1::KernelService::service_full_name();
-    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestTranspose, kernels, "Transpose",
-                                 std::move(handlers.transpose), metrics));
-    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestGemm, kernels, "Gemm",
-                                 std::move(handlers.gemm), metrics));
-    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestReduce, kernels, "Reduce",
-                                 std::move(handlers.reduce), metrics));
-    methods.push_back(MakeMethod(kernel_methods, &KernelMethods::RequestRun, kernels, "Run",
-                                 std::move(handlers.run), metrics));
-    methods.push_back(MakeMethod(info_methods, &InfoMethods::RequestGetInfo,
-                                 v1::InfoService::service_full_name(), "GetInfo",
-                                 std::move(handlers.get_info), metrics));
+        unary_server{.metrics = metrics,
+                     .watchdog = watchdog,
+                     .counts = counts,
+                     .inflater = inflater,
+                     .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes),
+                     .crew = options.crew,
+                     .try_post = [this](const grpc::ServerCompletionQueue& queue,
+                                        absl::AnyInvocable<void()>& task) { return TryPost(queue, task); }},
+        stream_server{inflater, streams},
+        health(ServiceNames(options.echo)),
+        reflection(ReflectedNames(options.echo)) {
+    AddUnary({.service = kKernelService,
+              .name = "Transpose",
+              .handle = std::move(handlers.transpose),
+              .computes = true});
+    AddUnary(
+        {.service = kKernelService, .name = "Gemm", .handle = std::move(handlers.gemm), .computes = true});
+    AddUnary({.service = kKernelService,
+              .name = "Reduce",
+              .handle = std::move(handlers.reduce),
+              .computes = true});
+    AddUnary({.service = kKernelService, .name = "Run", .handle = std::move(handlers.run), .computes = true});
+    AddUnary({.service = kInfoService,
+              .name = "GetInfo",
+              .handle = std::move(handlers.get_info),
+              .takes_message = false,
+              .while_draining = true});
     if (options.echo) {
-      methods.push_back(MakeMethod(echo_methods, &EchoMethods::RequestEcho,
-                                   v1::EchoService::service_full_name(), "Echo", std::move(handlers.echo),
-                                   metrics));
+      AddUnary({.service = kEchoService, .name = "Echo", .handle = std::move(handlers.echo)});
     }
+    AddUnary({.service = HealthService::kName,
+              .name = "Check",
+              .handle = [this](UnaryCall& call) { health.Check(call); },
+              .while_draining = true});
+    AddUnary({.service = HealthService::kName,
+              .name = "List",
+              .handle = [this](UnaryCall& call) { health.List(call); },
+              .takes_message = false,
+              .while_draining = true});
+    AddStream(HealthService::kName, "Watch", [this] { return health.NewWatch(); });
+    AddStream(ReflectionService::kName, "ServerReflectionInfo", [this] { return reflection.NewStream(); });
   }
 
-  void Serve(grpc::ServerCompletionQueue* queue) {
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->Proceed(ok);
+  void AddUnary(UnaryMethod method) {
+    method.series = unary_server.metrics.Method(method.service, method.name);
+    unary_methods.push_back(std::move(method));
+    const UnaryMethod& added = unary_methods.back();
+    methods[absl::StrCat("/", added.service, "/", added.name)] =
+        [this, &added](std::unique_ptr<IncomingCall> call) {
+          UnaryCall::Start(added, unary_server, std::move(call));
+        };
   }
 
-  const bool echo;
-  KernelMethods kernel_methods;
-  InfoMethods info_methods;
-  EchoMethods echo_methods;
-  std::vector<UnaryMethod> methods;
+  bool TryPost(const grpc::ServerCompletionQueue& queue, absl::AnyInvocable<void()>& task) {
+    if (PollingThread::OnPollingThread()) return false;
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      if (queues[i].get() == &queue) return threads[i]->TryPost(task);
+    }
+    return false;
+  }
+
+  void AddStream(const char* service, const char* name,
+                 std::function<std::unique_ptr<MessageStream::Handler>()> make_handler) {
+    methods[absl::StrCat("/", service, "/", name)] =
+        [this, make_handler = std::move(make_handler)](std::unique_ptr<IncomingCall> call) {
+          MessageStream::Start(stream_server, std::move(call), make_handler());
+        };
+  }
+
+  Connections connections;
   CallCounts counts;
   SendWatchdog watchdog;  // its thread may let go of a call last
-  UnaryCall::Server call_server;
+  OpenStreams streams;
+  const UnaryCall::Server unary_server;
+  const MessageStream::Server stream_server;
+  HealthService health;
+  const ReflectionService reflection;
+  std::deque<UnaryMethod> unary_methods;  // with addresses that stay
+  absl::flat_hash_map<std::string, CallHandler> methods;
+  const CallHandler unknown_method = [](std::unique_ptr<IncomingCall> call) {
+    // Without a request id: by that, clients tell a method that is not there from one that refuses something.
+    const grpc::Status status(grpc::StatusCode::UNIMPLEMENTED,
+                              absl::StrCat("there is no method ", call->path().substr(0, kMaxQuotedPath)));
+    Refuse(std::move(call), status);
+  };
+  grpc::AsyncGenericService service;
+  const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections};
   std::vector<std::string> addresses;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> door;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
-  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<PollingThread>> threads;
+  std::unique_ptr<Relief> relief;
+  std::unique_ptr<Acceptor> acceptor;
 };
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
-                                                            Metrics& metrics) {
+                                                            Inflater& inflater, Metrics& metrics) {
   // Never shut down: after a large response one of gRPC's own threads polls for up to ten seconds, and the
   // shutdown of the library would wait for it. The process ends without.
   grpc_init();
-  // Linked statically, neither would register itself.
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::EnableDefaultHealthCheckService(false);
 
-  auto impl = std::make_unique<Impl>(options, std::move(handlers), metrics);
+  auto impl = std::make_unique<Impl>(options, std::move(handlers), inflater, metrics);
+  auto acceptor =
+      Acceptor::Listen({.listen = options.listen, .user_timeout = options.send_timeout}, impl->connections);
+  if (!acceptor.ok()) return acceptor.status();
+  impl->acceptor = *std::move(acceptor);
+  impl->addresses = impl->acceptor->addresses();
+
   grpc::ServerBuilder builder;
-  std::vector<int> ports(options.listen.size(), 0);
-  for (std::size_t i = 0; i < options.listen.size(); ++i) {
-    builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
-  }
+  impl->door = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
-  // A client that does not even read its socket blocks a write, which no cancellation can take back. With
-  // keepalive on, gRPC sets TCP_USER_TIMEOUT, which closes such a connection, and that frees what the write
-  // held.
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(kHandshakeTimeout)));
+  // A client that does not even read its socket blocks a write, which no cancellation can take back. The
+  // connection's TCP_USER_TIMEOUT closes it, which frees what the write held; pings find those that are gone.
   const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // two daemons on one port would share it silently
   grpc::ResourceQuota quota("warplined");
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
   builder.SetResourceQuota(quota);
-  builder.RegisterService(&impl->kernel_methods);
-  builder.RegisterService(&impl->info_methods);
-  if (options.echo) builder.RegisterService(&impl->echo_methods);
+  builder.RegisterAsyncGenericService(&impl->service);
   for (int i = 0; i < options.threads; ++i) impl->queues.push_back(builder.AddCompletionQueue());
   impl->server = builder.BuildAndStart();
-  for (std::size_t i = 0; i < options.listen.size(); ++i) {
-    const std::string& listen = options.listen[i];
-    if (impl->server == nullptr || ports[i] == 0) {
-      for (auto& queue : impl->queues) queue->Shutdown();
-      void* tag = nullptr;
-      bool ok = false;
-      for (auto& queue : impl->queues) {
-        while (queue->Next(&tag, &ok)) {
-        }
-      }
-      return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", listen, "; is it in use?"));
+  if (impl->server == nullptr) {
+    for (auto& queue : impl->queues) {
+      queue->Shutdown();
+      const PollingThread until_empty(*queue, absl::ZeroDuration());
     }
-    impl->addresses.push_back(absl::StartsWith(listen, "unix:")
-                                  ? listen
-                                  : absl::StrCat(listen.substr(0, listen.rfind(':')), ":", ports[i]));
+    return absl::InternalError("gRPC does not start its server");
   }
   for (auto& queue : impl->queues) {
-    for (const UnaryMethod& method : impl->methods) {
-      for (int i = 0; i < kReadyCalls; ++i) UnaryCall::Listen(method, queue.get(), impl->call_server);
-    }
-    impl->threads.emplace_back([raw = impl.get(), queue = queue.get()] { raw->Serve(queue); });
+    for (int i = 0; i < kReadyCalls; ++i) IncomingCall::Await(impl->incoming_server, *queue);
+    impl->threads.push_back(std::make_unique<PollingThread>(*queue, options.look));
   }
-  auto server = std::unique_ptr<RpcServer>(new RpcServer(std::move(impl)));
-  server->SetServing(true);
-  return server;
+  std::vector<PollingThread*> threads;
+  for (const auto& thread : impl->threads) threads.push_back(thread.get());
+  impl->relief = std::make_unique<Relief>(std::move(threads));
+  impl->health.SetServing(true);
+  impl->acceptor->Start([&door = *impl->door](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    door.HandleNewConnection(&connection);
+  });
+  return std::unique_ptr<RpcServer>(new RpcServer(std::move(impl)));
 }
 
 RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -156,16 +221,11 @@ RpcServer::~RpcServer() { Shutdown(absl::Now()); }
 
 const std::vector<std::string>& RpcServer::addresses() const { return impl_->addresses; }
 
-void RpcServer::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface* health = impl_->server->GetHealthCheckService();
-  health->SetServingStatus(serving);
-  health->SetServingStatus("", serving);
-  health->SetServingStatus(v1::KernelService::service_full_name(), serving);
-  health->SetServingStatus(v1::InfoService::service_full_name(), serving);
-  if (impl_->echo) health->SetServingStatus(v1::EchoService::service_full_name(), serving);
-}
+void RpcServer::SetServing(bool serving) { impl_->health.SetServing(serving); }
 
-bool RpcServer::AwaitCallsEnded(absl::Time deadline) { return impl_->counts.AwaitNoReceived(deadline); }
+void RpcServer::Drain() { impl_->counts.Drain(); }
+
+bool RpcServer::AwaitCallsEnded(absl::Time deadline) { return impl_->counts.AwaitNoneInProgress(deadline); }
 
 bool RpcServer::Shutdown(absl::Time deadline) {
   if (impl_ == nullptr) return true;
@@ -173,12 +233,16 @@ bool RpcServer::Shutdown(absl::Time deadline) {
   auto ended = std::make_shared<std::promise<bool>>();
   std::future<bool> outcome = ended->get_future();
   std::thread ending([raw = impl_.get(), ended, deadline] {
+    raw->counts.Drain();
+    raw->acceptor->Stop();
+    raw->streams.FinishAll();
     raw->server->Shutdown(absl::ToChronoTime(deadline));
     // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
     const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);
     if (unused) {
+      raw->relief.reset();
       for (auto& queue : raw->queues) queue->Shutdown();
-      for (std::thread& thread : raw->threads) thread.join();
+      raw->threads.clear();
     }
     ended->set_value(unused);
   });

@@ -1,10 +1,13 @@
 // The gRPC server: the one place that knows how calls are received.
 //
-// Model: the asynchronous API with raw (ByteBuffer) methods, one completion queue a thread. Measured on 16
-// cores beside the callback API, raw echo of 4 KiB (docs/benchmarks/2026-11-21-h200-one-request.md): 89,000
-// requests/s against 82,000 with 64 in flight. A lone request takes 57 us, 38 there.
+// Connections come from our own acceptor. Calls of every method are accepted at their headers, on completion
+// queues with one polling thread each, and answered as a table of paths says. No other thread polls: gRPC's
+// own health and reflection services would bring pollers that take events from ours.
+// docs/benchmarks/2026-11-21-receiving.md has what each of these decisions costs and gains.
 #ifndef WARPLINE_SERVER_RPC_RPC_SERVER_H_
 #define WARPLINE_SERVER_RPC_RPC_SERVER_H_
+
+#include <grpcpp/security/server_credentials.h>
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +17,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
+#include "server/rpc/inflater.h"
 
 namespace warpline {
 
@@ -24,7 +29,15 @@ class RpcServer {
  public:
   struct Options {
     std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
-    int threads = 1;                  // each with a completion queue of its own
+    // Of all connections. Null stands for none: neither encryption nor identities.
+    std::shared_ptr<grpc::ServerCredentials> credentials;
+    int threads = 1;  // each with a completion queue of its own
+    // How long a polling thread looks at its queue before it sleeps (see PollingThread).
+    absl::Duration look = absl::ZeroDuration();
+    // The threads for calls that compute, when several are in progress. Null: the polling threads run them.
+    // It outlives the server.
+    WorkerPool* crew = nullptr;
+    int max_connections = 1000;
     std::int64_t max_message_bytes = 0;
     // Of all of gRPC's buffers together.
     std::int64_t memory_quota_bytes = 0;
@@ -32,26 +45,31 @@ class RpcServer {
     absl::Duration send_timeout = absl::Seconds(30);
     bool echo = false;
   };
-  // What answers the calls; each leads to exactly one response. Outlives the server.
+  // What answers the calls; each leads to exactly one response. It outlives the server.
   struct Handlers {
     std::function<void(UnaryCall&)> transpose, gemm, reduce, run, get_info, echo;
   };
 
-  // UNAVAILABLE if an address cannot be listened on.
+  // UNAVAILABLE if an address cannot be listened on, INVALID_ARGUMENT if there can be no such address. The
+  // inflater and the metrics outlive the server.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(const Options& options, Handlers handlers,
-                                                          Metrics& metrics);
+                                                          Inflater& inflater, Metrics& metrics);
   ~RpcServer();
 
   // The addresses in use, with the ports that were picked.
   const std::vector<std::string>& addresses() const;
   // Of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
-  // Waits until gRPC has sent every response and let go of every call, but for those received after this was
-  // called; false if that did not happen by the deadline.
+  // From now on, calls for work are refused with UNAVAILABLE at their headers. Calls whose headers came
+  // before, uploads in progress among them, go on.
+  void Drain();
+  // Waits until gRPC has sent every response and let go of every unary call that came before Drain; false if
+  // that did not happen by the deadline.
   bool AwaitCallsEnded(absl::Time deadline);
-  // Ends the server: open calls may end until the deadline, then they are cancelled. If one is still there
-  // soon after (its job runs on, or its client does not acknowledge), this returns false, and the process
-  // can only exit (the object is then left as it is). Once.
+  // Ends the server: no connection is accepted any more, streams end with UNAVAILABLE, open calls may end
+  // until the deadline, then they are cancelled. If one is still there soon after (its job runs on, or its
+  // client does not acknowledge), this returns false, and the process can only exit (the object is then left
+  // as it is). Once.
   bool Shutdown(absl::Time deadline);
 
  private:

@@ -46,7 +46,7 @@ void SendWatchdog::CancelOverdue() {
   for (UnaryCall* call : overdue) {
     Log("warning", "response not read within the send timeout: call cancelled",
         {{"request_id", call->request_id()}});
-    call->context_.TryCancel();
+    call->incoming_->context().TryCancel();
     call->Unref();
   }
 }

@@ -1,123 +1,164 @@
 #include "server/rpc/unary_call.h"
 
-#include <algorithm>
-#include <random>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/errors.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/inflate.h"
+#include "server/rpc/request_id.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
 
 namespace warpline {
 namespace {
 
-constexpr char kRequestIdKey[] = "x-request-id";
-constexpr std::size_t kRequestIdLength = 128;
-
-// Unique within the process by the counter, between processes by the random part.
-std::string NewRequestId() {
-  static const std::uint32_t process = std::random_device{}();
-  static std::atomic<std::uint64_t> next = 0;
-  return absl::StrCat(absl::Hex(process, absl::kZeroPad8), "-",
-                      absl::Hex(next.fetch_add(1), absl::kZeroPad8));
-}
-
-std::string RequestId(const grpc::ServerContext& context) {
-  const auto found = context.client_metadata().find(kRequestIdKey);
-  if (found == context.client_metadata().end()) return NewRequestId();
-  const grpc::string_ref& id = found->second;
-  const bool usable = !id.empty() && id.size() <= kRequestIdLength &&
-                      std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  return usable ? std::string(id.data(), id.size()) : NewRequestId();
-}
+// Larger responses are sent by whoever has them: it takes a while, in which the polling thread would receive
+// nothing.
+constexpr std::size_t kPostedBytes = 64 << 10;
 
 }  // namespace
 
-void UnaryCall::Listen(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server) {
-  new UnaryCall(method, queue, server);  // deletes itself
+void UnaryCall::Start(const UnaryMethod& method, const Server& server,
+                      std::unique_ptr<IncomingCall> incoming) {
+  (new UnaryCall(method, server, std::move(incoming)))->Begin();  // deletes itself
 }
 
-UnaryCall::UnaryCall(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server)
-    : method_(method), queue_(queue), server_(server) {
-  server_.counts.AddObject();
-  context_.AsyncNotifyWhenDone(&done_tag_);
-  method_.request_next(&context_, &request_, &writer_, queue_, &main_tag_);
+UnaryCall::UnaryCall(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming)
+    : method_(method),
+      server_(server),
+      incoming_(std::move(incoming)),
+      request_id_(RequestId(incoming_->context())),
+      number_(nvtx::RequestNumber::Next()),
+      received_(MonotonicClock::now()),
+      // Converted once, so that from here on no change of the wall clock matters.
+      deadline_(After(absl::FromChrono(incoming_->context().deadline()) - absl::Now())),
+      in_progress_(server.counts.AddInProgress()) {
+  incoming_->OnDone(&done_tag_);
 }
 
-void UnaryCall::MainTag::Proceed(bool ok) {
-  if (call.received_ok_) {  // the response has left us, or never will
-    call.sending_.End();
-    call.whole_.End();
-    call.server_.watchdog.Remove(call);
-    call.Unref();
-  } else if (ok) {
-    call.received_ok_ = true;
-    call.OnReceived();
-  } else {  // the server is shutting down; the done tag is not returned for a call that never was
-    call.Delete();
+void UnaryCall::Begin() {
+  whole_ = nvtx::SpanningRange(method_.name.c_str(), number_);
+  nvtx::Mark(request_id_.c_str(), number_);
+  server_.metrics.requests_in_flight.Add(1);
+  method_.series.started.Add();
+  if (!in_progress_ && !method_.while_draining) {
+    server_.metrics.CountRejection("draining");
+    return RespondError(absl::UnavailableError("the server is draining"));
   }
+  incoming_->stream().Read(&request_, &read_tag_);
 }
 
-void UnaryCall::DoneTag::Proceed(bool) {
-  if (call.context_.IsCancelled()) {
-    call.cancelled_.store(true, std::memory_order_relaxed);
-    // Moved out, so that what it holds goes even if the call lives on.
-    if (auto hook = std::exchange(call.on_cancel_, nullptr)) hook();
+void UnaryCall::DoneTag::Proceed(bool ok) {
+  if (!ok) {
+    std::function<void()> hook;
+    {
+      MutexLock lock(&call.cancel_mutex_);
+      call.cancelled_.store(true, std::memory_order_relaxed);
+      // Moved out, so that what it holds goes even if the call lives on.
+      hook = std::exchange(call.on_cancel_, nullptr);
+    }
+    if (hook) hook();
   }
   call.Unref();
 }
 
-void UnaryCall::OnReceived() {
-  received_ = MonotonicClock::now();
-  counted_ = server_.counts.AddReceived();
-  Ref();  // one for the response, one for the done tag
-  Listen(method_, queue_, server_);
-  request_id_ = RequestId(context_);
-  number_ = nvtx::RequestNumber::Next();
-  whole_ = nvtx::SpanningRange(method_.name.c_str(), number_);
-  nvtx::Mark(request_id_.c_str(), number_);
-  // Once, so that from here on no change of the wall clock matters.
-  deadline_ = After(absl::FromChrono(context_.deadline()) - absl::Now());
-  owner_ = absl::Hash<std::string>()(context_.peer());
-  server_.metrics.requests_in_flight.Add(1);
-  method_.series.started.Add();
-  method_.handle(*this);
+void UnaryCall::OnCancel(std::function<void()> hook) {
+  {
+    MutexLock lock(&cancel_mutex_);
+    if (!cancelled()) {
+      on_cancel_ = std::move(hook);
+      return;
+    }
+  }
+  hook();
 }
 
-absl::StatusOr<std::vector<grpc::Slice>> UnaryCall::TakeRequest() {
+void UnaryCall::OnRead(bool ok) {
+  if (!ok) {
+    // The client sent no message, or was cancelled while it did: the end of the call will tell.
+    cut_short_ = true;
+    return RespondError(absl::InvalidArgumentError("the call ended without a message"));
+  }
+  received_ = MonotonicClock::now();
+  if (!method_.takes_message) return Handle();
   ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
-  if (message.compressed) return Inflate(message.slices, server_.max_message_bytes);
-  return std::move(message.slices);
+  if (!message.compressed) {
+    message_ = std::move(message.slices);
+    return Handle();
+  }
+  const absl::Status started =
+      server_.inflater.Start(std::move(message.slices), server_.max_message_bytes, incoming_->queue(),
+                             [this](absl::StatusOr<Inflater::Inflated> inflated) {
+                               if (!inflated.ok()) return RespondError(inflated.status());
+                               message_ = std::move(inflated->slices);
+                               provisional_ticket_ = std::move(inflated->ticket);
+                               Handle();
+                             });
+  if (!started.ok()) RespondError(started);
 }
 
-void UnaryCall::Respond(const grpc::ByteBuffer& response) { Finish(&response, grpc::Status::OK); }
+void UnaryCall::Handle() {
+  if (server_.crew != nullptr && method_.computes && crowded()) {
+    server_.crew->Post([this] { method_.handle(*this); });
+  } else {
+    method_.handle(*this);
+  }
+}
+
+void UnaryCall::Respond(grpc::ByteBuffer response) { Finish(std::move(response), grpc::Status::OK); }
 
 void UnaryCall::RespondError(const absl::Status& status) {
   if (const auto delay = RetryAfterOf(status); delay.has_value()) {
-    context_.AddTrailingMetadata("grpc-retry-pushback-ms", absl::StrCat(absl::ToInt64Milliseconds(*delay)));
+    incoming_->context().AddTrailingMetadata("grpc-retry-pushback-ms",
+                                             absl::StrCat(absl::ToInt64Milliseconds(*delay)));
   }
-  Finish(nullptr, ToGrpcStatus(status, request_id_));
+  Finish(std::nullopt, ToGrpcStatus(status, request_id_));
 }
 
-void UnaryCall::Finish(const grpc::ByteBuffer* response, const grpc::Status& status) {
+void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, const grpc::Status& status) {
+  // What the handler did not use, it does not need.
+  message_.clear();
+  provisional_ticket_.Return();
   server_.metrics.requests_in_flight.Add(-1);
   method_.series.handling_seconds.Observe(SecondsSince(received_));
-  if (status.ok()) {
+  if (!cut_short_) CountHandled(status.error_code());
+  sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
+  if (!response.has_value() || response->Length() <= kPostedBytes) {
+    absl::AnyInvocable<void()> send = [this, response, status] { Send(response, status); };
+    if (server_.try_post(incoming_->queue(), send)) return;
+  }
+  Send(response, status);
+}
+
+void UnaryCall::Send(const std::optional<grpc::ByteBuffer>& response, const grpc::Status& status) {
+  // gRPC orders what is done here before what OnSent does, but a sanitizer sees only the watchdog's lock do
+  // so.
+  grpc::GenericServerAsyncReaderWriter& stream = incoming_->stream();
+  server_.watchdog.Add(*this);
+  if (response.has_value()) {
+    stream.WriteAndFinish(*response, grpc::WriteOptions(), status, &sent_tag_);
+  } else {
+    stream.Finish(status, &sent_tag_);
+  }
+}
+
+void UnaryCall::OnSent(bool ok) {
+  sending_.End();
+  whole_.End();
+  if (cut_short_) CountHandled(ok ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::CANCELLED);
+  if (ok) incoming_->SetAnswered();
+  server_.watchdog.Remove(*this);
+  Unref();
+}
+
+void UnaryCall::CountHandled(grpc::StatusCode code) {
+  if (code == grpc::StatusCode::OK) {
     method_.series.handled_ok.Add();
   } else {
-    server_.metrics.CountHandled(method_.service, method_.name, CodeName(status.error_code()));
-  }
-  sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
-  server_.watchdog.Add(*this);
-  if (response != nullptr) {
-    writer_.Finish(*response, status, &main_tag_);
-  } else {
-    writer_.FinishWithError(status, &main_tag_);
+    server_.metrics.CountHandled(method_.service, method_.name, CodeName(code));
   }
 }
 
@@ -127,10 +168,11 @@ void UnaryCall::Unref() {
 
 void UnaryCall::Delete() {
   CallCounts& counts = server_.counts;
-  const bool counted = counted_;
+  const bool in_progress = in_progress_;
+  // It counts as an object until the last, so that the counts are still there.
+  const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
-  if (counted) counts.RemoveReceived();
-  counts.RemoveObject();
+  if (in_progress) counts.RemoveInProgress();
 }
 
 }  // namespace warpline

@@ -1,25 +1,32 @@
-// One unary RPC on the asynchronous completion-queue API, as raw bytes.
+// One unary RPC, as raw bytes.
 #ifndef WARPLINE_SERVER_RPC_UNARY_CALL_H_
 #define WARPLINE_SERVER_RPC_UNARY_CALL_H_
 
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/support/async_unary_call.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
+#include "server/rpc/call_counts.h"
+#include "server/rpc/completion_tag.h"
+#include "server/rpc/incoming_call.h"
+#include "server/rpc/inflater.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
@@ -27,103 +34,79 @@ namespace warpline {
 class SendWatchdog;
 class UnaryCall;
 
-// A method as the server knows it: how to ask gRPC for its next call, and what to do with one.
+// A method as the server knows it. It outlives its calls.
 struct UnaryMethod {
   std::string service;
   std::string name;
-  using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
-  std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*, grpc::ServerCompletionQueue*,
-                     void* tag)>
-      request_next;
-  // Runs on the completion-queue thread; must not block; leads to exactly one Respond or RespondError.
+  // Runs while a tag of the completion queue proceeds, when the request's message is whole, and must not
+  // block. It leads to exactly one Respond or RespondError.
   std::function<void(UnaryCall&)> handle;
-  MethodSeries series;
+  // Whether `handle` takes the message. What nobody takes is not decompressed either.
+  bool takes_message = true;
+  // Whether `handle` has more to do than to answer. If other calls are in progress it then runs on a thread
+  // of the crew, so that the polling thread goes on receiving.
+  bool computes = false;
+  // Whether the method is served to the end. Of others, calls that come once the server drains are refused.
+  bool while_draining = false;
+  MethodSeries series = MethodSeries();
 };
 
-// What a completion queue returns as a tag.
-class CompletionTag {
- public:
-  virtual void Proceed(bool ok) = 0;
-
- protected:
-  ~CompletionTag() = default;
-};
-
-// How many call objects there are. Thread-safe; every request counts, so without a lock, and only the end of
-// a server waits.
-class CallCounts {
- public:
-  void AddObject() { objects_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveObject() { objects_.fetch_sub(1, std::memory_order_release); }
-  // Whether the call counts: late ones do not.
-  bool AddReceived() {
-    if (late_.load(std::memory_order_relaxed)) return false;
-    received_.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  }
-  void RemoveReceived() { received_.fetch_sub(1, std::memory_order_release); }
-  // Each waits until there are none, until the deadline at most; whether that came about. From the first of
-  // these on calls are late, so that clients who go on trying do not keep a server from its end.
-  bool AwaitNoReceived(absl::Time deadline) {
-    late_.store(true, std::memory_order_relaxed);
-    return AwaitZero(received_, deadline);
-  }
-  bool AwaitNoObjects(absl::Time deadline) { return AwaitZero(objects_, deadline); }
-
- private:
-  static bool AwaitZero(const std::atomic<int>& count, absl::Time deadline) {
-    while (count.load(std::memory_order_acquire) != 0) {
-      if (absl::Now() >= deadline) return false;
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    return true;
-  }
-  std::atomic<int> objects_ = 0;   // received calls and those that wait for one
-  std::atomic<int> received_ = 0;  // from when the request was received until gRPC has let go of the call
-  std::atomic<bool> late_ = false;
-};
-
-// Deletes itself once gRPC has let go of it, and the watchdog too. Everything else runs on the thread of its
-// completion queue, except Respond and RespondError, which any one thread may call.
+// From the headers of a call on, its message is awaited and decompressed, and the call is handled and
+// answered. It deletes itself once gRPC has let go of it, and the watchdog too. Everything runs while a tag
+// of its completion queue proceeds, except `handle`, which the crew may run, and Respond and RespondError,
+// which any one thread may call.
 class UnaryCall {
  public:
-  // What all calls of a server share; outlives them.
+  // What all calls of a server share. It outlives them.
   struct Server {
     Metrics& metrics;
     SendWatchdog& watchdog;
     CallCounts& counts;
+    Inflater& inflater;
     std::size_t max_message_bytes;
+    // The threads for calls that compute; null if there are none. It outlives the calls.
+    WorkerPool* crew;
+    // Has the queue's own thread run the task and returns true, unless that thread is the caller or sleeps;
+    // see PollingThread::TryPost.
+    std::function<bool(const grpc::ServerCompletionQueue&, absl::AnyInvocable<void()>&)> try_post;
   };
 
-  // Makes a call object that waits for the method's next call.
-  static void Listen(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server);
+  static void Start(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
 
-  // The request's bytes; the caller now holds the only reference. Once. RESOURCE_EXHAUSTED or
-  // INVALID_ARGUMENT for a compressed message that is too large or broken.
-  absl::StatusOr<std::vector<grpc::Slice>> TakeRequest();
+  // The request's bytes, decompressed. The caller now holds the only reference. Once.
+  std::vector<grpc::Slice> TakeRequest() { return std::move(message_); }
+  // Gives back what was admitted for the decompression of the message. Whoever asks for the real ticket does
+  // so just after this.
+  void ReturnProvisionalTicket() { provisional_ticket_.Return(); }
   const std::string& request_id() const { return request_id_; }
   nvtx::RequestNumber number() const { return number_; }
   MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
+  // When the message was whole; before that, when the headers came.
   MonotonicTime received() const { return received_; }
-  // The connection that it came over; calls from one address count as one connection where a transport gives
-  // no more (unix sockets).
-  OwnerId owner() const { return owner_; }
-  // Whether another event waited for the thread that received this call.
-  bool crowded() const { return crowded_; }
+  // The connection that it came over.
+  OwnerId owner() const { return incoming_->connection(); }
+  // Whether other calls are in progress, so that the thread that handles this one has more to do.
+  bool crowded() const { return server_.counts.in_progress() > 1; }
   // True from when the client cancelled or the deadline passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
-  // Called on the queue's thread when that happens before the response. Set it inside `handle`.
-  void OnCancel(std::function<void()> hook) { on_cancel_ = std::move(hook); }
+  // The hook is called while a tag of the queue proceeds, when that happens before the response; or at once
+  // if it has happened. Set it inside `handle`.
+  void OnCancel(std::function<void()> hook);
 
   // Ends the call. After this it may be gone.
-  void Respond(const grpc::ByteBuffer& response);
+  void Respond(grpc::ByteBuffer response);
   void RespondError(const absl::Status& status);
 
  private:
   friend class SendWatchdog;
-  struct MainTag final : CompletionTag {
-    explicit MainTag(UnaryCall& call) : call(call) {}
-    void Proceed(bool ok) override;
+  struct ReadTag final : CompletionTag {
+    explicit ReadTag(UnaryCall& call) : call(call) {}
+    void Proceed(bool ok) override { call.OnRead(ok); }
+    UnaryCall& call;
+  };
+  struct SentTag final : CompletionTag {
+    explicit SentTag(UnaryCall& call) : call(call) {}
+    void Proceed(bool ok) override { call.OnSent(ok); }
     UnaryCall& call;
   };
   struct DoneTag final : CompletionTag {
@@ -132,33 +115,38 @@ class UnaryCall {
     UnaryCall& call;
   };
 
-  UnaryCall(const UnaryMethod& method, grpc::ServerCompletionQueue* queue, const Server& server);
-  void OnReceived();
-  void Finish(const grpc::ByteBuffer* response, const grpc::Status& status);
+  UnaryCall(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
+  void Begin();
+  void OnRead(bool ok);
+  void OnSent(bool ok);
+  void Handle();
+  void Finish(std::optional<grpc::ByteBuffer> response, const grpc::Status& status);
+  void Send(const std::optional<grpc::ByteBuffer>& response, const grpc::Status& status);
+  void CountHandled(grpc::StatusCode code);
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
   void Delete();
 
   const UnaryMethod& method_;
-  grpc::ServerCompletionQueue* const queue_;
   const Server& server_;
-  MainTag main_tag_{*this};
+  std::unique_ptr<IncomingCall> incoming_;
+  ReadTag read_tag_{*this};
+  SentTag sent_tag_{*this};
   DoneTag done_tag_{*this};
-  grpc::ServerContext context_;
   grpc::ByteBuffer request_;
-  UnaryMethod::Writer writer_{&context_};
+  std::vector<grpc::Slice> message_;
+  Ticket provisional_ticket_;
   std::string request_id_;
   [[no_unique_address]] nvtx::RequestNumber number_;
   [[no_unique_address]] nvtx::SpanningRange whole_, sending_;
   MonotonicTime received_;
-  MonotonicTime deadline_ = kNever;
-  OwnerId owner_ = 0;
-  bool crowded_ = false;
-  std::function<void()> on_cancel_;
+  MonotonicTime deadline_;
+  Mutex cancel_mutex_;
+  std::function<void()> on_cancel_ ABSL_GUARDED_BY(cancel_mutex_);
   std::atomic<bool> cancelled_ = false;
-  bool received_ok_ = false;
-  bool counted_ = false;
-  std::atomic<int> references_ = 1;
+  bool in_progress_ = false;
+  bool cut_short_ = false;           // the message never became whole
+  std::atomic<int> references_ = 2;  // one for the response, one for the done tag
   // Of the watchdog.
   std::list<UnaryCall*>::iterator watched_;
   std::chrono::steady_clock::time_point sending_since_;

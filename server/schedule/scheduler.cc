@@ -29,6 +29,9 @@ absl::Status CheckAlive(const Job& job) {
   return absl::OkStatus();
 }
 
+// Whether the calling thread is there to wait for what it starts.
+bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
+
 void Finish(Job job, Result result) {
   result.seconds = job.seconds;
   job.copy_in = nullptr;  // what it holds of the request goes before the budget does
@@ -337,7 +340,7 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
   if (plan.memory.input_bytes > kLaunchHereBytes) return false;
   if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature)) return false;
   // Waiting for a device is for those who have nothing else to do.
-  return !job.crowded || !backend_.launches_asynchronously() || LaneRunner::OnLaneThread();
+  return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
 }
 
 void Scheduler::Start(Matched matched) {
@@ -378,7 +381,7 @@ void Scheduler::Run(Matched& matched) {
                                  .output = matched.staged.slots.output.bytes(),
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
-                                 .wait_briefly = matched.alone || LaneRunner::OnLaneThread()};
+                                 .wait_briefly = matched.alone || MayWaitHere()};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {

@@ -93,7 +93,8 @@ def server_models():
     say("## Server model: raw echo of 4 KiB, 64 in flight over 4 channels; and alone")
     say("| model | requests/s | p50 alone, us |\n|---|---|---|")
     flags = ["--op", "echo", "--shape", "32x32", "--duration", "2s", "--warmup", "500ms"]
-    for name, model in (("async completion queues (warplined)", None), ("callback", "callback"), ("sync, parsed messages", "sync")):
+    for name, model in (("async, one queue, nothing else", "async"), ("warplined", None), ("callback", "callback"),
+                        ("sync, parsed messages", "sync")):
         with Server(echo_model=model) as server:
             many = rate(server.bench(*flags, "--channels", "4", "--concurrency", "64"))
             alone = p50_us(server.bench(*flags))

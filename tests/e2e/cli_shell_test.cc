@@ -57,7 +57,8 @@ TEST_F(CliShellTest, SaysThatTheServerHasNoEcho) {
   const Finished finished = Run("warpline bench --op echo --requests 1 --warmup 0s");
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.err,
-            "warpline: UNIMPLEMENTED\n(the server has no echo: start it as warplined --echo)\n");
+            "warpline: UNIMPLEMENTED: there is no method /warpline.v1.EchoService/Echo\n"
+            "(the server has no echo: start it as warplined --echo)\n");
 }
 
 TEST_F(CliShellTest, ShowsAnExampleOfEachCommand) {

@@ -1,6 +1,8 @@
 // Compressed requests: answered, but never larger in memory than any other.
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/requests.h"
 
@@ -37,6 +39,27 @@ TEST(CompressionTest, AMessageThatIsTooLargeWhenDecompressedIsRefused) {
     EXPECT_FALSE(DetailsOf(status).has_retry_info);
   }
   EXPECT_LT(daemon.ResidentBytes() - before, 256 << 20);
+}
+
+// A message that stands for too much is refused without a retry delay once it has been inflated. A full
+// server does not come that far: it refuses it at once, with a retry delay.
+TEST(CompressionTest, AdmissionComesBeforeDecompression) {
+  Daemon daemon({"--max-jobs=1", "--lanes=1", "--devices=0", "--max-inline-bytes=64M"});
+  const std::string too_much(std::size_t{65} << 20, '\0');
+  auto busy = std::async(std::launch::async, [&daemon] {
+    return RawCall(
+        daemon.Channel(),
+        Bytes(daemon.backend() == "cuda" ? SlowReduce().SerializeAsString() : SlowGemm().SerializeAsString()),
+        absl::Seconds(120),
+        daemon.backend() == "cuda" ? "/warpline.v1.KernelService/Reduce" : "/warpline.v1.KernelService/Gemm");
+  });
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  const grpc::Status status = CompressedCall(daemon, too_much);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_TRUE(DetailsOf(status).has_retry_info) << status.error_message();
+  EXPECT_TRUE(busy.get().ok());
+  EXPECT_FALSE(DetailsOf(CompressedCall(daemon, too_much)).has_retry_info);
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_admission_bytes", "state=\"used\"", 0));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ class Daemon {
 
   const std::string& address() const { return grpc_; }
   const std::string& backend() const { return backend_; }
+  pid_t pid() const { return pid_; }
   // A channel with a connection of its own and without limits on messages.
   std::shared_ptr<grpc::Channel> Channel() const;
 

@@ -50,7 +50,11 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
                                "--max-device-seconds=nan",
                                "--max-device-seconds=1m",
                                "--device-timeout=10",
-                               "--device-timeout=2h"}) {
+                               "--device-timeout=2h",
+                               "--poll=always",
+                               "--max-connections=-1",
+                               "--max-connections=many",
+                               "--listen=unix:"}) {
     const auto line = Parse({argument});
     ASSERT_FALSE(line.ok()) << argument;
     const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));
@@ -60,10 +64,35 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
 
 TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
   const std::string help = HelpText({});
-  for (const char* text :
-       {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "Worst-case host memory"}) {
+  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "--max-connections",
+                           "--poll", "Worst-case host memory"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
+}
+
+TEST(OptionsTest, FewThreadsReceiveAndPollWhereThereAreCpusForIt) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.RpcThreads(1), 1);
+  EXPECT_EQ(defaults.RpcThreads(7), 1);
+  EXPECT_EQ(defaults.RpcThreads(8), 2);
+  EXPECT_EQ(defaults.RpcThreads(128), 2);
+  EXPECT_EQ(defaults.Look(3), absl::ZeroDuration());
+  EXPECT_GT(defaults.Look(4), absl::ZeroDuration());
+  const auto on = Parse({"--poll=on", "--rpc-threads=5"}), off = Parse({"--poll=off"});
+  ASSERT_TRUE(on.ok() && off.ok());
+  EXPECT_EQ(on->options.RpcThreads(1), 5);
+  EXPECT_GT(on->options.Look(1), absl::ZeroDuration());
+  EXPECT_EQ(off->options.Look(64), absl::ZeroDuration());
+}
+
+TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.MaxConnections(1024), 464);  // two descriptors each, and some for the rest
+  EXPECT_EQ(defaults.MaxConnections(1048576), 10000);
+  EXPECT_EQ(defaults.MaxConnections(64), 16);
+  const auto line = Parse({"--max-connections=20000"});
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->options.MaxConnections(1024), 20000);
 }
 
 TEST(OptionsTest, DefaultsSuitASmallLaptop) {

@@ -8,9 +8,12 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
+#include "server/rpc/inflater.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/unary_call.h"
+#include "server/schedule/admission.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline {
@@ -37,6 +40,9 @@ void Echo(UnaryCall& call) {
 
 int Main() {
   Metrics metrics;
+  Admission admission({.max_jobs = 1, .max_bytes = 1 << 20}, metrics);
+  WorkerPool workers(1);
+  Inflater inflater(admission, workers);
   const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
   auto server = RpcServer::Start(
       {.listen = {"127.0.0.1:0"},
@@ -45,7 +51,8 @@ int Main() {
        .memory_quota_bytes = 64 << 20,
        .max_streams_per_connection = 100,
        .echo = true},
-      {.transpose = unused, .gemm = unused, .reduce = unused, .get_info = unused, .echo = Echo}, metrics);
+      {.transpose = unused, .gemm = unused, .reduce = unused, .get_info = unused, .echo = Echo}, inflater,
+      metrics);
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
     return 1;

@@ -363,12 +363,12 @@ TEST_P(SchedulerTest, ACancelledGiantGivesUpWhatWasKeptForIt) {
 
 // Eight uploads that take as long as they please to be copied leave lanes for a small job.
 TEST_P(SchedulerTest, PayloadsBeingCopiedHoldNoLane) {
-  Make(1, 2, 16 * kLarge);
+  Make(1, 2, 32 * kLarge);
   std::latch release(1);
   std::vector<Submitted> uploads;
   for (int i = 0; i < 8; ++i) {
     uploads.push_back(
-        Submit(1, {.input = kLarge, .output = kLarge, .while_copying = [&] { release.wait(); }}));
+        Submit(1, {.input = 2 * kLarge, .output = kLarge, .while_copying = [&] { release.wait(); }}));
   }
   Submitted small = Submit(2);
   backend_->FinishOne();

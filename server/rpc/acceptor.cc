@@ -1,0 +1,200 @@
+#include "server/rpc/acceptor.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kernels/status_macros.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// Connections taken from one socket before others, and those that ended, have their turn.
+constexpr int kAcceptBatch = 64;
+// How long nothing is accepted when not even the reserve descriptor can be opened again.
+constexpr absl::Duration kPause = absl::Milliseconds(50);
+
+UniqueFd OpenReserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Listen(const Options& options, Connections& connections) {
+  std::unique_ptr<Acceptor> acceptor(new Acceptor(options, connections));
+  RETURN_IF_ERROR(acceptor->Prepare());
+  return acceptor;
+}
+
+Acceptor::Acceptor(const Options& options, Connections& connections)
+    : options_(options), connections_(connections) {}
+
+absl::Status Acceptor::Prepare() {
+  for (const std::string& address : options_.listen) {
+    absl::StatusOr<Listener> listener = Listener::Open(address);
+    if (!listener.ok()) return listener.status();
+    listeners_.push_back(*std::move(listener));
+  }
+  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  reserve_ = OpenReserve();
+  if (!epoll_.ok() || !wake_.ok() || !reserve_.ok()) {
+    return absl::UnavailableError(absl::StrCat("no descriptor to listen with: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+Acceptor::~Acceptor() { Stop(); }
+
+std::vector<std::string> Acceptor::addresses() const {
+  std::vector<std::string> addresses;
+  for (const Listener& listener : listeners_) addresses.push_back(listener.address());
+  return addresses;
+}
+
+bool Acceptor::Watch(int fd, std::uint32_t events) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void Acceptor::Start(Deliver deliver) {
+  deliver_ = std::move(deliver);
+  Watch(wake_.get(), EPOLLIN);
+  Listening(true);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Acceptor::Stop() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
+    thread_.join();
+  }
+  listeners_.clear();
+}
+
+void Acceptor::Listening(bool on) {
+  for (const Listener& listener : listeners_) {
+    for (const UniqueFd& fd : listener.sockets()) {
+      if (on) {
+        Watch(fd.get(), EPOLLIN);
+      } else {
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
+      }
+    }
+  }
+}
+
+bool Acceptor::IsListening(int fd) const {
+  for (const Listener& listener : listeners_) {
+    for (const UniqueFd& socket : listener.sockets()) {
+      if (socket.get() == fd) return true;
+    }
+  }
+  return false;
+}
+
+void Acceptor::Loop() {
+  for (;;) {
+    const bool paused = paused_until_ != absl::InfinitePast();
+    if (paused && absl::Now() >= paused_until_) {
+      paused_until_ = absl::InfinitePast();
+      if (!reserve_.ok()) reserve_ = OpenReserve();
+      Listening(true);
+      continue;
+    }
+    std::array<epoll_event, 64> events;
+    const int wait_ms = paused ? static_cast<int>(absl::ToInt64Milliseconds(kPause)) : -1;
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
+    for (int i = 0; i < count; ++i) {
+      const int fd = events[static_cast<std::size_t>(i)].data.fd;
+      if (fd == wake_.get()) return;
+      if (IsListening(fd)) {
+        for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
+        }
+      } else {
+        // Closing would not do: gRPC may still have its descriptor of the same connection.
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+        connections_.Remove(fd);
+      }
+    }
+  }
+}
+
+bool Acceptor::AcceptFrom(int listening) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof(peer);
+  UniqueFd connection(
+      accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (connection.ok()) {
+    Take(std::move(connection), peer);
+    return true;
+  }
+  switch (errno) {
+    case EAGAIN:
+      return false;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+      OutOfDescriptors(listening);
+      return paused_until_ == absl::InfinitePast();
+    default:  // of this one connection, such as ECONNABORTED
+      return true;
+  }
+}
+
+void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
+  if (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) {
+    const int on = 1;
+    setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    const int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.user_timeout));
+    setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+  }
+  const int duplicate = connections_.Add(connection.get(), peer);
+  // Hang-ups are reported unasked.
+  if (duplicate < 0 || !Watch(duplicate, 0)) {
+    WarnRefused(errno == EUSERS ? "as many as --max-connections allows are open" : std::strerror(errno));
+    if (duplicate >= 0) connections_.Remove(duplicate);
+    return;
+  }
+  deliver_(connection.Release());
+}
+
+// The client would wait in the backlog for ever, and its arrival would wake this thread for ever.
+void Acceptor::OutOfDescriptors(int listening) {
+  WarnRefused("the process has no descriptor left");
+  reserve_.Reset();
+  UniqueFd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)).Reset();
+  reserve_ = OpenReserve();
+  if (reserve_.ok()) return;
+  // Another thread was faster.
+  Listening(false);
+  paused_until_ = absl::Now() + kPause;
+}
+
+void Acceptor::WarnRefused(const char* why) {
+  ++refused_;
+  const absl::Time now = absl::Now();
+  if (now - warned_ < absl::Seconds(1)) return;
+  Log("warning", "connection refused",
+      {{"reason", why},
+       {"open", absl::StrCat(connections_.size())},
+       {"limit", absl::StrCat(connections_.max_connections())},
+       {"refused_since_last", absl::StrCat(refused_)}});
+  warned_ = now;
+  refused_ = 0;
+}
+
+}  // namespace warpline

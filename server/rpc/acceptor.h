@@ -1,0 +1,77 @@
+// Takes connections and hands them on, whatever happens to the descriptors of the process.
+#ifndef WARPLINE_SERVER_RPC_ACCEPTOR_H_
+#define WARPLINE_SERVER_RPC_ACCEPTOR_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/unique_fd.h"
+#include "server/rpc/connections.h"
+#include "server/rpc/listener.h"
+
+namespace warpline {
+
+// Listens on addresses and takes their connections on a thread of its own, which also watches them for their
+// end. A connection beyond the bound, or one for which no descriptor is left, is closed at once, with a
+// warning at most once a second; the listener itself goes on. gRPC 1.51's own stops for good when the process
+// has no descriptor left (CVE-2023-4785), and bounds nothing.
+class Acceptor {
+ public:
+  struct Options {
+    std::vector<std::string> listen;  // see Listener::Open
+    // TCP_USER_TIMEOUT: a connection whose data stays unacknowledged for so long is closed. Unit: 1 ms.
+    absl::Duration user_timeout = absl::Seconds(30);
+  };
+  // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. Called on the
+  // acceptor's thread.
+  using Deliver = std::function<void(int fd)>;
+
+  // Listens, so that clients can connect; they wait until Start. `connections` outlives the acceptor.
+  static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const Options& options, Connections& connections);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  // The addresses in use, with the ports that were picked.
+  std::vector<std::string> addresses() const;
+  // Begins to accept. Once.
+  void Start(Deliver deliver);
+  // Closes the listening sockets and ends the thread; after this, `deliver` is not called again. Connections
+  // that were delivered stay.
+  void Stop();
+
+ private:
+  Acceptor(const Options& options, Connections& connections);
+  absl::Status Prepare();
+  // False with errno if the kernel cannot.
+  bool Watch(int fd, std::uint32_t events) const;
+  void Loop();
+  // Returns whether there may be more to accept.
+  bool AcceptFrom(int listening);
+  void Take(UniqueFd connection, const sockaddr_storage& peer);
+  void OutOfDescriptors(int listening);
+  void WarnRefused(const char* why);
+  bool IsListening(int fd) const;
+  void Listening(bool on);
+
+  const Options options_;
+  Connections& connections_;
+  std::vector<Listener> listeners_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  UniqueFd reserve_;  // closed to make room for one connection, which is then refused
+  Deliver deliver_;
+  absl::Time paused_until_ = absl::InfinitePast();
+  absl::Time warned_ = absl::InfinitePast();
+  int refused_ = 0;  // since the last warning
+  std::thread thread_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_ACCEPTOR_H_

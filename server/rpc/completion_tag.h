@@ -1,0 +1,19 @@
+// What the completion queues of the server return as tags.
+#ifndef WARPLINE_SERVER_RPC_COMPLETION_TAG_H_
+#define WARPLINE_SERVER_RPC_COMPLETION_TAG_H_
+
+namespace warpline {
+
+class CompletionTag {
+ public:
+  // Runs on a thread that polls the queue, one tag of the queue at a time, and must not block. `ok` is what
+  // gRPC says of the operation.
+  virtual void Proceed(bool ok) = 0;
+
+ protected:
+  ~CompletionTag() = default;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_COMPLETION_TAG_H_

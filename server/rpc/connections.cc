@@ -1,0 +1,114 @@
+#include "server/rpc/connections.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// How long after the last reset beyond a budget names are asked for.
+constexpr absl::Duration kLearning = absl::Seconds(1);
+
+// Of the connections that reset calls. Unit: connections; some 200 bytes each.
+constexpr std::size_t kMaxResetters = 4096;
+
+std::string NameV4(const in_addr& address, in_port_t port) {
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &address, text, sizeof(text));
+  return absl::StrCat("ipv4:", text, ":", ntohs(port));
+}
+
+}  // namespace
+
+std::string PeerName(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, &address, sizeof(v4));
+    return NameV4(v4.sin_addr, v4.sin_port);
+  }
+  if (address.ss_family != AF_INET6) return "";
+  sockaddr_in6 v6;
+  std::memcpy(&v6, &address, sizeof(v6));
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+    in_addr v4;
+    std::memcpy(&v4, &v6.sin6_addr.s6_addr[12], sizeof(v4));
+    return NameV4(v4, v6.sin6_port);
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+  const std::string scope = v6.sin6_scope_id != 0 ? absl::StrCat("%25", v6.sin6_scope_id) : "";
+  return absl::StrCat("ipv6:%5B", text, scope, "%5D:", ntohs(v6.sin6_port));
+}
+
+int Connections::Add(int fd, const sockaddr_storage& peer) {
+  MutexLock lock(&mutex_);
+  if (static_cast<int>(connections_.size()) >= options_.max_connections) {
+    errno = EUSERS;
+    return -1;
+  }
+  UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.ok()) return -1;
+  const int number = duplicate.get();
+  Connection connection{.duplicate = std::move(duplicate), .peer = PeerName(peer)};
+  if (!connection.peer.empty()) duplicates_[connection.peer] = number;
+  connections_.emplace(number, std::move(connection));
+  return number;
+}
+
+void Connections::Remove(int duplicate) {
+  MutexLock lock(&mutex_);
+  const auto found = connections_.find(duplicate);
+  if (found == connections_.end()) return;
+  // A new connection may already have the same name.
+  const auto named = duplicates_.find(found->second.peer);
+  if (named != duplicates_.end() && named->second == duplicate) duplicates_.erase(named);
+  connections_.erase(found);
+}
+
+int Connections::size() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int>(connections_.size());
+}
+
+void Connections::CountAnswered(const void* identity, int calls) {
+  MutexLock lock(&mutex_);
+  const auto found = resetters_.find(identity);
+  if (found != resetters_.end()) found->second.budget.CountAnswered(calls);
+}
+
+void Connections::CountReset(const void* identity) {
+  const absl::Time now = absl::Now();
+  MutexLock lock(&mutex_);
+  // Those of connections that are gone are forgotten together, now and then.
+  if (resetters_.size() >= kMaxResetters) resetters_.clear();
+  const Resetter fresh{.budget = ResetBudget(options_.resets, now)};
+  Resetter& resetter = resetters_.try_emplace(identity, fresh).first->second;
+  if (resetter.budget.CountReset(now)) return;
+  resetter.spent = true;
+  wants_peers_until_ = now + kLearning;
+  wants_peers_.store(true, std::memory_order_relaxed);
+}
+
+void Connections::LearnPeer(const void* identity, const std::string& peer) {
+  MutexLock lock(&mutex_);
+  if (absl::Now() >= wants_peers_until_) wants_peers_.store(false, std::memory_order_relaxed);
+  const auto found = resetters_.find(identity);
+  if (found == resetters_.end() || !found->second.spent) return;
+  // The next connection may get the same identity.
+  resetters_.erase(found);
+  const auto named = duplicates_.find(peer);
+  if (named == duplicates_.end()) return;
+  Log("warning", "connection cut: it resets its calls", {{"peer", peer}});
+  shutdown(connections_.at(named->second).duplicate.get(), SHUT_RDWR);
+}
+
+}  // namespace warpline

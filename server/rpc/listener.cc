@@ -1,0 +1,181 @@
+#include "server/rpc/listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+// The kernel cuts it to net.core.somaxconn.
+constexpr int kBacklog = 4096;
+
+absl::Status CannotListen(const std::string& address, std::string_view why) {
+  return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", address, ": ", std::string(why)));
+}
+
+absl::Status CannotListen(const std::string& address, const char* call, int error) {
+  return CannotListen(address, absl::StrCat(call, ": ", std::strerror(error)));
+}
+
+absl::Status BadAddress(const std::string& address, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("--listen=", address, ": ", std::string(why)));
+}
+
+UniqueFd NewSocket(int family) {
+  return UniqueFd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+// Whether somebody may listen on the path. A refused connection says that nobody does; of a socket of another
+// user nothing can be said.
+bool MayBeLive(const sockaddr_un& name) {
+  const UniqueFd probe = NewSocket(AF_UNIX);
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0 ||
+         errno != ECONNREFUSED;
+}
+
+int PortOf(int socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof(name);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
+  sockaddr_in6 v6;
+  sockaddr_in v4;
+  if (name.ss_family == AF_INET6) {
+    std::memcpy(&v6, &name, sizeof(v6));
+    return ntohs(v6.sin6_port);
+  }
+  std::memcpy(&v4, &name, sizeof(v4));
+  return ntohs(v4.sin_port);
+}
+
+void SetPort(addrinfo& info, int port) {
+  // The port stands in the same place in both families.
+  reinterpret_cast<sockaddr_in*>(info.ai_addr)->sin_port = htons(static_cast<std::uint16_t>(port));
+}
+
+// A bound and listening socket, or none with errno.
+UniqueFd ListenOn(const addrinfo& info) {
+  UniqueFd fd = NewSocket(info.ai_family);
+  if (!fd.ok()) return fd;
+  const int on = 1, off = 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (info.ai_family == AF_INET6) {
+    const auto& address = reinterpret_cast<const sockaddr_in6*>(info.ai_addr)->sin6_addr;
+    const int* only = IN6_IS_ADDR_UNSPECIFIED(&address) ? &off : &on;
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof(*only));
+  }
+  if (bind(fd.get(), info.ai_addr, info.ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
+    const int error = errno;
+    fd.Reset();
+    errno = error;
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listener::Open(const std::string& address) {
+  if (address.rfind(kUnix, 0) == 0) return OpenPath(address, address.substr(kUnix.size()));
+  return OpenPort(address);
+}
+
+absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.empty()) return BadAddress(address, "must be unix:/path");
+  if (path.size() >= sizeof(name.sun_path)) {
+    return BadAddress(
+        address, absl::StrCat("the path has ", path.size(), " bytes, limit ", sizeof(name.sun_path) - 1));
+  }
+  std::memcpy(name.sun_path, path.data(), path.size());
+
+  struct stat found {};
+  if (lstat(path.c_str(), &found) == 0) {
+    if (!S_ISSOCK(found.st_mode)) return CannotListen(address, "the path exists and is no socket");
+    if (MayBeLive(name)) return CannotListen(address, "another server is listening there");
+    unlink(path.c_str());
+  }
+  Listener listener;
+  listener.sockets_.push_back(NewSocket(AF_UNIX));
+  const int fd = listener.sockets_.back().get();
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
+    return CannotListen(address, "bind", errno);
+  }
+  // Nobody can connect before listen(2), so the mode holds from the first moment on.
+  if (chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || lstat(path.c_str(), &found) != 0) {
+    return CannotListen(address, "chmod", errno);
+  }
+  listener.address_ = address;
+  listener.path_ = path;
+  listener.path_device_ = found.st_dev;
+  listener.path_inode_ = found.st_ino;
+  if (listen(fd, kBacklog) != 0) return CannotListen(address, "listen", errno);
+  return listener;
+}
+
+absl::StatusOr<Listener> Listener::OpenPort(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port)) {
+    return BadAddress(address, "must be host:port");
+  }
+  std::string host = address.substr(0, colon);
+  const std::string printed_host = host;
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* first = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &first); error != 0) {
+    return BadAddress(address, gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> infos(first, freeaddrinfo);
+  Listener listener;
+  int error = 0;
+  for (addrinfo* info = first; info != nullptr; info = info->ai_next) {
+    if (info->ai_family != AF_INET && info->ai_family != AF_INET6) continue;
+    SetPort(*info, port);
+    UniqueFd fd = ListenOn(*info);
+    if (fd.ok()) {
+      port = PortOf(fd.get());  // the others of the same name take the same
+      listener.sockets_.push_back(std::move(fd));
+    } else if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT) {
+      error = errno;  // a name may stand for a family that this machine does not have
+    } else {
+      return CannotListen(address, "bind", errno);
+    }
+  }
+  if (listener.sockets_.empty()) return CannotListen(address, "bind", error);
+  listener.address_ = absl::StrCat(printed_host, ":", port);
+  return listener;
+}
+
+Listener::Listener(Listener&& other) noexcept
+    : address_(std::move(other.address_)),
+      sockets_(std::move(other.sockets_)),
+      path_(std::exchange(other.path_, std::string())),
+      path_device_(other.path_device_),
+      path_inode_(other.path_inode_) {}
+
+Listener::~Listener() {
+  struct stat found {};
+  if (!path_.empty() && lstat(path_.c_str(), &found) == 0 && found.st_dev == path_device_ &&
+      found.st_ino == path_inode_) {
+    unlink(path_.c_str());
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,137 @@
+#include "server/rpc/polling_thread.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "server/rpc/completion_tag.h"
+
+namespace warpline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
+
+}  // namespace
+
+PollingThread::PollingThread(grpc::CompletionQueue& queue, absl::Duration look)
+    : queue_(queue), look_(look), thread_([this] { Loop(); }) {
+  pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
+}
+
+PollingThread::~PollingThread() { thread_.join(); }
+
+void PollingThread::Proceed(void* tag, bool ok) {
+  const std::lock_guard<std::mutex> lock(one_at_a_time_);
+  static_cast<CompletionTag*>(tag)->Proceed(ok);
+}
+
+bool PollingThread::TryPost(absl::AnyInvocable<void()>& task) {
+  MutexLock lock(&posted_mutex_);
+  if (!awake_) return false;
+  posted_.push_back(std::move(task));
+  has_posted_.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void PollingThread::RunPosted() {
+  if (!has_posted_.load(std::memory_order_relaxed)) return;
+  std::vector<absl::AnyInvocable<void()>> tasks;
+  {
+    MutexLock lock(&posted_mutex_);
+    tasks.swap(posted_);
+    has_posted_.store(false, std::memory_order_relaxed);
+  }
+  const std::lock_guard<std::mutex> lock(one_at_a_time_);
+  for (absl::AnyInvocable<void()>& task : tasks) task();
+}
+
+bool PollingThread::GoToSleep() {
+  MutexLock lock(&posted_mutex_);
+  awake_ = !posted_.empty();
+  return !awake_;
+}
+
+void PollingThread::WakeUp() {
+  MutexLock lock(&posted_mutex_);
+  awake_ = true;
+}
+
+void PollingThread::Loop() {
+  on_polling_thread_ = true;
+  const std::chrono::nanoseconds look = absl::ToChronoNanoseconds(look_);
+  const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+  void* tag = nullptr;
+  bool ok = false;
+  for (;;) {
+    while (!GoToSleep()) RunPosted();
+    if (!queue_.Next(&tag, &ok)) return;
+    WakeUp();
+    rounds_.fetch_add(1, std::memory_order_relaxed);
+    Proceed(tag, ok);
+    Clock::time_point until = Clock::now() + look;
+    for (;;) {
+      RunPosted();
+      if (look.count() <= 0) break;
+      const auto status = queue_.AsyncNext(&tag, &ok, past);
+      rounds_.fetch_add(1, std::memory_order_relaxed);
+      if (status == grpc::CompletionQueue::SHUTDOWN) return;
+      if (status == grpc::CompletionQueue::GOT_EVENT) {
+        Proceed(tag, ok);
+        until = Clock::now() + look;
+      } else if (Clock::now() >= until) {
+        break;
+      }
+    }
+  }
+}
+
+bool PollingThread::IsHeldUp() {
+  timespec cpu{};
+  if (clock_gettime(cpu_clock_, &cpu) != 0) return false;  // it has ended
+  const std::int64_t cpu_ns = std::int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
+  const std::int64_t used_ns = cpu_ns - std::exchange(seen_cpu_ns_, cpu_ns);
+  const std::uint64_t rounds = rounds_.load(std::memory_order_relaxed);
+  const bool same = std::exchange(seen_rounds_, rounds) == rounds;
+  // A thread that sleeps uses no time. One that works may have to share its core with others.
+  return same && used_ns > absl::ToInt64Nanoseconds(kReliefPeriod) / 8;
+}
+
+void PollingThread::StandIn() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (rounds_.load(std::memory_order_relaxed) == seen_rounds_) {
+    RunPosted();
+    const auto soon = absl::ToChronoTime(absl::Now() + kReliefPeriod);
+    if (queue_.AsyncNext(&tag, &ok, soon) != grpc::CompletionQueue::GOT_EVENT) return;
+    Proceed(tag, ok);
+  }
+}
+
+Relief::Relief(std::vector<PollingThread*> threads)
+    : threads_(std::move(threads)), thread_([this] { Loop(); }) {}
+
+Relief::~Relief() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void Relief::Loop() {
+  for (;;) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitUntil([this] { return stopping_; }, After(kReliefPeriod))) return;
+    }
+    for (PollingThread* thread : threads_) {
+      if (thread->IsHeldUp()) thread->StandIn();
+    }
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,18 @@
+// The answer to a call of a method that there is not.
+#ifndef WARPLINE_SERVER_RPC_REFUSAL_H_
+#define WARPLINE_SERVER_RPC_REFUSAL_H_
+
+#include <grpcpp/support/status.h>
+
+#include <memory>
+
+#include "server/rpc/incoming_call.h"
+
+namespace warpline {
+
+// Ends the call with the status, unread.
+void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_REFUSAL_H_

@@ -1,0 +1,17 @@
+// The name of a request in errors and logs.
+#ifndef WARPLINE_SERVER_RPC_REQUEST_ID_H_
+#define WARPLINE_SERVER_RPC_REQUEST_ID_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+namespace warpline {
+
+// The client's "x-request-id", if it is printable ASCII of at most 128 characters; otherwise a new one, which
+// is unique in this process and very likely among all.
+std::string RequestId(const grpc::ServerContext& context);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_REQUEST_ID_H_

@@ -1,0 +1,136 @@
+#include "server/rpc/acceptor.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "server/base/mutex.h"
+
+namespace warpline {
+namespace {
+
+UniqueFd ConnectTo(const std::string& address) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  return fd;
+}
+
+bool AwaitClosed(const UniqueFd& fd) {
+  char byte = 0;
+  return recv(fd.get(), &byte, 1, 0) <= 0;
+}
+
+// Keeps what it is given.
+class Sink {
+ public:
+  Acceptor::Deliver Deliver() {
+    return [this](int fd) {
+      MutexLock lock(&mutex_);
+      taken_.emplace_back(fd);
+    };
+  }
+  int Await(std::size_t count) {
+    MutexLock lock(&mutex_);
+    mutex_.Await([&] { return taken_.size() >= count; });
+    return taken_.back().get();
+  }
+  void CloseAll() {
+    MutexLock lock(&mutex_);
+    // As gRPC does it.
+    for (const UniqueFd& fd : taken_) shutdown(fd.get(), SHUT_RDWR);
+    taken_.clear();
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<UniqueFd> taken_ ABSL_GUARDED_BY(mutex_);
+};
+
+void AwaitSize(const Connections& connections, int size) {
+  while (connections.size() != size) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
+  Connections connections({.max_connections = 9, .resets = {}});
+  auto acceptor =
+      Acceptor::Listen({.listen = {"127.0.0.1:0"}, .user_timeout = absl::Seconds(7)}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  Sink sink;
+  (*acceptor)->Start(sink.Deliver());
+  const UniqueFd client = ConnectTo((*acceptor)->addresses()[0]);
+  const int fd = sink.Await(1);
+  EXPECT_NE(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+  EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  int value = 0;
+  socklen_t size = sizeof(value);
+  EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &size), 0);
+  EXPECT_NE(value, 0);
+  EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &size), 0);
+  EXPECT_EQ(value, 7000);
+}
+
+TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
+  Connections connections({.max_connections = 9, .resets = {}});
+  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  Sink sink;
+  (*acceptor)->Start(sink.Deliver());
+  const UniqueFd client = ConnectTo((*acceptor)->addresses()[0]);
+  sink.Await(1);
+  EXPECT_EQ(connections.size(), 1);
+  sink.CloseAll();
+  EXPECT_TRUE(AwaitClosed(client)) << "the duplicate keeps the connection open";
+  AwaitSize(connections, 0);
+}
+
+TEST(AcceptorTest, RefusesThoseBeyondTheBoundAndTakesOthersLater) {
+  Connections connections({.max_connections = 2, .resets = {}});
+  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  Sink sink;
+  (*acceptor)->Start(sink.Deliver());
+  const std::string address = (*acceptor)->addresses()[0];
+  const UniqueFd first = ConnectTo(address), second = ConnectTo(address);
+  sink.Await(2);
+  EXPECT_TRUE(AwaitClosed(ConnectTo(address)));
+  sink.CloseAll();
+  AwaitSize(connections, 0);
+  const UniqueFd later = ConnectTo(address);
+  sink.Await(1);
+}
+
+TEST(AcceptorTest, AfterStopNobodyListens) {
+  Connections connections({.max_connections = 9, .resets = {}});
+  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  const std::string address = (*acceptor)->addresses()[0];
+  EXPECT_FALSE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "two listen on one port";
+  (*acceptor)->Start([](int fd) { close(fd); });
+  (*acceptor)->Stop();
+  EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok());
+}
+
+TEST(ListenerTest, SaysWhatIsWrongWithAnAddress) {
+  for (const std::string& bad :
+       {std::string("unix:"), "unix:/" + std::string(200, 'x'), std::string("no.such.host.invalid:1")}) {
+    const auto listener = Listener::Open(bad);
+    EXPECT_TRUE(absl::IsInvalidArgument(listener.status())) << bad << ": " << listener.status();
+  }
+  EXPECT_TRUE(absl::IsUnavailable(Listener::Open("unix:/no/such/folder/socket").status()));
+}
+
+}  // namespace
+}  // namespace warpline
