@@ -173,7 +173,7 @@ int Serve(const ServerOptions& options) {
   Inflater inflater(admission, inflating);
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   auto server = RpcServer::Start({.listen = options.listen,
-                                  .threads = options.RpcThreads(cpus),
+                                  .threads = options.RpcThreads(),
                                   .look = options.Look(cpus),
                                   .crew = crew.size() > 0 ? &crew : nullptr,
                                   .max_connections = options.MaxConnections(descriptors),

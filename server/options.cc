@@ -202,7 +202,9 @@ const std::vector<Flag>& Flags() {
        "as many as the limit of descriptors (ulimit -n, raised to the hard limit at start) allows, at most "
        "10000.",
        IntFlag(&ServerOptions::max_connections, 0, 1000000)},
-      {"rpc-threads", "N", "Threads that receive calls, 1 to 64. 0 (default): 1 below 8 usable CPUs, else 2.",
+      {"rpc-threads", "N",
+       "Threads that receive calls, 1 to 64; more of them receive more calls and take longer for each. 0 "
+       "(default): 1.",
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
       {"poll", "MODE",
        "on: a thread that receives calls looks for the next one for 100 us before it sleeps, which saves the "
@@ -262,10 +264,9 @@ int ServerOptions::Workers(int cpus) const {
   return std::clamp(cpus / 2, 1, 8);
 }
 
-int ServerOptions::RpcThreads(int cpus) const {
-  // With more of them events wander between threads, which a single request pays for. Those who compute are
-  // others (Crew).
-  static_cast<void>(cpus);
+int ServerOptions::RpcThreads() const {
+  // With more of them events wander between threads, which a single request pays for; those that compute have
+  // the crew.
   return rpc_threads != 0 ? rpc_threads : 1;
 }
 

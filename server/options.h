@@ -42,9 +42,9 @@ struct ServerOptions {
   std::int64_t PinnedBytes(bool cuda) const;
   // Staging memory for tiny slots, beside PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
-  // `cpus` are those that the process can use (server/base/usable_cpus.h).
-  int RpcThreads(int cpus) const;
-  // Threads that copy payloads and compile plans.
+  int RpcThreads() const;
+  // Threads that copy payloads and compile plans. `cpus` are those that the process can use
+  // (server/base/usable_cpus.h).
   int Workers(int cpus) const;
   // Threads that plan and run small requests when several are in progress.
   int Crew(int cpus) const;

@@ -70,19 +70,24 @@ TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
   }
 }
 
-TEST(OptionsTest, FewThreadsReceiveAndPollWhereThereAreCpusForIt) {
+TEST(OptionsTest, OneThreadReceivesAndPollsWhereThereAreCpusForIt) {
   const ServerOptions defaults;
-  EXPECT_EQ(defaults.RpcThreads(1), 1);
-  EXPECT_EQ(defaults.RpcThreads(7), 1);
-  EXPECT_EQ(defaults.RpcThreads(8), 2);
-  EXPECT_EQ(defaults.RpcThreads(128), 2);
+  EXPECT_EQ(defaults.RpcThreads(), 1);
   EXPECT_EQ(defaults.Look(3), absl::ZeroDuration());
   EXPECT_GT(defaults.Look(4), absl::ZeroDuration());
   const auto on = Parse({"--poll=on", "--rpc-threads=5"}), off = Parse({"--poll=off"});
   ASSERT_TRUE(on.ok() && off.ok());
-  EXPECT_EQ(on->options.RpcThreads(1), 5);
+  EXPECT_EQ(on->options.RpcThreads(), 5);
   EXPECT_GT(on->options.Look(1), absl::ZeroDuration());
   EXPECT_EQ(off->options.Look(64), absl::ZeroDuration());
+}
+
+TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.Crew(2), 0);
+  EXPECT_EQ(defaults.Crew(4), 1);
+  EXPECT_EQ(defaults.Crew(16), 4);
+  EXPECT_EQ(defaults.Crew(128), 4);
 }
 
 TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
