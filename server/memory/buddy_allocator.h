@@ -41,9 +41,9 @@ class BuddyAllocator {
   void MarkHeld(Block block) { state_[Index(block)] = State::kHeld; }
 
   // Sets the block of that order aside that loses the least held memory and has the most free already, and
-  // returns it. Nothing if no block qualifies: it must have no held part, unless what remains for others is at
-  // least half of the range; then a held part only makes the caller wait longer. `own` is what the caller has
-  // taken already: it will not come back, and is kept from others too.
+  // returns it. Nothing if no block qualifies: it must have no held part, unless what remains for others is
+  // at least half of the range; then a held part only makes the caller wait longer. `own` is what the caller
+  // has taken already: it will not come back, and is kept from others too.
   std::optional<Block> Reserve(int order, std::optional<Block> own = std::nullopt);
   // Whether all of a reserved block is free. If so it is taken, as by Take, and no longer reserved.
   bool TakeReserved(Block block);

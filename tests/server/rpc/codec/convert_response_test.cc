@@ -47,8 +47,8 @@ TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
   v1::Execution execution;
   execution.set_request_id("abc-2");
   const std::vector<PlannedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
-                                            {"empty", {DType::kI64, {0}, 0}},
-                                            {"last", {DType::kU8, {40000}, 40000}}};
+                                              {"empty", {DType::kI64, {0}, 0}},
+                                              {"last", {DType::kU8, {40000}, 40000}}};
   const std::vector<std::string> headers = RunResponseHeaders(outputs, execution);
   ASSERT_EQ(headers.size(), outputs.size());
   std::string message;
