@@ -293,7 +293,8 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
-  return GrpcMemoryBytes() + MaxJobBytes() + PinnedBytes(cuda) + TinyPinnedBytes(cuda);
+  // Small requests may have 64 MiB more (Admission).
+  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda);
 }
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {

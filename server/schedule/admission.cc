@@ -40,19 +40,19 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
   if (all_.jobs >= options_.max_jobs) {
     return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
   }
-  if (all_.bytes + bytes > options_.max_bytes) {
+  if (all_.bytes + bytes > LimitWithReserve()) {
     return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",
-                                         options_.max_bytes)};
+                                         LimitWithReserve())};
   }
-  if (!IsSmall(bytes) && large_.jobs > 0) {
-    const Use limit{options_.max_jobs - options_.max_jobs / 4, options_.max_bytes - options_.max_bytes / 4};
-    if (large_.jobs >= limit.jobs) {
+  if (!IsSmall(bytes)) {
+    const std::int64_t max_jobs = std::max<std::int64_t>(1, options_.max_jobs - options_.max_jobs / 4);
+    if (large_.jobs >= max_jobs) {
       return Refusal{"jobs", absl::StrCat(large_.jobs, " jobs of more than ", options_.small_bytes,
-                                          " bytes admitted, limit ", limit.jobs)};
+                                          " bytes admitted, limit ", max_jobs)};
     }
-    if (large_.bytes + bytes > limit.bytes) {
+    if (large_.bytes + bytes > options_.max_bytes) {
       return Refusal{"bytes", absl::StrCat(large_.bytes, " bytes admitted for requests that are not small, ",
-                                           bytes, " more asked for, limit ", limit.bytes)};
+                                           bytes, " more asked for, limit ", options_.max_bytes)};
     }
   }
   const auto found = owners_.find(owner);

@@ -3,6 +3,7 @@
 #ifndef WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 #define WARPLINE_SERVER_SCHEDULE_ADMISSION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,9 +51,10 @@ class Admission {
   struct Options {
     std::int64_t max_jobs = 0;
     std::int64_t max_bytes = 0;  // of requests and results together
-    // What has at most so many bytes is a small request. A quarter of jobs and bytes is kept for those: the
-    // others together get no more than the rest, but for one of any size that fits.
+    // What has at most so many bytes is a small request. A quarter of the jobs is kept for those, and beyond
+    // max_bytes they get `reserved_bytes` more, or a quarter of max_bytes if that is less.
     std::int64_t small_bytes = 128 << 10;
+    std::int64_t reserved_bytes = std::int64_t{64} << 20;
     absl::Duration retry_after = absl::Milliseconds(50);  // told to those refused
   };
   Admission(Options options, Metrics& metrics);
@@ -85,6 +87,9 @@ class Admission {
   std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
+  std::int64_t LimitWithReserve() const {
+    return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);
+  }
   void MarkUnread(const Ticket::Share& share);
   void Return(const Ticket::Share& share);
 

@@ -56,6 +56,14 @@ struct Job {
   absl::AnyInvocable<void(Result)> done;
 };
 
+// Why the job must not go on; OK if it may.
+absl::Status CheckAlive(const Job& job);
+
+// Calls `done`. A successful result takes the ticket with it and is held by its reader from now on; otherwise
+// everything goes back first.
+void Finish(Job job, Result result);
+void FinishWith(Job job, absl::Status status);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_SERVER_SCHEDULE_JOB_H_

@@ -18,39 +18,8 @@ constexpr std::size_t kCopyHereBytes = std::size_t{256} << 10;
 // Larger programs may be cut into many pieces, each with several calls of the driver.
 constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 
-// Why the job must not go on; OK if it may.
-absl::Status CheckAlive(const Job& job) {
-  if (job.cancelled != nullptr && job.cancelled->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the request was cancelled");
-  }
-  if (MonotonicClock::now() >= job.deadline) {
-    return absl::DeadlineExceededError("the deadline passed before the start");
-  }
-  return absl::OkStatus();
-}
-
 // Whether the calling thread is there to wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
-
-void Finish(Job job, Result result) {
-  result.seconds = job.seconds;
-  job.copy_in = nullptr;  // what it holds of the request goes before the budget does
-  if (result.status.ok()) {
-    result.output.MarkHeld();
-    job.ticket.MarkUnread();
-    result.ticket = std::move(job.ticket);
-  } else {
-    result.output.Release();
-    job.ticket.Return();
-  }
-  job.done(std::move(result));
-}
-
-void FinishWith(Job job, absl::Status status) {
-  Result result;
-  result.status = std::move(status);
-  Finish(std::move(job), std::move(result));
-}
 
 void WriteScalars(const Plan& plan, std::span<std::byte> region) {
   for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {

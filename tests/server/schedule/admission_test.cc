@@ -27,8 +27,9 @@ TEST_F(AdmissionTest, RefusesTheJobPastTheCountWithARetryDelay) {
 TEST_F(AdmissionTest, RefusesBytesPastTheLimit) {
   auto first = admission_.Admit(60);
   ASSERT_TRUE(first.ok());
-  EXPECT_EQ(admission_.Admit(41).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(admission_.Admit(40).ok());
+  // Small requests get a quarter more.
+  EXPECT_EQ(admission_.Admit(66).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(admission_.Admit(65).ok());
 }
 
 TEST_F(AdmissionTest, TicketsReturnTheirShare) {
@@ -69,11 +70,11 @@ TEST_F(AdmissionSharesTest, AQuarterOfTheJobsIsKeptForSmallRequests) {
   EXPECT_FALSE(Admit(1));
 }
 
-TEST_F(AdmissionSharesTest, AQuarterOfTheBytesIsKeptForSmallRequests) {
-  EXPECT_TRUE(Admit(700));
-  EXPECT_FALSE(Admit(51));
-  EXPECT_TRUE(Admit(50));
-  EXPECT_TRUE(Admit(10));
+TEST_F(AdmissionSharesTest, SmallRequestsGetAQuarterOfTheBytesMore) {
+  EXPECT_TRUE(Admit(500));
+  EXPECT_TRUE(Admit(500));
+  EXPECT_FALSE(Admit(11));
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(Admit(10));
 }
 
 TEST_F(AdmissionSharesTest, OneRequestMayTakeAllBytes) { EXPECT_TRUE(Admit(1000)); }
