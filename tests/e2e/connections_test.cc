@@ -59,6 +59,10 @@ class Folder {
 };
 
 TEST(DescriptorTest, TheListenerOutlivesADearthOfThem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP()
+      << "UBSan opens a pipe to look at an object's type, and takes it for a bad one if it gets none";
+#endif
   Daemon daemon;
   rlimit limit{};
   ASSERT_EQ(prlimit(daemon.pid(), RLIMIT_NOFILE, nullptr, &limit), 0);
