@@ -134,6 +134,8 @@ int Serve(const ServerOptions& options) {
   });
   if (!backend.ok()) return Fail(backend.status());
   const bool cuda = (*backend)->name() == "cuda";
+  // The cpu backend measures its rates at the first question: now, while nothing else runs.
+  static_cast<void>((*backend)->EstimateSeconds(Program()));
   for (const DeviceInfo& device : (*backend)->devices()) {
     Log("info", "device",
         {{"ordinal", absl::StrCat(device.ordinal)},

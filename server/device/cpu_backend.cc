@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -197,6 +198,8 @@ class CpuBackend : public Backend {
   }
 
   double EstimateSeconds(const Program& program) const override {
+    // Measured at the first question, since many who make a backend never ask.
+    std::call_once(measured_, [this] { rates_ = MeasureCpuRates(); });
     return ProgramSeconds(program, kTraits, rates_, [](const auto& problem) { return CpuTable(problem); });
   }
 
@@ -215,7 +218,8 @@ class CpuBackend : public Backend {
  private:
   const CpuBackendOptions options_;
   const std::vector<DeviceInfo> devices_;
-  const DeviceRates rates_ = MeasureCpuRates();
+  mutable std::once_flag measured_;
+  mutable DeviceRates rates_;
 };
 
 }  // namespace
