@@ -203,8 +203,8 @@ const std::vector<Flag>& Flags() {
        "10000.",
        IntFlag(&ServerOptions::max_connections, 0, 1000000)},
       {"rpc-threads", "N",
-       "Threads that receive calls, 1 to 64; more of them receive more calls and take longer for each. 0 "
-       "(default): 1.",
+       "Threads that receive calls, 1 to 64; all but the first only help while many are in progress. 0 "
+       "(default): 2 from 8 usable CPUs if they poll, else 1.",
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
       {"poll", "MODE",
        "on: a thread that receives calls looks for the next one for 100 us before it sleeps, which saves the "
@@ -264,10 +264,10 @@ int ServerOptions::Workers(int cpus) const {
   return std::clamp(cpus / 2, 1, 8);
 }
 
-int ServerOptions::RpcThreads() const {
-  // With more of them events wander between threads, which a single request pays for; those that compute have
-  // the crew.
-  return rpc_threads != 0 ? rpc_threads : 1;
+int ServerOptions::RpcThreads(int cpus) const {
+  if (rpc_threads != 0) return rpc_threads;
+  // Two receive all that the threads that launch can take; a third one only gets in their way.
+  return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
 }
 
 int ServerOptions::Crew(int cpus) const {

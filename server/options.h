@@ -42,7 +42,7 @@ struct ServerOptions {
   std::int64_t PinnedBytes(bool cuda) const;
   // Staging memory for tiny slots, beside PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
-  int RpcThreads() const;
+  int RpcThreads(int cpus) const;
   // Threads that copy payloads and compile plans. `cpus` are those that the process can use
   // (server/base/usable_cpus.h).
   int Workers(int cpus) const;

@@ -8,11 +8,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/connections.h"
+#include "server/rpc/polling_thread.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
@@ -24,7 +26,7 @@ using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
 // gRPC's context and stream of one call, and when the client is gone. It belongs to whoever answers the call,
 // who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too.
-// Everything runs while a tag of its completion queue proceeds.
+// Everything runs while a tag of its thread's queue proceeds.
 class IncomingCall {
  public:
   // What all calls of a server share. It outlives them.
@@ -36,11 +38,14 @@ class IncomingCall {
     const CallHandler& unknown_method;
     CallCounts& counts;
     Connections& connections;
+    // The first one is steady and accepts all calls; the others are on demand and get their share of them,
+    // from the headers on, when there are many.
+    const std::vector<std::unique_ptr<PollingThread>>& threads;
   };
 
-  // Makes a call object that waits for the next call on the queue, takes another's place when that comes, and
-  // gives the call to its handler.
-  static void Await(const Server& server, grpc::ServerCompletionQueue& queue);
+  // Makes a call object that waits for the next call, has another take its place when that comes, and gives
+  // the call to its handler.
+  static void Await(const Server& server);
   ~IncomingCall();
   IncomingCall(const IncomingCall&) = delete;
   IncomingCall& operator=(const IncomingCall&) = delete;
@@ -48,7 +53,8 @@ class IncomingCall {
   grpc::ServerContext& context() { return context_; }
   const std::string& path() const { return context_.method(); }
   grpc::GenericServerAsyncReaderWriter& stream() { return stream_; }
-  grpc::ServerCompletionQueue& queue() { return queue_; }
+  // The one whose queue has the events of the call.
+  PollingThread& thread() { return thread_; }
   // The same for all calls of a connection. Two connections that are open at one time have different ones.
   OwnerId connection() const { return connection_; }
 
@@ -70,7 +76,9 @@ class IncomingCall {
     IncomingCall& call;
   };
 
-  IncomingCall(const Server& server, grpc::ServerCompletionQueue& queue);
+  IncomingCall(const Server& server, PollingThread& thread);
+  // On its own thread.
+  void Accept();
 
   // The first member, so that the call no longer counts when everything else of it is gone.
   struct Counted {
@@ -79,7 +87,7 @@ class IncomingCall {
     CallCounts& counts;
   } counted_;
   const Server& server_;
-  grpc::ServerCompletionQueue& queue_;
+  PollingThread& thread_;
   AcceptedTag accepted_tag_{*this};
   DoneTag done_tag_{*this};
   grpc::GenericServerContext context_;

@@ -104,7 +104,7 @@ void MessageStream::OnRead(bool ok) {
   }
   // The reference of the read goes on to the inflation.
   const absl::Status started =
-      server_.inflater.Start(std::move(message.slices), kMaxMessageBytes, incoming_->queue(),
+      server_.inflater.Start(std::move(message.slices), kMaxMessageBytes, incoming_->thread().queue(),
                              [this](const absl::StatusOr<Inflater::Inflated>& inflated) {
                                if (inflated.ok()) {
                                  OnMessage(inflated->slices);

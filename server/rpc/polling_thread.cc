@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -15,26 +16,47 @@ using Clock = std::chrono::steady_clock;
 
 constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
 
+// A thread that is on demand looks at least for so long, and naps at least for so long: shorter waits end
+// late, as Linux lets timers of a thread slip by 50 us.
+constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(10);
+
 }  // namespace
 
-PollingThread::PollingThread(grpc::CompletionQueue& queue, absl::Duration look)
-    : queue_(queue), look_(look), thread_([this] { Loop(); }) {
+PollingThread::PollingThread(std::unique_ptr<grpc::ServerCompletionQueue> queue, absl::Duration look,
+                             Kind kind)
+    : queue_(std::move(queue)),
+      look_(absl::ToChronoNanoseconds(look)),
+      thread_([this, kind] { kind == Kind::kSteady ? Loop() : LoopOnDemand(); }) {
   pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
 }
 
-PollingThread::~PollingThread() { thread_.join(); }
+PollingThread::~PollingThread() {
+  queue_->Shutdown();
+  {
+    MutexLock lock(&posted_mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
 
 void PollingThread::Proceed(void* tag, bool ok) {
   const std::lock_guard<std::mutex> lock(one_at_a_time_);
   static_cast<CompletionTag*>(tag)->Proceed(ok);
 }
 
-bool PollingThread::TryPost(absl::AnyInvocable<void()>& task) {
+bool PollingThread::TryPost(absl::AnyInvocable<void()> task) {
   MutexLock lock(&posted_mutex_);
   if (!awake_) return false;
   posted_.push_back(std::move(task));
   has_posted_.store(true, std::memory_order_relaxed);
   return true;
+}
+
+void PollingThread::Post(absl::AnyInvocable<void()> task) {
+  MutexLock lock(&posted_mutex_);
+  posted_.push_back(std::move(task));
+  has_posted_.store(true, std::memory_order_relaxed);
 }
 
 void PollingThread::RunPosted() {
@@ -62,30 +84,63 @@ void PollingThread::WakeUp() {
 
 void PollingThread::Loop() {
   on_polling_thread_ = true;
-  const std::chrono::nanoseconds look = absl::ToChronoNanoseconds(look_);
   const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
   void* tag = nullptr;
   bool ok = false;
   for (;;) {
     while (!GoToSleep()) RunPosted();
-    if (!queue_.Next(&tag, &ok)) return;
+    if (!queue_->Next(&tag, &ok)) return;
     WakeUp();
     rounds_.fetch_add(1, std::memory_order_relaxed);
     Proceed(tag, ok);
-    Clock::time_point until = Clock::now() + look;
+    Clock::time_point until = Clock::now() + look_;
     for (;;) {
       RunPosted();
-      if (look.count() <= 0) break;
-      const auto status = queue_.AsyncNext(&tag, &ok, past);
+      if (look_.count() <= 0) break;
+      const auto status = queue_->AsyncNext(&tag, &ok, past);
       rounds_.fetch_add(1, std::memory_order_relaxed);
       if (status == grpc::CompletionQueue::SHUTDOWN) return;
       if (status == grpc::CompletionQueue::GOT_EVENT) {
         Proceed(tag, ok);
-        until = Clock::now() + look;
+        until = Clock::now() + look_;
       } else if (Clock::now() >= until) {
         break;
       }
     }
+  }
+}
+
+bool PollingThread::Nap(std::chrono::nanoseconds quiet) {
+  MutexLock lock(&posted_mutex_);
+  const auto has_news = [this] { return !posted_.empty() || stopping_; };
+  awake_ = false;
+  bool news = true;
+  if (calls_.load(std::memory_order_relaxed) == 0) {
+    posted_mutex_.Await(has_news);
+  } else {
+    // An event waits for an eighth of the time that it took to come, at most.
+    news = posted_mutex_.AwaitUntil(has_news, MonotonicClock::now() + std::clamp<std::chrono::nanoseconds>(
+                                                                          quiet / 8, kShortest, kLongestNap));
+  }
+  awake_ = true;
+  return news;
+}
+
+void PollingThread::LoopOnDemand() {
+  on_polling_thread_ = true;
+  const std::chrono::nanoseconds look = std::max(look_, kShortest);
+  const gpr_timespec past = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+  void* tag = nullptr;
+  bool ok = false;
+  Clock::time_point last = Clock::now();  // when something came
+  for (;;) {
+    RunPosted();
+    const auto status = queue_->AsyncNext(&tag, &ok, past);
+    rounds_.fetch_add(1, std::memory_order_relaxed);
+    if (status == grpc::CompletionQueue::SHUTDOWN) return;
+    if (status == grpc::CompletionQueue::GOT_EVENT) Proceed(tag, ok);
+    const Clock::time_point now = Clock::now();
+    if (status == grpc::CompletionQueue::GOT_EVENT || (now - last >= look && Nap(now - last))) last = now;
   }
 }
 
@@ -106,7 +161,7 @@ void PollingThread::StandIn() {
   while (rounds_.load(std::memory_order_relaxed) == seen_rounds_) {
     RunPosted();
     const auto soon = absl::ToChronoTime(absl::Now() + kReliefPeriod);
-    if (queue_.AsyncNext(&tag, &ok, soon) != grpc::CompletionQueue::GOT_EVENT) return;
+    if (queue_->AsyncNext(&tag, &ok, soon) != grpc::CompletionQueue::GOT_EVENT) return;
     Proceed(tag, ok);
   }
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,16 +24,30 @@ namespace warpline {
 // proceed one at a time, on this thread or on the relief's.
 class PollingThread {
  public:
+  enum class Kind {
+    // Always polls, and sleeps in gRPC until the next event of any connection comes.
+    kSteady,
+    // Polls only while its queue has calls, and never sleeps in gRPC: of all threads that do, gRPC wakes any
+    // one for an event, whose call may then be another's, and waking that one too would cost a lone request
+    // twice.
+    kOnDemand,
+  };
   // After each event the thread looks for the next one without sleeping for `look`, since a wake-up costs
-  // some microseconds; after that it sleeps, so that an idle server uses no CPU. Zero never looks. The queue
-  // outlives this.
-  PollingThread(grpc::CompletionQueue& queue, absl::Duration look);
-  // Waits for the end of the thread.
+  // some microseconds; after that it sleeps, so that an idle server uses no CPU. Zero never looks.
+  PollingThread(std::unique_ptr<grpc::ServerCompletionQueue> queue, absl::Duration look, Kind kind);
+  // Shuts the queue down and waits for the end of the thread.
   ~PollingThread();
+  grpc::ServerCompletionQueue& queue() { return *queue_; }
+  // A call of the queue, from before its first event to after its last one. Only those who are on demand need
+  // to know.
+  void AddCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveCall() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+  // Has the thread, which must be on demand, run the task soon, as if it were a tag.
+  void Post(absl::AnyInvocable<void()> task);
   // Has the thread run the task soon, as if it were a tag, and returns true; or returns false and does
   // nothing if the thread sleeps. What is done to a connection by the thread that reads it needs no hand-over
   // inside gRPC.
-  bool TryPost(absl::AnyInvocable<void()>& task);
+  bool TryPost(absl::AnyInvocable<void()> task);
   // Whether the calling thread is some queue's own.
   static bool OnPollingThread() { return on_polling_thread_; }
   PollingThread(const PollingThread&) = delete;
@@ -41,10 +56,14 @@ class PollingThread {
  private:
   friend class Relief;
   void Loop();
+  void LoopOnDemand();
   void Proceed(void* tag, bool ok);
   void RunPosted();
   // False if something was posted first: then the thread must not sleep.
   bool GoToSleep();
+  // Sleeps until something is posted, or, if the queue has calls, for a part of the time for which nothing
+  // has come from it. Returns whether something was posted.
+  bool Nap(std::chrono::nanoseconds quiet);
   void WakeUp();
   // Whether it has run since this was last asked, without coming to an event.
   bool IsHeldUp();
@@ -53,12 +72,14 @@ class PollingThread {
 
   static inline thread_local bool on_polling_thread_ = false;
 
-  grpc::CompletionQueue& queue_;
-  const absl::Duration look_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  const std::chrono::nanoseconds look_;
+  std::atomic<int> calls_ = 0;
   std::mutex one_at_a_time_;
   std::atomic<std::uint64_t> rounds_ = 0;  // of the loop
   Mutex posted_mutex_;
   bool awake_ ABSL_GUARDED_BY(posted_mutex_) = true;
+  bool stopping_ ABSL_GUARDED_BY(posted_mutex_) = false;
   std::vector<absl::AnyInvocable<void()>> posted_ ABSL_GUARDED_BY(posted_mutex_);
   std::atomic<bool> has_posted_ = false;  // lets the thread look without the lock
   // Of the relief.

@@ -29,8 +29,8 @@
 namespace warpline {
 namespace {
 
-// Calls that each queue has ready to be taken: bursts up to this size find one waiting.
-constexpr int kReadyCalls = 32;
+// Calls that are ready to be taken: bursts up to this size find one waiting.
+constexpr int kReadyCalls = 64;
 
 // A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
@@ -66,9 +66,7 @@ struct RpcServer::Impl {
                      .counts = counts,
                      .inflater = inflater,
                      .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes),
-                     .crew = options.crew,
-                     .try_post = [this](const grpc::ServerCompletionQueue& queue,
-                                        absl::AnyInvocable<void()>& task) { return TryPost(queue, task); }},
+                     .crew = options.crew},
         stream_server{inflater, streams},
         health(ServiceNames(options.echo)),
         reflection(ReflectedNames(options.echo)) {
@@ -114,14 +112,6 @@ struct RpcServer::Impl {
         };
   }
 
-  bool TryPost(const grpc::ServerCompletionQueue& queue, absl::AnyInvocable<void()>& task) {
-    if (PollingThread::OnPollingThread()) return false;
-    for (std::size_t i = 0; i < threads.size(); ++i) {
-      if (queues[i].get() == &queue) return threads[i]->TryPost(task);
-    }
-    return false;
-  }
-
   void AddStream(const char* service, const char* name,
                  std::function<std::unique_ptr<MessageStream::Handler>()> make_handler) {
     methods[absl::StrCat("/", service, "/", name)] =
@@ -147,12 +137,11 @@ struct RpcServer::Impl {
     Refuse(std::move(call), status);
   };
   grpc::AsyncGenericService service;
-  const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections};
+  std::vector<std::unique_ptr<PollingThread>> threads;
+  const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections, threads};
   std::vector<std::string> addresses;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> door;
   std::unique_ptr<grpc::Server> server;
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
-  std::vector<std::unique_ptr<PollingThread>> threads;
   std::unique_ptr<Relief> relief;
   std::unique_ptr<Acceptor> acceptor;
 };
@@ -190,19 +179,14 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
   builder.SetResourceQuota(quota);
   builder.RegisterAsyncGenericService(&impl->service);
-  for (int i = 0; i < options.threads; ++i) impl->queues.push_back(builder.AddCompletionQueue());
+  for (int i = 0; i < options.threads; ++i) {
+    const auto kind = i == 0 ? PollingThread::Kind::kSteady : PollingThread::Kind::kOnDemand;
+    impl->threads.push_back(
+        std::make_unique<PollingThread>(builder.AddCompletionQueue(), options.look, kind));
+  }
   impl->server = builder.BuildAndStart();
-  if (impl->server == nullptr) {
-    for (auto& queue : impl->queues) {
-      queue->Shutdown();
-      const PollingThread until_empty(*queue, absl::ZeroDuration());
-    }
-    return absl::InternalError("gRPC does not start its server");
-  }
-  for (auto& queue : impl->queues) {
-    for (int i = 0; i < kReadyCalls; ++i) IncomingCall::Await(impl->incoming_server, *queue);
-    impl->threads.push_back(std::make_unique<PollingThread>(*queue, options.look));
-  }
+  if (impl->server == nullptr) return absl::InternalError("gRPC does not start its server");
+  for (int i = 0; i < kReadyCalls; ++i) IncomingCall::Await(impl->incoming_server);
   std::vector<PollingThread*> threads;
   for (const auto& thread : impl->threads) threads.push_back(thread.get());
   impl->relief = std::make_unique<Relief>(std::move(threads));
@@ -241,7 +225,6 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);
     if (unused) {
       raw->relief.reset();
-      for (auto& queue : raw->queues) queue->Shutdown();
       raw->threads.clear();
     }
     ended->set_value(unused);

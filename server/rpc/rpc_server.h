@@ -31,7 +31,8 @@ class RpcServer {
     std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
     // Of all connections. Null stands for none: neither encryption nor identities.
     std::shared_ptr<grpc::ServerCredentials> credentials;
-    int threads = 1;  // each with a completion queue of its own
+    // Each with a completion queue of its own; all but the first sleep unless many calls are in progress.
+    int threads = 1;
     // How long a polling thread looks at its queue before it sleeps (see PollingThread).
     absl::Duration look = absl::ZeroDuration();
     // The threads for calls that compute, when several are in progress. Null: the polling threads run them.

@@ -89,14 +89,15 @@ void UnaryCall::OnRead(bool ok) {
     message_ = std::move(message.slices);
     return Handle();
   }
-  const absl::Status started =
-      server_.inflater.Start(std::move(message.slices), server_.max_message_bytes, incoming_->queue(),
-                             [this](absl::StatusOr<Inflater::Inflated> inflated) {
-                               if (!inflated.ok()) return RespondError(inflated.status());
-                               message_ = std::move(inflated->slices);
-                               provisional_ticket_ = std::move(inflated->ticket);
-                               Handle();
-                             });
+  const absl::Status started = server_.inflater.Start(std::move(message.slices), server_.max_message_bytes,
+                                                      incoming_->thread().queue(),
+                                                      [this](absl::StatusOr<Inflater::Inflated> inflated) {
+                                                        if (!inflated.ok())
+                                                          return RespondError(inflated.status());
+                                                        message_ = std::move(inflated->slices);
+                                                        provisional_ticket_ = std::move(inflated->ticket);
+                                                        Handle();
+                                                      });
   if (!started.ok()) RespondError(started);
 }
 
@@ -118,7 +119,7 @@ void UnaryCall::RespondError(const absl::Status& status) {
   Finish(std::nullopt, ToGrpcStatus(status, request_id_));
 }
 
-void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, const grpc::Status& status) {
+void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status) {
   // What the handler did not use, it does not need.
   message_.clear();
   provisional_ticket_.Return();
@@ -126,18 +127,21 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, const grpc::Sta
   method_.series.handling_seconds.Observe(SecondsSince(received_));
   if (!cut_short_) CountHandled(status.error_code());
   sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
-  if (!response.has_value() || response->Length() <= kPostedBytes) {
-    absl::AnyInvocable<void()> send = [this, response, status] { Send(response, status); };
-    if (server_.try_post(incoming_->queue(), send)) return;
-  }
-  Send(response, status);
+  const bool posted = !response.has_value() || response->Length() <= kPostedBytes;
+  response_ = std::move(response);
+  status_ = std::move(status);
+  if (posted && !PollingThread::OnPollingThread() && incoming_->thread().TryPost([this] { Send(); })) return;
+  Send();
 }
 
-void UnaryCall::Send(const std::optional<grpc::ByteBuffer>& response, const grpc::Status& status) {
+void UnaryCall::Send() {
   // gRPC orders what is done here before what OnSent does, but a sanitizer sees only the watchdog's lock do
   // so.
   grpc::GenericServerAsyncReaderWriter& stream = incoming_->stream();
   server_.watchdog.Add(*this);
+  // The call may be gone, or its slot be asked for, before gRPC returns from here.
+  const std::optional<grpc::ByteBuffer> response = std::exchange(response_, std::nullopt);
+  const grpc::Status status = std::move(status_);
   if (response.has_value()) {
     stream.WriteAndFinish(*response, grpc::WriteOptions(), status, &sent_tag_);
   } else {

@@ -66,9 +66,6 @@ class UnaryCall {
     std::size_t max_message_bytes;
     // The threads for calls that compute; null if there are none. It outlives the calls.
     WorkerPool* crew;
-    // Has the queue's own thread run the task and returns true, unless that thread is the caller or sleeps;
-    // see PollingThread::TryPost.
-    std::function<bool(const grpc::ServerCompletionQueue&, absl::AnyInvocable<void()>&)> try_post;
   };
 
   static void Start(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
@@ -120,8 +117,8 @@ class UnaryCall {
   void OnRead(bool ok);
   void OnSent(bool ok);
   void Handle();
-  void Finish(std::optional<grpc::ByteBuffer> response, const grpc::Status& status);
-  void Send(const std::optional<grpc::ByteBuffer>& response, const grpc::Status& status);
+  void Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status);
+  void Send();
   void CountHandled(grpc::StatusCode code);
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
@@ -136,6 +133,8 @@ class UnaryCall {
   grpc::ByteBuffer request_;
   std::vector<grpc::Slice> message_;
   Ticket provisional_ticket_;
+  std::optional<grpc::ByteBuffer> response_;
+  grpc::Status status_;
   std::string request_id_;
   [[no_unique_address]] nvtx::RequestNumber number_;
   [[no_unique_address]] nvtx::SpanningRange whole_, sending_;

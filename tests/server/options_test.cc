@@ -72,14 +72,16 @@ TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
 
 TEST(OptionsTest, OneThreadReceivesAndPollsWhereThereAreCpusForIt) {
   const ServerOptions defaults;
-  EXPECT_EQ(defaults.RpcThreads(), 1);
+  EXPECT_EQ(defaults.RpcThreads(7), 1);
+  EXPECT_EQ(defaults.RpcThreads(64), 2);
   EXPECT_EQ(defaults.Look(3), absl::ZeroDuration());
   EXPECT_GT(defaults.Look(4), absl::ZeroDuration());
   const auto on = Parse({"--poll=on", "--rpc-threads=5"}), off = Parse({"--poll=off"});
   ASSERT_TRUE(on.ok() && off.ok());
-  EXPECT_EQ(on->options.RpcThreads(), 5);
+  EXPECT_EQ(on->options.RpcThreads(1), 5);
   EXPECT_GT(on->options.Look(1), absl::ZeroDuration());
   EXPECT_EQ(off->options.Look(64), absl::ZeroDuration());
+  EXPECT_EQ(off->options.RpcThreads(64), 1);
 }
 
 TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {

@@ -1,0 +1,83 @@
+// Several threads that receive: what their number must not change.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/e2e/daemon.h"
+#include "tests/e2e/requests.h"
+
+namespace warpline {
+namespace {
+
+// Right answers of `count` requests of one client, one after the other.
+int TransposeInTurn(const Daemon& daemon, int count, int seed) {
+  const auto stub = v1::KernelService::NewStub(daemon.Channel());
+  int right = 0;
+  for (int i = 0; i < count; ++i) {
+    // Now and then one whose message does not come with its headers.
+    const int columns = i % 16 == 15 ? 100'000 : 3 + (seed + i) % 5;
+    v1::TransposeRequest request = IotaTranspose(2, columns);
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(60));
+    v1::TransposeResponse response;
+    if (!stub->Transpose(&context, request, &response).ok()) continue;
+    const std::vector<float> values = F32Values(response.y());
+    bool same = values.size() == 2 * static_cast<std::size_t>(columns);
+    for (int k = 0; same && k < 2 * columns; ++k) {
+      same = values[static_cast<std::size_t>(k)] == static_cast<float>(k / 2 + (k % 2) * columns);
+    }
+    right += same;
+  }
+  return right;
+}
+
+TEST(RpcThreadsTest, ManyCallsAndThenFewAreAnsweredWhicheverThreadHasThem) {
+  const Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  for (int round = 0; round < 2; ++round) {
+    constexpr int kClients = 48, kEach = 40;
+    std::atomic<int> right = 0;
+    std::vector<std::jthread> clients;
+    for (int client = 0; client < kClients; ++client) {
+      clients.emplace_back([&, client] { right += TransposeInTurn(daemon, kEach, client); });
+    }
+    clients.clear();
+    EXPECT_EQ(right, kClients * kEach);
+    // The calls that were made ready under load are the next ones, and their threads sleep by now.
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_EQ(TransposeInTurn(daemon, 80, 0), 80);
+  }
+}
+
+// Streams stay with the thread that had them when they came, though it sleeps when the load is gone.
+TEST(RpcThreadsTest, AStreamThatBeganUnderLoadHearsOfTheDrainLater) {
+  Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  std::atomic<bool> stopped = false;
+  std::vector<std::jthread> clients;
+  for (int client = 0; client < 32; ++client) {
+    clients.emplace_back([&, client] {
+      while (!stopped) TransposeInTurn(daemon, 10, client);
+    });
+  }
+  while (!(daemon.Metric("warpline_requests_total", "code=\"OK\"") > 1000))
+    absl::SleepFor(absl::Milliseconds(1));
+  std::vector<std::unique_ptr<StreamCall>> watches;
+  for (int i = 0; i < 12; ++i) {
+    watches.push_back(std::make_unique<StreamCall>(daemon.Channel(), "/grpc.health.v1.Health/Watch"));
+    ASSERT_TRUE(watches.back()->Write(""));
+    ASSERT_EQ(watches.back()->Read(), "\x08\x01");
+  }
+  stopped = true;
+  clients.clear();
+  absl::SleepFor(absl::Milliseconds(200));
+  daemon.Signal(SIGTERM);
+  for (const auto& watch : watches) EXPECT_EQ(watch->Read(), "\x08\x02");
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+}  // namespace
+}  // namespace warpline
