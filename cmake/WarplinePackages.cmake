@@ -18,3 +18,14 @@ find_path(WARPLINE_CBLAS_INCLUDE cblas.h PATH_SUFFIXES x86_64-linux-gnu/openblas
 add_library(warpline_openblas INTERFACE)
 target_include_directories(warpline_openblas SYSTEM INTERFACE ${WARPLINE_CBLAS_INCLUDE})
 target_link_libraries(warpline_openblas INTERFACE ${WARPLINE_openblas_ARCHIVE} Threads::Threads m)
+
+# The daemon's malloc: its requests begin on one thread and end on another, for which glibc's takes locks. Sanitizers
+# bring their own.
+add_library(warpline_malloc INTERFACE)
+if(NOT WARPLINE_SANITIZE)
+  warpline_find_archive(WARPLINE_tcmalloc_ARCHIVE tcmalloc_minimal)
+  find_path(WARPLINE_TCMALLOC_INCLUDE gperftools/malloc_extension.h REQUIRED)
+  target_include_directories(warpline_malloc SYSTEM INTERFACE ${WARPLINE_TCMALLOC_INCLUDE})
+  target_link_libraries(warpline_malloc INTERFACE ${WARPLINE_tcmalloc_ARCHIVE} Threads::Threads)
+  target_compile_definitions(warpline_malloc INTERFACE WARPLINE_TCMALLOC)
+endif()

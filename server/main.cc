@@ -1,5 +1,4 @@
 // warplined: the wiring, and the life of the process.
-#include <malloc.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/descriptor_limit.h"
+#include "server/base/free_memory.h"
 #include "server/base/usable_cpus.h"
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
@@ -107,7 +107,7 @@ void AwaitStop(const Metrics& metrics) {
     const double started = metrics.RequestsStarted();
     const bool idle = started == last_seen && metrics.requests_in_flight.Value() == 0;
     if (idle && started != trimmed_at) {
-      malloc_trim(0);
+      ReturnFreeMemory();
       trimmed_at = started;
     }
     last_seen = started;
@@ -175,7 +175,7 @@ int Serve(const ServerOptions& options) {
   Inflater inflater(admission, inflating);
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   auto server = RpcServer::Start({.listen = options.listen,
-                                  .threads = options.RpcThreads(),
+                                  .threads = options.RpcThreads(cpus),
                                   .look = options.Look(cpus),
                                   .crew = crew.size() > 0 ? &crew : nullptr,
                                   .max_connections = options.MaxConnections(descriptors),
@@ -241,13 +241,6 @@ int Main(int argc, char** argv) {
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds: every lock of every thread then goes through one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Slices of received messages are freed by the hundred; without this glibc gives their pages back to the
-  // kernel each time and faults them in again.
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_TOP_PAD, 64 << 20);
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  // Memory that is free in many arenas adds up; few, then.
-  mallopt(M_ARENA_MAX, 2);
 
   const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) {
