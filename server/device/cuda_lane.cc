@@ -23,6 +23,10 @@ absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
   metrics.Allocations("device").Add();
   metrics.DeviceMemoryBytes(device.info.ordinal, "arena").Add(static_cast<double>(options.lane_bytes));
   ASSIGN_OR_RETURN(lane->done_event_, gpu::CreateEvent());
+  if (device.uses_host_pointers) {
+    ASSIGN_OR_RETURN(gpu::StreamFlag flag, gpu::StreamFlag::Create());
+    lane->done_flag_.emplace(std::move(flag));
+  }
   return lane;
 }
 
@@ -155,17 +159,23 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   run.order = device_.launched.fetch_add(1) + 1;
   run.started_alone = device_.running.fetch_add(1) == 0;
   run.path = run.started_alone ? entry->alone : entry->among_others;
-  if (absl::Status status = Enqueue(staged, *entry, run); !status.ok()) {
+  run.brief = staged.wait_briefly && run.path == Path::kMapped;
+  absl::Status status = Enqueue(staged, *entry, run);
+  if (status.ok() && entry->series.empty()) Describe(*staged.program, *entry);
+  if (status.ok() && run.brief) {
+    if (EndsBriefly()) {
+      if (run.timed) RecordTimes(*entry, run);
+      device_.running.fetch_sub(1);
+      done({absl::OkStatus(), entry->variants});
+      return absl::OkStatus();
+    }
+    // The completion thread, which learns of errors too, knows events only.
+    status = RecordEnd(stream_.get());
+  }
+  if (!status.ok()) {
     Drain(run.path);
     device_.running.fetch_sub(1);
     return status;
-  }
-  if (entry->series.empty()) Describe(*staged.program, *entry);
-  if (staged.wait_briefly && run.path == Path::kMapped && EndsBriefly()) {
-    if (run.timed) RecordTimes(*entry, run);
-    device_.running.fetch_sub(1);
-    done({absl::OkStatus(), entry->variants});
-    return absl::OkStatus();
   }
   device_.completion->Watch(done_event_.get(),
                             [this, entry, run, done = std::move(done)](absl::Status status) mutable {
@@ -191,6 +201,10 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, const 
       last = device_.cuts->last();
       break;
   }
+  return run.brief ? done_flag_->Enqueue(last) : RecordEnd(last);
+}
+
+absl::Status CudaLane::RecordEnd(cudaStream_t last) {
   return ToStatus(cudaEventRecord(done_event_.get(), last), "recording an event");
 }
 
@@ -204,10 +218,7 @@ bool CudaLane::EndsBriefly() {
   constexpr auto kLongest = std::chrono::microseconds(20);
   const MonotonicTime start = MonotonicClock::now();
   do {
-    const cudaError_t state = cudaEventQuery(done_event_.get());
-    if (state == cudaSuccess) return true;
-    if (state != cudaErrorNotReady)
-      return false;  // the completion thread meets the error too, and reports it
+    if (done_flag_->Reached()) return true;
   } while (MonotonicClock::now() - start < kLongest);
   return false;
 }

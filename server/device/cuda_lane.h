@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/gpu/stream_flag.h"
 #include "server/device/choose_path.h"
 #include "server/device/cuda_backend.h"
 #include "server/device/cuda_device.h"
@@ -57,6 +58,7 @@ class CudaLane : public Lane {
   struct Run {
     Path path = Path::kGraph;
     bool timed = false;
+    bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
     bool started_alone = false;
     std::uint64_t order = 0;  // among the launches of the device
   };
@@ -72,7 +74,8 @@ class CudaLane : public Lane {
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
   // Whether the program that was launched last has ended, or does so within some microseconds.
   bool EndsBriefly();
-  // Enqueues the program and, behind it, the event of its end.
+  absl::Status RecordEnd(cudaStream_t last);
+  // Enqueues the program and, behind it, the flag or the event of its end.
   absl::Status Enqueue(const StagedProgram& staged, Entry& entry, const Run& run);
   // Waits for what a failed launch has left, which may still use the slots.
   void Drain(Path path);
@@ -90,6 +93,7 @@ class CudaLane : public Lane {
   gpu::Stream stream_;
   gpu::DeviceBytes arena_;
   gpu::Event done_event_;
+  std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers
   TimingEvents timing_;
   GraphCache<Entry> cache_;
   int untimed_ = 0;                        // launches since one was timed
