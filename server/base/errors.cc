@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-// Abseil here has a string_view of its own.
+// The distribution's Abseil has a string_view of its own.
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
 std::optional<std::string> PayloadOf(const absl::Status& status, std::string_view url) {

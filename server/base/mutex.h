@@ -21,7 +21,8 @@ class ABSL_LOCKABLE Mutex {
   // threads may take costs one wake-up and not one a thread.
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     Waiter* const woken = ChooseWaiter();
-    // Under the lock: the waiter, which lies on its thread's stack, cannot be gone before.
+    // This is done under the lock, because the waiter lies on the stack of its thread and could otherwise be
+    // gone already.
     if (woken != nullptr) woken->changed.notify_one();
     mutex_.unlock();
   }
@@ -78,7 +79,8 @@ class ABSL_LOCKABLE Mutex {
     const Condition& condition;
   };
 
-  // The most recent one first: its caches are the warmest. Marks it as woken; null if there is none.
+  // Chooses the waiter that began to wait last, whose caches are the warmest, and marks it as woken. Returns
+  // null if no condition holds.
   Waiter* ChooseWaiter() {
     for (Waiter* waiter = waiters_; waiter != nullptr; waiter = waiter->next) {
       if (waiter->woken || !waiter->Holds()) continue;

@@ -27,7 +27,8 @@ void WorkerPool::Post(absl::AnyInvocable<void()> task) {
     tasks_.push_back(std::move(task));
     // The order of these two, and that of their counterparts in Loop, sees to it that the task is seen.
     unclaimed_.fetch_add(1);
-    // A thread that looks takes it, and looks once more under the lock before it sleeps.
+    // Nobody needs to be woken while a thread looks for tasks: it takes this one, or sees it when it looks
+    // once more under the lock before it sleeps.
     wake = sleeping_ > 0 && looking_.load() == 0;
   }
   if (wake) posted_.notify_one();

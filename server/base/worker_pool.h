@@ -37,7 +37,7 @@ class WorkerPool {
  private:
   using Task = absl::AnyInvocable<void()>;
   void Loop();
-  // An empty task if there is none, or if another thread was faster.
+  // Returns an empty task if there is none, or if another thread was faster.
   Task TryTake();
   // Waits for a task. An empty one means the end.
   Task AwaitTask();

@@ -9,12 +9,13 @@ namespace {
 
 enum class Access { kOnce, kScattered, kOften };
 
-// The bytes of a sector, the least that a warp should ask the bus for at a time.
+// A sector is the least that a warp should ask the bus for at a time.
 constexpr std::int64_t kSectorBytes = 32;
 
 Access AccessOf(const TransposeProblem& problem) {
   const CanonicalTranspose transpose = Canonicalize(problem);
-  if (transpose.IsIdentity()) return Access::kScattered;  // a copy between slots, which is the host's work
+  // An identity is a copy from slot to slot, which is work for the host.
+  if (transpose.IsIdentity()) return Access::kScattered;
   const int inner_in = transpose.rank - 1;
   const int inner_out = transpose.perm[transpose.rank - 1];
   const std::int64_t least = kSectorBytes / static_cast<std::int64_t>(SizeOf(problem.dtype));

@@ -17,9 +17,9 @@ enum class Path {
   kBlocks,
 };
 
-// The sizes at which the paths cross. Bytes of a program's inputs and outputs together. Measured on one H200
-// (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds alone, and in GB/s of both
-// directions together with four at once (docs/benchmarks/2026-11-22-h200-engine.md):
+// The sizes at which the paths cross, in bytes of a program's inputs and outputs together. They were measured
+// on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds alone, and in
+// GB/s of both directions together with four at once (docs/benchmarks/2026-11-22-h200-engine.md):
 //
 //      n   graph  blocks  mapped |  graph  blocks  mapped
 //    256      28       -      22 |     48       -      45
@@ -28,16 +28,16 @@ enum class Path {
 //    724      95      84      99 |     89      90      45
 //   1024     174     135     166 |     92      93      59
 //
-// So a small program runs on its slots always, and one a little larger if nothing else runs: beside others,
-// whole copies fill both directions by themselves. For the same reason only a job that has the device to
-// itself is cut.
+// So a small program always runs on its slots, and one that is a little larger does if nothing else runs.
+// Beside other jobs graphs are faster, because the copies of several jobs fill both directions without help.
+// For the same reason only a job that has the device to itself is cut.
 struct PathLimits {
-  // Most bytes of a program that runs on its slots: beside others, and alone.
+  // The most bytes of a program that runs on its slots: beside other jobs, and when it is alone.
   std::size_t mapped_bytes = std::size_t{512} << 10;
   std::size_t mapped_bytes_alone = std::size_t{2} << 20;
   // The same for kernels that access the bus in less than a sector at a time, or read some bytes again.
   std::size_t mapped_scattered_bytes = std::size_t{128} << 10;
-  // Fewest bytes of a program that is cut.
+  // The fewest bytes of a program that is cut.
   std::size_t cut_bytes = std::size_t{4} << 20;
 };
 

@@ -14,11 +14,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Idle spinning after the last completion: long enough for a client on this machine to get its answer and to
-// send the next request.
+// How long the thread spins after the last completion. A client on this machine can get its answer and send
+// the next request in that time.
 constexpr auto kIdleSpin = std::chrono::microseconds(300);
-// A job that takes longer than this moves megabytes. Then naps grow with the time for which nothing ended, so
-// that a job is heard of by about a fiftieth of its own time late, and by 20 us at most.
+// A job that takes longer than kBusySpin moves megabytes, so from then on the thread naps between queries. A
+// nap lasts a fiftieth of the time for which no job has ended, and kNap at most. The end of a job is
+// therefore noticed late by about a fiftieth of the time that it took, and never by more than 20 us.
 constexpr auto kBusySpin = std::chrono::microseconds(200);
 constexpr auto kNap = std::chrono::microseconds(20);
 constexpr int kNapShare = 50;
@@ -85,7 +86,7 @@ bool Completion::Poll() {
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
     watched.status = gpu::ToStatus(state, "running a job");
     ReportError(watched.status);
-    if (in_flight_.empty()) {  // nobody waits for this thread: a hand-over would only cost time
+    if (in_flight_.empty()) {  // this thread has nothing else to do, so a hand-over would only cost time
       CallBack(std::move(watched));
     } else {
       {
@@ -101,7 +102,8 @@ bool Completion::Poll() {
 
 void Completion::CallBack(Watched watched) {
   watched.callback(watched.status);
-  watched.callback = nullptr;  // what it holds is gone, too, once this one no longer counts
+  // The destructor waits for this count, so what the callback holds must be gone before it falls.
+  watched.callback = nullptr;
   outstanding_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -121,11 +123,12 @@ void Completion::Work() {
 }
 
 void Completion::Loop() {
-  prctl(PR_SET_TIMERSLACK, 1000);  // ns; the default of 50 us would make naps of 70 us
+  prctl(PR_SET_TIMERSLACK, 1000);  // nanoseconds; with the default of 50 us a nap of 20 us would last 70 us
   cudaSetDevice(device_);
   int seen = 0;
   Clock::time_point last_event = Clock::now();
-  // A callback may watch the next event, so the last one that runs ends the loop, not the last event.
+  // A callback may watch a further event. So the loop ends when the last callback has returned, not when the
+  // last event has been seen.
   while (!stopping_seen_ || outstanding_.load(std::memory_order_acquire) > 0) {
     const int arrived = arrived_.load(std::memory_order_acquire);
     const auto quiet = Clock::now() - last_event;

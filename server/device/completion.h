@@ -1,4 +1,4 @@
-// Waits for the events of one device and says so.
+// Waits for the events of one device and calls back when each of them has happened.
 #ifndef WARPLINE_SERVER_DEVICE_COMPLETION_H_
 #define WARPLINE_SERVER_DEVICE_COMPLETION_H_
 
@@ -18,24 +18,26 @@
 
 namespace warpline {
 
-// One thread that queries events in turn: no host functions in streams (slower, and silent on errors), and
-// one driver lock taken by one thread. It spins while something is in flight and a little longer, because
-// the wake-up of a sleeping thread costs as much as a small request; long jobs are polled with short sleeps.
+// One thread queries all events in turn. Host functions in the streams would be slower and would not be
+// called after an error, and several threads would contend for the lock of the driver. The thread spins while
+// something is in flight and for a little longer, because waking a sleeping thread costs as much as a small
+// request. While a long job runs it sleeps for short times between its queries.
 //
-// A lost context fails everything that is in flight, now and later.
+// Once the context is lost, every callback gets an error: those that wait now, and those of events that are
+// watched later.
 class Completion {
  public:
-  // Called on a thread of this object, not always the same, with the outcome of the stream up to the event.
+  // Called with the outcome of all work of the stream up to the event, on any of the threads of this object.
   using Callback = absl::AnyInvocable<void(absl::Status)>;
   // Called once, with the first error after which the context cannot be used.
   using ContextLost = absl::AnyInvocable<void(const absl::Status&)>;
 
   Completion(int device, ContextLost context_lost);
-  // Every callback has been called when this returns, those of events that callbacks watched included; waits
-  // for the device. Nobody but callbacks calls Watch any more.
+  // Waits for the device. When it returns, every callback has been called, also those of events that
+  // callbacks have watched meanwhile. From its start on only callbacks may call Watch.
   ~Completion();
 
-  // Thread-safe. The event has been recorded, and is not recorded again before the callback.
+  // Thread-safe. The event must have been recorded, and must not be recorded again before the callback.
   void Watch(cudaEvent_t event, Callback callback);
 
   // Reports an error that another thread met, so that the loss of a context is heard of at once.
@@ -49,10 +51,11 @@ class Completion {
   };
   void Loop();
   void TakeArrivals(bool may_sleep);
-  // Calls back one that is done; false if there was none.
+  // Looks for one event that has happened and sees to its callback. Returns false if there is none.
   bool Poll();
-  // Calls back what Poll hands over: answering a request and launching the next one takes longer than the
-  // device needs for a small job, so one thread for both would be the limit of small requests.
+  // The loop of the workers, which call back what Poll hands over. Answering a request and launching the next
+  // one takes longer than the device needs for a small job, so a single thread that also called back would
+  // limit the rate of small requests.
   void Work();
   void CallBack(Watched watched);
   bool HasArrivals() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !arrivals_.empty() || stopping_; }
@@ -64,9 +67,9 @@ class Completion {
   ContextLost context_lost_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> outstanding_ = 0;  // callbacks that have not returned yet
   std::atomic<int> arrived_ = 0;      // lets the spinning thread look without the lock
-  bool stopping_seen_ = false;        // of the thread alone, as is what follows
+  bool stopping_seen_ = false;        // this and in_flight_ belong to the polling thread alone
   std::vector<Watched> in_flight_;
-  // The standard library's own: each item wakes one worker, where conditions would wake all four.
+  // These are of the standard library: notify_one wakes one worker for each item.
   std::mutex work_mutex_;
   std::condition_variable work_changed_;
   std::deque<Watched> work_;  // under work_mutex_

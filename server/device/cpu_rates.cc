@@ -17,10 +17,11 @@ namespace {
 constexpr std::size_t kCopyBytes = std::size_t{16} << 20;
 constexpr std::int64_t kSize = 192;
 constexpr std::size_t kMatrixBytes = kSize * kSize * 8;  // of f64, the widest
-// A step, and in it each product of a batch: looking up rows, checking arguments, packing operands.
+// What a step takes beside its work, and so does each product of a batch: for looking up its row of the
+// table, checking arguments and packing operands.
 constexpr double kLaunchSeconds = 1e-7;
 
-// Where there is no memory to measure with.
+// Stands in for a measurement where there is no memory to measure with.
 constexpr double kFallbackBytesPerSecond = 2e9;
 
 double ThreadSeconds() {
@@ -29,7 +30,7 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// The shortest of three rounds at least, and of as many as fit into some milliseconds.
+// The time of the shortest round. There are at least three, and as many as fit into kEnough seconds.
 template <typename Work>
 double ShortestSeconds(const Work& work) {
   constexpr int kRounds = 3;
@@ -46,7 +47,8 @@ double ShortestSeconds(const Work& work) {
   return shortest;
 }
 
-// Into memory that is touched for the first time: that is where intermediate results of large programs go.
+// Copies into memory that is touched for the first time, because that is where the intermediate results of
+// large programs go.
 double CopyBytesPerSecond() {
   const std::vector<std::byte> from(kCopyBytes);
   void* const to = mmap(nullptr, kCopyBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,7 +76,7 @@ double FlopsPerSecond(DType dtype, std::byte* memory) {
   return FlopsOf(problem) / ShortestSeconds([&] { row->launch(problem, operands); });
 }
 
-// Of a sum by the plainest loop.
+// The time for each element of a sum by the plainest loop.
 double SerialSeconds(std::byte* memory) {
   constexpr std::int64_t kCount = 64 << 10;
   const ReduceProblem problem{.dtype = DType::kF32, .shape = {kCount}, .axes_mask = 1};
@@ -91,7 +93,7 @@ DeviceRates MeasureCpuRates() {
   DeviceRates rates;
   rates.launch_seconds = kLaunchSeconds;
   rates.bytes_per_second = CopyBytesPerSecond();
-  // Three matrices and workspace. The bytes are a small number in every float format.
+  // Room for three matrices and the workspace. Bytes of 0x3c are a small number in every float format.
   std::vector<std::byte> memory(kCopyBytes / 2, std::byte{0x3c});
   for (DType dtype : kAllDTypes) {
     if (!IsGemmInput(dtype)) continue;

@@ -6,14 +6,16 @@
 namespace warpline {
 namespace {
 
-// Of one multiprocessor. A T4 has 8 GB/s, and 200 GFLOP/s in f32; GPUs for graphics have few units for f64.
+// What one multiprocessor reaches. One of a T4, the slowest GPU that we compile for, has 8 GB/s and 200
+// GFLOP/s in f32. GPUs for graphics have few units for f64.
 constexpr double kBytesPerSecond = 8e9;
 constexpr double kF32FlopsPerSecond = 2e11;
 constexpr double kHalfFlopsPerSecond = 1e12;
 constexpr double kF64FlopsPerSecond = 5e9;
-// A load from memory by one thread and what depends on it, on an H200: 0.1 us, up to 0.4 beside many others.
+// What an element takes where one thread loads and handles one after the other. On an H200 that is 0.1 us,
+// and up to 0.4 us beside many other threads.
 constexpr double kSerialSeconds = 2e-7;
-// A kernel in a graph, with the gap before it.
+// What a kernel of a graph takes at least, with the gap before it.
 constexpr double kLaunchSeconds = 3e-6;
 
 }  // namespace
@@ -33,7 +35,8 @@ DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits) {
   set(DType::kBF16, kHalfFlopsPerSecond);
   set(DType::kF32, kF32FlopsPerSecond);
   set(DType::kF64, kF64FlopsPerSecond);
-  // The roofline has none for i8. cuBLASLt is faster than in f32, our own rungs about as fast.
+  // The roofline measures no products of i8. cuBLASLt computes them faster than those of f32, and our own
+  // rungs about as fast.
   rates.flops_per_second[static_cast<std::size_t>(DType::kI8)] =
       rates.flops_per_second[static_cast<std::size_t>(DType::kF32)];
   rates.tf32_flops_per_second = rate(roofline.tf32_flops_per_second, kF32FlopsPerSecond);

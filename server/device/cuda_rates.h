@@ -8,8 +8,9 @@
 
 namespace warpline {
 
-// The rates that the roofline measured. Where it is 0 (not measured, or no cuBLASLt), so much for each
-// multiprocessor as the slowest GPUs have for which we compile. Pure.
+// The rates that the roofline measured. A rate that it does not know (0: not measured, or there is no
+// cuBLASLt) is taken to be what as many multiprocessors of the slowest GPUs that we compile for would reach.
+// Pure.
 DeviceRates CudaRates(const Roofline& roofline, const DeviceTraits& traits);
 
 }  // namespace warpline

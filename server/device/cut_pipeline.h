@@ -20,30 +20,31 @@ namespace warpline {
 // one at most, so the lanes share them: streams of their own would take hardware queues from each other's
 // kernels. Not thread-safe.
 //
-// Plain calls on streams and not a graph: both take the same time on the device (6.35 ms for 8192 x 8192
-// f32), and dozens of copy nodes would have to be pointed at the slots of each job.
+// The pieces are enqueued by plain calls on streams. A graph takes the same time on the device (6.35 ms for
+// 8192 x 8192 f32), but dozens of copy nodes would have to be pointed at the slots of each job.
 class CutPipeline {
  public:
   struct Launch {
     const Cutting& cutting;
-    std::span<const std::byte> input;  // the slots
-    std::span<std::byte> output;
-    std::span<std::byte> arena;  // at least cutting.arena_bytes
+    std::span<const std::byte> input;  // the job's slot
+    std::span<std::byte> output;       // likewise
+    std::span<std::byte> arena;        // at least cutting.arena_bytes
     const CudaContext& context;
-    cudaStream_t kernels;  // the lane's
-    // May be null. Events: 0 and 1 before the first copy in and after the last; 2 and 3 the same of copies
-    // out; 4 + 2 i and 5 + 2 i before and after the kernels of piece i.
+    cudaStream_t kernels;  // the stream of the lane
+    // Null if nothing is timed. Otherwise events 0 and 1 are recorded before the first copy in and after the
+    // last, 2 and 3 likewise around the copies out, and 4 + 2 i and 5 + 2 i before and after the kernels of
+    // piece i.
     const TimingEvents* timing;
   };
   static std::size_t TimingEventsOf(const Cutting& cutting) { return 4 + 2 * cutting.pieces.size(); }
 
-  // On the current device.
+  // Makes its streams and events on the current device.
   static absl::StatusOr<CutPipeline> Create();
 
-  // The streams are idle, also the one for kernels. Returns the variant that runs. After an error some of it
-  // may still be running: see Drain.
+  // All three streams must be idle. Returns the variant that runs. After an error some of what was enqueued
+  // may still be running; Drain waits for it.
   absl::StatusOr<std::string_view> Enqueue(const Launch& launch);
-  // The stream whose last work ends after all of what was enqueued.
+  // The stream on which the last of all enqueued work ends.
   cudaStream_t last() const { return out_.get(); }
   // Waits for the two copy streams.
   void Drain();
@@ -52,7 +53,8 @@ class CutPipeline {
   CutPipeline() = default;
 
   gpu::Stream in_, out_;
-  // Of a piece. A wait refers to the record before it, so the next piece records the same events again.
+  // Recorded for each piece in turn. One event serves all pieces, since a wait refers to the last record
+  // before it.
   gpu::Event copied_in_, computed_;
 };
 

@@ -15,12 +15,12 @@ std::size_t AlignUp(std::size_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
-// cudaMemcpy2DAsync takes no longer ones.
+// cudaMemcpy2DAsync takes no longer pitch.
 constexpr std::size_t kMaxPitch = std::numeric_limits<std::int32_t>::max();
 
 std::size_t Size(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-// Where rows follow one another they are one row.
+// Rows that follow one another without a gap are copied as one row.
 PieceCopy MakeCopy(std::size_t host, std::size_t width, std::size_t rows, std::size_t host_pitch) {
   if (rows == 1 || width == host_pitch) {
     return {.host = host, .width = width * rows, .rows = 1, .host_pitch = width * rows};
@@ -28,7 +28,7 @@ PieceCopy MakeCopy(std::size_t host, std::size_t width, std::size_t rows, std::s
   return {.host = host, .width = width, .rows = rows, .host_pitch = host_pitch};
 }
 
-// Of a piece, in bytes of the input.
+// How many bytes of the input a piece should have.
 std::size_t TargetBytes(std::size_t total, const CutOptions& options) {
   return std::clamp(total / static_cast<std::size_t>(options.min_pieces), options.min_piece_bytes,
                     options.piece_bytes);
@@ -46,8 +46,8 @@ struct TransposeCut {
   std::size_t TotalBytes() const { return Size(problem.shape.Count() * element); }
 };
 
-// Slices of the outermost axis, if input and output have the same: then both copies are contiguous. None has
-// less than `least` of its indices.
+// Slices along the outermost axis, if input and output have the same one, so that the copies both ways are
+// contiguous. Each slice has at least `least` indices of that axis. Empty if the program cannot be cut so.
 std::vector<Piece> Slices(const TransposeCut& cut, std::int64_t least) {
   const CanonicalTranspose& transpose = cut.transpose;
   const int rank = transpose.rank;
@@ -68,7 +68,7 @@ std::vector<Piece> Slices(const TransposeCut& cut, std::int64_t least) {
   const std::int64_t wanted =
       std::max(least, static_cast<std::int64_t>(TargetBytes(cut.TotalBytes(), cut.options) / out_bytes));
   if (wanted == 0) return {};
-  // Elements of a vector, where slices are single elements.
+  // Slices of a vector, in which an index is a single element, begin at multiples of the alignment.
   std::vector<Range> ranges = EvenRanges(count, wanted, static_cast<std::int64_t>(kTensorAlignment));
   if (ranges.size() < 2) return {};
   std::vector<Range> tapered = GrowingParts(ranges.front(), cut.options.taper, 1);
@@ -89,7 +89,7 @@ std::vector<Piece> Slices(const TransposeCut& cut, std::int64_t least) {
   return pieces;
 }
 
-// Elements of a block along x and y of a tile walk.
+// How many elements a block has along x and y of a tile walk.
 struct Sides {
   std::int64_t x = 1, y = 1;
 };
@@ -102,7 +102,7 @@ Sides BlockSides(const TileWalk& walk, const TransposeCut& cut) {
   };
   Sides sides{std::min(walk.nx, elements(options.in_row_bytes)),
               std::min(walk.ny, elements(options.out_row_bytes))};
-  // Where one side ends early, the other makes up for it.
+  // Where the matrix ends before a side is as long as it should be, the other side is longer for it.
   sides.y = std::min(walk.ny, std::max(sides.y, target / sides.x));
   sides.x = std::min(walk.nx, std::max(sides.x, target / sides.y));
   while (sides.x * sides.y > target) {

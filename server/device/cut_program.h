@@ -16,18 +16,18 @@ namespace warpline {
 // both directions at once 47 GB/s each way, 48.5 with rows of 8 KiB), at 45 GB/s with rows of 2 KiB and at 37
 // with rows of 1 KiB.
 struct CutOptions {
-  // Of a piece of the input, at most about so many; fewer if there would be less than `min_pieces`, but not
-  // less than `min_piece_bytes`.
+  // A piece has at most about so many bytes of the input. It has fewer if there would be less than
+  // `min_pieces` of them, but never less than `min_piece_bytes`.
   std::size_t piece_bytes = std::size_t{8} << 20;
   std::size_t min_piece_bytes = std::size_t{512} << 10;
   int min_pieces = 8;
-  // Of a row of a block, in the input and in the output, where the other limits leave the choice.
+  // How long a row of a block is in the input and in the output, where the other limits leave the choice.
   std::size_t in_row_bytes = 4096;
   std::size_t out_row_bytes = 8192;
   // Rows that are shorter, and do not lie one after the other, are not worth a copy of their own.
   std::size_t min_row_bytes = 1024;
-  // The first and the last piece travel alone, so each is cut again, into parts that begin (or end) with this
-  // share of it: 2 means two halves. 1 leaves them whole.
+  // The first and the last piece travel alone, so each of them is cut again, into parts that grow from one of
+  // size / `taper`, or shrink to it. 2 means two halves, and 1 leaves them whole.
   int taper = 2;
   // More pieces than this are not worth their launches, nor the memory that a known program keeps of them.
   std::size_t max_pieces = 256;
@@ -53,17 +53,17 @@ struct Piece {
 
 struct Cutting {
   std::vector<Piece> pieces;
-  std::size_t arena_bytes = 0;  // that the pieces take, from the beginning of the arena
+  std::size_t arena_bytes = 0;  // what the pieces take, from the beginning of the arena
 };
 
-// Nothing if the program cannot be cut so that the result has the same bits and the copies are fast, or if
-// the pieces would not fit into `arena_bytes`. Can: one transpose, if rows of its blocks are long enough or
-// if it keeps its outermost axis.
+// Returns nothing if the program cannot be cut so that the result has the same bits and the copies are fast,
+// or if the pieces would not fit into `arena_bytes`. What can be cut is a program of one transpose, if the
+// rows of its blocks are long enough or if it keeps its outermost axis.
 //
-// Not cut, on purpose: reductions, whose result is small, so that only the kernel's time would be hidden (2 %
-// of a sum over 256 MiB) and which would divide the elements of a result in another way; and products, which
-// cuBLASLt computes by an algorithm that depends on the number of rows. The same request would have other
-// bits under load than alone.
+// Reductions and products are not cut, on purpose: the same request would have other bits under load than
+// alone. Pieces of a reduction would divide the elements of a result in another way; besides, its result is
+// small, so that only the time of the kernel would be hidden (2 % of a sum over 256 MiB). For a product
+// cuBLASLt chooses an algorithm by the number of rows.
 std::optional<Cutting> CutProgram(const Program& program, const MemoryPlan& plan, std::size_t arena_bytes,
                                   const CutOptions& options);
 

@@ -18,12 +18,13 @@ namespace warpline {
 template <typename Value>
 class GraphCache {
  public:
-  // The most that it holds; the newest value stays even if it alone has more bytes. `entries` >= 1.
+  // How much the cache holds at most. The newest value stays even if it alone has more than `bytes`.
+  // `entries` is at least 1.
   struct Limits {
     std::size_t entries = 1;
     std::size_t bytes = 0;
   };
-  // `bytes` gauges what the values take, as Insert was told.
+  // `bytes` is a gauge of the bytes of all values, as they were given to Insert.
   GraphCache(const Limits& limits, const GraphCacheSeries& series, const Gauge& bytes)
       : limits_(limits), series_(series), bytes_gauge_(bytes) {}
   ~GraphCache() {
@@ -33,12 +34,13 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // Without counting, and without making it the most recently used.
+  // Neither counts a hit or a miss nor makes the value the most recently used one.
   bool Contains(std::string_view signature) const {
     return index_.contains(absl::string_view(signature.data(), signature.size()));
   }
 
-  // The value, now the most recently used, or null. Valid until the next Insert.
+  // Returns the value, which becomes the most recently used one, or null if there is none. The pointer is
+  // valid until the next Insert.
   Value* Find(std::string_view signature) {
     const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
     if (found == index_.end()) {
@@ -50,7 +52,8 @@ class GraphCache {
     return &found->second->value;
   }
 
-  // Adds a value that Find did not have, in place of the least recently used ones if need be.
+  // Adds a value for a signature that Find did not know. The least recently used values are destroyed as far
+  // as the limits ask for it.
   Value* Insert(std::string_view signature, Value value, std::size_t bytes) {
     while (!entries_.empty() && (entries_.size() >= limits_.entries || bytes_ + bytes > limits_.bytes)) {
       Evict();

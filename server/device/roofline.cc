@@ -12,7 +12,7 @@ namespace {
 
 using gpu::ToStatus;
 
-// Median of a few device timings of what `enqueue` puts into the stream.
+// The median of a few times that the device takes for what `enqueue` puts into the stream.
 template <typename Enqueue>
 absl::StatusOr<double> MedianSeconds(cudaStream_t stream, const Enqueue& enqueue) {
   constexpr int kRounds = 5;
@@ -55,7 +55,8 @@ absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context) {
   ASSIGN_OR_RETURN(gpu::Stream stream, gpu::CreateStream());
   ASSIGN_OR_RETURN(gpu::DeviceBytes memory, gpu::AllocateDevice(kBytes + kWorkspace + 256));
   auto* base = static_cast<std::byte*>(memory.get());
-  // 0x3c in every byte is a small positive number in every float format: zeros would draw less power.
+  // 0x3c in every byte is a small positive number in every float format. With zeros the GPU would draw less
+  // power, and so run at higher clocks than with real data.
   RETURN_IF_ERROR(ToStatus(cudaMemsetAsync(base, 0x3c, kBytes, stream.get()), "measuring the roofline"));
   Roofline roofline;
   ASSIGN_OR_RETURN(const double copy, MedianSeconds(stream.get(), [&] {

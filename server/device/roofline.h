@@ -12,16 +12,17 @@ namespace warpline {
 
 struct Roofline {
   double copy_bytes_per_second = 0;
-  // By dtype, of a large product through cuBLASLt; 0 where unknown (integers, or no library).
+  // What a large product by cuBLASLt reaches, by dtype of its operands. 0 where it is not known: for
+  // integers, and without the library.
   std::array<double, kAllDTypes.size()> flops_per_second{};
   double tf32_flops_per_second = 0;
 
-  // Shortest time that a problem can take, in seconds: the longer of moving its bytes and doing its
-  // arithmetic. 0 if unknown.
+  // The shortest time in which the device could solve a problem, in seconds: the time to move its bytes or
+  // that of its arithmetic, whichever is longer. 0 if it is not known.
   double ShortestSeconds(const Problem& problem) const;
 };
 
-// The current device must be idle. `context` as for the kernels.
+// Measures the current device, which must be idle. `context` is the one that kernels are launched with.
 absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context);
 
 }  // namespace warpline

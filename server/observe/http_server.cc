@@ -57,7 +57,7 @@ struct HttpServer::Impl {
     civet.addHandler("/healthz", alive_handler);
     civet.addHandler("/readyz", ready_handler);
   }
-  // Before the server, whose destructor waits for the handlers in use.
+  // The handlers stand before the server, so that they outlive it: its destructor waits for those in use.
   MetricsHandler metrics_handler;
   ProbeHandler alive_handler;
   ProbeHandler ready_handler;
@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
     const std::string host = listen.substr(0, listen.rfind(':'));
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl), absl::StrCat(host, ":", ports[0])));
   } catch (const CivetException&) {
-    // What it says of the reason is a guess.
+    // civetweb does not tell the reason, so the message names the likely one.
     return absl::UnavailableError(
         absl::StrCat("--metrics-listen: cannot listen on ", listen, "; is the port in use?"));
   }

@@ -25,7 +25,7 @@ void Log(std::string_view level, std::string_view message,
                    " level=", std::string(level), " msg=", Value(message));
   for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", std::string(key), "=", Value(value));
   line += '\n';
-  // A log line that cannot be written has nobody to be told of.
+  // If a log line cannot be written, there is nobody who could be told.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

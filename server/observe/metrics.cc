@@ -162,7 +162,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
       counter("warpline_plan_cache_misses_total", "Requests that had to be parsed and validated.");
   plan_cache.evictions = counter("warpline_plan_cache_evictions_total", "Plans dropped for lack of room.");
   plan_cache.entries = gauge("warpline_plan_cache_entries", "Plans known.");
-  // From 0 on: a series that begins with its first event has no rate for it.
+  // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
+  // that event.
   for (const char* reason : {"jobs", "bytes", "share", "unread", "plans", "draining"})
     i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {

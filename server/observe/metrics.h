@@ -64,21 +64,21 @@ std::string_view Name(RequestKind kind);
 enum class Phase : std::uint8_t { kPlan, kAdmission, kQueue, kCopyIn, kDevice, kRespond };
 inline constexpr int kPhases = 6;
 
-// Of one op, variant, dtype and device: added to for the same jobs, so that rate(bytes) / rate(seconds) is
-// achieved bandwidth.
+// The series of one op, variant, dtype and device. All three are added to for the same jobs, so that
+// rate(bytes) / rate(seconds) is the achieved bandwidth.
 struct KernelSeries {
   Histogram seconds;
   Counter bytes;
   Counter flops;
 };
 
-// Of one device and direction.
+// The series of one device and direction of transfer.
 struct TransferSeries {
   Counter bytes;
   Counter seconds;
 };
 
-// Of one gRPC method.
+// The series of one gRPC method.
 struct MethodSeries {
   Counter started;
   Counter handled_ok;
@@ -108,12 +108,13 @@ class Metrics {
   Histogram& phase(RequestKind kind, Phase phase) {
     return phase_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(phase)];
   }
-  // "jobs", "bytes", "share", "unread", "plans" or "draining".
+  // `reason` is "jobs", "bytes", "share", "unread", "plans" or "draining".
   void CountRejection(std::string_view reason);
   MethodSeries Method(const std::string& service, const std::string& method);
   void CountHandled(const std::string& service, const std::string& method, std::string_view code);
 
-  // Of all methods: whether anything has happened since one looked last.
+  // How many requests have started, over all methods. A caller that compares it with what it was before knows
+  // whether anything has happened.
   double RequestsStarted() const;
 
   PlanCacheSeries plan_cache;
@@ -130,8 +131,8 @@ class Metrics {
   Gauge Lanes(int device);
   Gauge LaneBusy(int device);
   KernelSeries Kernel(Op op, std::string_view variant, DType dtype, int device);
-  // Shortest possible time over the time taken. Apart from the series above because only some kernels have
-  // it.
+  // The shortest possible time divided by the time taken. It is apart from KernelSeries because only some
+  // kernels have it.
   Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
   GraphCacheSeries graph_cache;
@@ -139,7 +140,7 @@ class Metrics {
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
 
-  // In the Prometheus text format.
+  // Returns all metrics in the Prometheus text format.
   std::string Scrape() const;
 
  private:

@@ -46,8 +46,8 @@ const char* Text(Name name) {
   return "?";
 }
 
-// NVTX itself is one per process: its tool is loaded by the first call and stays. So is what it gives us, and
-// none of it is destroyed: threads may end ranges until the process does.
+// There is one NVTX in a process: the first call loads the profiler's tool, which then stays. So there is
+// also one Domain, and it is never destroyed, because threads may end ranges until the process ends.
 struct Domain {
   Domain() {
     for (int i = 0; i < kNames; ++i) {

@@ -1,6 +1,6 @@
-// Ranges on a profiler's timeline (NVTX): what a thread did, and where a request was, when. In builds with
-// -DWARPLINE_NVTX=ON; in others everything here is empty and compiles to nothing. docs/profiling.md tells how
-// to look at them.
+// Ranges on a profiler's timeline (NVTX): what a thread did, and where a request was, when. They exist in
+// builds with -DWARPLINE_NVTX=ON; in others everything here is empty and compiles to nothing.
+// docs/profiling.md tells how to look at them.
 #ifndef WARPLINE_SERVER_OBSERVE_NVTX_H_
 #define WARPLINE_SERVER_OBSERVE_NVTX_H_
 
@@ -35,11 +35,12 @@ inline constexpr int kNames = static_cast<int>(Name::kSend) + 1;
 
 #ifdef WARPLINE_NVTX
 
-// Tells the ranges of one request from those of others: their payload. 0: of no request.
+// The payload of ranges, by which those of one request are told from those of others. 0 stands for no
+// request.
 class RequestNumber {
  public:
   RequestNumber() = default;
-  // From 1, unique in the process. Thread-safe.
+  // Numbers count from 1 and are unique in the process. Thread-safe.
   static RequestNumber Next();
   std::uint64_t value() const { return value_; }
 
@@ -47,7 +48,7 @@ class RequestNumber {
   std::uint64_t value_ = 0;
 };
 
-// From here to the end of the scope, on this thread; nests.
+// A range on this thread from here to the end of the scope. Ranges may be nested.
 class [[maybe_unused]] Range {
  public:
   [[nodiscard]] explicit Range(Name name, RequestNumber request = {});
@@ -56,12 +57,13 @@ class [[maybe_unused]] Range {
   Range& operator=(const Range&) = delete;
 };
 
-// May end on another thread than it began on; ends when destroyed at the latest. None by default.
+// A range that may end on another thread than the one it began on. It ends when it is destroyed at the
+// latest. By default it is none.
 class SpanningRange {
  public:
   SpanningRange() = default;
   [[nodiscard]] SpanningRange(Name name, RequestNumber request);
-  [[nodiscard]] SpanningRange(const char* name, RequestNumber request);  // copied each time
+  [[nodiscard]] SpanningRange(const char* name, RequestNumber request);  // copies the name
   SpanningRange(SpanningRange&& other) noexcept : id_(std::exchange(other.id_, std::nullopt)) {}
   SpanningRange& operator=(SpanningRange&& other) noexcept {
     if (this != &other) {

@@ -20,7 +20,8 @@
 namespace warpline {
 namespace {
 
-// Connections taken from one socket before others, and those that ended, have their turn.
+// How many connections are taken from one socket before other sockets, and connections that ended, have their
+// turn.
 constexpr int kAcceptBatch = 64;
 // How long nothing is accepted when not even the reserve descriptor can be opened again.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
@@ -124,7 +125,8 @@ void Acceptor::Loop() {
         for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
         }
       } else {
-        // Closing would not do: gRPC may still have its descriptor of the same connection.
+        // Closing the duplicate would not end the watch by itself, as gRPC may still have its own descriptor
+        // of the same connection.
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
         connections_.Remove(fd);
       }
@@ -150,7 +152,7 @@ bool Acceptor::AcceptFrom(int listening) {
     case ENOMEM:
       OutOfDescriptors(listening);
       return paused_until_ == absl::InfinitePast();
-    default:  // of this one connection, such as ECONNABORTED
+    default:  // the error is about this one connection, as ECONNABORTED is
       return true;
   }
 }
@@ -163,7 +165,7 @@ void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
     setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
   }
   const int duplicate = connections_.Add(connection.get(), peer);
-  // Hang-ups are reported unasked.
+  // No event is asked for, because epoll reports hang-ups in any case.
   if (duplicate < 0 || !Watch(duplicate, 0)) {
     WarnRefused(errno == EUSERS ? "as many as --max-connections allows are open" : std::strerror(errno));
     if (duplicate >= 0) connections_.Remove(duplicate);
@@ -172,14 +174,15 @@ void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
   deliver_(connection.Release());
 }
 
-// The client would wait in the backlog for ever, and its arrival would wake this thread for ever.
+// Gives up the reserve descriptor to take one connection and close it. Otherwise its client would wait in the
+// backlog for ever, and the waiting connection would wake this thread again and again.
 void Acceptor::OutOfDescriptors(int listening) {
   WarnRefused("the process has no descriptor left");
   reserve_.Reset();
   UniqueFd(accept4(listening, nullptr, nullptr, SOCK_CLOEXEC)).Reset();
   reserve_ = OpenReserve();
   if (reserve_.ok()) return;
-  // Another thread was faster.
+  // Another thread has taken the descriptor meanwhile, so nothing is accepted for a while.
   Listening(false);
   paused_until_ = absl::Now() + kPause;
 }

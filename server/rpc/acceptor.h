@@ -39,7 +39,7 @@ class Acceptor {
 
   // The addresses in use, with the ports that were picked.
   std::vector<std::string> addresses() const;
-  // Begins to accept. Once.
+  // Begins to accept. May be called once.
   void Start(Deliver deliver);
   // Closes the listening sockets and ends the thread; after this, `deliver` is not called again. Connections
   // that were delivered stay.
@@ -48,7 +48,7 @@ class Acceptor {
  private:
   Acceptor(const Options& options, Connections& connections);
   absl::Status Prepare();
-  // False with errno if the kernel cannot.
+  // Returns false and sets errno if the kernel refuses.
   bool Watch(int fd, std::uint32_t events) const;
   void Loop();
   // Returns whether there may be more to accept.

@@ -15,10 +15,10 @@
 namespace warpline {
 namespace {
 
-// How long after the last reset beyond a budget names are asked for.
+// How long names are asked for after the last reset beyond a budget.
 constexpr absl::Duration kLearning = absl::Seconds(1);
 
-// Of the connections that reset calls. Unit: connections; some 200 bytes each.
+// How many connections that reset calls are remembered at most. Each takes some 200 bytes.
 constexpr std::size_t kMaxResetters = 4096;
 
 std::string NameV4(const in_addr& address, in_port_t port) {
@@ -88,7 +88,7 @@ void Connections::CountAnswered(const void* identity, int calls) {
 void Connections::CountReset(const void* identity) {
   const absl::Time now = absl::Now();
   MutexLock lock(&mutex_);
-  // Those of connections that are gone are forgotten together, now and then.
+  // Nothing tells which of these connections are gone, so when there are too many all of them are forgotten.
   if (resetters_.size() >= kMaxResetters) resetters_.clear();
   const Resetter fresh{.budget = ResetBudget(options_.resets, now)};
   Resetter& resetter = resetters_.try_emplace(identity, fresh).first->second;

@@ -38,8 +38,9 @@ class Connections {
   int size() const;
   int max_connections() const { return options_.max_connections; }
 
-  // Calls of one connection that were answered, and one that was cancelled before. `identity` is the same for
-  // all calls of a connection; two connections that are open at one time have different ones.
+  // The first counts calls of a connection that were answered, the second a call that its client cancelled
+  // before. `identity` is the same for all calls of a connection, and no two open connections have the same
+  // one.
   void CountAnswered(const void* identity, int calls);
   void CountReset(const void* identity);
 

@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<grpc::Slice>> Inflate(std::span<const grpc::Slice> co
   int state = Z_OK;
   for (const grpc::Slice& slice : compressed) {
     if (slice.size() == 0) continue;
-    if (state == Z_STREAM_END) return broken();          // something behind the end
+    if (state == Z_STREAM_END) return broken();          // bytes follow the end of the stream
     stream.next_in = const_cast<Bytef*>(slice.begin());  // zlib only reads it
     stream.avail_in = static_cast<uInt>(slice.size());
     do {

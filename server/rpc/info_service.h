@@ -13,7 +13,7 @@ namespace warpline {
 
 class UnaryCall;
 
-// Immutable: the answer is made once.
+// Immutable. The answer is made once, at construction.
 class InfoService {
  public:
   struct Build {
@@ -27,7 +27,7 @@ class InfoService {
   std::string response_;
 };
 
-// EchoService: the message back, unread.
+// Serves EchoService: sends the message back without looking at it.
 void Echo(UnaryCall& call);
 
 }  // namespace warpline

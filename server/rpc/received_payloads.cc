@@ -32,7 +32,7 @@ void ReceivedPayloads::CopyPart(std::span<std::byte> region, int part, int parts
   const std::size_t begin = border(part), end = border(part + 1);
   const std::vector<std::span<const std::byte>> spans = SpansOf(slices_);
   std::vector<std::span<const std::byte>> pieces;
-  std::size_t at = 0;  // of all payloads, one behind the other
+  std::size_t at = 0;  // counts the bytes of all payloads, as if one lay behind the other
   for (const Payload& payload : payloads_) {
     const std::size_t first = at;
     std::size_t to = payload.offset;

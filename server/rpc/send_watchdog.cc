@@ -42,7 +42,8 @@ void SendWatchdog::CancelOverdue() {
       overdue.push_back(call);
     }
   }
-  // Outside the lock: cancelling frees slots, whose listeners may come back here.
+  // The calls are cancelled without the lock, because that frees slots, and those who listen for free slots
+  // may come back here.
   for (UnaryCall* call : overdue) {
     Log("warning", "response not read within the send timeout: call cancelled",
         {{"request_id", call->request_id()}});

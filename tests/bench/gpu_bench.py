@@ -8,11 +8,13 @@ $WARPLINE_RIVALS. Writes OUT_DIR/benchmark.md and prints it.
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
 import time
+
+import server
+from server import p50_us, rate
 
 BIN, OUT = sys.argv[1], sys.argv[2]
 LINES = []
@@ -23,49 +25,9 @@ def say(line=""):
     LINES.append(line)
 
 
-class Server:
-    """A warplined of our own, or an echo server of another model."""
-
-    def __init__(self, *flags, echo_model=None):
-        if echo_model is None:
-            command = [os.path.join(BIN, "warplined"), "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
-                       "--backend=" + os.environ.get("WARPLINE_TEST_BACKEND", "cuda"), "--echo", *flags]
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            ready = self.process.stdout.readline()
-            self.address = re.search(r"grpc=(\S+)", ready).group(1)
-        else:
-            self.address = "127.0.0.1:50777"
-            self.process = subprocess.Popen([os.path.join(BIN, "echo_server"), echo_model, self.address],
-                                            stdout=subprocess.PIPE, text=True)
-            self.process.stdout.readline()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-
-    def bench(self, *flags):
-        done = subprocess.run([os.path.join(BIN, "warpline"), "--server", self.address, "bench", "--json",
-                               "--deadline", "60s", *flags], capture_output=True, text=True, timeout=180)
-        if done.returncode != 0:
-            raise RuntimeError(f"bench {flags}: {done.stderr}")
-        report = json.loads(done.stdout)
-        if report.get("errors"):
-            raise RuntimeError(f"bench {flags}: errors {report['errors']}")
-        return report
-
-
-def rate(report):
-    return report["requests_per_second"]
-
-
-def p50_us(report):
-    return report["latency_seconds"]["p50"] * 1e6
+def daemon(*flags):
+    return server.warplined(BIN, *flags, backend=os.environ.get("WARPLINE_TEST_BACKEND", "cuda"),
+                            metrics="127.0.0.1:0")
 
 
 def median_of(rounds, measure):
@@ -95,9 +57,9 @@ def server_models():
     flags = ["--op", "echo", "--shape", "32x32", "--duration", "2s", "--warmup", "500ms"]
     for name, model in (("async, one queue, nothing else", "async"), ("warplined", None), ("callback", "callback"),
                         ("sync, parsed messages", "sync")):
-        with Server(echo_model=model) as server:
-            many = rate(server.bench(*flags, "--channels", "4", "--concurrency", "64"))
-            alone = p50_us(server.bench(*flags))
+        with daemon() if model is None else server.echo_server(BIN, model, "127.0.0.1:50777") as measured:
+            many = rate(measured.bench(*flags, "--channels", "4", "--concurrency", "64"))
+            alone = p50_us(measured.bench(*flags))
             say(f"| {name} | {many:.0f} | {alone:.1f} |")
 
 
@@ -107,9 +69,10 @@ def rpc_threads():
     flags = ["--shape", "32x32", "--duration", "700ms", "--warmup", "200ms"]
     crowd = flags + ["--channels", "4", "--concurrency", "64"]
     for threads in (1, 2, 3, 4, 6):
-        with Server(f"--rpc-threads={threads}") as server:
-            say(f"| {threads} | {p50_us(server.bench('--op', 'echo', *flags)):.1f} | {p50_us(server.bench(*flags)):.1f} "
-                f"| {rate(server.bench('--op', 'echo', *crowd)):.0f} | {rate(server.bench(*crowd)):.0f} |")
+        with daemon(f"--rpc-threads={threads}") as measured:
+            say(f"| {threads} | {p50_us(measured.bench('--op', 'echo', *flags)):.1f} "
+                f"| {p50_us(measured.bench(*flags)):.1f} "
+                f"| {rate(measured.bench('--op', 'echo', *crowd)):.0f} | {rate(measured.bench(*crowd)):.0f} |")
 
 
 def stages():
@@ -117,10 +80,10 @@ def stages():
     path = os.path.join(OUT, "x.npy")
     import numpy
     numpy.save(path, numpy.random.rand(32, 32).astype(numpy.float32))
-    with Server() as server:
-        server.bench("--shape", "32x32", "--duration", "500ms")
+    with daemon() as measured:
+        measured.bench("--shape", "32x32", "--duration", "500ms")
         for _ in range(3):
-            done = subprocess.run([os.path.join(BIN, "warpline"), "--server", server.address, "transpose", path, "-o",
+            done = subprocess.run([os.path.join(BIN, "warpline"), "--server", measured.address, "transpose", path, "-o",
                                    os.path.join(OUT, "y.npy"), "--timings", "--json"], capture_output=True, text=True)
             say("    " + done.stdout.strip())
     for name in ("x.npy", "y.npy"):
@@ -131,9 +94,9 @@ def lanes():
     say("## Lanes (--lanes), 32x32: p50 alone, and 64 in flight over 4 channels")
     flags = ["--shape", "32x32", "--duration", "700ms", "--warmup", "200ms"]
     for count in (1, 2, 4, 8, 16):
-        with Server(f"--lanes={count}") as server:
-            say(f"- {count}: {p50_us(server.bench(*flags)):.1f} us; "
-                f"{rate(server.bench(*flags, '--channels', '4', '--concurrency', '64')):.0f}/s")
+        with daemon(f"--lanes={count}") as measured:
+            say(f"- {count}: {p50_us(measured.bench(*flags)):.1f} us; "
+                f"{rate(measured.bench(*flags, '--channels', '4', '--concurrency', '64')):.0f}/s")
 
 
 def small():
@@ -144,28 +107,29 @@ def small():
     # see the same state of the machine.
     medians = []
     for _ in range(5):
-        with Server() as server:
-            rounds = [(p50_us(server.bench("--op", "echo", *alone)), p50_us(server.bench(*alone))) for _ in range(3)]
+        with daemon() as measured:
+            rounds = [(p50_us(measured.bench("--op", "echo", *alone)), p50_us(measured.bench(*alone)))
+                      for _ in range(3)]
             medians.append([statistics.median(column) for column in zip(*rounds)])
     echo, transpose = (statistics.median(column) for column in zip(*medians))
     each = ", ".join(f"{t:.1f}/{e:.1f} = {t / e:.2f}" for e, t in medians)
     say(f"- p50 alone, medians of 5 server processes: transpose {transpose:.1f} us, echo {echo:.1f} us, ratio "
         f"{transpose / echo:.2f} (must be <= 1.8); each: {each}")
-    with Server() as server:
+    with daemon() as measured:
         echo, transpose = (statistics.median(column) for column in zip(*[
-            (rate(server.bench("--op", "echo", *crowd)), rate(server.bench(*crowd))) for _ in range(3)]))
+            (rate(measured.bench("--op", "echo", *crowd)), rate(measured.bench(*crowd))) for _ in range(3)]))
         say(f"- 64 in flight over 4 channels: transpose {transpose:.0f}/s, echo {echo:.0f}/s (must be >= 40,000/s)")
 
 
 def large():
     say("## 8192x8192 f32 transpose inline (256 MiB each way)")
     flags = ["--shape", "8192x8192", "--requests", "8", "--warmup", "1s"]
-    with Server() as server:
-        rounds = [(p50_us(server.bench("--op", "echo", *flags)), p50_us(server.bench(*flags))) for _ in range(3)]
+    with daemon() as measured:
+        rounds = [(p50_us(measured.bench("--op", "echo", *flags)), p50_us(measured.bench(*flags))) for _ in range(3)]
         echo, transpose = (statistics.median(column) for column in zip(*rounds))
         say(f"- transpose {transpose / 1e3:.1f} ms, raw unary echo {echo / 1e3:.1f} ms: "
             f"{echo / transpose:.2f} of the echo's speed (must be >= 0.7)")
-        report = subprocess.run([os.path.join(BIN, "warpline"), "--server", server.address, "bench", "--shape",
+        report = subprocess.run([os.path.join(BIN, "warpline"), "--server", measured.address, "bench", "--shape",
                                  "8192x8192", "--requests", "3"], capture_output=True, text=True, timeout=120)
         say("```\n" + report.stdout.strip() + "\n```")
 
@@ -176,12 +140,12 @@ def metrics_cost():
     # Server processes differ more than the two settings do, so each round has fresh ones, in turns.
     ratios, rates = [], {0: [], 128: []}
     for i in range(8):
-        measured = {}
+        pair = {}
         for sample in (0, 128) if i % 2 == 0 else (128, 0):
-            with Server(f"--timing-sample={sample}") as server:
-                measured[sample] = rate(server.bench(*flags))
-                rates[sample].append(measured[sample])
-        ratios.append(100 * (1 - measured[128] / measured[0]))
+            with daemon(f"--timing-sample={sample}") as measured:
+                pair[sample] = rate(measured.bench(*flags))
+                rates[sample].append(pair[sample])
+        ratios.append(100 * (1 - pair[128] / pair[0]))
     mean, error = statistics.mean(ratios), statistics.stdev(ratios) / len(ratios) ** 0.5
     program("timing_bench")
     say(f"- over gRPC: off {statistics.median(rates[0]):.0f}/s, one job in 128 {statistics.median(rates[128]):.0f}/s: "
@@ -191,13 +155,13 @@ def metrics_cost():
 def chain():
     side, rounds = 8192, 9
     say(f"## gemm -> transpose -> row sums, bf16 {side}^2 (256 MiB in, 16 KiB out)")
-    with Server() as server:
-        done = subprocess.run([os.path.join(BIN, "chain_bench"), server.address, str(side), str(rounds)],
+    with daemon() as measured:
+        done = subprocess.run([os.path.join(BIN, "chain_bench"), measured.address, str(side), str(rounds)],
                               capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         ours = json.loads(done.stdout)
-        echo = median_of(3, lambda: p50_us(server.bench("--op", "echo", "--shape", "8192x8192", "--requests", "6")))
+        echo = median_of(3, lambda: p50_us(measured.bench("--op", "echo", "--shape", "8192x8192", "--requests", "6")))
     one, three = ours["one_program_seconds"], ours["three_requests_seconds"]
     say(f"- one program {one * 1e3:.1f} ms, three requests {three * 1e3:.1f} ms: {three / one:.2f} times as fast; "
         f"a raw echo of as many bytes, there and back, {echo / 1e3:.1f} ms")

@@ -9,58 +9,27 @@ transport: medians over the rounds, with the range in brackets, and the ratio to
 """
 
 import argparse
-import json
-import os
-import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 
-FLAGS = ["--op", "echo", "--shape", "32x32"]
+import server
 
 
-class Server:
-    def __init__(self, bin_dir, name, address):
-        path, *flags = name.split("+")
-        if "warplined" in path:
-            program = path if "/" in path else os.path.join(bin_dir, path)
-            command = [program, "--echo", "--backend=cpu", "--listen=" + address, "--metrics-listen=", *flags]
-        else:
-            command = [os.path.join(bin_dir, "echo_server"), path, address]
-        self.bin_dir, self.address = bin_dir, address
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if not self.process.stdout.readline().startswith("READY"):
-            sys.exit(f"{name} does not start")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait()
-
-    def cpu_seconds(self):
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def bench(self, *flags):
-        command = [os.path.join(self.bin_dir, "warpline"), "--server", self.address, "bench", "--json", *FLAGS, *flags]
-        report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        if report.get("errors"):
-            sys.exit(f"errors: {report['errors']}")
-        return report
+def start(bin_dir, name, address):
+    path, *flags = name.split("+")
+    if "warplined" not in path:
+        return server.echo_server(bin_dir, path, address)
+    return server.warplined(bin_dir, *flags, backend="cpu", address=address, program=path if "/" in path else None)
 
 
-def measure(server, seconds):
-    timing = ["--duration", f"{seconds}s", "--warmup", "300ms"]
-    alone = server.bench(*timing)["latency_seconds"]["p50"] * 1e6
-    before = server.cpu_seconds()
-    crowd = server.bench("--channels", "4", "--concurrency", "64", *timing)
-    used = server.cpu_seconds() - before
+def measure(measured, seconds):
+    flags = ["--op", "echo", "--shape", "32x32", "--duration", f"{seconds}s", "--warmup", "300ms"]
+    alone = server.p50_us(measured.bench(*flags))
+    before = measured.cpu_seconds()
+    crowd = server.rate(measured.bench(*flags, "--channels", "4", "--concurrency", "64"))
+    used = measured.cpu_seconds() - before
     # The warm-up's requests are in the CPU time, at the same rate as the others.
-    return alone, crowd["requests_per_second"], used / (seconds + 0.3) / crowd["requests_per_second"] * 1e6
+    return alone, crowd, used / (seconds + 0.3) / crowd * 1e6
 
 
 def cell(values, digits, first=None):
@@ -84,8 +53,8 @@ def main():
             figures = {name: [] for name in names}
             for i in range(arguments.rounds):
                 for name in names if i % 2 == 0 else reversed(names):
-                    with Server(arguments.bin_dir, name, address) as server:
-                        figures[name].append(measure(server, arguments.seconds))
+                    with start(arguments.bin_dir, name, address) as measured:
+                        figures[name].append(measure(measured, arguments.seconds))
             print(f"\n{transport}: {arguments.rounds} rounds of {arguments.seconds} s\n\n"
                   "| server | alone, p50 us | 64 in flight, requests/s | server CPU us a request |\n|---|---|---|---|")
             for name in names:

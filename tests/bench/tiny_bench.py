@@ -8,11 +8,10 @@ OUT_DIR/tiny.json with every figure.
 
 import json
 import os
-import re
-import signal
 import statistics
-import subprocess
 import sys
+
+import server
 
 BIN, OUT = sys.argv[1], sys.argv[2]
 OLD = sys.argv[3] if len(sys.argv) > 3 else None
@@ -21,43 +20,13 @@ BACKEND = os.environ.get("WARPLINE_TEST_BACKEND", "cuda")
 FIGURES = {}
 
 
-class Server:
-    def __init__(self, kind, transport):
-        address = "127.0.0.1:0" if transport == "tcp" else f"unix:/tmp/warpline-tiny-{os.getpid()}.sock"
-        if kind == "plain":
-            address = address.replace(":0", ":50779") if transport == "tcp" else address
-            command = [os.path.join(BIN, "echo_server"), "async", address]
-        else:
-            folder = OLD if kind == "old" else BIN
-            command = [os.path.join(folder, "warplined"), f"--listen={address}", "--metrics-listen=", "--echo",
-                       f"--backend={BACKEND}"]
-            if "@" in kind:
-                command.append("--rpc-threads=" + kind.split("@")[1])
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        ready = self.process.stdout.readline()
-        self.address = address if kind == "plain" else re.search(r"grpc=(\S+)", ready).group(1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    def bench(self, *flags):
-        done = subprocess.run([os.path.join(BIN, "warpline"), "--server", self.address, "bench", "--json", "--deadline",
-                               "30s", "--shape", "32x32", "--duration", "800ms", "--warmup", "300ms", *flags],
-                              capture_output=True, text=True, timeout=120)
-        if done.returncode != 0:
-            raise RuntimeError(f"bench {flags}: {done.stderr}")
-        report = json.loads(done.stdout)
-        if report.get("errors"):
-            raise RuntimeError(f"bench {flags}: errors {report['errors']}")
-        return report
+def start(kind, transport):
+    address = "127.0.0.1:0" if transport == "tcp" else f"unix:/tmp/warpline-tiny-{os.getpid()}.sock"
+    if kind == "plain":
+        return server.echo_server(BIN, "async", "127.0.0.1:50779" if transport == "tcp" else address)
+    flags = ["--rpc-threads=" + kind.split("@")[1]] if "@" in kind else []
+    return server.warplined(BIN, *flags, backend=BACKEND, address=address,
+                            program=os.path.join(OLD, "warplined") if kind == "old" else None)
 
 
 def note(kind, transport, figure, value):
@@ -65,14 +34,14 @@ def note(kind, transport, figure, value):
 
 
 def measure(kind, transport):
-    with Server(kind, transport) as server:
+    flags = ["--shape", "32x32", "--duration", "800ms", "--warmup", "300ms"]
+    with start(kind, transport) as measured:
         operations = ["echo"] if kind == "plain" else ["echo", "transpose"]
         for op in operations:
-            report = server.bench("--op", op)
-            note(kind, transport, f"{op} alone p50 us", report["latency_seconds"]["p50"] * 1e6)
+            note(kind, transport, f"{op} alone p50 us", server.p50_us(measured.bench("--op", op, *flags)))
             for channels in (4, 8):
-                report = server.bench("--op", op, "--channels", str(channels), "--concurrency", "64")
-                note(kind, transport, f"{op} 64 in flight over {channels} /s", report["requests_per_second"])
+                report = measured.bench("--op", op, *flags, "--channels", str(channels), "--concurrency", "64")
+                note(kind, transport, f"{op} 64 in flight over {channels} /s", server.rate(report))
 
 
 def main():

@@ -31,67 +31,10 @@ std::int64_t Flatten(const Shape& shape, const Index& index, std::int64_t row_st
   return flat;
 }
 
-// op(X) of one matrix of the batch, dense.
-std::vector<long double> LoadMatrix(DType dtype, std::span<const std::byte> data, std::int64_t first,
-                                    std::int64_t rows, std::int64_t cols, std::int64_t ld, bool transposed) {
-  std::vector<long double> matrix(rows * cols);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < cols; ++j) {
-      matrix[i * cols + j] = Load(dtype, data, first + (transposed ? j * ld + i : i * ld + j));
-    }
-  }
-  return matrix;
-}
-
-// The matrices that one operand of a batch has: one more than the greatest index that occurs.
-std::int64_t MatrixCount(const GemmBatch& batch, const std::int64_t* strides) {
-  std::int64_t last = 0;
-  for (int axis = 0; axis < batch.rank; ++axis) {
-    if (batch.dims[axis] == 0) return 0;
-    last += (batch.dims[axis] - 1) * strides[axis];
-  }
-  return last + 1;
-}
-
-long double Activated(Activation activation, long double x) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return x < 0 ? 0 : x;
-    case Activation::kGelu: {
-      const long double scale = std::sqrt(2 / std::acos(-1.0L));
-      return x / 2 * (1 + std::tanh(scale * (x + 0.044715L * x * x * x)));
-    }
-  }
-  return x;
-}
-
-// i8: exact, then modulo 2^32.
-Reference GemmOfIntegers(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a,
-                         std::span<const std::byte> b, std::span<const std::byte> c) {
-  Reference d{DType::kI32, {}, {}};
-  for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
-    const GemmBatch::Matrices at = p.batch.At(matrix);
-    for (std::int64_t i = 0; i < p.m; ++i) {
-      for (std::int64_t j = 0; j < p.n; ++j) {
-        std::uint64_t sum = 0;
-        for (std::int64_t l = 0; l < p.k; ++l) {
-          sum += BitsOf(p.dtype, a, at.a * p.StrideA() + (p.trans_a ? l * p.lda + i : i * p.lda + l)) *
-                 BitsOf(p.dtype, b, at.b * p.StrideB() + (p.trans_b ? j * p.ldb + l : l * p.ldb + j));
-        }
-        sum *= static_cast<std::uint64_t>(scalars.alpha_i64);
-        if (p.has_c) {
-          sum += static_cast<std::uint64_t>(scalars.beta_i64) *
-                 BitsOf(DType::kI32, c, at.c * p.StrideC() + i * p.ldc + j);
-        }
-        d.values.push_back(Wrapped(DType::kI32, sum));
-        d.magnitudes.push_back(0);
-      }
-    }
-  }
-  return d;
-}
+struct Value {
+  long double value = 0;
+  long double magnitude = 0;
+};
 
 long double Sum(const std::vector<long double>& terms) {
   long double sum = 0;
@@ -114,11 +57,6 @@ std::size_t BestIndex(const std::vector<long double>& x, bool greatest) {
   }
   return best;
 }
-
-struct Value {
-  long double value = 0;
-  long double magnitude = 0;
-};
 
 // The variance, and what its rounding errors are proportional to. `rounds`: each x, an integer of 64 bits, is
 // rounded to f64 first.
@@ -154,8 +92,11 @@ long double LogSumExp(const std::vector<long double>& x) {
 Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
   const auto n = static_cast<long double>(x.size());
   const bool rounds = IsInteger(p.dtype) && SizeOf(p.dtype) == 8;
-  std::vector<long double> squares;
-  for (long double each : x) squares.push_back(each * each);
+  const auto sum_of_squares = [&] {
+    long double sum = 0;
+    for (long double each : x) sum += each * each;
+    return sum;
+  };
   switch (p.op) {
     case ReduceOp::kSum:
       return {Sum(x), SumOfMagnitudes(x)};
@@ -184,9 +125,9 @@ Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
     case ReduceOp::kNorm1:
       return {SumOfMagnitudes(x), SumOfMagnitudes(x)};
     case ReduceOp::kNorm2:
-      return {std::sqrt(Sum(squares)), std::sqrt(Sum(squares))};
+      return {std::sqrt(sum_of_squares()), std::sqrt(sum_of_squares())};
     case ReduceOp::kSumSq:
-      return {Sum(squares), Sum(squares)};
+      return {sum_of_squares(), sum_of_squares()};
     case ReduceOp::kNormInf: {
       std::vector<long double> magnitudes;
       for (long double each : x) magnitudes.push_back(std::fabs(each));
@@ -218,12 +159,6 @@ long double ReduceIntegers(const ReduceProblem& p, const std::vector<std::uint64
 
 }  // namespace
 
-std::int64_t ElementsOfA(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.a) * p.StrideA(); }
-std::int64_t ElementsOfB(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.b) * p.StrideB(); }
-std::int64_t ElementsOfC(const GemmProblem& p) {
-  return p.has_c ? MatrixCount(p.batch, p.batch.c) * p.StrideC() : 0;
-}
-
 std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride) {
   std::int64_t count = 1;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -254,57 +189,22 @@ Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x) {
   Shape y_shape;
   for (int i = 0; i < problem.shape.rank; ++i) y_shape.Append(problem.shape[problem.perm[i]]);
   Bytes y(y_shape.Count() * size);
-  for (std::int64_t i = 0; i < y_shape.Count(); ++i) {
+  // A row of the result is read from x in steps of one stride.
+  const int last = problem.shape.rank - 1;
+  const std::int64_t row = last < 0 ? 1 : y_shape[last];
+  Index step{};
+  if (last >= 0) step[problem.perm[last]] = 1;
+  const std::int64_t stride = Flatten(problem.shape, step, problem.row_stride);
+  for (std::int64_t i = 0; i < y_shape.Count(); i += row) {
     const Index y_index = Unflatten(y_shape, i);
     Index x_index{};
     for (int axis = 0; axis < y_shape.rank; ++axis) x_index[problem.perm[axis]] = y_index[axis];
-    std::memcpy(y.data() + i * size, x.data() + Flatten(problem.shape, x_index, problem.row_stride) * size,
-                size);
-  }
-  return y;
-}
-
-Reference Gemm(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a_data,
-               std::span<const std::byte> b_data, std::span<const std::byte> c_data,
-               std::span<const std::byte> bias) {
-  if (!IsFloat(p.dtype)) return GemmOfIntegers(p, scalars, a_data, b_data, c_data);
-  const bool f64 = p.dtype == DType::kF64;
-  const long double alpha = f64 ? scalars.alpha_f64 : scalars.alpha_f32;
-  const long double beta = f64 ? scalars.beta_f64 : scalars.beta_f32;
-  const bool reads_c = p.has_c && beta != 0;
-  Reference d{p.OutDType(), {}, {}};
-  for (std::int64_t matrix = 0; matrix < p.batch.Count(); ++matrix) {
-    const GemmBatch::Matrices at = p.batch.At(matrix);
-    const std::vector<long double> a =
-        LoadMatrix(p.dtype, a_data, at.a * p.StrideA(), p.m, p.k, p.lda, p.trans_a);
-    // B by columns, so that the innermost loop reads both in order.
-    const std::vector<long double> b =
-        LoadMatrix(p.dtype, b_data, at.b * p.StrideB(), p.n, p.k, p.ldb, !p.trans_b);
-    for (std::int64_t i = 0; i < p.m; ++i) {
-      for (std::int64_t j = 0; j < p.n; ++j) {
-        long double sum = 0;
-        long double magnitude = 0;
-        for (std::int64_t l = 0; l < p.k; ++l) {
-          const long double term = a[i * p.k + l] * b[j * p.k + l];
-          sum += term;
-          magnitude += std::fabs(term);
-        }
-        if (p.k > 0) {
-          sum *= alpha;
-          magnitude *= std::fabs(alpha);
-        }
-        const auto add = [&](long double term) {
-          sum += term;
-          magnitude += std::fabs(term);
-        };
-        if (reads_c) add(beta * Load(d.dtype, c_data, at.c * p.StrideC() + i * p.ldc + j));
-        if (p.has_bias) add(Load(d.dtype, bias, j));
-        d.values.push_back(Activated(p.activation, sum));
-        d.magnitudes.push_back(magnitude);
-      }
+    const std::int64_t first = Flatten(problem.shape, x_index, problem.row_stride);
+    for (std::int64_t j = 0; j < row; ++j) {
+      std::memcpy(y.data() + (i + j) * size, x.data() + (first + j * stride) * size, size);
     }
   }
-  return d;
+  return y;
 }
 
 Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
@@ -316,6 +216,8 @@ Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
   const bool integers = !IsFloat(problem.dtype);
   std::vector<std::vector<long double>> elements(y_shape.Count());
   std::vector<std::vector<std::uint64_t>> bits(y_shape.Count());
+  for (auto& of_result : elements) of_result.reserve(problem.ReducedCount());
+  for (auto& of_result : bits) of_result.reserve(integers ? problem.ReducedCount() : 0);
   for (std::int64_t i = 0; i < problem.shape.Count(); ++i) {
     Index index = Unflatten(problem.shape, i);
     const std::int64_t at = Flatten(problem.shape, index, problem.row_stride);

@@ -16,7 +16,8 @@
 
 namespace warpline {
 
-// A valid request. The shape of each output in `program` is the one to answer with: keepdims is applied.
+// What a valid request has become. The shape of each output in `program` is the one to answer with: keepdims
+// is applied.
 struct Conversion {
   Program program;
   std::vector<PayloadRange> payloads;  // of the program's inputs, in order
@@ -37,11 +38,12 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span
 absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, std::span<const PayloadRange> payloads,
                                      const Limits& limits);
 
-// An error about step `index`, from one that knows only of the step's own fields: "program.steps[2].axes:
-// step "sums": ...". Without step names, or if the status is OK, the status itself.
+// Makes an error about step `index` from one that names only a field of the step itself, as in
+// "program.steps[2].axes: step "sums": ...". Returns the status as it is if there are no step names or if it
+// is OK.
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
 
-// A response up to the elements of its result: followed by output.bytes bytes of these, it is the whole
+// A response up to the elements of its result. Followed by output.bytes bytes of elements it is the whole
 // message. One function serves every operation, since all have the tensor and the execution at the same
 // numbers.
 std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution);

@@ -51,13 +51,13 @@ absl::StatusOr<DType> CheckGemmOutDType(v1::DataType data_type, const GemmProble
                                  " can give: ", TypeName(problem.OutDType()), half ? " or f32" : ""));
 }
 
-// Size of batch axis `axis`, counted from the innermost; 1 beyond the outermost.
+// The size of batch axis `axis`, counted from the innermost; 1 for axes beyond the outermost.
 std::int64_t BatchSize(const Shape& shape, int axis) {
   const int i = shape.rank - 3 - axis;
   return i < 0 ? 1 : shape[i];
 }
 
-// The batch axes of d, outermost first. `d` must not hold them yet.
+// Appends the batch axes, outermost first, to `d`, which must not have them yet.
 absl::Status BroadcastBatches(const Operand& a, const Operand& b, Shape& d) {
   for (int axis = std::max(a.shape.rank, b.shape.rank) - 3; axis >= 0; --axis) {
     ASSIGN_OR_RETURN(const std::int64_t size,
@@ -71,7 +71,8 @@ absl::Status BroadcastBatches(const Operand& a, const Operand& b, Shape& d) {
 // Which matrices of the operands make those of d; c may be null.
 GemmBatch BatchOf(const Shape& a, const Shape& b, const Shape* c, const Shape& d) {
   const int axes = d.rank - 2;
-  // Matrices between neighbours, by axis from the innermost; 0 where there is only one to be had.
+  // How many matrices lie between neighbours along each axis, counted from the innermost; 0 where the operand
+  // has only one for all.
   const auto strides = [&](const Shape& shape) {
     Strides result{};
     std::int64_t stride = 1;
@@ -151,7 +152,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   ASSIGN_OR_RETURN(problem.out_dtype, CheckGemmOutDType(options.out_data_type, problem));
   ASSIGN_OR_RETURN(problem.activation, CheckActivation(options.activation, a.dtype));
   ASSIGN_OR_RETURN(const Precision precision, CheckPrecision(options.precision));
-  // Of no consequence to other types, which then need not have a graph for each precision.
+  // The precision is of no consequence to other types. Leaving it out spares them a graph for each precision.
   if (problem.dtype == DType::kF32) problem.precision = precision;
 
   const auto size = [](const Operand& x, bool columns) { return x.shape[x.shape.rank - (columns ? 1 : 2)]; };

@@ -29,7 +29,7 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
     return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-');
   });
   if (!name.empty() && name.size() <= kMaxNameLength && known_characters) return absl::OkStatus();
-  // What is too long or not ASCII is not repeated.
+  // A name that is too long or not ASCII is not repeated in the error.
   return FieldError(field, absl::StrCat(name.empty()       ? "missing"
                                         : known_characters ? absl::StrCat("of ", name.size(), " characters")
                                                            : std::string("with other characters"),
@@ -37,13 +37,14 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
                                         " characters out of letters, digits, '_', '.' and '-'"));
 }
 
-// A name of the program: an input, or a step, whose operand is there once it has been converted.
+// What a name of the program stands for: an input or a step. A step has an operand once it has been
+// converted.
 struct Value {
   std::optional<Operand> operand;
-  int step = -1;  // -1: an input
+  int step = -1;  // -1 for an input
 };
 
-// One request on its way.
+// Converts one request.
 class RunConverter {
  public:
   RunConverter(const v1::RunRequest& request, std::span<const PayloadRange> payloads, const Limits& limits)
@@ -82,7 +83,8 @@ class RunConverter {
     return absl::OkStatus();
   }
 
-  // All of them before any is converted, so that a name can be told from one that comes later.
+  // Registers the names of all steps before any is converted, so that an unknown name can be told from that
+  // of a later step.
   absl::Status NameSteps() {
     if (steps_.empty()) return FieldError("program.steps", "missing; a program has at least 1");
     if (steps_.size() > kMaxSteps) {
@@ -123,7 +125,7 @@ class RunConverter {
     return operand;
   }
 
-  // Errors name the fields of the step.
+  // Errors name the fields of the step alone; InStep adds the rest.
   absl::Status AddStep(int index) {
     const v1::Step& step = steps_[index];
     std::vector<Operand> inputs;

@@ -40,7 +40,7 @@ absl::StatusOr<std::array<std::int8_t, kMaxRank>> CheckPerm(const Operand& x,
 }
 
 absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
-  // The API's numbers are ours and one more.
+  // Each number of the API's enumeration is ours plus one.
   static_assert(static_cast<int>(ReduceOp::kSum) + 1 == v1::REDUCE_OP_SUM);
   static_assert(static_cast<int>(ReduceOp::kLogSumExp) + 1 == v1::REDUCE_OP_LOGSUMEXP);
   static_assert(kAllReduceOps.size() == v1::REDUCE_OP_LOGSUMEXP);

@@ -1,5 +1,5 @@
-// One step of a program: from its operands and options to a valid problem. The same rules for a request of
-// one operation and for a step of a chain. Pure.
+// Makes a valid problem from the operands and options of one step of a program. The rules are the same for a
+// request of one operation and for a step of a chain. Pure.
 #ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
 #define WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
 
@@ -48,14 +48,15 @@ struct ReduceOptions {
   std::int32_t ddof = 0;
 };
 
-// Whether C is read: decided on the value that kernels compute with, so that all of them agree.
+// Whether C is read. That is decided on the value of beta that kernels compute with, so that all of them
+// agree.
 bool ReadsC(DType dtype, double beta);
 
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
-// `c` is null unless ReadsC; its shape then need not be known to be right. `bias` may be null.
+// `c` is null unless ReadsC holds. Its shape need not have been checked before. `bias` may be null.
 absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
                                           const Operand* bias, const GemmOptions& options);
-// That a C which is not read fits all the same.
+// Checks that C has the right type and shape although it is not read.
 absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm);
 absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options);
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);

@@ -17,7 +17,8 @@ std::string Sub(std::string_view field, const char* part) {
 
 bool Any(DType) { return true; }
 
-// So that sums over all tensors of a program, rounded up to their alignment, stay far below 2^63.
+// With this limit the sum of the bytes of all tensors of a program, each rounded up to its alignment, stays
+// far below 2^63.
 constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
 
 std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
@@ -57,7 +58,7 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
                         ToString(expected.spec.shape), ", rows ", expected.row_stride, " elements apart)");
   };
   if (!tensor.has_inline_()) {
-    // Nothing to send for an empty array, so a client may leave it out.
+    // An empty array has no elements to send, so a client may leave them out.
     if (expected.spec.bytes == 0) return PayloadRange{};
     return FieldError(Sub(field, "inline"), absl::StrCat("missing; expected ", expectation()));
   }
@@ -73,7 +74,7 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
   return payload;
 }
 
-// First of all: a resident tensor needs none of the other fields.
+// The source is checked before the other fields, because a resident tensor needs none of them.
 absl::Status CheckSource(std::string_view field, const v1::Tensor& tensor) {
   if (tensor.has_region()) {
     return UnimplementedField(Sub(field, "region"), "this server cannot read shared memory yet");
@@ -102,7 +103,7 @@ absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tens
 
 absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
   ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, payloads_));
-  bytes_ += checked.spec.bytes;  // that were received: no overflow
+  bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
     return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
                                                          " bytes; the limit is ", limits_.max_inline_bytes));

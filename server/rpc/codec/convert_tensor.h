@@ -19,9 +19,10 @@
 namespace warpline {
 
 struct Limits {
-  // Of one request's tensors together, and of its results. Unit: bytes.
+  // The most that the tensors of one request may have together, and likewise its results. Unit: bytes.
   std::int64_t max_inline_bytes = 0;
-  // Of one request on a device, as estimated; 0: no limit. The service checks it, not the conversion.
+  // The longest time that one request may take on a device, as it is estimated; 0 means no limit. The service
+  // checks it, not the conversion.
   double max_device_seconds = 0;
 };
 
@@ -32,7 +33,8 @@ struct CheckedTensor {
   PayloadRange payload;         // of spec.bytes bytes
 };
 
-// Reads the tensors of one request, and adds up their bytes. Keeps references to what it is made of.
+// Reads the tensors of one request, and adds up their bytes. Keeps references to both arguments of its
+// constructor.
 class TensorReader {
  public:
   // `payloads` are the scan's, to which the tensors' tokens point.
@@ -50,15 +52,16 @@ class TensorReader {
 };
 
 // Bytes of the storage of a shape whose rows are `row_stride` elements apart (0: dense). Fails unless the
-// bytes of all sizes but the zeros together are at most 2^56: then so is every product of a selection of
-// them.
+// product of all sizes that are not zero, in bytes, is at most 2^56. Then so is the product of any selection
+// of them.
 absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
                                          std::int64_t row_stride);
 
-// INVALID_ARGUMENT naming all data types if it is none, or unspecified.
+// Returns INVALID_ARGUMENT, with the names of all data types, if the number stands for none of them or is
+// unspecified.
 absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type);
 
-// "i8, f16": those of which `holds` is true.
+// The names of the data types for which `holds` is true, as in "i8, f16".
 std::string NamesWhere(bool (*holds)(DType));
 
 v1::DataType ToProto(DType dtype);

@@ -13,17 +13,19 @@ namespace warpline {
 
 inline std::string TypeName(DType dtype) { return std::string(Name(dtype)); }
 
-// INVALID_ARGUMENT naming the types that the operation takes, unless it takes the operand's.
+// Returns INVALID_ARGUMENT, with the names of the types that the operation takes, unless it takes the type of
+// `x`.
 absl::Status CheckTakes(const Operand& x, std::string_view operation, bool (*takes)(DType));
 absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of);
-// A result of shape and type; `field` is what to blame should it not fit into 63 bits.
+// A dense result of this type and shape. `field` is the one to blame if the bytes do not fit into 63 bits.
 absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, const Shape& shape);
-// Of b against a, or of c against d: the size along an axis of the result to which both are broadcast.
+// The size along an axis of the result to which `x` and another operand are broadcast, as b and a are, or c
+// and d.
 absl::StatusOr<std::int64_t> BroadcastSize(const Operand& x, int axis, std::int64_t size, std::int64_t other,
                                            const char* what);
-// alpha, beta or a factor of integers.
+// Checks alpha, beta or a factor of integers: it must be an integer from `least` to `greatest`.
 absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest);
-// Too large for a float becomes infinity, as in any rounding.
+// A number that is too large for a float becomes infinity there, as in any rounding.
 StepScalars ScalarsOf(double alpha, double beta, bool integers);
 
 }  // namespace warpline

@@ -16,14 +16,15 @@ namespace warpline {
 // errors, logs and cache keys.
 absl::Status CheckVariantName(const std::string& variant);
 
-// Inputs come before steps, steps before outputs. A value.
+// Inputs are added before steps, and steps before outputs. The builder is a value that can be moved and
+// copied.
 class ProgramBuilder {
  public:
   // UNIMPLEMENTED if the request asks for what is not built yet (request_options.h).
   absl::Status TakeOptions(const v1::RequestOptions& options);
-  // `field` is the tensor's as errors name it.
+  // `field` is the name of the tensor in errors.
   Operand AddInput(std::string field, const CheckedTensor& tensor);
-  // The variant's name has been checked. The operand is the result, which has no field yet.
+  // The name of the variant must have been checked. Returns the result as an operand, which has no field yet.
   Operand AddStep(ConvertedStep converted, const std::string& variant);
   // Returns the result of a step. `field` is what to blame if it is too large, alone or with those before it.
   absl::Status AddOutput(std::string_view field, int tensor, const Limits& limits);

@@ -1,0 +1,187 @@
+// What the tests of the scheduler share: a backend whose jobs end when a test says so, and a scheduler over
+// it.
+#ifndef WARPLINE_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
+#define WARPLINE_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/base/mutex.h"
+#include "server/base/worker_pool.h"
+#include "server/device/backend.h"
+#include "server/device/watchdog.h"
+#include "server/memory/staging_pool.h"
+#include "server/observe/metrics.h"
+#include "server/schedule/scheduler.h"
+
+namespace warpline {
+
+// A backend whose lanes do nothing until they are told to finish: pending states become deterministic.
+class FakeBackend : public Backend {
+ public:
+  explicit FakeBackend(int devices, bool at_once) : infos_(devices), at_once_(at_once) {}
+
+  class FakeLane : public Lane {
+   public:
+    FakeLane(FakeBackend& backend, int device) : backend_(backend), device_(device) {}
+    void Launch(const StagedProgram& staged, LaunchDone done) override {
+      backend_.OnLaunch(device_, staged, std::move(done));
+    }
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view) const override {
+      return backend_.at_once_;
+    }
+
+   private:
+    FakeBackend& backend_;
+    int device_;
+  };
+
+  std::string_view name() const override { return "fake"; }
+  std::span<const DeviceInfo> devices() const override { return infos_; }
+  std::vector<VariantInfo> Variants() const override { return {}; }
+  absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
+  absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
+  double EstimateSeconds(const Program&) const override { return 0; }
+  bool launches_asynchronously() const override { return true; }
+  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return false; }
+  absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
+    return std::make_unique<FakeLane>(*this, device);
+  }
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t) override {
+    return absl::UnimplementedError("not needed");
+  }
+
+  // From now on jobs end as soon as they are launched.
+  void FinishAtOnce() { finish_at_once_ = true; }
+
+  void OnLaunch(int device, const StagedProgram& staged, LaunchDone done) {
+    if (finish_at_once_) return done({absl::OkStatus(), {"fake"}});
+    MutexLock lock(&mutex_);
+    inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
+    devices_.push_back(device);
+    running_.push_back(std::move(done));
+  }
+  void AwaitLaunches(std::size_t count) {
+    MutexLock lock(&mutex_);
+    const auto reached = [&] { return inputs_.size() >= count; };
+    mutex_.Await(reached);
+  }
+  // Ends the oldest running job.
+  void FinishOne(absl::Status status = absl::OkStatus()) {
+    LaunchDone done;
+    {
+      MutexLock lock(&mutex_);
+      const auto some = [&] { return !running_.empty(); };
+      mutex_.Await(some);
+      done = std::move(running_.front());
+      running_.erase(running_.begin());
+    }
+    done({std::move(status), {"fake"}});
+  }
+  std::vector<int> inputs() {
+    MutexLock lock(&mutex_);
+    return inputs_;
+  }
+  std::vector<int> launch_devices() {
+    MutexLock lock(&mutex_);
+    return devices_;
+  }
+
+ private:
+  std::vector<DeviceInfo> infos_;
+  const bool at_once_;
+  std::atomic<bool> finish_at_once_ = false;
+  Mutex mutex_;
+  std::vector<int> inputs_;
+  std::vector<int> devices_;
+  std::vector<LaunchDone> running_;
+};
+
+class SchedulerTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static constexpr std::size_t kSlab = 1 << 20;
+  static constexpr std::size_t kLarge = 256 << 10;  // a slot of a large job
+
+  void Make(int devices, int lanes, std::size_t large_memory = 8 * kLarge, std::size_t slab = kSlab) {
+    backend_ = std::make_unique<FakeBackend>(devices, GetParam());
+    memory_.resize(slab + large_memory);
+    pool_ = std::make_unique<StagingPool>(memory_, slab, metrics_);
+    workers_ = std::make_unique<WorkerPool>(2);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes, .watchdog = watchdog_.get()}, *backend_,
+                                    *pool_, *workers_, metrics_);
+  }
+
+  // A job that brings one byte, which FakeBackend records, and keeps its result.
+  struct Submitted {
+    Scheduler::JobId id = 0;
+    std::future<Result> result;
+    bool Ready() { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  };
+  struct Ask {
+    std::size_t input = 1, output = 1;
+    MonotonicTime deadline = kNever;
+    const std::atomic<bool>* cancelled = nullptr;
+    OwnerId owner = 0;
+    double cost = 0;
+    std::function<void()> while_copying = nullptr;
+    std::function<void()> when_done = nullptr;
+  };
+  Submitted Submit(int mark, const Ask& ask) {
+    Plan plan;
+    plan.memory.input_bytes = ask.input;
+    plan.memory.output_bytes = ask.output;
+    plan.device_seconds = ask.cost;
+    Job job;
+    job.plan = std::make_shared<const Plan>(std::move(plan));
+    job.copy_in = [mark, hook = ask.while_copying](std::span<std::byte> region, int part, int) {
+      if (part != 0) return;
+      if (hook) hook();
+      region[0] = static_cast<std::byte>(mark);
+    };
+    job.owner = ask.owner;
+    job.deadline = ask.deadline;
+    job.cancelled = ask.cancelled;
+    auto promise = std::make_shared<std::promise<Result>>();
+    Submitted submitted;
+    submitted.result = promise->get_future();
+    job.done = [promise, hook = ask.when_done](Result result) {
+      if (hook) hook();
+      promise->set_value(std::move(result));
+    };
+    submitted.id = scheduler_->Submit(std::move(job));
+    return submitted;
+  }
+  Submitted Submit(int mark) { return Submit(mark, Ask{}); }
+  // Jobs on several lanes end in any order. One that has ended, and whose result nobody has taken.
+  static Submitted* AwaitOneOf(std::vector<Submitted>& jobs) {
+    for (;; std::this_thread::yield()) {
+      for (Submitted& job : jobs) {
+        if (job.result.valid() && job.Ready()) return &job;
+      }
+    }
+  }
+  Submitted SubmitLarge(int mark) { return Submit(mark, {.input = kLarge, .output = kLarge}); }
+
+  Metrics metrics_;
+  std::vector<std::byte> memory_;
+  std::unique_ptr<FakeBackend> backend_;
+  std::unique_ptr<StagingPool> pool_;
+  std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
