@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire/tensor_field.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::testing {
@@ -57,7 +58,8 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
 
   // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
   const ScanLimits limits{.header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1};
-  const auto scanned = ScanMessage(PayloadSchema::For(prototype.GetDescriptor()), slices, limits);
+  const auto scanned =
+      ScanMessage(PayloadSchema::For(prototype.GetDescriptor(), InlineField()), slices, limits);
   const std::unique_ptr<Message> through(prototype.New());
   const bool accepted = scanned.ok() && through->ParseFromString(scanned->header);
   if (accepted != agreement.accepted) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "google/protobuf/message.h"
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
 namespace warpline::testing {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/status_macros.h"
+#include "proto/wire/tensor_field.h"
 
 namespace warpline {
 namespace {
@@ -26,7 +27,12 @@ std::vector<std::string> EncodeOne(std::span<const PlannedOutput> outputs, const
 template <typename RequestProto>
 Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whole,
                 decltype(Codec::encode) encode) {
-  return {kind, method, whole, PayloadSchema::For(RequestProto::descriptor()), &Decode<RequestProto>, encode};
+  return {kind,
+          method,
+          whole,
+          PayloadSchema::For(RequestProto::descriptor(), InlineField()),
+          &Decode<RequestProto>,
+          encode};
 }
 
 // The name of the step that writes it; empty where steps have none.

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/wire/scanner.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

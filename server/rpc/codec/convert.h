@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "proto/wire/scanner.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert_tensor.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/wire/scanner.h"
 #include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

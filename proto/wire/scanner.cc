@@ -1,13 +1,14 @@
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
+#include <algorithm>
 #include <climits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/wire_format_lite.h"
 #include "kernels/status_macros.h"
-#include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
 namespace {
@@ -26,14 +27,7 @@ constexpr std::size_t kTokenBytes = 4;
 // continuation bytes, which parsers accept, and is filled in then.
 constexpr std::size_t kPaddedLengthBytes = 5;
 
-enum WireType {
-  kVarint = 0,
-  kFixed64 = 1,
-  kLengthDelimited = 2,
-  kStartGroup = 3,
-  kEndGroup = 4,
-  kFixed32 = 5
-};
+using google::protobuf::internal::WireFormatLite;
 
 // A position in the slices; always at a byte, or past the last one.
 class Cursor {
@@ -104,7 +98,7 @@ class Scanner {
 
   absl::Status Malformed(const char* what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("malformed request: ", what, " at byte ", cursor_.position(), " of ", cursor_.total()));
+        absl::StrCat("malformed message: ", what, " at byte ", cursor_.position(), " of ", cursor_.total()));
   }
 
   absl::Status Append(const char* data, std::size_t size) {
@@ -116,7 +110,7 @@ class Scanner {
   absl::Status CheckHeaderRoom(std::size_t more) const {
     const std::size_t needed = scanned_.header.size() + more;
     if (needed <= limits_.header_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the request without its tensor contents takes ", needed,
+    return absl::InvalidArgumentError(absl::StrCat("the message without its tensor contents takes ", needed,
                                                    " bytes or more; the limit is ", limits_.header_bytes));
   }
 
@@ -145,20 +139,20 @@ class Scanner {
   absl::Status ScanField() {
     ASSIGN_OR_RETURN(const std::uint64_t wide_tag, CopyVarint(kTagBytesMax));
     const auto tag = static_cast<std::uint32_t>(wide_tag);
-    const std::uint32_t number = tag >> 3;
+    const auto number = static_cast<std::uint32_t>(WireFormatLite::GetTagFieldNumber(tag));
     if (number == 0) return Malformed("field number 0");
-    switch (tag & 7) {
-      case kVarint:
+    switch (static_cast<int>(WireFormatLite::GetTagWireType(tag))) {
+      case WireFormatLite::WIRETYPE_VARINT:
         return CopyVarint(kVarintBytesMax).status();
-      case kFixed64:
+      case WireFormatLite::WIRETYPE_FIXED64:
         return Copy(8);
-      case kFixed32:
+      case WireFormatLite::WIRETYPE_FIXED32:
         return Copy(4);
-      case kLengthDelimited:
+      case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
         return ScanLengthDelimited(number);
-      case kStartGroup:
+      case WireFormatLite::WIRETYPE_START_GROUP:
         return Open({.end = frames_.back().end, .group = number});
-      case kEndGroup:
+      case WireFormatLite::WIRETYPE_END_GROUP:
         if (frames_.back().group != number) return Malformed("the end of a group that is not open");
         frames_.pop_back();
         return absl::OkStatus();
@@ -186,7 +180,7 @@ class Scanner {
     const std::size_t index = scanned_.payloads.size();
     if (index >= limits_.payloads) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the request has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
+          "the message has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
     }
     const std::string token = PayloadToken(index);
     RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
@@ -221,7 +215,8 @@ class Scanner {
 
 }  // namespace
 
-PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message) {
+PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message,
+                                 const google::protobuf::FieldDescriptor* payload) {
   PayloadSchema schema;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -229,7 +224,7 @@ PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message) {
     for (int j = 0; j < found[i]->field_count(); ++j) {
       const google::protobuf::FieldDescriptor* field = found[i]->field(j);
       const auto number = static_cast<std::uint32_t>(field->number());
-      if (found[i] == v1::Tensor::descriptor() && number == v1::Tensor::kInlineFieldNumber) {
+      if (field == payload) {
         fields.push_back({number, kPayload});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         const auto known = std::find(found.begin(), found.end(), field->message_type());

@@ -1,4 +1,4 @@
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "google/protobuf/stubs/logging.h"
+#include "proto/wire/tensor_field.h"
 #include "tests/testing/random_wire.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/wire_agreement.h"
@@ -44,7 +45,8 @@ std::string Inline(const std::string& content) { return Field(v1::Tensor::kInlin
 std::string X(const std::string& tensor) { return Field(v1::TransposeRequest::kXFieldNumber, tensor); }
 
 absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& limits = {}) {
-  return ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor()), Slice(bytes, kWhole), limits);
+  return ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor(), InlineField()),
+                     Slice(bytes, kWhole), limits);
 }
 
 // Whether both readers take the bytes; fails the test if they differ, in one piece or bytewise.
@@ -112,7 +114,8 @@ TEST(WireScannerTest, PiecesOfAPayloadComeInOrderAndNotEmpty) {
   const std::string bytes = X(Inline("abcdefgh"));
   const std::size_t kSizes[] = {3, 0, 2, 0};
   const auto slices = Slice(bytes, kSizes);
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor()), slices);
+  const auto scanned =
+      ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   std::vector<std::string> pieces;
   ForEachPiece(slices, scanned->payloads.at(0), [&](std::span<const std::byte> piece) {
@@ -145,7 +148,7 @@ TEST(WireScannerTest, EveryOperandOfAGemmIsFound) {
   request.mutable_c()->set_inline_("c");
   const std::string bytes = request.SerializeAsString();
   const auto slices = Slice(bytes, kBytewise);
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::GemmRequest::descriptor()), slices);
+  const auto scanned = ScanMessage(PayloadSchema::For(v1::GemmRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   v1::GemmRequest through;
   ASSERT_TRUE(through.ParseFromString(scanned->header));
@@ -157,7 +160,8 @@ TEST(WireScannerTest, MessageOfOtherTypesHasNoPayload) {
   v1::EchoRequest request;
   request.set_payload("bytes");
   const std::string bytes = request.SerializeAsString();
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::EchoRequest::descriptor()), Slice(bytes, kWhole));
+  const auto scanned =
+      ScanMessage(PayloadSchema::For(v1::EchoRequest::descriptor(), InlineField()), Slice(bytes, kWhole));
   ASSERT_THAT(scanned, IsOk());
   EXPECT_EQ(scanned->header, bytes);
 }
@@ -172,6 +176,8 @@ TEST(WireScannerTest, GroupsAreUnknownFieldsWhateverTheirNumber) {
   EXPECT_TRUE(Accepted(Tag(1, 3) + Inline("not a payload") + Tag(1, 4)));
   EXPECT_THAT(Scan(Tag(1, 3) + Inline("not a payload") + Tag(1, 4))->payloads, SizeIs(0));
   EXPECT_TRUE(Accepted(X(Tag(8, 3) + Tag(7, 3) + Tag(7, 4) + Tag(8, 4))));
+  EXPECT_TRUE(Accepted(Overlong(9 << 3 | 3, 5) + Overlong(9 << 3 | 4 | std::uint64_t{5} << 32, 5)));
+  EXPECT_FALSE(Accepted(Tag(9, 3) + Overlong(9 << 3 | 4, 6)));
 }
 
 TEST(WireScannerTest, PayloadOfAnotherWireTypeIsAnUnknownField) {
