@@ -90,7 +90,7 @@ template <typename Response>
 absl::StatusOr<Arrived<Response>> Read(const grpc::ByteBuffer& message,
                                        const google::protobuf::FieldDescriptor* payload) {
   // It is never destroyed: a callback may still use it while the process ends.
-  static const auto& schema = *new PayloadSchema(PayloadSchema::For(Response::descriptor(), payload));
+  static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), payload));
   Arrived<Response> arrived;
   if (message.Valid() && !message.Dump(&arrived.slices).ok()) {
     return BadResponse("it cannot be decompressed");

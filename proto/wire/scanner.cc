@@ -1,9 +1,12 @@
 #include "proto/wire/scanner.h"
 
 #include <algorithm>
+#include <bit>
 #include <climits>
+#include <cstring>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
@@ -23,11 +26,21 @@ constexpr std::size_t kNestingMax = 100;
 
 constexpr std::size_t kTokenBytes = 4;
 
+// The tokens of scalars are the numbers from here on: no parser changes their bits.
+constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
+constexpr double kScalarTokens = 2147483648;            // 2^31
+
+// Most headers and lists of payloads have room here, so that they do not grow step by step.
+constexpr std::size_t kUsualHeaderBytes = 256;
+constexpr std::size_t kUsualPayloads = 4;
+
 // The length of a rewritten message is known at its end only. It gets a varint of fixed size, padded with
 // continuation bytes, which parsers accept, and is filled in then.
 constexpr std::size_t kPaddedLengthBytes = 5;
 
 using google::protobuf::internal::WireFormatLite;
+
+static_assert(std::endian::native == std::endian::little);  // as doubles are on the wire
 
 // A position in the slices; always at a byte, or past the last one.
 class Cursor {
@@ -69,11 +82,12 @@ class Cursor {
 
 class Scanner {
  public:
-  Scanner(const PayloadSchema& schema, Slices slices, const ScanLimits& limits)
+  Scanner(const ScanSchema& schema, Slices slices, const ScanLimits& limits)
       : schema_(schema), limits_(limits), cursor_(slices) {}
 
   absl::StatusOr<ScannedMessage> Run() {
-    frames_.push_back({.message = PayloadSchema::kRoot, .end = cursor_.total()});
+    header().reserve(std::min(cursor_.total(), kUsualHeaderBytes));
+    frames_.push_back({.message = ScanSchema::kRoot, .end = cursor_.total()});
     while (true) {
       while (Remaining() == 0) {
         if (frames_.back().group != 0) return Malformed("a group without its end");
@@ -145,7 +159,7 @@ class Scanner {
       case WireFormatLite::WIRETYPE_VARINT:
         return CopyVarint(kVarintBytesMax).status();
       case WireFormatLite::WIRETYPE_FIXED64:
-        return Copy(8);
+        return ScanFixed64(number);
       case WireFormatLite::WIRETYPE_FIXED32:
         return Copy(4);
       case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
@@ -161,16 +175,31 @@ class Scanner {
     }
   }
 
+  // What the field of this number holds in the innermost message.
+  std::optional<int> ContentOf(std::uint32_t number) const {
+    const std::optional<int> message = frames_.back().message;
+    return message ? schema_.Find(*message, number) : std::nullopt;
+  }
+
+  absl::Status ScanFixed64(std::uint32_t number) {
+    const std::size_t at = header().size();
+    RETURN_IF_ERROR(Copy(sizeof(double)));
+    if (ContentOf(number) != ScanSchema::kScalar) return absl::OkStatus();
+    const double token = ScalarToken(scanned_.scalars.size());
+    std::memcpy(&scanned_.scalars.emplace_back(), header().data() + at, sizeof(double));
+    std::memcpy(header().data() + at, &token, sizeof(double));
+    return absl::OkStatus();
+  }
+
   absl::Status ScanLengthDelimited(std::uint32_t number) {
     const std::size_t length_at = header().size();
     ASSIGN_OR_RETURN(const std::uint64_t length, CopyVarint(kLengthBytesMax));
     if (length > kLengthMax || length > Remaining()) return Malformed("a field longer than its message");
-    const std::optional<int> message = frames_.back().message;
-    const std::optional<int> content = message ? schema_.Find(*message, number) : std::nullopt;
-    if (!content.has_value()) return Copy(length);
+    const std::optional<int> content = ContentOf(number);
+    if (!content.has_value() || *content == ScanSchema::kScalar) return Copy(length);
 
     header().resize(length_at);  // another length takes its place
-    if (*content == PayloadSchema::kPayload) return TakePayload(length);
+    if (*content == ScanSchema::kPayload) return TakePayload(length);
     const char padding[kPaddedLengthBytes] = {};
     RETURN_IF_ERROR(Append(padding, sizeof padding));
     return Open({.message = content, .end = cursor_.position() + length, .length_at = length_at});
@@ -182,6 +211,7 @@ class Scanner {
       return absl::InvalidArgumentError(absl::StrCat(
           "the message has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
     }
+    if (index == 0) scanned_.payloads.reserve(kUsualPayloads);
     const std::string token = PayloadToken(index);
     RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
     RETURN_IF_ERROR(Append(token.data(), token.size()));
@@ -206,26 +236,28 @@ class Scanner {
     frames_.pop_back();
   }
 
-  const PayloadSchema& schema_;
+  const ScanSchema& schema_;
   const ScanLimits limits_;
   Cursor cursor_;
-  std::vector<Frame> frames_;
+  absl::InlinedVector<Frame, 8> frames_;
   ScannedMessage scanned_;
 };
 
 }  // namespace
 
-PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message,
-                                 const google::protobuf::FieldDescriptor* payload) {
-  PayloadSchema schema;
+ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Field* payload,
+                           std::span<const Field* const> scalars) {
+  ScanSchema schema;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    std::vector<Field>& fields = schema.messages_.emplace_back();
+    std::vector<Known>& fields = schema.messages_.emplace_back();
     for (int j = 0; j < found[i]->field_count(); ++j) {
-      const google::protobuf::FieldDescriptor* field = found[i]->field(j);
+      const Field* field = found[i]->field(j);
       const auto number = static_cast<std::uint32_t>(field->number());
       if (field == payload) {
         fields.push_back({number, kPayload});
+      } else if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
+        fields.push_back({number, kScalar});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         const auto known = std::find(found.begin(), found.end(), field->message_type());
         fields.push_back({number, static_cast<int>(known - found.begin())});
@@ -236,17 +268,24 @@ PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message,
   return schema;
 }
 
-std::optional<int> PayloadSchema::Find(int message, std::uint32_t number) const {
-  for (const Field& field : messages_[message]) {
+std::optional<int> ScanSchema::Find(int message, std::uint32_t number) const {
+  for (const Known& field : messages_[message]) {
     if (field.number == number) return field.content;
   }
   return std::nullopt;
 }
 
-absl::StatusOr<ScannedMessage> ScanMessage(const PayloadSchema& schema, Slices slices,
+absl::StatusOr<ScannedMessage> ScanMessage(const ScanSchema& schema, Slices slices,
                                            const ScanLimits& limits) {
   return Scanner(schema, slices, limits).Run();
 }
+
+std::optional<std::size_t> ScalarIndex(double token) {
+  if (!(token >= kFirstScalarToken && token < kFirstScalarToken + kScalarTokens)) return std::nullopt;
+  return static_cast<std::size_t>(token - kFirstScalarToken);
+}
+
+double ScalarToken(std::size_t index) { return kFirstScalarToken + static_cast<double>(index); }
 
 std::optional<std::size_t> PayloadIndex(std::string_view token) {
   if (token.size() != kTokenBytes) return std::nullopt;

@@ -19,22 +19,29 @@ namespace warpline {
 // A valid request. The shape of each output in `program` is the one to answer with: keepdims is applied.
 struct Conversion {
   Program program;
-  std::vector<PayloadRange> payloads;  // of the program's inputs, in order
+  std::vector<PayloadRange> payloads;   // of the program's inputs, in order
+  std::vector<PlannedScalars> scalars;  // of the steps that read any, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
 };
 
-// `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field
+// What the tokens in a header stand for: what the scan found.
+struct TokenValues {
+  std::span<const PayloadRange> payloads;
+  std::span<const double> scalars;
+};
+
+// `request` is the parsed header of a scanned message. Errors name the field
 // (server/base/errors.h), its value and the limit; the first rule that is broken is the one reported.
-absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
-                                     std::span<const PayloadRange> payloads, const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
                                      const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const TokenValues& values,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits);
 
 // An error about step `index`, from one that knows only of the step's own fields: "program.steps[2].axes:

@@ -21,10 +21,8 @@ absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, co
 // Of b against a, or of c against d: the size along an axis of the result to which both are broadcast.
 absl::StatusOr<std::int64_t> BroadcastSize(const Operand& x, int axis, std::int64_t size, std::int64_t other,
                                            const char* what);
-// alpha, beta or a factor of integers.
+// alpha, beta or a factor of integers. The same for all values of one class (scalar_class.h).
 absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest);
-// Too large for a float becomes infinity, as in any rounding.
-StepScalars ScalarsOf(double alpha, double beta, bool integers);
 
 }  // namespace warpline
 

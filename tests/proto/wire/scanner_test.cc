@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ using ::warpline::testing::IsOk;
 using ::warpline::testing::ShortestVarint;
 using ::warpline::testing::Slice;
 using ::warpline::testing::StatusIs;
-using ::warpline::testing::SubstitutePayloads;
+using ::warpline::testing::SubstituteTokens;
 
 constexpr std::size_t kWhole[] = {1 << 30};
 constexpr std::size_t kBytewise[] = {1};
@@ -45,8 +46,8 @@ std::string Inline(const std::string& content) { return Field(v1::Tensor::kInlin
 std::string X(const std::string& tensor) { return Field(v1::TransposeRequest::kXFieldNumber, tensor); }
 
 absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& limits = {}) {
-  return ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor(), InlineField()),
-                     Slice(bytes, kWhole), limits);
+  return ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), Slice(bytes, kWhole),
+                     limits);
 }
 
 // Whether both readers take the bytes; fails the test if they differ, in one piece or bytewise.
@@ -115,7 +116,7 @@ TEST(WireScannerTest, PiecesOfAPayloadComeInOrderAndNotEmpty) {
   const std::size_t kSizes[] = {3, 0, 2, 0};
   const auto slices = Slice(bytes, kSizes);
   const auto scanned =
-      ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor(), InlineField()), slices);
+      ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   std::vector<std::string> pieces;
   ForEachPiece(slices, scanned->payloads.at(0), [&](std::span<const std::byte> piece) {
@@ -148,11 +149,11 @@ TEST(WireScannerTest, EveryOperandOfAGemmIsFound) {
   request.mutable_c()->set_inline_("c");
   const std::string bytes = request.SerializeAsString();
   const auto slices = Slice(bytes, kBytewise);
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::GemmRequest::descriptor(), InlineField()), slices);
+  const auto scanned = ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   v1::GemmRequest through;
   ASSERT_TRUE(through.ParseFromString(scanned->header));
-  SubstitutePayloads(through, slices, *scanned);
+  SubstituteTokens(through, slices, *scanned);
   EXPECT_EQ(through.SerializeAsString(), bytes);
 }
 
@@ -161,7 +162,7 @@ TEST(WireScannerTest, MessageOfOtherTypesHasNoPayload) {
   request.set_payload("bytes");
   const std::string bytes = request.SerializeAsString();
   const auto scanned =
-      ScanMessage(PayloadSchema::For(v1::EchoRequest::descriptor(), InlineField()), Slice(bytes, kWhole));
+      ScanMessage(ScanSchema::For(v1::EchoRequest::descriptor(), InlineField()), Slice(bytes, kWhole));
   ASSERT_THAT(scanned, IsOk());
   EXPECT_EQ(scanned->header, bytes);
 }
@@ -276,6 +277,51 @@ TEST(WireScannerTest, PayloadsAboveTheLimitAreInvalid) {
 
 TEST(WireScannerTest, MalformedMessageIsInvalidAndSaysWhere) {
   EXPECT_THAT(Scan(Tag(3, 2) + "\x09" + "four"), StatusIs(kInvalid, HasSubstr("at byte 2 of 6")));
+}
+
+absl::StatusOr<ScannedMessage> ScanGemm(const v1::GemmRequest& request) {
+  const google::protobuf::FieldDescriptor* const scalars[] = {
+      v1::GemmRequest::descriptor()->FindFieldByNumber(v1::GemmRequest::kAlphaFieldNumber)};
+  return ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField(), scalars),
+                     Slice(request.SerializeAsString(), kBytewise));
+}
+
+TEST(WireScannerTest, ScalarsStayOutOfTheHeader) {
+  v1::GemmRequest request;
+  request.set_alpha(0.1);
+  request.set_beta(0.2);  // no scalar of this schema
+  const auto scanned = ScanGemm(request);
+  ASSERT_THAT(scanned, IsOk());
+  EXPECT_THAT(scanned->scalars, ElementsAre(0.1));
+  v1::GemmRequest header;
+  ASSERT_TRUE(header.ParseFromString(scanned->header));
+  EXPECT_EQ(ScalarIndex(header.alpha()), 0u);
+  EXPECT_EQ(header.beta(), 0.2);
+  request.set_alpha(0);
+  EXPECT_EQ(ScanGemm(request)->header, scanned->header);
+  request.clear_alpha();
+  EXPECT_NE(ScanGemm(request)->header, scanned->header);
+}
+
+TEST(WireScannerTest, AValueThatLooksLikeATokenIsAScalarLikeAnyOther) {
+  v1::GemmRequest request;
+  request.set_alpha(ScalarToken(1));
+  EXPECT_THAT(ScanGemm(request)->scalars, ElementsAre(ScalarToken(1)));
+}
+
+TEST(WireScannerTest, ScalarOfAnotherWireTypeIsAnUnknownField) {
+  v1::GemmRequest request;
+  std::string bytes = Field(v1::GemmRequest::kAlphaFieldNumber, "12345678");
+  bytes += Tag(v1::GemmRequest::kAlphaFieldNumber, 5) + "1234";
+  ASSERT_TRUE(request.ParseFromString(bytes));
+  EXPECT_THAT(ScanGemm(request)->scalars, SizeIs(0));
+}
+
+TEST(ScalarTokenTest, IsReadBack) {
+  for (std::size_t index : {0u, 1u, 7000u, 0x7fffffffu}) EXPECT_EQ(ScalarIndex(ScalarToken(index)), index);
+  for (double value : {0.0, 1.0, -ScalarToken(0), 1e300, std::nan("")}) {
+    EXPECT_EQ(ScalarIndex(value), std::nullopt) << value;
+  }
 }
 
 TEST(PayloadTokenTest, IsReadBack) {
