@@ -89,7 +89,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
                            ? absl::DeadlineExceededError("the deadline passed while the request was queued")
                            : absl::CancelledError("the client cancelled while the request was queued"));
   });
-  if (const PlanPtr plan = engine_.plans.Find(scanned->key); plan != nullptr) {
+  if (const PlanPtr plan = engine_.plans.Find(scanned->key, call.received()); plan != nullptr) {
     return Submit(call, codec, *std::move(scanned), plan, *submission);
   }
   if (compiling_.fetch_add(1) >= kMaxCompiling) {
@@ -105,7 +105,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
     absl::StatusOr<PlanPtr> plan = Compile(codec, scanned);
     compiling_.fetch_sub(1);
     if (!plan.ok()) return RespondError(call, codec, plan.status());
-    engine_.plans.Insert(scanned.key, *plan);
+    engine_.plans.Insert(scanned.key, *plan, call.owner(), call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
   });
 }

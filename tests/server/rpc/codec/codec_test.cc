@@ -139,13 +139,13 @@ class PlanSource {
     const ScannedMessage scanned = Scan(kind, bytes);
     const std::string key = PlanKey(kind, scanned);
     Planned planned;
-    planned.plan = cache_.Find(key);
+    planned.plan = cache_.Find(key, MonotonicTime());
     if (planned.plan == nullptr) {
       absl::StatusOr<DecodedPlan> decoded = DecodePlan(CodecOf(kind), scanned, kLimits);
       planned.status = decoded.status();
       if (!decoded.ok()) return planned;
       planned.plan = std::make_shared<const Plan>(std::move(decoded->plan));
-      cache_.Insert(key, planned.plan);
+      cache_.Insert(key, planned.plan, OwnerId{1}, MonotonicTime());
     }
     planned.scalars = ScalarsOf(planned.plan->scalars, scanned.scalars);
     return planned;
