@@ -53,18 +53,26 @@ class Cursor {
   std::size_t total() const { return total_; }
   std::size_t position() const { return position_; }
   PayloadRange Range(std::size_t length) const { return {slice_, offset_, length}; }
+  // What is left of the slice; empty at the end.
+  std::span<const std::byte> Rest() const {
+    return slice_ < slices_.size() ? slices_[slice_].subspan(offset_) : std::span<const std::byte>();
+  }
+  // Moves past the next `size` bytes of Rest().
+  void Skip(std::size_t size) {
+    position_ += size;
+    offset_ += size;
+    Normalise();
+  }
 
   // Hands the next `size` bytes, which must exist, to `visit` piece by piece and moves past them.
   template <typename Visit>
   void Take(std::size_t size, Visit&& visit) {
     while (size > 0) {
-      const std::span<const std::byte> rest = slices_[slice_].subspan(offset_);
+      const std::span<const std::byte> rest = Rest();
       const std::span<const std::byte> piece = rest.first(std::min(size, rest.size()));
       visit(piece);
       size -= piece.size();
-      position_ += piece.size();
-      offset_ += piece.size();
-      Normalise();
+      Skip(piece.size());
     }
   }
 
@@ -87,11 +95,11 @@ class Scanner {
 
   absl::StatusOr<ScannedMessage> Run() {
     header().reserve(std::min(cursor_.total(), kUsualHeaderBytes));
-    frames_.push_back({.message = ScanSchema::kRoot, .end = cursor_.total()});
+    innermost_ = {.message = ScanSchema::kRoot, .end = cursor_.total()};
     while (true) {
       while (Remaining() == 0) {
-        if (frames_.back().group != 0) return Malformed("a group without its end");
-        if (frames_.size() == 1) return std::move(scanned_);
+        if (innermost_.group != 0) return Malformed("a group without its end");
+        if (outer_.empty()) return std::move(scanned_);
         CloseMessage();
       }
       RETURN_IF_ERROR(ScanField());
@@ -107,7 +115,7 @@ class Scanner {
     std::uint32_t group = 0;    // field number; 0 for a message
   };
 
-  std::size_t Remaining() const { return frames_.back().end - cursor_.position(); }
+  std::size_t Remaining() const { return innermost_.end - cursor_.position(); }
   std::string& header() { return scanned_.header; }
 
   absl::Status Malformed(const char* what) const {
@@ -140,6 +148,13 @@ class Scanner {
 
   // Copies a varint into the header and returns its value, modulo 2^64.
   absl::StatusOr<std::uint64_t> CopyVarint(int bytes_max) {
+    // Nearly all of them have one byte.
+    const std::span<const std::byte> rest = cursor_.Rest();
+    if (Remaining() > 0 && rest.front() < std::byte{0x80} && header().size() < limits_.header_bytes) {
+      header().push_back(static_cast<char>(rest.front()));
+      cursor_.Skip(1);
+      return static_cast<std::uint64_t>(static_cast<unsigned char>(header().back()));
+    }
     std::uint64_t value = 0;
     for (int i = 0; i < bytes_max; ++i) {
       RETURN_IF_ERROR(Copy(1));
@@ -165,10 +180,10 @@ class Scanner {
       case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
         return ScanLengthDelimited(number);
       case WireFormatLite::WIRETYPE_START_GROUP:
-        return Open({.end = frames_.back().end, .group = number});
+        return Open({.end = innermost_.end, .group = number});
       case WireFormatLite::WIRETYPE_END_GROUP:
-        if (frames_.back().group != number) return Malformed("the end of a group that is not open");
-        frames_.pop_back();
+        if (innermost_.group != number) return Malformed("the end of a group that is not open");
+        Close();
         return absl::OkStatus();
       default:
         return Malformed("an undefined wire type");
@@ -177,7 +192,7 @@ class Scanner {
 
   // What the field of this number holds in the innermost message.
   std::optional<int> ContentOf(std::uint32_t number) const {
-    const std::optional<int> message = frames_.back().message;
+    const std::optional<int> message = innermost_.message;
     return message ? schema_.Find(*message, number) : std::nullopt;
   }
 
@@ -221,25 +236,32 @@ class Scanner {
   }
 
   absl::Status Open(const Frame& frame) {
-    if (frames_.size() > kNestingMax) return Malformed("messages nested more than 100 deep");
-    frames_.push_back(frame);
+    if (outer_.size() >= kNestingMax) return Malformed("messages nested more than 100 deep");
+    outer_.push_back(innermost_);
+    innermost_ = frame;
     return absl::OkStatus();
   }
 
   void CloseMessage() {
-    const std::size_t at = frames_.back().length_at;
+    const std::size_t at = innermost_.length_at;
     std::size_t length = header().size() - at - kPaddedLengthBytes;
     for (std::size_t i = 0; i < kPaddedLengthBytes; ++i, length >>= 7) {
       const bool last = i + 1 == kPaddedLengthBytes;
       header()[at + i] = static_cast<char>((length & 0x7f) | (last ? 0 : 0x80));
     }
-    frames_.pop_back();
+    Close();
+  }
+
+  void Close() {
+    innermost_ = outer_.back();
+    outer_.pop_back();
   }
 
   const ScanSchema& schema_;
   const ScanLimits limits_;
   Cursor cursor_;
-  absl::InlinedVector<Frame, 8> frames_;
+  Frame innermost_;
+  absl::InlinedVector<Frame, 8> outer_;  // those around it, the message itself first
   ScannedMessage scanned_;
 };
 

@@ -68,15 +68,14 @@ std::vector<Codec> KernelCodecs() {
 std::string PlanKey(RequestKind kind, const ScannedMessage& message) {
   const std::size_t payloads = message.payloads.size(), scalars = message.scalars.size();
   std::string key;
-  key.reserve(1 + sizeof(payloads) + sizeof(scalars) + payloads * sizeof(std::uint64_t) + scalars +
-              message.header.size());
+  key.reserve(1 + (1 + payloads) * sizeof(std::uint64_t) + scalars + message.header.size());
   const auto append = [&key](std::uint64_t number) {
     key.append(reinterpret_cast<const char*>(&number), sizeof(number));
   };
   key.push_back(static_cast<char>(kind));
-  // The counts come first: without them the lengths of one request could be read as the header of another.
-  append(payloads);
-  append(scalars);
+  // The counts come first: without them the lengths of one request could be read as the header of another. A
+  // header has room for far less than 2^32 of either.
+  append(std::uint64_t{payloads} << 32 | scalars);
   for (const PayloadRange& payload : message.payloads) append(payload.length);
   for (const double scalar : message.scalars) key.push_back(static_cast<char>(ClassOf(scalar)));
   key += message.header;

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
 #define WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -23,14 +22,15 @@ enum class ScalarClass : std::uint8_t {
 };
 
 inline ScalarClass ClassOf(double value) {
+  constexpr auto kExact = static_cast<double>(kExactIntegers);
   if (value == 0) return ScalarClass::kZero;
   if (static_cast<float>(value) == 0) return ScalarClass::kZeroAsFloat;
-  if (std::trunc(value) != value) return ScalarClass::kOther;
-  if (value >= std::numeric_limits<std::int32_t>::min() &&
-      value <= std::numeric_limits<std::int32_t>::max()) {
-    return ScalarClass::kInt32;
-  }
-  return std::abs(value) <= static_cast<double>(kExactIntegers) ? ScalarClass::kExact : ScalarClass::kOther;
+  if (!(value >= -kExact && value <= kExact)) return ScalarClass::kOther;
+  const auto integer = static_cast<std::int64_t>(value);
+  if (static_cast<double>(integer) != value) return ScalarClass::kOther;
+  const bool small = integer >= std::numeric_limits<std::int32_t>::min() &&
+                     integer <= std::numeric_limits<std::int32_t>::max();
+  return small ? ScalarClass::kInt32 : ScalarClass::kExact;
 }
 
 }  // namespace warpline
