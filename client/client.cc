@@ -1,6 +1,7 @@
 #include "client/client.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/error.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
+#include "proto/wire/tensor_field.h"
 
 namespace warpline::client {
 namespace {
@@ -44,7 +47,9 @@ absl::StatusOr<std::string> Flatten(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
   if (message.Valid() && !message.Dump(&slices).ok()) return absl::InternalError("unreadable response");
   std::string bytes;
-  SliceReader(slices).AppendTo(bytes);
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
   return bytes;
 }
 
@@ -118,24 +123,32 @@ absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
 }
 
 absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duration timeout) {
+  // The generated types of these messages are not linked: a program that has its own copy of them could not
+  // link this library.
+  constexpr int kService = 1;            // of HealthCheckRequest
+  constexpr int kStatus = 1;             // of HealthCheckResponse
+  constexpr std::uint64_t kServing = 1;  // a ServingStatus
   const auto encode = [&] {
+    std::string request;
+    AppendFieldHead(request, kService, service.size());
     MessageWriter message;
-    if (!service.empty()) message.AppendBytes(1, service);  // HealthCheckRequest.service
+    message.Append(request + service);
     return std::move(message).Finish();
   };
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response, Call(kHealthMethod, encode, timeout, {}));
-  std::vector<grpc::Slice> slices;
-  if (response.Valid() && !response.Dump(&slices).ok()) return absl::InternalError("unreadable response");
-  SliceReader reader(slices);
-  Field field;
-  std::uint64_t health = 0;
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, NextField(reader, field));
-    if (!more) break;
-    if (field.number == 1 && field.type == WireType::kVarint) health = field.varint;
+  ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
+  google::protobuf::UnknownFieldSet fields;
+  if (!fields.ParseFromString(bytes)) {
+    return absl::InternalError("the server's HealthCheckResponse is not valid");
   }
-  constexpr std::uint64_t kServing = 1;  // HealthCheckResponse.ServingStatus
-  return health == kServing;
+  std::uint64_t status = 0;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = fields.field(i);
+    const bool is_status =
+        field.number() == kStatus && field.type() == google::protobuf::UnknownField::TYPE_VARINT;
+    if (is_status) status = field.varint();
+  }
+  return status == kServing;
 }
 
 template <typename Decode, typename Done>

@@ -1,4 +1,5 @@
-// The messages of the API, as slices: requests encoded by hand, responses taken apart by hand.
+// The messages of the API, as slices. Elements are neither copied into requests nor out of responses by
+// protobuf, which reads and writes everything else.
 #ifndef WARPLINE_CLIENT_CODEC_H_
 #define WARPLINE_CLIENT_CODEC_H_
 
@@ -13,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/array.h"
-#include "client/wire.h"
+#include "client/message_writer.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {

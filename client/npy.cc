@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/file_io.h"
+#include "client/message_writer.h"
 #include "client/npy_header.h"
 #include "client/output_file.h"
-#include "client/wire.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

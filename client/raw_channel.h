@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/wire.h"
+#include "client/message_writer.h"
 
 namespace warpline::client {
 

@@ -15,13 +15,13 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FI
 
 # The client library. Headers include each other as in the source tree ("client/array.h"), below
 # include/warpline; users write "warpline/client/client.h".
-install(TARGETS warpline_client warpline_kernels warpline_proto EXPORT warplineTargets
+install(TARGETS warpline_client warpline_kernels warpline_proto warpline_wire EXPORT warplineTargets
         ARCHIVE DESTINATION lib COMPONENT development INCLUDES DESTINATION include include/warpline)
-foreach(name IN ITEMS client kernels proto)
+foreach(name IN ITEMS client kernels proto wire)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 foreach(header IN ITEMS client/array.h client/client.h client/codec.h client/error.h client/expression.h
-                        client/raw_channel.h client/wire.h kernels/dtype.h kernels/shape.h)
+                        client/message_writer.h client/raw_channel.h kernels/dtype.h kernels/shape.h)
   get_filename_component(directory ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION include/warpline/${directory} COMPONENT development)
 endforeach()

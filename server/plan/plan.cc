@@ -1,8 +1,16 @@
 #include "server/plan/plan.h"
 
+#include <cstdint>
 #include <utility>
 
 namespace warpline {
+namespace {
+
+double ValueOf(const PlannedScalar& planned, std::span<const double> values) {
+  return planned.index == PlannedScalar::kAbsent ? planned.otherwise : values[planned.index];
+}
+
+}  // namespace
 
 Plan MakePlan(Program program) {
   Plan plan;
@@ -13,6 +21,23 @@ Plan MakePlan(Program program) {
   }
   plan.program = std::move(program);
   return plan;
+}
+
+ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const double> values) {
+  ScalarValues all;
+  all.reserve(planned.size());
+  for (const PlannedScalars& step : planned) {
+    const double alpha = ValueOf(step.alpha, values), beta = ValueOf(step.beta, values);
+    // What is too large for a float becomes infinity, as in any rounding.
+    StepScalars& scalars = all.emplace_back(StepScalars{.alpha_f32 = static_cast<float>(alpha),
+                                                        .beta_f32 = static_cast<float>(beta),
+                                                        .alpha_f64 = alpha,
+                                                        .beta_f64 = beta});
+    if (!step.integers) continue;
+    scalars.alpha_i64 = static_cast<std::int64_t>(alpha);
+    scalars.beta_i64 = static_cast<std::int64_t>(beta);
+  }
+  return all;
 }
 
 }  // namespace warpline

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
 
 namespace warpline {
@@ -18,10 +20,27 @@ struct PlannedOutput {
   std::size_t offset = 0;  // in the output region
 };
 
-// Immutable and shared: by the requests that are the same but for their payloads, by the jobs in flight, and
-// by the cache. Holds no owner's data but scalars.
+// A scalar of a step: number `index` of those that come with the request, or `otherwise` where the request
+// leaves it out.
+struct PlannedScalar {
+  static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
+  std::size_t index = kAbsent;
+  double otherwise = 0;
+};
+
+// The scalars of a step whose kernels read any. Their values are no part of the plan.
+struct PlannedScalars {
+  PlannedScalar alpha, beta;  // of a scale step, alpha is the factor
+  bool integers = false;      // the step computes in integers, and so the values are
+};
+
+// Their values, in the same order.
+using ScalarValues = absl::InlinedVector<StepScalars, 1>;
+
+// Immutable and shared: by the requests that are the same but for their payloads and the values of their
+// scalars, by the jobs in flight, and by the cache. It holds no owner's data.
 struct Plan {
-  Program program;
+  Program program;  // without values of scalars: Step::scalars has its defaults
   MemoryPlan memory;
   std::string signature;      // the key of graph caches
   double device_seconds = 0;  // an estimate of what it costs
@@ -30,6 +49,8 @@ struct Plan {
   // it has no bytes, for which a message needs no payload.
   static constexpr std::size_t kNoPayload = static_cast<std::size_t>(-1);
   std::vector<std::size_t> payloads;
+  // One for each step that reads scalars, in the order of the steps.
+  std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
   // Held in host memory from admission until the result has been read.
@@ -40,6 +61,9 @@ using PlanPtr = std::shared_ptr<const Plan>;
 
 // The part of a plan that follows from the program alone.
 Plan MakePlan(Program program);
+
+// The scalars of one request: `values` are those that come with it, in the order in which they do.
+ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const double> values);
 
 }  // namespace warpline
 

@@ -1,20 +1,25 @@
 #include "server/plan/plan_cache.h"
 
+#include <iterator>
+
 namespace warpline {
 namespace {
 
-// What a plan keeps in memory, estimated from the parts whose number a request decides. The key is there
-// twice in a sense: most of it comes back in the steps' problems.
+// What the cache needs for an entry, and for its owner in case it is the only one.
+constexpr std::size_t kBookkeepingBytes = 256;
+
+// What a plan keeps in memory, estimated from the parts whose number a request decides. The key counts twice:
+// most of it comes back in the steps' problems.
 std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
-  return sizeof(Plan) + 2 * key.size() + plan.signature.size() +
+  return kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +
          plan.program.tensors.size() * (sizeof(TensorSpec) + sizeof(Placement)) +
-         plan.outputs.size() * (sizeof(PlannedOutput) + 64);
+         plan.scalars.size() * sizeof(PlannedScalars) + plan.outputs.size() * (sizeof(PlannedOutput) + 64);
 }
 
 }  // namespace
 
-PlanPtr PlanCache::Find(std::string_view key) {
+PlanPtr PlanCache::Find(std::string_view key, MonotonicTime now) {
   MutexLock lock(&mutex_);
   const auto found = index_.find(absl::string_view(key.data(), key.size()));
   if (found == index_.end()) {
@@ -22,25 +27,68 @@ PlanPtr PlanCache::Find(std::string_view key) {
     return nullptr;
   }
   metrics_.plan_cache.hits.Add();
+  Entry& entry = *found->second;
+  entry.used = now;
   entries_.splice(entries_.begin(), entries_, found->second);
-  return found->second->plan;
+  EntriesOfOwner& of_owner = entry.owner->entries;
+  of_owner.splice(of_owner.begin(), of_owner, entry.place);
+  return entry.plan;
 }
 
-void PlanCache::Insert(std::string key, PlanPtr plan) {
+void PlanCache::Insert(std::string key, PlanPtr plan, OwnerId id, MonotonicTime now) {
   const std::size_t bytes = EstimateBytes(key, *plan);
   if (bytes > max_bytes_ / 16) return;
   MutexLock lock(&mutex_);
   if (index_.contains(absl::string_view(key))) return;  // two requests of one kind came at once
-  while (bytes_ + bytes > max_bytes_) {
-    bytes_ -= entries_.back().bytes;
-    index_.erase(entries_.back().key);
-    entries_.pop_back();
+  Owner& owner = owners_[id];
+  owner.id = id;
+  entries_.push_front({.key = std::move(key), .plan = std::move(plan), .bytes = bytes, .used = now});
+  Entry& entry = entries_.front();
+  entry.owner = &owner;
+  owner.entries.push_front(entries_.begin());
+  entry.place = owner.entries.begin();
+  index_[entry.key] = entries_.begin();
+  SetBytes(owner, owner.bytes + bytes);
+  bytes_ += bytes;
+  while (bytes_ > max_bytes_) {
+    Evict(Victim(now));
     metrics_.plan_cache.evictions.Add();
   }
-  entries_.push_front({std::move(key), std::move(plan), bytes});
-  index_[entries_.front().key] = entries_.begin();
-  bytes_ += bytes;
   metrics_.plan_cache.entries.Set(static_cast<double>(entries_.size()));
+}
+
+PlanCache::Entries::iterator PlanCache::Victim(MonotonicTime now) {
+  const Entries::iterator oldest = std::prev(entries_.end());
+  if (now - oldest->used > kIdle) return oldest;
+  const Entries::iterator of_largest = by_bytes_.rbegin()->second->entries.back();
+  return of_largest == entries_.begin() ? oldest : of_largest;
+}
+
+void PlanCache::Evict(Entries::iterator entry) {
+  Owner& owner = *entry->owner;
+  owner.entries.erase(entry->place);
+  SetBytes(owner, owner.bytes - entry->bytes);
+  bytes_ -= entry->bytes;
+  index_.erase(entry->key);
+  entries_.erase(entry);
+  if (owner.entries.empty()) owners_.erase(owner.id);
+}
+
+void PlanCache::SetBytes(Owner& owner, std::size_t bytes) {
+  by_bytes_.erase({owner.bytes, &owner});
+  owner.bytes = bytes;
+  if (bytes > 0) by_bytes_.insert({bytes, &owner});
+}
+
+std::size_t PlanCache::BytesOf(OwnerId owner) const {
+  MutexLock lock(&mutex_);
+  const auto found = owners_.find(owner);
+  return found == owners_.end() ? 0 : found->second.bytes;
+}
+
+std::size_t PlanCache::owners() const {
+  MutexLock lock(&mutex_);
+  return owners_.size();
 }
 
 }  // namespace warpline

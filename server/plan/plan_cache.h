@@ -2,51 +2,89 @@
 #ifndef WARPLINE_SERVER_PLAN_PLAN_CACHE_H_
 #define WARPLINE_SERVER_PLAN_PLAN_CACHE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
-// A bounded map, the least recently used plan goes first. Counts hits, misses, evictions and entries.
+// A bounded map that is shared fairly between owners. Counts hits, misses, evictions and entries.
 // Thread-safe.
+//
+// Each plan is charged to the owner who inserted it. A hit by another owner uses the plan but does not move
+// the charge: a hit stays cheap, and nobody can draw the plans of others into a share that then runs over.
+// When room is needed, the owner that holds the most bytes loses its least recently used plan, so that a
+// stream of new requests never costs another owner plans within that owner's fair share. Only a plan that
+// nobody has used for kIdle is not protected and goes before all others: connections come and go, and nobody
+// tells the cache.
 //
 // The key is whatever the door makes of a request so that equal keys mean equal plans: see PlanKey in
 // server/rpc/codec/codec.h. It is compared as a whole; a hash that collides costs time and nothing else.
 class PlanCache {
  public:
+  static constexpr std::chrono::minutes kIdle{10};
+
   // `max_bytes` bounds the keys and an estimate of the plans. A plan that alone takes more than a sixteenth
   // of it is not kept.
   PlanCache(std::size_t max_bytes, Metrics& metrics) : max_bytes_(max_bytes), metrics_(metrics) {}
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
-  // Null if the plan is not known.
-  PlanPtr Find(std::string_view key);
-  void Insert(std::string key, PlanPtr plan);
+  // Returns null if the plan is not known. `now` is the time of the request, give or take: reading the clock
+  // would cost as much as the look-up.
+  PlanPtr Find(std::string_view key, MonotonicTime now);
+  void Insert(std::string key, PlanPtr plan, OwnerId owner, MonotonicTime now);
+
+  // What an owner's plans are charged with, and how many owners there are that have any. For tests.
+  std::size_t BytesOf(OwnerId owner) const;
+  std::size_t owners() const;
 
  private:
+  struct Entry;
+  using Entries = std::list<Entry>;
+  using EntriesOfOwner = std::list<Entries::iterator>;
+  struct Owner {
+    OwnerId id = 0;
+    std::size_t bytes = 0;
+    EntriesOfOwner entries;  // the most recently used first
+  };
   struct Entry {
     std::string key;
     PlanPtr plan;
-    std::size_t bytes;
+    std::size_t bytes = 0;
+    MonotonicTime used;
+    Owner* owner = nullptr;
+    EntriesOfOwner::iterator place{};  // among the owner's
   };
+
+  void SetBytes(Owner& owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Evict(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The entry that goes next. It is never the one that was just inserted: of an owner that holds most with
+  // that one alone, nothing else could go, and the plan that was used least recently of all goes instead.
+  Entries::iterator Victim(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t max_bytes_;
   Metrics& metrics_;
-  Mutex mutex_;
-  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  mutable Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // the most recently used first
   // The keys view the strings in the list's nodes, which never move.
-  absl::flat_hash_map<absl::string_view, std::list<Entry>::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<absl::string_view, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  absl::node_hash_map<OwnerId, Owner> owners_ ABSL_GUARDED_BY(mutex_);         // that have entries
+  std::set<std::pair<std::size_t, Owner*>> by_bytes_ ABSL_GUARDED_BY(mutex_);  // the same owners
   std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

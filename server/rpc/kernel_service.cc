@@ -89,7 +89,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
                            ? absl::DeadlineExceededError("the deadline passed while the request was queued")
                            : absl::CancelledError("the client cancelled while the request was queued"));
   });
-  if (const PlanPtr plan = engine_.plans.Find(scanned->key); plan != nullptr) {
+  if (const PlanPtr plan = engine_.plans.Find(scanned->key, call.received()); plan != nullptr) {
     return Submit(call, codec, *std::move(scanned), plan, *submission);
   }
   if (compiling_.fetch_add(1) >= kMaxCompiling) {
@@ -105,7 +105,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
     absl::StatusOr<PlanPtr> plan = Compile(codec, scanned);
     compiling_.fetch_sub(1);
     if (!plan.ok()) return RespondError(call, codec, plan.status());
-    engine_.plans.Insert(scanned.key, *plan);
+    engine_.plans.Insert(scanned.key, *plan, call.owner(), call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
   });
 }
@@ -173,6 +173,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   metrics_.phase(codec.kind, Phase::kAdmission).Observe(job.seconds.admission);
 
   job.plan = plan;
+  job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> region, int part, int parts) {
     payloads.CopyPart(region, part, parts, copy_in_site_);

@@ -5,15 +5,6 @@
 
 namespace warpline {
 
-std::vector<std::span<const std::byte>> SpansOf(const std::vector<grpc::Slice>& slices) {
-  std::vector<std::span<const std::byte>> spans;
-  spans.reserve(slices.size());
-  for (const grpc::Slice& slice : slices) {
-    spans.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
-  }
-  return spans;
-}
-
 ReceivedPayloads::ReceivedPayloads(std::vector<grpc::Slice> slices, const std::vector<PayloadRange>& ranges,
                                    const Plan& plan)
     : slices_(std::move(slices)) {

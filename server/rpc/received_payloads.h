@@ -8,13 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "proto/wire/slices.h"
 #include "server/memory/copy_payload.h"
 #include "server/plan/plan.h"
-#include "server/rpc/codec/wire_scanner.h"
 
 namespace warpline {
-
-std::vector<std::span<const std::byte>> SpansOf(const std::vector<grpc::Slice>& slices);
 
 // Owns the slices until it is destroyed. Immutable, so several threads may copy parts of it at once.
 class ReceivedPayloads {

@@ -39,6 +39,8 @@ struct Result {
 // An admitted request.
 struct Job {
   PlanPtr plan;
+  // As many as the plan has steps that read scalars, in their order.
+  ScalarValues scalars;
   // Writes part `part` of `parts` of the payloads into the input region. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;

@@ -21,11 +21,11 @@ constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 // Whether the calling thread is there to wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
 
-void WriteScalars(const Plan& plan, std::span<std::byte> region) {
-  for (std::size_t i = 0; i < plan.program.steps.size(); ++i) {
-    const Step& step = plan.program.steps[i];
-    if (!ReadsScalars(step.problem)) continue;
-    std::memcpy(region.data() + plan.memory.scalars[i], &step.scalars, sizeof(step.scalars));
+void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::span<std::byte> region) {
+  for (std::size_t i = 0; i < plan.program.steps.size() && !scalars.empty(); ++i) {
+    if (!ReadsScalars(plan.program.steps[i].problem)) continue;
+    std::memcpy(region.data() + plan.memory.scalars[i], &scalars.front(), sizeof(StepScalars));
+    scalars = scalars.subspan(1);
   }
 }
 
@@ -341,7 +341,7 @@ void Scheduler::Run(Matched& matched) {
     Dispatch();
     return;
   }
-  WriteScalars(*job.plan, input);
+  WriteScalars(*job.plan, job.scalars, input);
   const MonotonicTime launched = MonotonicClock::now();
   const StagedProgram program = {.program = &job.plan->program,
                                  .plan = &job.plan->memory,

@@ -1,12 +1,18 @@
 #include "client/codec.h"
 
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
+
+#include "proto/wire/tensor_field.h"
 
 namespace warpline::client {
 namespace {
@@ -22,6 +28,18 @@ grpc::ByteBuffer Cut(const std::string& bytes) {
   constexpr std::size_t kPiece = 3;
   std::vector<grpc::Slice> slices(1);
   for (std::size_t at = 0; at < bytes.size(); at += kPiece) slices.emplace_back(bytes.substr(at, kPiece));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+// In slices of random sizes, of which some are empty.
+grpc::ByteBuffer CutAnywhere(const std::string& bytes, std::mt19937& random) {
+  std::vector<grpc::Slice> slices;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t size = std::min<std::size_t>(random() % 9, bytes.size() - at);
+    slices.emplace_back(bytes.data() + at, size);
+    at += size;
+  }
+  slices.emplace_back();
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
@@ -135,6 +153,100 @@ TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
   EXPECT_EQ(Encode(args).status().message(), "x: axis 0 has the size -1");
 }
 
+TEST(DecodeResultTest, ReadsFieldsAcrossSliceBorders) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    v1::TransposeResponse response;
+    response.mutable_y()->set_data_type(v1::DATA_TYPE_I64);
+    const int rows = static_cast<int>(random() % 4), columns = static_cast<int>(random() % 5);
+    response.mutable_y()->add_shape(rows);
+    response.mutable_y()->add_shape(columns);
+    std::string elements(static_cast<std::size_t>(rows * columns) * 8, '\0');
+    for (char& byte : elements) byte = static_cast<char>(random());
+    response.mutable_y()->set_inline_(elements);
+    response.mutable_execution()->set_request_id("some request");
+    response.mutable_execution()->add_variants("a");
+    response.mutable_execution()->mutable_stage_times()->set_device(0.25);
+    const auto result = DecodeResult(CutAnywhere(response.SerializeAsString(), random), {});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->array.dtype(), DType::kI64);
+    EXPECT_EQ(result->array.shape(), (Shape{rows, columns}));
+    ASSERT_EQ(result->array.bytes(), elements.size());
+    EXPECT_EQ(std::memcmp(result->array.data(), elements.data(), elements.size()), 0);
+    EXPECT_EQ(result->execution.request_id(), "some request");
+    EXPECT_EQ(result->execution.stage_times().device(), 0.25);
+  }
+}
+
+TEST(DecodeResultTest, MergesPartsInAnyOrderAndSkipsUnknownFields) {
+  // The elements come first, twice, and the rest of the tensor in a second part; groups and unknown fields
+  // are between them.
+  v1::TransposeResponse gone, elements, rest;
+  gone.mutable_y()->set_inline_("gone");
+  elements.mutable_y()->set_inline_("\1\2\3\4");
+  rest.mutable_y()->set_data_type(v1::DATA_TYPE_I32);
+  rest.mutable_y()->add_shape(1);
+  rest.mutable_y()->GetReflection()->MutableUnknownFields(rest.mutable_y())->AddFixed64(100, 1);
+  google::protobuf::UnknownFieldSet unknown;
+  unknown.AddGroup(99)->AddVarint(1, 1);
+  unknown.AddVarint(77, 5);
+  std::string between;
+  ASSERT_TRUE(unknown.SerializeToString(&between));
+  const std::string bytes =
+      gone.SerializeAsString() + elements.SerializeAsString() + between + rest.SerializeAsString();
+  const auto result = DecodeResult(Cut(bytes), {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->array.shape(), (Shape{1}));
+  EXPECT_EQ(std::memcmp(result->array.data(), "\1\2\3\4", 4), 0);
+}
+
+TEST(DecodeResultTest, AgreesWithProtobufOnDamagedMessages) {
+  const google::protobuf::LogSilencer silence;  // it reports each string that is not UTF-8
+  std::mt19937 random(3);
+  v1::ReduceResponse response;
+  response.mutable_y()->set_data_type(v1::DATA_TYPE_F32);
+  response.mutable_y()->add_shape(3);
+  response.mutable_y()->set_inline_(std::string(12, 'a'));
+  response.mutable_execution()->set_backend("cpu");
+  const std::string good = response.SerializeAsString();
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = good;
+    for (int i = 0; i < 2; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 3 == 0) bytes.resize(random() % bytes.size());
+    const auto result = DecodeResult(CutAnywhere(bytes, random), {});
+    v1::ReduceResponse parsed;
+    if (!parsed.ParseFromString(bytes)) {
+      EXPECT_FALSE(result.ok());
+    } else if (result.ok()) {
+      EXPECT_EQ(std::memcmp(result->array.data(), parsed.y().inline_().data(), result->array.bytes()), 0);
+      EXPECT_EQ(result->array.bytes(), parsed.y().inline_().size());
+    }
+  }
+}
+
+TEST(DecodeResultTest, WritesIntoTheDestinationOrRefuses) {
+  v1::GemmResponse response;
+  response.mutable_d()->set_data_type(v1::DATA_TYPE_F64);
+  response.mutable_d()->add_shape(2);
+  response.mutable_d()->set_inline_(std::string(16, 'b'));
+  const grpc::ByteBuffer message = Cut(response.SerializeAsString());
+  std::vector<char> memory(16);
+  auto result = DecodeResult(message, {memory.data(), memory.size()});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->array.data(), memory.data());
+  EXPECT_EQ(memory, std::vector<char>(16, 'b'));
+  result = DecodeResult(message, {memory.data(), 15});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(DecodeResultTest, RefusesElementsThatDoNotFitTheShape) {
+  v1::GemmResponse response;
+  response.mutable_d()->set_data_type(v1::DATA_TYPE_F64);
+  response.mutable_d()->add_shape(3);
+  response.mutable_d()->set_inline_(std::string(16, 'b'));
+  EXPECT_EQ(DecodeResult(Cut(response.SerializeAsString()), {}).status().code(), absl::StatusCode::kInternal);
+}
+
 TEST(DecodeRunResultTest, BringsEachOutputToItsPlace) {
   const grpc::ByteBuffer message = Cut(Response().SerializeAsString());
   char memory[4] = {};
@@ -154,18 +266,18 @@ TEST(DecodeRunResultTest, BringsEachOutputToItsPlace) {
 
 TEST(DecodeRunResultTest, MergesTheTensorOfOneOutputOnly) {
   // The first output comes in two parts; the second is one of its own.
-  MessageWriter head, elements, first, second, message;
-  head.AppendVarint(v1::Tensor::kDataTypeFieldNumber, v1::DATA_TYPE_U8);
-  const std::int64_t shape[] = {2};
-  elements.AppendPacked(v1::Tensor::kShapeFieldNumber, shape);
-  elements.AppendBytes(v1::Tensor::kInlineFieldNumber, "xy");
-  first.AppendBytes(v1::NamedTensor::kTensorFieldNumber, head.head());
-  first.AppendBytes(v1::NamedTensor::kNameFieldNumber, "first");
-  first.AppendBytes(v1::NamedTensor::kTensorFieldNumber, elements.head());
-  message.AppendBytes(v1::RunResponse::kOutputsFieldNumber, first.head());
-  message.AppendBytes(v1::RunResponse::kOutputsFieldNumber,
-                      Output("second", v1::DATA_TYPE_I8, "z").SerializeAsString());
-  const auto result = DecodeRunResult(Cut(message.head()), kNames, {});
+  v1::NamedTensor head, elements;
+  head.mutable_tensor()->set_data_type(v1::DATA_TYPE_U8);
+  head.set_name("first");
+  elements.mutable_tensor()->add_shape(2);
+  elements.mutable_tensor()->set_inline_("xy");
+  std::string bytes;
+  for (const std::string& output : {head.SerializeAsString() + elements.SerializeAsString(),
+                                    Output("second", v1::DATA_TYPE_I8, "z").SerializeAsString()}) {
+    AppendFieldHead(bytes, v1::RunResponse::kOutputsFieldNumber, output.size());
+    bytes += output;
+  }
+  const auto result = DecodeRunResult(Cut(bytes), kNames, {});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(std::memcmp(result->outputs[0].second.data(), "xy", 2), 0);
   EXPECT_EQ(result->outputs[1].second.bytes(), 1u);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/e2e/daemon.h"
@@ -94,14 +95,21 @@ TEST_F(RunTest, SeveralOutputsComeInTheirOrderWithoutACopy) {
 }
 
 TEST_F(RunTest, ScalarsOfAKnownProgramMayChange) {
-  for (float factor : {2.0f, -3.0f, 0.5f}) {
-    v1::RunRequest request = Chain();
-    AddStep(request, "scaled", {"sums"}).mutable_scale()->set_factor(factor);
-    request.mutable_program()->set_outputs(0, "scaled");
+  v1::RunRequest request = Chain();
+  v1::GemmStep& product = *request.mutable_program()->mutable_steps(0)->mutable_gemm();
+  AddStep(request, "scaled", {"sums"}).mutable_scale();
+  request.mutable_program()->set_outputs(0, "scaled");
+  for (const auto& [alpha, factor] : {std::pair{2.5f, 0.5f}, {0.5f, -0.25f}, {2.5f, -0.25f}}) {
+    product.set_alpha(alpha);
+    request.mutable_program()->mutable_steps(3)->mutable_scale()->set_factor(factor);
     v1::RunResponse response;
-    ASSERT_TRUE(Run(request, &response).ok());
-    EXPECT_EQ(FloatsOf(response.outputs(0).tensor()), std::vector<float>({14 * factor, 16 * factor}));
+    const grpc::Status status = Run(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(FloatsOf(response.outputs(0).tensor()),
+              std::vector<float>({14 * alpha * factor, 16 * alpha * factor}));
   }
+  EXPECT_EQ(daemon_.Metric("warpline_plan_cache_misses_total", ""), 1);
+  EXPECT_EQ(daemon_.Metric("warpline_plan_cache_hits_total", ""), 2);
 }
 
 TEST_F(RunTest, EmptyOutputsAreReturned) {

@@ -122,8 +122,9 @@ std::string RandomWire::Known(const FieldDescriptor* field, int depth) {
 std::string RandomWire::Message(const Descriptor* type, int depth) {
   std::string bytes;
   for (std::uint64_t i = Below(8); i > 0; --i) {
-    const int field = static_cast<int>(Below(type->field_count()));
-    bytes += OneIn(5) ? Unknown(type, depth) : Known(type->field(field), depth);
+    const int fields = type->field_count();
+    bytes += fields == 0 || OneIn(5) ? Unknown(type, depth)
+                                     : Known(type->field(static_cast<int>(Below(fields))), depth);
   }
   return bytes;
 }

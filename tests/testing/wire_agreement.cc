@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "proto/wire/tensor_field.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::testing {
@@ -26,9 +27,17 @@ std::string Flatten(Slices slices) {
   return bytes;
 }
 
+// Those whose presence can be told and one whose presence cannot, in messages and in messages within them.
+std::vector<const FieldDescriptor*> ScalarFields() {
+  return {v1::GemmRequest::descriptor()->FindFieldByName("alpha"),
+          v1::GemmRequest::descriptor()->FindFieldByName("beta"),
+          v1::GemmStep::descriptor()->FindFieldByName("alpha"),
+          v1::ScaleStep::descriptor()->FindFieldByName("factor")};
+}
+
 }  // namespace
 
-void SubstitutePayloads(Message& message, Slices slices, const ScannedMessage& scanned) {
+void SubstituteTokens(Message& message, Slices slices, const ScannedMessage& scanned) {
   if (auto* tensor = dynamic_cast<v1::Tensor*>(&message); tensor != nullptr && tensor->has_inline_()) {
     const std::optional<std::size_t> index = PayloadIndex(tensor->inline_());
     const bool is_token = index.has_value() && *index < scanned.payloads.size();
@@ -37,14 +46,20 @@ void SubstitutePayloads(Message& message, Slices slices, const ScannedMessage& s
   const google::protobuf::Reflection* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
+  const std::vector<const FieldDescriptor*> scalars = ScalarFields();
   for (const FieldDescriptor* field : fields) {
+    if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
+      const std::optional<std::size_t> index = ScalarIndex(reflection->GetDouble(message, field));
+      const bool is_token = index.has_value() && *index < scanned.scalars.size();
+      reflection->SetDouble(&message, field, is_token ? scanned.scalars[*index] : 0.125);
+    }
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!field->is_repeated()) {
-      SubstitutePayloads(*reflection->MutableMessage(&message, field), slices, scanned);
+      SubstituteTokens(*reflection->MutableMessage(&message, field), slices, scanned);
       continue;
     }
     for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
-      SubstitutePayloads(*reflection->MutableRepeatedMessage(&message, field, i), slices, scanned);
+      SubstituteTokens(*reflection->MutableRepeatedMessage(&message, field, i), slices, scanned);
     }
   }
 }
@@ -57,7 +72,8 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
 
   // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
   const ScanLimits limits{.header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1};
-  const auto scanned = ScanMessage(PayloadSchema::For(prototype.GetDescriptor()), slices, limits);
+  const auto scanned =
+      ScanMessage(ScanSchema::For(prototype.GetDescriptor(), InlineField(), ScalarFields()), slices, limits);
   const std::unique_ptr<Message> through(prototype.New());
   const bool accepted = scanned.ok() && through->ParseFromString(scanned->header);
   if (accepted != agreement.accepted) {
@@ -67,7 +83,7 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
     return agreement;
   }
   if (!accepted) return agreement;
-  SubstitutePayloads(*through, slices, *scanned);
+  SubstituteTokens(*through, slices, *scanned);
   // Not MessageDifferencer: to it, NaN differs from NaN.
   if (through->SerializeAsString() != direct->SerializeAsString()) {
     agreement.difference = absl::StrCat("protobuf has {", direct->ShortDebugString(), "}, the scanner {",

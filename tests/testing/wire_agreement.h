@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "google/protobuf/message.h"
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
 namespace warpline::testing {
 
@@ -23,8 +23,8 @@ struct Agreement {
 // verdict and message, unknown fields included. The scanner's own limits are out of the way.
 Agreement CompareWithProtobuf(const google::protobuf::Message& prototype, Slices slices);
 
-// Puts the payloads back in the place of their tokens.
-void SubstitutePayloads(google::protobuf::Message& message, Slices slices, const ScannedMessage& scanned);
+// Puts the payloads and the scalars back in the place of their tokens.
+void SubstituteTokens(google::protobuf::Message& message, Slices slices, const ScannedMessage& scanned);
 
 // Cuts bytes into slices: the n-th has sizes[n % sizes.size()] bytes. Not all sizes may be 0.
 std::vector<std::span<const std::byte>> Slice(std::string_view bytes, std::span<const std::size_t> sizes);

@@ -5,18 +5,31 @@
 #include <utility>
 
 #include "kernels/status_macros.h"
+#include "proto/wire/tensor_field.h"
+#include "server/rpc/codec/scalar_class.h"
 
 namespace warpline {
 namespace {
 
 template <typename RequestProto>
-absl::StatusOr<Conversion> Decode(const std::string& header, std::span<const PayloadRange> payloads,
-                                  const Limits& limits) {
+absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const Limits& limits) {
   RequestProto request;
-  if (!request.ParseFromString(header)) {
+  if (!request.ParseFromString(message.header)) {
     return absl::InvalidArgumentError("the request is not a valid protobuf message of its type");
   }
-  return FromProto(request, payloads, limits);
+  return FromProto(request, {message.payloads, message.scalars}, limits);
+}
+
+// The fields whose values reach kernels as StepScalars. A plan does not depend on them but for their class.
+std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
+  const auto field = [](const google::protobuf::Descriptor* message, int number) {
+    return message->FindFieldByNumber(number);
+  };
+  return {field(v1::GemmRequest::descriptor(), v1::GemmRequest::kAlphaFieldNumber),
+          field(v1::GemmRequest::descriptor(), v1::GemmRequest::kBetaFieldNumber),
+          field(v1::GemmStep::descriptor(), v1::GemmStep::kAlphaFieldNumber),
+          field(v1::GemmStep::descriptor(), v1::GemmStep::kBetaFieldNumber),
+          field(v1::ScaleStep::descriptor(), v1::ScaleStep::kFactorFieldNumber)};
 }
 
 std::vector<std::string> EncodeOne(std::span<const PlannedOutput> outputs, const v1::Execution& execution) {
@@ -26,7 +39,12 @@ std::vector<std::string> EncodeOne(std::span<const PlannedOutput> outputs, const
 template <typename RequestProto>
 Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whole,
                 decltype(Codec::encode) encode) {
-  return {kind, method, whole, PayloadSchema::For(RequestProto::descriptor()), &Decode<RequestProto>, encode};
+  return {kind,
+          method,
+          whole,
+          ScanSchema::For(RequestProto::descriptor(), InlineField(), ScalarFields()),
+          &Decode<RequestProto>,
+          encode};
 }
 
 // The name of the step that writes it; empty where steps have none.
@@ -48,21 +66,25 @@ std::vector<Codec> KernelCodecs() {
 }
 
 std::string PlanKey(RequestKind kind, const ScannedMessage& message) {
+  const std::size_t payloads = message.payloads.size(), scalars = message.scalars.size();
   std::string key;
-  key.reserve(1 + message.header.size() + message.payloads.size() * sizeof(std::uint64_t));
+  key.reserve(1 + (1 + payloads) * sizeof(std::uint64_t) + scalars + message.header.size());
+  const auto append = [&key](std::uint64_t number) {
+    key.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
   key.push_back(static_cast<char>(kind));
-  // First what has the same size for the same header, so that nothing can be taken for something else.
-  for (const PayloadRange& payload : message.payloads) {
-    const std::uint64_t length = payload.length;
-    key.append(reinterpret_cast<const char*>(&length), sizeof(length));
-  }
+  // The counts come first: without them the lengths of one request could be read as the header of another. A
+  // header has room for far less than 2^32 of either.
+  append(std::uint64_t{payloads} << 32 | scalars);
+  for (const PayloadRange& payload : message.payloads) append(payload.length);
+  for (const double scalar : message.scalars) key.push_back(static_cast<char>(ClassOf(scalar)));
   key += message.header;
   return key;
 }
 
 absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
                                        const Limits& limits) {
-  ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message.header, message.payloads, limits));
+  ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, limits));
   DecodedPlan decoded;
   decoded.plan = MakePlan(std::move(conversion.program));
   for (PlannedOutput& output : decoded.plan.outputs) {
@@ -75,6 +97,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     decoded.plan.payloads.push_back(
         range.length == 0 ? Plan::kNoPayload : static_cast<std::size_t>(found - message.payloads.begin()));
   }
+  decoded.plan.scalars = std::move(conversion.scalars);
   decoded.reproducible = conversion.reproducible;
   decoded.step_names = std::move(conversion.step_names);
   return decoded;

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/wire/scanner.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -23,9 +23,8 @@ struct Codec {
   std::string_view method;
   // What to blame for a request that is too large as a whole.
   std::string_view whole;
-  PayloadSchema schema;
-  absl::StatusOr<Conversion> (*decode)(const std::string& header, std::span<const PayloadRange> payloads,
-                                       const Limits& limits);
+  ScanSchema schema;
+  absl::StatusOr<Conversion> (*decode)(const ScannedMessage& message, const Limits& limits);
   // The response in as many parts as it has outputs, at least one: part i comes before the elements of output
   // i.
   std::vector<std::string> (*encode)(std::span<const PlannedOutput> outputs, const v1::Execution& execution);
@@ -34,8 +33,9 @@ struct Codec {
 // One for each method of KernelService.
 std::vector<Codec> KernelCodecs();
 
-// Two requests of one kind have the same key exactly when they differ in the contents of their payloads and
-// in nothing else. The header has tokens in place of the payloads; the lengths of those are added.
+// Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
+// payloads and the values of their scalars, and when these are of the same classes (scalar_class.h). The
+// header has tokens in place of both; the lengths of the payloads and the classes of the scalars are added.
 std::string PlanKey(RequestKind kind, const ScannedMessage& message);
 
 // The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits

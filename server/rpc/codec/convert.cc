@@ -23,9 +23,9 @@ absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<Conver
 
 }  // namespace
 
-absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
-                                     std::span<const PayloadRange> payloads, const Limits& limits) {
-  TensorReader reader(payloads, limits);
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
+                                     const Limits& limits) {
+  TensorReader reader(values.payloads, limits);
   ProgramBuilder builder;
   RETURN_IF_ERROR(builder.TakeOptions(request.options()));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
@@ -34,9 +34,9 @@ absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
                  "x.shape", limits);
 }
 
-absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  TensorReader reader(payloads, limits);
+  TensorReader reader(values.payloads, limits);
   ProgramBuilder builder;
   RETURN_IF_ERROR(builder.TakeOptions(request.options()));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
@@ -45,19 +45,19 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span
                  limits);
 }
 
-absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  TensorReader reader(payloads, limits);
+  TensorReader reader(values.payloads, limits);
   ProgramBuilder builder;
   RETURN_IF_ERROR(builder.TakeOptions(request.options()));
-  const GemmOptions options = GemmOptionsOf(request);
+  ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(request, values.scalars));
   ASSIGN_OR_RETURN(CheckedTensor tensor, reader.Read("a", request.has_a() ? &request.a() : nullptr));
   const Operand a = builder.AddInput("a", tensor);
   ASSIGN_OR_RETURN(tensor, reader.Read("b", request.has_b() ? &request.b() : nullptr));
   const Operand b = builder.AddInput("b", tensor);
-  const bool reads_c = ReadsC(a.dtype, options.beta);
+  const bool reads_c = ReadsC(a.dtype, options.beta.value);
   if (reads_c && !request.has_c()) {
-    return FieldError("c", absl::StrCat("missing; it is required since beta is ", options.beta));
+    return FieldError("c", absl::StrCat("missing; it is required since beta is ", options.beta.value));
   }
   Operand c, bias;
   if (request.has_c()) {

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "proto/wire/scanner.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert_tensor.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -20,22 +20,29 @@ namespace warpline {
 // is applied.
 struct Conversion {
   Program program;
-  std::vector<PayloadRange> payloads;  // of the program's inputs, in order
+  std::vector<PayloadRange> payloads;   // of the program's inputs, in order
+  std::vector<PlannedScalars> scalars;  // of the steps that read any, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
 };
 
-// `request` is the parsed header of a scanned message, `payloads` what the scan found. Errors name the field
+// What the tokens in a header stand for: what the scan found.
+struct TokenValues {
+  std::span<const PayloadRange> payloads;
+  std::span<const double> scalars;
+};
+
+// `request` is the parsed header of a scanned message. Errors name the field
 // (server/base/errors.h), its value and the limit; the first rule that is broken is the one reported.
-absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request,
-                                     std::span<const PayloadRange> payloads, const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
                                      const Limits& limits);
-absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const TokenValues& values,
+                                     const Limits& limits);
+absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits);
 
 // Makes an error about step `index` from one that names only a field of the step itself, as in

@@ -176,13 +176,13 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   if (integers) {
     constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
     constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max();
-    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha, kLeast, kGreatest));
-    RETURN_IF_ERROR(CheckInteger("beta", options.beta, kLeast, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha.value, kLeast, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("beta", options.beta.value, kLeast, kGreatest));
   }
   Step& step = converted.step;
-  step.scalars = ScalarsOf(options.alpha, options.beta, integers);
+  converted.scalars = {options.alpha.planned, options.beta.planned, integers};
   step.inputs = {a.tensor, b.tensor};
-  problem.has_c = ReadsC(a.dtype, options.beta);
+  problem.has_c = ReadsC(a.dtype, options.beta.value);
   if (problem.has_c) {
     RETURN_IF_ERROR(CheckC(*c, problem.OutDType(), d));
     problem.ldc = c->row_stride;

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,8 +48,12 @@ struct Value {
 // Converts one request.
 class RunConverter {
  public:
-  RunConverter(const v1::RunRequest& request, std::span<const PayloadRange> payloads, const Limits& limits)
-      : request_(request), steps_(request.program().steps()), limits_(limits), reader_(payloads, limits) {}
+  RunConverter(const v1::RunRequest& request, const TokenValues& values, const Limits& limits)
+      : request_(request),
+        steps_(request.program().steps()),
+        scalars_(values.scalars),
+        limits_(limits),
+        reader_(values.payloads, limits) {}
 
   absl::StatusOr<Conversion> Convert() {
     RETURN_IF_ERROR(builder_.TakeOptions(request_.options()));
@@ -144,7 +149,7 @@ class RunConverter {
     return FieldError("inputs", absl::StrCat("has ", inputs.size(), " names; the operation reads ", count));
   }
 
-  static absl::StatusOr<ConvertedStep> ConvertStep(const v1::Step& step, const std::vector<Operand>& inputs) {
+  absl::StatusOr<ConvertedStep> ConvertStep(const v1::Step& step, const std::vector<Operand>& inputs) const {
     const auto unary = [&](auto convert) -> absl::StatusOr<ConvertedStep> {
       RETURN_IF_ERROR(CheckCount(inputs, 1));
       return convert(inputs[0]);
@@ -158,7 +163,10 @@ class RunConverter {
       case v1::Step::kCast:
         return unary([&](const Operand& x) { return ConvertCast(x, step.cast().data_type()); });
       case v1::Step::kScale:
-        return unary([&](const Operand& x) { return ConvertScale(x, step.scale().factor()); });
+        return unary([&](const Operand& x) -> absl::StatusOr<ConvertedStep> {
+          ASSIGN_OR_RETURN(const Scalar factor, FactorOf(step.scale(), scalars_));
+          return ConvertScale(x, factor);
+        });
       case v1::Step::kGemm:
         return ConvertGemmStep(step.gemm(), inputs);
       case v1::Step::kAdd:
@@ -170,10 +178,10 @@ class RunConverter {
     return FieldError("operation", "missing; it must be one of transpose, gemm, reduce, cast, scale, add");
   }
 
-  static absl::StatusOr<ConvertedStep> ConvertGemmStep(const v1::GemmStep& gemm,
-                                                       const std::vector<Operand>& inputs) {
-    const GemmOptions options = GemmOptionsOf(gemm);
-    const bool reads_c = !inputs.empty() && ReadsC(inputs[0].dtype, options.beta);
+  absl::StatusOr<ConvertedStep> ConvertGemmStep(const v1::GemmStep& gemm,
+                                                const std::vector<Operand>& inputs) const {
+    ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, scalars_));
+    const bool reads_c = !inputs.empty() && ReadsC(inputs[0].dtype, options.beta.value);
     const std::size_t bias = reads_c ? 3 : 2;  // its place, if there is one
     RETURN_IF_ERROR(CheckCount(inputs, bias + (gemm.has_bias() ? 1 : 0)));
     return ConvertGemm(inputs[0], inputs[1], reads_c ? &inputs[2] : nullptr,
@@ -225,6 +233,7 @@ class RunConverter {
 
   const v1::RunRequest& request_;
   const google::protobuf::RepeatedPtrField<v1::Step>& steps_;
+  const std::span<const double> scalars_;
   const Limits& limits_;
   TensorReader reader_;
   ProgramBuilder builder_;
@@ -233,9 +242,9 @@ class RunConverter {
 
 }  // namespace
 
-absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, std::span<const PayloadRange> payloads,
+absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  return RunConverter(request, payloads, limits).Convert();
+  return RunConverter(request, values, limits).Convert();
 }
 
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names) {

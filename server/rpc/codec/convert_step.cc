@@ -10,6 +10,7 @@
 #include "server/base/errors.h"
 #include "server/rpc/codec/convert_tensor.h"
 #include "server/rpc/codec/operand_checks.h"
+#include "server/rpc/codec/scalar_class.h"
 
 namespace warpline {
 namespace {
@@ -149,10 +150,10 @@ absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_ty
   return converted;
 }
 
-absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor) {
+absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor) {
   RETURN_IF_ERROR(CheckTakes(x, "scale", [](DType dtype) { return IsInteger(dtype) || IsFloat(dtype); }));
-  constexpr std::int64_t kLimit = std::int64_t{1} << 53;  // every integer up to it is a double
-  if (IsInteger(x.dtype)) RETURN_IF_ERROR(CheckInteger("factor", factor, -kLimit, kLimit));
+  const bool integers = IsInteger(x.dtype);
+  if (integers) RETURN_IF_ERROR(CheckInteger("factor", factor.value, -kExactIntegers, kExactIntegers));
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, x.shape));
   converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
@@ -160,7 +161,7 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor) {
                                               .out_dtype = x.dtype,
                                               .shape = x.shape,
                                               .x_strides = RowMajorStrides(x.shape, x.row_stride)};
-  converted.step.scalars = ScalarsOf(factor, 0, IsInteger(x.dtype));
+  converted.scalars = {.alpha = factor.planned, .beta = {}, .integers = integers};
   converted.step.inputs = {x.tensor};
   return converted;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
+#include "server/plan/plan.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -22,10 +23,21 @@ struct Operand {
   std::int64_t row_stride = 0;  // never the 0 that means dense
 };
 
+// A scalar as a request has it: its value, for the rules to check, and where the values of other requests
+// with the same plan will be found.
+struct Scalar {
+  double value = 0;
+  PlannedScalar planned;
+};
+
+// The scalar of a field that is absent.
+inline Scalar Absent(double otherwise) { return {otherwise, {.otherwise = otherwise}}; }
+
 // A step whose place among the tensors (Step::output) is still open, and its result.
 struct ConvertedStep {
   Step step;
   TensorSpec output;
+  PlannedScalars scalars;  // if the step reads any
 };
 
 struct TransposeOptions {
@@ -34,7 +46,7 @@ struct TransposeOptions {
 
 struct GemmOptions {
   bool trans_a = false, trans_b = false;
-  double alpha = 1, beta = 0;
+  Scalar alpha = Absent(1), beta = Absent(0);
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
   v1::DataType out_data_type = v1::DATA_TYPE_UNSPECIFIED;
@@ -49,7 +61,7 @@ struct ReduceOptions {
 };
 
 // Whether C is read. That is decided on the value of beta that kernels compute with, so that all of them
-// agree.
+// agree, and it is the same for all values of one class (scalar_class.h).
 bool ReadsC(DType dtype, double beta);
 
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
@@ -60,7 +72,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
 absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm);
 absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options);
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
-absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, double factor);
+absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor);
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
 
 }  // namespace warpline

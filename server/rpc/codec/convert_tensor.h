@@ -13,7 +13,7 @@
 #include "kernels/dtype.h"
 #include "kernels/program.h"
 #include "kernels/shape.h"
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

@@ -45,16 +45,4 @@ absl::Status CheckInteger(const char* field, double value, std::int64_t least, s
       field, absl::StrFormat("%.17g; of integers it is an integer in [%d, %d]", value, least, greatest));
 }
 
-StepScalars ScalarsOf(double alpha, double beta, bool integers) {
-  StepScalars scalars{.alpha_f32 = static_cast<float>(alpha),
-                      .beta_f32 = static_cast<float>(beta),
-                      .alpha_f64 = alpha,
-                      .beta_f64 = beta};
-  if (integers) {
-    scalars.alpha_i64 = static_cast<std::int64_t>(alpha);
-    scalars.beta_i64 = static_cast<std::int64_t>(beta);
-  }
-  return scalars;
-}
-
 }  // namespace warpline

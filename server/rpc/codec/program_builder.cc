@@ -31,6 +31,7 @@ Operand ProgramBuilder::AddStep(ConvertedStep converted, const std::string& vari
   const auto index = static_cast<int>(program.tensors.size());
   converted.step.output = index;
   if (variant != "auto") converted.step.variant = variant;
+  if (ReadsScalars(converted.step.problem)) conversion_.scalars.push_back(converted.scalars);
   program.steps.push_back(std::move(converted.step));
   const TensorSpec& spec = program.tensors.emplace_back(converted.output);
   return {"", index, spec.dtype, spec.shape, spec.shape.rank == 0 ? 1 : spec.shape[spec.shape.rank - 1]};

@@ -88,7 +88,7 @@ TEST(ConvertRunTest, EveryOperationIsAStep) {
   EXPECT_TRUE(std::get<GemmProblem>(steps[3].problem).has_bias);
   EXPECT_EQ(steps[3].inputs.size(), 4u);
   EXPECT_EQ(std::get<ElementwiseProblem>(steps[4].problem).out_dtype, DType::kF16);
-  EXPECT_EQ(steps[5].scalars.alpha_f32, -1.5f);
+  EXPECT_EQ(ScalarsOf(*conversion, run).at(2).alpha_f32, -1.5f);
   EXPECT_EQ(OpOf(steps[6].problem), Op::kAdd);
 }
 

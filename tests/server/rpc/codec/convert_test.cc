@@ -116,7 +116,7 @@ TEST(ConvertTest, GemmTakesSizesStridesAndScalarsOver) {
   EXPECT_EQ(OutputOf(*conversion).shape, (Shape{2, 4}));
   EXPECT_THAT(conversion->program.steps[0].inputs, ElementsAre(0, 1, 2));
   EXPECT_EQ(conversion->payloads, gemm.payloads);
-  const StepScalars& scalars = conversion->program.steps[0].scalars;
+  const StepScalars scalars = ScalarsOf(*conversion, gemm).at(0);
   EXPECT_EQ(scalars.alpha_f32, 0.1f);
   EXPECT_EQ(scalars.alpha_f64, 0.1);
   EXPECT_EQ(scalars.beta_f32, 2.0f);
@@ -232,8 +232,8 @@ TEST(ConvertTest, IntegerProductHasIntegerScalars) {
   gemm.request.set_alpha(-7);
   const auto conversion = Convert(gemm);
   ASSERT_THAT(conversion, IsOk());
-  EXPECT_EQ(conversion->program.steps[0].scalars.alpha_i64, -7);
-  EXPECT_EQ(conversion->program.steps[0].scalars.beta_i64, 2);
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).alpha_i64, -7);
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).beta_i64, 2);
   EXPECT_EQ(OutputOf(*conversion).dtype, DType::kI32);
 }
 
@@ -263,8 +263,8 @@ TEST(ConvertTest, AbsentScalarsAreOneAndZero) {
   gemm.request.clear_beta();
   const auto conversion = Convert(gemm);
   ASSERT_THAT(conversion, IsOk());
-  EXPECT_EQ(conversion->program.steps[0].scalars.alpha_f64, 1.0);
-  EXPECT_EQ(conversion->program.steps[0].scalars.beta_f64, 0.0);
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).alpha_f64, 1.0);
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).beta_f64, 0.0);
 }
 
 TEST(ConvertTest, CIsDroppedWhereBetaIsZero) {
@@ -286,9 +286,9 @@ TEST(ConvertTest, ScalarTooLargeForF32IsInfinite) {
   gemm.request.set_beta(-kInfinity);
   const auto conversion = Convert(gemm);
   ASSERT_THAT(conversion, IsOk());
-  EXPECT_EQ(conversion->program.steps[0].scalars.alpha_f32, std::numeric_limits<float>::infinity());
-  EXPECT_EQ(conversion->program.steps[0].scalars.alpha_f64, 1e300);
-  EXPECT_EQ(conversion->program.steps[0].scalars.beta_f32, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).alpha_f32, std::numeric_limits<float>::infinity());
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).alpha_f64, 1e300);
+  EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).beta_f32, -std::numeric_limits<float>::infinity());
 }
 
 TEST(ConvertTest, PrecisionIsOfF32Only) {

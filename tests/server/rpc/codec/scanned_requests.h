@@ -1,14 +1,17 @@
-// Requests as the wire scanner leaves them: tokens in the place of tensor contents, and where these lie.
+// Requests as the wire scanner leaves them: tokens in the place of tensor contents and scalars, and what they
+// stand for. Tests set scalars to their values; Convert puts the tokens in their place.
 #ifndef WARPLINE_TESTS_SERVER_RPC_CODEC_SCANNED_REQUESTS_H_
 #define WARPLINE_TESTS_SERVER_RPC_CODEC_SCANNED_REQUESTS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "google/protobuf/message.h"
+#include "proto/wire/scanner.h"
 #include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/wire_scanner.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -65,9 +68,40 @@ struct Gemm : Scanned {
   v1::GemmRequest request;
 };
 
+// Replaces the scalars of a message, which are all of its fields of type double, by tokens, and returns them.
+inline std::vector<double> TakeScalars(google::protobuf::Message& message, std::vector<double> taken = {}) {
+  const google::protobuf::Reflection* reflection = message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE) {
+      taken.push_back(reflection->GetDouble(message, field));
+      reflection->SetDouble(&message, field, ScalarToken(taken.size() - 1));
+    } else if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+      continue;
+    } else if (!field->is_repeated()) {
+      taken = TakeScalars(*reflection->MutableMessage(&message, field), std::move(taken));
+    } else {
+      for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+        taken = TakeScalars(*reflection->MutableRepeatedMessage(&message, field, i), std::move(taken));
+      }
+    }
+  }
+  return taken;
+}
+
+// The scalars of the steps that read any, in their order.
+template <typename Request>
+ScalarValues ScalarsOf(const Conversion& conversion, const Request& r) {
+  auto request = r.request;
+  return ScalarsOf(conversion.scalars, TakeScalars(request));
+}
+
 template <typename Request>
 absl::StatusOr<Conversion> Convert(const Request& r, std::int64_t max_inline_bytes = 1 << 20) {
-  return FromProto(r.request, r.payloads, {.max_inline_bytes = max_inline_bytes});
+  auto request = r.request;
+  const std::vector<double> scalars = TakeScalars(request);
+  return FromProto(request, {r.payloads, scalars}, {.max_inline_bytes = max_inline_bytes});
 }
 
 }  // namespace warpline

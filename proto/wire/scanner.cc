@@ -1,13 +1,17 @@
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
+#include <algorithm>
+#include <bit>
 #include <climits>
+#include <cstring>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/wire_format_lite.h"
 #include "kernels/status_macros.h"
-#include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
 namespace {
@@ -22,18 +26,21 @@ constexpr std::size_t kNestingMax = 100;
 
 constexpr std::size_t kTokenBytes = 4;
 
+// The tokens of scalars are the numbers from here on: no parser changes their bits.
+constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
+constexpr double kScalarTokens = 2147483648;            // 2^31
+
+// Most headers and lists of payloads have room here, so that they do not grow step by step.
+constexpr std::size_t kUsualHeaderBytes = 256;
+constexpr std::size_t kUsualPayloads = 4;
+
 // The length of a rewritten message is known at its end only. It gets a varint of fixed size, padded with
 // continuation bytes, which parsers accept, and is filled in then.
 constexpr std::size_t kPaddedLengthBytes = 5;
 
-enum WireType {
-  kVarint = 0,
-  kFixed64 = 1,
-  kLengthDelimited = 2,
-  kStartGroup = 3,
-  kEndGroup = 4,
-  kFixed32 = 5
-};
+using google::protobuf::internal::WireFormatLite;
+
+static_assert(std::endian::native == std::endian::little);  // as doubles are on the wire
 
 // A position in the slices; always at a byte, or past the last one.
 class Cursor {
@@ -46,18 +53,26 @@ class Cursor {
   std::size_t total() const { return total_; }
   std::size_t position() const { return position_; }
   PayloadRange Range(std::size_t length) const { return {slice_, offset_, length}; }
+  // What is left of the slice; empty at the end.
+  std::span<const std::byte> Rest() const {
+    return slice_ < slices_.size() ? slices_[slice_].subspan(offset_) : std::span<const std::byte>();
+  }
+  // Moves past the next `size` bytes of Rest().
+  void Skip(std::size_t size) {
+    position_ += size;
+    offset_ += size;
+    Normalise();
+  }
 
   // Hands the next `size` bytes, which must exist, to `visit` piece by piece and moves past them.
   template <typename Visit>
   void Take(std::size_t size, Visit&& visit) {
     while (size > 0) {
-      const std::span<const std::byte> rest = slices_[slice_].subspan(offset_);
+      const std::span<const std::byte> rest = Rest();
       const std::span<const std::byte> piece = rest.first(std::min(size, rest.size()));
       visit(piece);
       size -= piece.size();
-      position_ += piece.size();
-      offset_ += piece.size();
-      Normalise();
+      Skip(piece.size());
     }
   }
 
@@ -75,15 +90,16 @@ class Cursor {
 
 class Scanner {
  public:
-  Scanner(const PayloadSchema& schema, Slices slices, const ScanLimits& limits)
+  Scanner(const ScanSchema& schema, Slices slices, const ScanLimits& limits)
       : schema_(schema), limits_(limits), cursor_(slices) {}
 
   absl::StatusOr<ScannedMessage> Run() {
-    frames_.push_back({.message = PayloadSchema::kRoot, .end = cursor_.total()});
+    header().reserve(std::min(cursor_.total(), kUsualHeaderBytes));
+    innermost_ = {.message = ScanSchema::kRoot, .end = cursor_.total()};
     while (true) {
       while (Remaining() == 0) {
-        if (frames_.back().group != 0) return Malformed("a group without its end");
-        if (frames_.size() == 1) return std::move(scanned_);
+        if (innermost_.group != 0) return Malformed("a group without its end");
+        if (outer_.empty()) return std::move(scanned_);
         CloseMessage();
       }
       RETURN_IF_ERROR(ScanField());
@@ -99,12 +115,12 @@ class Scanner {
     std::uint32_t group = 0;    // field number; 0 for a message
   };
 
-  std::size_t Remaining() const { return frames_.back().end - cursor_.position(); }
+  std::size_t Remaining() const { return innermost_.end - cursor_.position(); }
   std::string& header() { return scanned_.header; }
 
   absl::Status Malformed(const char* what) const {
     return absl::InvalidArgumentError(
-        absl::StrCat("malformed request: ", what, " at byte ", cursor_.position(), " of ", cursor_.total()));
+        absl::StrCat("malformed message: ", what, " at byte ", cursor_.position(), " of ", cursor_.total()));
   }
 
   absl::Status Append(const char* data, std::size_t size) {
@@ -116,7 +132,7 @@ class Scanner {
   absl::Status CheckHeaderRoom(std::size_t more) const {
     const std::size_t needed = scanned_.header.size() + more;
     if (needed <= limits_.header_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the request without its tensor contents takes ", needed,
+    return absl::InvalidArgumentError(absl::StrCat("the message without its tensor contents takes ", needed,
                                                    " bytes or more; the limit is ", limits_.header_bytes));
   }
 
@@ -132,6 +148,13 @@ class Scanner {
 
   // Copies a varint into the header and returns its value, modulo 2^64.
   absl::StatusOr<std::uint64_t> CopyVarint(int bytes_max) {
+    // Nearly all of them have one byte.
+    const std::span<const std::byte> rest = cursor_.Rest();
+    if (Remaining() > 0 && rest.front() < std::byte{0x80} && header().size() < limits_.header_bytes) {
+      header().push_back(static_cast<char>(rest.front()));
+      cursor_.Skip(1);
+      return static_cast<std::uint64_t>(static_cast<unsigned char>(header().back()));
+    }
     std::uint64_t value = 0;
     for (int i = 0; i < bytes_max; ++i) {
       RETURN_IF_ERROR(Copy(1));
@@ -145,38 +168,53 @@ class Scanner {
   absl::Status ScanField() {
     ASSIGN_OR_RETURN(const std::uint64_t wide_tag, CopyVarint(kTagBytesMax));
     const auto tag = static_cast<std::uint32_t>(wide_tag);
-    const std::uint32_t number = tag >> 3;
+    const auto number = static_cast<std::uint32_t>(WireFormatLite::GetTagFieldNumber(tag));
     if (number == 0) return Malformed("field number 0");
-    switch (tag & 7) {
-      case kVarint:
+    switch (static_cast<int>(WireFormatLite::GetTagWireType(tag))) {
+      case WireFormatLite::WIRETYPE_VARINT:
         return CopyVarint(kVarintBytesMax).status();
-      case kFixed64:
-        return Copy(8);
-      case kFixed32:
+      case WireFormatLite::WIRETYPE_FIXED64:
+        return ScanFixed64(number);
+      case WireFormatLite::WIRETYPE_FIXED32:
         return Copy(4);
-      case kLengthDelimited:
+      case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
         return ScanLengthDelimited(number);
-      case kStartGroup:
-        return Open({.end = frames_.back().end, .group = number});
-      case kEndGroup:
-        if (frames_.back().group != number) return Malformed("the end of a group that is not open");
-        frames_.pop_back();
+      case WireFormatLite::WIRETYPE_START_GROUP:
+        return Open({.end = innermost_.end, .group = number});
+      case WireFormatLite::WIRETYPE_END_GROUP:
+        if (innermost_.group != number) return Malformed("the end of a group that is not open");
+        Close();
         return absl::OkStatus();
       default:
         return Malformed("an undefined wire type");
     }
   }
 
+  // What the field of this number holds in the innermost message.
+  std::optional<int> ContentOf(std::uint32_t number) const {
+    const std::optional<int> message = innermost_.message;
+    return message ? schema_.Find(*message, number) : std::nullopt;
+  }
+
+  absl::Status ScanFixed64(std::uint32_t number) {
+    const std::size_t at = header().size();
+    RETURN_IF_ERROR(Copy(sizeof(double)));
+    if (ContentOf(number) != ScanSchema::kScalar) return absl::OkStatus();
+    const double token = ScalarToken(scanned_.scalars.size());
+    std::memcpy(&scanned_.scalars.emplace_back(), header().data() + at, sizeof(double));
+    std::memcpy(header().data() + at, &token, sizeof(double));
+    return absl::OkStatus();
+  }
+
   absl::Status ScanLengthDelimited(std::uint32_t number) {
     const std::size_t length_at = header().size();
     ASSIGN_OR_RETURN(const std::uint64_t length, CopyVarint(kLengthBytesMax));
     if (length > kLengthMax || length > Remaining()) return Malformed("a field longer than its message");
-    const std::optional<int> message = frames_.back().message;
-    const std::optional<int> content = message ? schema_.Find(*message, number) : std::nullopt;
-    if (!content.has_value()) return Copy(length);
+    const std::optional<int> content = ContentOf(number);
+    if (!content.has_value() || *content == ScanSchema::kScalar) return Copy(length);
 
     header().resize(length_at);  // another length takes its place
-    if (*content == PayloadSchema::kPayload) return TakePayload(length);
+    if (*content == ScanSchema::kPayload) return TakePayload(length);
     const char padding[kPaddedLengthBytes] = {};
     RETURN_IF_ERROR(Append(padding, sizeof padding));
     return Open({.message = content, .end = cursor_.position() + length, .length_at = length_at});
@@ -186,8 +224,9 @@ class Scanner {
     const std::size_t index = scanned_.payloads.size();
     if (index >= limits_.payloads) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the request has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
+          "the message has ", index + 1, " tensor contents or more; the limit is ", limits_.payloads));
     }
+    if (index == 0) scanned_.payloads.reserve(kUsualPayloads);
     const std::string token = PayloadToken(index);
     RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
     RETURN_IF_ERROR(Append(token.data(), token.size()));
@@ -197,40 +236,50 @@ class Scanner {
   }
 
   absl::Status Open(const Frame& frame) {
-    if (frames_.size() > kNestingMax) return Malformed("messages nested more than 100 deep");
-    frames_.push_back(frame);
+    if (outer_.size() >= kNestingMax) return Malformed("messages nested more than 100 deep");
+    outer_.push_back(innermost_);
+    innermost_ = frame;
     return absl::OkStatus();
   }
 
   void CloseMessage() {
-    const std::size_t at = frames_.back().length_at;
+    const std::size_t at = innermost_.length_at;
     std::size_t length = header().size() - at - kPaddedLengthBytes;
     for (std::size_t i = 0; i < kPaddedLengthBytes; ++i, length >>= 7) {
       const bool last = i + 1 == kPaddedLengthBytes;
       header()[at + i] = static_cast<char>((length & 0x7f) | (last ? 0 : 0x80));
     }
-    frames_.pop_back();
+    Close();
   }
 
-  const PayloadSchema& schema_;
+  void Close() {
+    innermost_ = outer_.back();
+    outer_.pop_back();
+  }
+
+  const ScanSchema& schema_;
   const ScanLimits limits_;
   Cursor cursor_;
-  std::vector<Frame> frames_;
+  Frame innermost_;
+  absl::InlinedVector<Frame, 8> outer_;  // those around it, the message itself first
   ScannedMessage scanned_;
 };
 
 }  // namespace
 
-PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message) {
-  PayloadSchema schema;
+ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Field* payload,
+                           std::span<const Field* const> scalars) {
+  ScanSchema schema;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    std::vector<Field>& fields = schema.messages_.emplace_back();
+    std::vector<Known>& fields = schema.messages_.emplace_back();
     for (int j = 0; j < found[i]->field_count(); ++j) {
-      const google::protobuf::FieldDescriptor* field = found[i]->field(j);
+      const Field* field = found[i]->field(j);
       const auto number = static_cast<std::uint32_t>(field->number());
-      if (found[i] == v1::Tensor::descriptor() && number == v1::Tensor::kInlineFieldNumber) {
+      if (field == payload) {
         fields.push_back({number, kPayload});
+      } else if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
+        fields.push_back({number, kScalar});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         const auto known = std::find(found.begin(), found.end(), field->message_type());
         fields.push_back({number, static_cast<int>(known - found.begin())});
@@ -241,17 +290,24 @@ PayloadSchema PayloadSchema::For(const google::protobuf::Descriptor* message) {
   return schema;
 }
 
-std::optional<int> PayloadSchema::Find(int message, std::uint32_t number) const {
-  for (const Field& field : messages_[message]) {
+std::optional<int> ScanSchema::Find(int message, std::uint32_t number) const {
+  for (const Known& field : messages_[message]) {
     if (field.number == number) return field.content;
   }
   return std::nullopt;
 }
 
-absl::StatusOr<ScannedMessage> ScanMessage(const PayloadSchema& schema, Slices slices,
+absl::StatusOr<ScannedMessage> ScanMessage(const ScanSchema& schema, Slices slices,
                                            const ScanLimits& limits) {
   return Scanner(schema, slices, limits).Run();
 }
+
+std::optional<std::size_t> ScalarIndex(double token) {
+  if (!(token >= kFirstScalarToken && token < kFirstScalarToken + kScalarTokens)) return std::nullopt;
+  return static_cast<std::size_t>(token - kFirstScalarToken);
+}
+
+double ScalarToken(std::size_t index) { return kFirstScalarToken + static_cast<double>(index); }
 
 std::optional<std::size_t> PayloadIndex(std::string_view token) {
   if (token.size() != kTokenBytes) return std::nullopt;

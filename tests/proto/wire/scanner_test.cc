@@ -1,13 +1,15 @@
-#include "server/rpc/codec/wire_scanner.h"
+#include "proto/wire/scanner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "google/protobuf/stubs/logging.h"
+#include "proto/wire/tensor_field.h"
 #include "tests/testing/random_wire.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/wire_agreement.h"
@@ -25,7 +27,7 @@ using ::warpline::testing::IsOk;
 using ::warpline::testing::ShortestVarint;
 using ::warpline::testing::Slice;
 using ::warpline::testing::StatusIs;
-using ::warpline::testing::SubstitutePayloads;
+using ::warpline::testing::SubstituteTokens;
 
 constexpr std::size_t kWhole[] = {1 << 30};
 constexpr std::size_t kBytewise[] = {1};
@@ -44,7 +46,8 @@ std::string Inline(const std::string& content) { return Field(v1::Tensor::kInlin
 std::string X(const std::string& tensor) { return Field(v1::TransposeRequest::kXFieldNumber, tensor); }
 
 absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& limits = {}) {
-  return ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor()), Slice(bytes, kWhole), limits);
+  return ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), Slice(bytes, kWhole),
+                     limits);
 }
 
 // Whether both readers take the bytes; fails the test if they differ, in one piece or bytewise.
@@ -112,7 +115,8 @@ TEST(WireScannerTest, PiecesOfAPayloadComeInOrderAndNotEmpty) {
   const std::string bytes = X(Inline("abcdefgh"));
   const std::size_t kSizes[] = {3, 0, 2, 0};
   const auto slices = Slice(bytes, kSizes);
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::TransposeRequest::descriptor()), slices);
+  const auto scanned =
+      ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   std::vector<std::string> pieces;
   ForEachPiece(slices, scanned->payloads.at(0), [&](std::span<const std::byte> piece) {
@@ -145,11 +149,11 @@ TEST(WireScannerTest, EveryOperandOfAGemmIsFound) {
   request.mutable_c()->set_inline_("c");
   const std::string bytes = request.SerializeAsString();
   const auto slices = Slice(bytes, kBytewise);
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::GemmRequest::descriptor()), slices);
+  const auto scanned = ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField()), slices);
   ASSERT_THAT(scanned, IsOk());
   v1::GemmRequest through;
   ASSERT_TRUE(through.ParseFromString(scanned->header));
-  SubstitutePayloads(through, slices, *scanned);
+  SubstituteTokens(through, slices, *scanned);
   EXPECT_EQ(through.SerializeAsString(), bytes);
 }
 
@@ -157,7 +161,8 @@ TEST(WireScannerTest, MessageOfOtherTypesHasNoPayload) {
   v1::EchoRequest request;
   request.set_payload("bytes");
   const std::string bytes = request.SerializeAsString();
-  const auto scanned = ScanMessage(PayloadSchema::For(v1::EchoRequest::descriptor()), Slice(bytes, kWhole));
+  const auto scanned =
+      ScanMessage(ScanSchema::For(v1::EchoRequest::descriptor(), InlineField()), Slice(bytes, kWhole));
   ASSERT_THAT(scanned, IsOk());
   EXPECT_EQ(scanned->header, bytes);
 }
@@ -172,6 +177,8 @@ TEST(WireScannerTest, GroupsAreUnknownFieldsWhateverTheirNumber) {
   EXPECT_TRUE(Accepted(Tag(1, 3) + Inline("not a payload") + Tag(1, 4)));
   EXPECT_THAT(Scan(Tag(1, 3) + Inline("not a payload") + Tag(1, 4))->payloads, SizeIs(0));
   EXPECT_TRUE(Accepted(X(Tag(8, 3) + Tag(7, 3) + Tag(7, 4) + Tag(8, 4))));
+  EXPECT_TRUE(Accepted(Overlong(9 << 3 | 3, 5) + Overlong(9 << 3 | 4 | std::uint64_t{5} << 32, 5)));
+  EXPECT_FALSE(Accepted(Tag(9, 3) + Overlong(9 << 3 | 4, 6)));
 }
 
 TEST(WireScannerTest, PayloadOfAnotherWireTypeIsAnUnknownField) {
@@ -270,6 +277,51 @@ TEST(WireScannerTest, PayloadsAboveTheLimitAreInvalid) {
 
 TEST(WireScannerTest, MalformedMessageIsInvalidAndSaysWhere) {
   EXPECT_THAT(Scan(Tag(3, 2) + "\x09" + "four"), StatusIs(kInvalid, HasSubstr("at byte 2 of 6")));
+}
+
+absl::StatusOr<ScannedMessage> ScanGemm(const v1::GemmRequest& request) {
+  const google::protobuf::FieldDescriptor* const scalars[] = {
+      v1::GemmRequest::descriptor()->FindFieldByNumber(v1::GemmRequest::kAlphaFieldNumber)};
+  return ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField(), scalars),
+                     Slice(request.SerializeAsString(), kBytewise));
+}
+
+TEST(WireScannerTest, ScalarsStayOutOfTheHeader) {
+  v1::GemmRequest request;
+  request.set_alpha(0.1);
+  request.set_beta(0.2);  // no scalar of this schema
+  const auto scanned = ScanGemm(request);
+  ASSERT_THAT(scanned, IsOk());
+  EXPECT_THAT(scanned->scalars, ElementsAre(0.1));
+  v1::GemmRequest header;
+  ASSERT_TRUE(header.ParseFromString(scanned->header));
+  EXPECT_EQ(ScalarIndex(header.alpha()), 0u);
+  EXPECT_EQ(header.beta(), 0.2);
+  request.set_alpha(0);
+  EXPECT_EQ(ScanGemm(request)->header, scanned->header);
+  request.clear_alpha();
+  EXPECT_NE(ScanGemm(request)->header, scanned->header);
+}
+
+TEST(WireScannerTest, AValueThatLooksLikeATokenIsAScalarLikeAnyOther) {
+  v1::GemmRequest request;
+  request.set_alpha(ScalarToken(1));
+  EXPECT_THAT(ScanGemm(request)->scalars, ElementsAre(ScalarToken(1)));
+}
+
+TEST(WireScannerTest, ScalarOfAnotherWireTypeIsAnUnknownField) {
+  v1::GemmRequest request;
+  std::string bytes = Field(v1::GemmRequest::kAlphaFieldNumber, "12345678");
+  bytes += Tag(v1::GemmRequest::kAlphaFieldNumber, 5) + "1234";
+  ASSERT_TRUE(request.ParseFromString(bytes));
+  EXPECT_THAT(ScanGemm(request)->scalars, SizeIs(0));
+}
+
+TEST(ScalarTokenTest, IsReadBack) {
+  for (std::size_t index : {0u, 1u, 7000u, 0x7fffffffu}) EXPECT_EQ(ScalarIndex(ScalarToken(index)), index);
+  for (double value : {0.0, 1.0, -ScalarToken(0), 1e300, std::nan("")}) {
+    EXPECT_EQ(ScalarIndex(value), std::nullopt) << value;
+  }
 }
 
 TEST(PayloadTokenTest, IsReadBack) {

@@ -16,9 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   static const google::protobuf::LogSilencer* const silencer = new google::protobuf::LogSilencer;
   (void)silencer;
-  static const std::array<const google::protobuf::Message*, 3> prototypes = {
+  static const std::array<const google::protobuf::Message*, 4> prototypes = {
       &warpline::v1::TransposeRequest::default_instance(), &warpline::v1::GemmRequest::default_instance(),
-      &warpline::v1::ReduceRequest::default_instance()};
+      &warpline::v1::ReduceRequest::default_instance(), &warpline::v1::RunRequest::default_instance()};
 
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   // Two alternating sizes, 1 to 16 and 0 to 15.

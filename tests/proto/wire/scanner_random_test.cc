@@ -20,9 +20,9 @@ TEST(WireScannerRandomTest, AgreesWithProtobufOnRandomMessages) {
   const char* const wanted = std::getenv("WARPLINE_FUZZ_ITERATIONS");
   const long iterations = wanted == nullptr ? 20000 : std::atol(wanted);
   const google::protobuf::LogSilencer silencer;  // of strings that are not UTF-8
-  const std::array<const google::protobuf::Message*, 3> prototypes = {
+  const std::array<const google::protobuf::Message*, 4> prototypes = {
       &v1::TransposeRequest::default_instance(), &v1::GemmRequest::default_instance(),
-      &v1::ReduceRequest::default_instance()};
+      &v1::ReduceRequest::default_instance(), &v1::RunRequest::default_instance()};
   long accepted = 0;
   for (long i = 0; i < iterations; ++i) {
     RandomWire random(static_cast<std::uint64_t>(i));

@@ -1,0 +1,97 @@
+// Finds the payloads (contents of one `bytes` field, such as Tensor.inline) of a message in its wire bytes,
+// so that they are copied once, from gRPC's slices to where they are needed, and never become a protobuf
+// `bytes` field. Server and client both read messages through it.
+//
+// One pass over the slices makes a small copy of the message, the header, in which the content of every
+// payload is replaced by a token. The generated parser then reads the header: merging of split messages,
+// last-one-wins and oneof rules stay protobuf's own, and the field holds the token of the payload that won.
+// Scanning and then parsing the header accepts exactly the bytes that parsing them directly accepts.
+//
+// Scalars (values of fields of type double that the schema names) are replaced by tokens in the same way, so
+// that messages that differ in nothing but payloads and scalars have the same header.
+//
+// The scanner reads tags and varints by itself: protobuf's CodedInputStream tells neither in which slice a
+// payload begins nor the bytes of a varint that is longer than it needs to be, and the header keeps these as
+// they are.
+#ifndef WARPLINE_PROTO_WIRE_SCANNER_H_
+#define WARPLINE_PROTO_WIRE_SCANNER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "proto/wire/slices.h"
+
+namespace google::protobuf {
+class Descriptor;
+class FieldDescriptor;
+}  // namespace google::protobuf
+
+namespace warpline {
+
+// Which fields of a message type, and of the messages in it, are payloads, scalars or messages. Immutable:
+// make one per type, at start.
+class ScanSchema {
+ public:
+  using Field = google::protobuf::FieldDescriptor;
+  // `payload` is the field whose contents are payloads, and `scalars`, all of type double, are those whose
+  // values are scalars, wherever in the message they occur.
+  static ScanSchema For(const google::protobuf::Descriptor* message, const Field* payload,
+                        std::span<const Field* const> scalars = {});
+
+  static constexpr int kRoot = 0;
+  static constexpr int kPayload = -1;
+  static constexpr int kScalar = -2;
+
+  // What field `number` of message type `message` holds, if it has the wire type of its declaration:
+  // kPayload, kScalar, or the index of its message type. Nothing if the scanner does not look into it.
+  std::optional<int> Find(int message, std::uint32_t number) const;
+
+ private:
+  struct Known {
+    std::uint32_t number;
+    int content;
+  };
+  std::vector<std::vector<Known>> messages_;  // the one asked for first, then those it reaches
+};
+
+struct ScanLimits {
+  // Whatever is not a payload is copied, unknown fields too. No valid request needs even a tenth of the
+  // default. Unit: bytes; less than 2^31.
+  std::size_t header_bytes = 64 * 1024;
+  // Repeated singular fields count each time.
+  std::size_t payloads = 1024;
+};
+
+// Few messages have more; those that have no more take no allocation.
+using Scalars = absl::InlinedVector<double, 2>;
+
+struct ScannedMessage {
+  std::string header;
+  std::vector<PayloadRange> payloads;  // by index in the token
+  Scalars scalars;                     // likewise
+};
+
+// INVALID_ARGUMENT if the message is malformed or over a limit; then the text gives figure and limit.
+// Takes time linear in the bytes outside of payloads and in the number of slices.
+absl::StatusOr<ScannedMessage> ScanMessage(const ScanSchema& schema, Slices slices,
+                                           const ScanLimits& limits = {});
+
+// The index into ScannedMessage::payloads that a token stands for. Nothing if it is no token.
+std::optional<std::size_t> PayloadIndex(std::string_view token);
+// What stands for the payload of that index in a header.
+std::string PayloadToken(std::size_t index);
+
+// The same for scalars, whose tokens are numbers too. No token is 0, which stands for an absent field.
+std::optional<std::size_t> ScalarIndex(double token);
+double ScalarToken(std::size_t index);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_PROTO_WIRE_SCANNER_H_

@@ -1,0 +1,51 @@
+// A message as gRPC hands it over: in slices, over whose borders a range of its bytes may reach.
+#ifndef WARPLINE_PROTO_WIRE_SLICES_H_
+#define WARPLINE_PROTO_WIRE_SLICES_H_
+
+#include <grpcpp/support/slice.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace warpline {
+
+// The message: its bytes in order, in pieces of any size, none included.
+using Slices = std::span<const std::span<const std::byte>>;
+
+// Where a payload lies: `length` bytes from slices[slice][offset] on, over as many slices as they take.
+struct PayloadRange {
+  std::size_t slice = 0;
+  std::size_t offset = 0;
+  std::size_t length = 0;
+
+  friend bool operator==(const PayloadRange&, const PayloadRange&) = default;
+};
+
+// Views of the slices, which must outlive them.
+inline std::vector<std::span<const std::byte>> SpansOf(std::span<const grpc::Slice> slices) {
+  std::vector<std::span<const std::byte>> spans;
+  spans.reserve(slices.size());
+  for (const grpc::Slice& slice : slices) {
+    spans.emplace_back(reinterpret_cast<const std::byte*>(slice.begin()), slice.size());
+  }
+  return spans;
+}
+
+// Calls visit(std::span<const std::byte>) for the non-empty pieces of a payload, in order. `range` must have
+// come from a scan of these slices.
+template <typename Visit>
+void ForEachPiece(Slices slices, const PayloadRange& range, Visit&& visit) {
+  std::size_t slice = range.slice;
+  std::size_t offset = range.offset;
+  for (std::size_t left = range.length; left > 0; ++slice, offset = 0) {
+    const std::size_t size = std::min(left, slices[slice].size() - offset);
+    if (size > 0) visit(slices[slice].subspan(offset, size));
+    left -= size;
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_PROTO_WIRE_SLICES_H_
