@@ -19,6 +19,7 @@
 #include "kernels/status_macros.h"
 #include "server/device/cpu_rates.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/address_table.h"
 #include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
@@ -66,6 +67,7 @@ class CpuLane : public Lane {
   void Launch(const StagedProgram& staged, LaunchDone done) override {
     LaunchReport report;
     const bool timed = options_.metrics != nullptr && options_.timing;
+    const AddressTable addresses = Addresses(staged);
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const MonotonicTime start = MonotonicClock::now();
       const nvtx::Range range(nvtx::Name::kStep);
@@ -73,7 +75,8 @@ class CpuLane : public Lane {
       report.status = CheckAlive(staged);
       if (!report.status.ok()) break;
       report.status =
-          std::visit([&](const auto& problem) { return Run(staged, i, problem, report); }, step.problem);
+          std::visit([&](const auto& problem) { return Run(*staged.program, addresses, i, problem, report); },
+                     step.problem);
       if (timed && report.status.ok()) {
         const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
         series.seconds.Observe(SecondsSince(start));
@@ -120,37 +123,25 @@ class CpuLane : public Lane {
   }
 
   template <typename ProblemT>
-  absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
-                   LaunchReport& report) {
-    const Step& step = staged.program->steps[index];
+  static absl::Status Run(const Program& program, const AddressTable& addresses, std::size_t index,
+                          const ProblemT& problem, LaunchReport& report) {
+    const Step& step = program.steps[index];
     const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
     if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
-    Operands operands;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
-    operands.out = Address(staged, step.output);
-    if (ReadsScalars(step.problem)) {
-      operands.scalars =
-          reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
-    }
-    operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
-    operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
+    const Operands operands = addresses.OperandsOf(step, index);
     // Without a result there is nothing to do, however large the other sizes are.
-    if (staged.program->tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
+    if (program.tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
     report.variants.push_back(row->name);
     return absl::OkStatus();
   }
 
-  std::byte* Address(const StagedProgram& staged, int tensor) const {
-    const Placement& place = staged.plan->tensors[tensor];
-    switch (place.region) {
-      case Region::kInput:
-        return staged.input.data() + place.offset;
-      case Region::kOutput:
-        return staged.output.data() + place.offset;
-      case Region::kScratch:
-        return scratch_->bytes().data() + place.offset;
-    }
-    return nullptr;
+  AddressTable Addresses(const StagedProgram& staged) const {
+    AddressTable addresses(*staged.plan);
+    addresses.Place(*staged.plan, Region::kInput, staged.input.data());
+    addresses.Place(*staged.plan, Region::kOutput, staged.output.data());
+    addresses.Place(*staged.plan, Region::kScratch, scratch_->bytes().data());
+    addresses.workspace = scratch_->bytes().subspan(staged.plan->scratch_bytes);
+    return addresses;
   }
 
   std::unique_ptr<AnonymousMemory> scratch_;

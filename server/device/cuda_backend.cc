@@ -116,7 +116,7 @@ class CudaBackend : public Backend {
   }
 
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
-    const std::size_t needed = ArenaLayout(plan).workspace + WorkspaceBytes(program, traits());
+    const std::size_t needed = BlockLayout(plan).workspace + WorkspaceBytes(program, traits());
     if (needed <= options_.lane_bytes) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the request needs ", needed,
                                                    " bytes of device memory, workspace included; limit ",

@@ -84,12 +84,13 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
 
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), nullptr,
+  const DeviceImage image(*staged.plan, arena());
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
   RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), &timing_,
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   return absl::OkStatus();
@@ -110,10 +111,10 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
-  ProgramMemory memory(*staged.plan, arena());
-  memory.input = staged.input.data();
-  memory.output = staged.output.data();
-  return EnqueueSteps(staged, device_.context, memory, stream_.get(), timed ? &timing_ : nullptr,
+  AddressTable addresses = TableInBlock(*staged.plan, arena());
+  addresses.Place(*staged.plan, Region::kInput, staged.input.data());
+  addresses.Place(*staged.plan, Region::kOutput, staged.output.data());
+  return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
 }
 
@@ -181,7 +182,7 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, const 
   cudaStream_t last = stream_.get();
   switch (run.path) {
     case Path::kGraph:
-      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, arena(), stream_.get()));
+      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, stream_.get()));
       break;
     case Path::kMapped:
       RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
