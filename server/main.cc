@@ -152,7 +152,7 @@ int Serve(const ServerOptions& options) {
   auto staging_memory =
       (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
-  StagingPool pool((*staging_memory)->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers(cpus));

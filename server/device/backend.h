@@ -18,6 +18,8 @@
 #include "kernels/problem.h"
 #include "kernels/program.h"
 #include "server/base/clock.h"
+#include "server/memory/buffer.h"
+#include "server/plan/binding.h"
 
 namespace warpline {
 
@@ -51,6 +53,7 @@ struct StagedProgram {
   const Program* program = nullptr;
   const MemoryPlan* plan = nullptr;
   std::string_view signature;
+  std::span<const Binding> bindings;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
@@ -76,14 +79,7 @@ class Lane {
                               std::string_view signature) const = 0;
 };
 
-// Page-locked (or, on the CPU, ordinary) host memory for staging slots; freed with the object.
-class HostMemory {
- public:
-  virtual ~HostMemory() = default;
-  virtual std::span<std::byte> bytes() = 0;
-};
-
-// Owns the devices and what they share. Outlives its lanes and host memory.
+// Owns the devices and what they share. Outlives its lanes and buffers.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -107,7 +103,8 @@ class Backend {
   // another.
   virtual bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
-  virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) = 0;
+  // Memory for staging slots: page-locked, or ordinary on the CPU.
+  virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;
 };
 
 }  // namespace warpline

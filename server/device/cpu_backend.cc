@@ -3,8 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -18,6 +16,7 @@
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/device/cpu_rates.h"
+#include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/address_table.h"
 #include "server/plan/cost.h"
@@ -27,27 +26,6 @@ namespace warpline {
 namespace {
 
 constexpr DeviceTraits kTraits;
-
-class AnonymousMemory : public HostMemory {
- public:
-  static absl::StatusOr<std::unique_ptr<AnonymousMemory>> Map(std::size_t bytes) {
-    if (bytes == 0) return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({}));
-    void* address =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) {
-      return absl::ResourceExhaustedError(absl::StrCat("mapping ", bytes, " bytes: ", std::strerror(errno)));
-    }
-    return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({static_cast<std::byte*>(address), bytes}));
-  }
-  ~AnonymousMemory() override {
-    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-  }
-  std::span<std::byte> bytes() override { return bytes_; }
-
- private:
-  explicit AnonymousMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
-  std::span<std::byte> bytes_;
-};
 
 std::string CpuName() {
   std::ifstream file("/proc/cpuinfo");
@@ -61,7 +39,7 @@ std::string CpuName() {
 // Runs steps where their operands lie: inputs and outputs in the staging slots, the rest in scratch memory.
 class CpuLane : public Lane {
  public:
-  CpuLane(std::unique_ptr<AnonymousMemory> scratch, const CpuBackendOptions& options)
+  CpuLane(Buffer scratch, const CpuBackendOptions& options)
       : scratch_(std::move(scratch)), options_(options) {}
 
   void Launch(const StagedProgram& staged, LaunchDone done) override {
@@ -119,7 +97,7 @@ class CpuLane : public Lane {
   // What a large program touched goes back to the system: the lanes together may have more than the machine.
   void GiveBack(std::size_t used) {
     constexpr std::size_t kKept = std::size_t{16} << 20;
-    if (used > kKept) madvise(scratch_->bytes().data() + kKept, used - kKept, MADV_DONTNEED);
+    if (used > kKept) madvise(scratch_.bytes().data() + kKept, used - kKept, MADV_DONTNEED);
   }
 
   template <typename ProblemT>
@@ -137,14 +115,14 @@ class CpuLane : public Lane {
 
   AddressTable Addresses(const StagedProgram& staged) const {
     AddressTable addresses(*staged.plan);
-    addresses.Place(*staged.plan, Region::kInput, staged.input.data());
-    addresses.Place(*staged.plan, Region::kOutput, staged.output.data());
-    addresses.Place(*staged.plan, Region::kScratch, scratch_->bytes().data());
-    addresses.workspace = scratch_->bytes().subspan(staged.plan->scratch_bytes);
+    addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
+    addresses.PlaceOutputs(staged.bindings, staged.output.data());
+    addresses.PlaceScratch(*staged.plan, scratch_.bytes().data());
+    addresses.workspace = scratch_.bytes().subspan(staged.plan->scratch_bytes);
     return addresses;
   }
 
-  std::unique_ptr<AnonymousMemory> scratch_;
+  Buffer scratch_;
   const CpuBackendOptions options_;
   // Names of variants live as long as the program.
   absl::flat_hash_map<std::tuple<Op, absl::string_view, DType>, KernelSeries> series_;
@@ -198,13 +176,11 @@ class CpuBackend : public Backend {
   bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
-    ASSIGN_OR_RETURN(auto scratch, AnonymousMemory::Map(options_.lane_bytes));
+    ASSIGN_OR_RETURN(auto scratch, MapMemory(options_.lane_bytes));
     return std::make_unique<CpuLane>(std::move(scratch), options_);
   }
 
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
-    return AnonymousMemory::Map(bytes);
-  }
+  absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override { return MapMemory(bytes); }
 
  private:
   const CpuBackendOptions options_;

@@ -26,15 +26,6 @@ namespace {
 
 using gpu::ToStatus;
 
-class PinnedHostMemory : public HostMemory {
- public:
-  explicit PinnedHostMemory(gpu::PinnedMemory memory) : memory_(std::move(memory)) {}
-  std::span<std::byte> bytes() override { return memory_.bytes(); }
-
- private:
-  gpu::PinnedMemory memory_;
-};
-
 // UNAVAILABLE if this build has no code for the device.
 absl::Status ProbeKernels(const cudaDeviceProp& properties) {
   const cudaError_t error = gpu::FindKernelImage();
@@ -143,10 +134,11 @@ class CudaBackend : public Backend {
     return CudaLane::Create(*devices_[device], options_, metrics_);
   }
 
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
+  absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override {
     ASSIGN_OR_RETURN(gpu::PinnedMemory memory, gpu::PinnedMemory::Allocate(bytes));
     metrics_.Allocations("pinned").Add();
-    return std::make_unique<PinnedHostMemory>(std::move(memory));
+    auto owner = std::make_shared<gpu::PinnedMemory>(std::move(memory));
+    return Buffer(owner->bytes(), {.kind = Place::Kind::kPinned}, owner);
   }
 
  private:

@@ -84,7 +84,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
 
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
-  const DeviceImage image(*staged.plan, arena());
+  const DeviceImage image(staged, arena());
   ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
@@ -111,9 +111,9 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
-  AddressTable addresses = TableInBlock(*staged.plan, arena());
-  addresses.Place(*staged.plan, Region::kInput, staged.input.data());
-  addresses.Place(*staged.plan, Region::kOutput, staged.output.data());
+  AddressTable addresses = TableInBlock(*staged.plan, staged.bindings, arena());
+  addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
+  addresses.PlaceOutputs(staged.bindings, staged.output.data());
   return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
 }

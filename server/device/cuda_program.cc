@@ -54,9 +54,9 @@ absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStrea
                   "recording a timing event");
 }
 
-DeviceImage::DeviceImage(const MemoryPlan& plan, std::span<std::byte> block)
-    : addresses(TableInBlock(plan, block)) {
-  const BlockLayout layout(plan);
+DeviceImage::DeviceImage(const StagedProgram& staged, std::span<std::byte> block)
+    : addresses(TableInBlock(*staged.plan, staged.bindings, block)) {
+  const BlockLayout layout(*staged.plan);
   input = block.data() + layout.input;
   output = block.data() + layout.output;
 }

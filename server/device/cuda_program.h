@@ -32,7 +32,7 @@ struct DeviceImage {
   AddressTable addresses;
 
   // The block is on the device. The program's plan needs what BlockLayout says; the rest is workspace.
-  DeviceImage(const MemoryPlan& plan, std::span<std::byte> block);
+  DeviceImage(const StagedProgram& staged, std::span<std::byte> block);
 };
 
 // The two copies; nothing is enqueued where there are no bytes.

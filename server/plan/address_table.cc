@@ -4,13 +4,24 @@
 
 namespace warpline {
 
-void AddressTable::Place(const MemoryPlan& plan, Region region, std::byte* base) {
-  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-    if (plan.tensors[i].region == region) tensors[i] = base + plan.tensors[i].offset;
+void AddressTable::PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.region == Region::kInput) tensors[binding.tensor] = base + binding.staged.offset;
   }
-  if (region != Region::kInput) return;
   for (std::size_t i = 0; i < plan.scalars.size(); ++i) {
     scalars[i] = reinterpret_cast<const StepScalars*>(base + plan.scalars[i]);
+  }
+}
+
+void AddressTable::PlaceOutputs(std::span<const Binding> bindings, std::byte* base) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.region == Region::kOutput) tensors[binding.tensor] = base + binding.staged.offset;
+  }
+}
+
+void AddressTable::PlaceScratch(const MemoryPlan& plan, std::byte* base) {
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    if (plan.tensors[i].region == Region::kScratch) tensors[i] = base + plan.tensors[i].offset;
   }
 }
 
@@ -29,12 +40,13 @@ BlockLayout::BlockLayout(const MemoryPlan& plan)
       scratch(AlignUp(output + plan.output_bytes, kTensorAlignment)),
       workspace(AlignUp(scratch + plan.scratch_bytes, kTensorAlignment)) {}
 
-AddressTable TableInBlock(const MemoryPlan& plan, std::span<std::byte> block) {
+AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
+                          std::span<std::byte> block) {
   const BlockLayout layout(plan);
   AddressTable table(plan);
-  table.Place(plan, Region::kInput, block.data() + layout.input);
-  table.Place(plan, Region::kOutput, block.data() + layout.output);
-  table.Place(plan, Region::kScratch, block.data() + layout.scratch);
+  table.PlaceInputs(plan, bindings, block.data() + layout.input);
+  table.PlaceOutputs(bindings, block.data() + layout.output);
+  table.PlaceScratch(plan, block.data() + layout.scratch);
   table.workspace = block.subspan(layout.workspace);
   return table;
 }

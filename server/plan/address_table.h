@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
 #include "kernels/variant.h"
+#include "server/plan/binding.h"
 
 namespace warpline {
 
@@ -23,9 +24,11 @@ struct AddressTable {
   explicit AddressTable(const MemoryPlan& plan)
       : tensors(plan.tensors.size(), nullptr), scalars(plan.scalars.size(), nullptr) {}
 
-  // Says that a region of the plan lies at `base`: all tensors that the plan places in it, and the scalars if
-  // it is the input region.
-  void Place(const MemoryPlan& plan, Region region, std::byte* base);
+  // Each says that a region lies at `base`: the staging slot itself, or an image of it on a device. Scalars
+  // travel with the inputs that are bound inline.
+  void PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base);
+  void PlaceOutputs(std::span<const Binding> bindings, std::byte* base);
+  void PlaceScratch(const MemoryPlan& plan, std::byte* base);
 
   // Of one step. Without scalars if it reads none.
   Operands OperandsOf(const Step& step, std::size_t index) const;
@@ -39,7 +42,8 @@ struct BlockLayout {
 };
 
 // All regions in one block, which is at least as long as BlockLayout::workspace says.
-AddressTable TableInBlock(const MemoryPlan& plan, std::span<std::byte> block);
+AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
+                          std::span<std::byte> block);
 
 }  // namespace warpline
 

@@ -173,6 +173,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   metrics_.phase(codec.kind, Phase::kAdmission).Observe(job.seconds.admission);
 
   job.plan = plan;
+  job.bindings = InlineBindings(plan->memory);
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> region, int part, int parts) {
     payloads.CopyPart(region, part, parts, copy_in_site_);

@@ -346,6 +346,7 @@ void Scheduler::Run(Matched& matched) {
   const StagedProgram program = {.program = &job.plan->program,
                                  .plan = &job.plan->memory,
                                  .signature = job.plan->signature,
+                                 .bindings = job.bindings,
                                  .input = input,
                                  .output = matched.staged.slots.output.bytes(),
                                  .deadline = job.deadline,

@@ -45,9 +45,9 @@ class Engine {
     if (!memory.ok()) Fail(memory.status());
     memory_ = std::move(*memory);
     std::mt19937 random(1);
-    auto* words = reinterpret_cast<std::uint32_t*>(memory_->bytes().data());
-    for (std::size_t i = 0; i < memory_->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
-    pool_ = std::make_unique<StagingPool>(memory_->bytes(), size.staging_bytes / 8, metrics_);
+    auto* words = reinterpret_cast<std::uint32_t*>(memory_.bytes().data());
+    for (std::size_t i = 0; i < memory_.bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+    pool_ = std::make_unique<StagingPool>(memory_.bytes(), size.staging_bytes / 8, metrics_);
     auto scheduler =
         Scheduler::Create({.lanes_per_device = size.lanes}, *backend_, *pool_, workers_, metrics_);
     if (!scheduler.ok()) Fail(scheduler.status());
@@ -58,6 +58,7 @@ class Engine {
   void Submit(const PlanPtr& plan, std::function<void()> done) {
     Job job;
     job.plan = plan;
+    job.bindings = InlineBindings(plan->memory);
     job.copy_in = [](std::span<std::byte>, int, int) {};
     job.done = [done = std::move(done)](const Result& result) {
       if (!result.status.ok()) Fail(result.status);
@@ -81,7 +82,7 @@ class Engine {
  private:
   Metrics metrics_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::unique_ptr<StagingPool> pool_;
   WorkerPool workers_{4};
   std::unique_ptr<Scheduler> scheduler_;

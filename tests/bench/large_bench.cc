@@ -304,13 +304,13 @@ void GraphMemory() {
   const auto run = [&](int rows) {
     const Case each(Transpose(rows, 17));
     std::atomic<bool> done = false;
-    (*lane)->Launch(
-        {&each.program, &each.plan, each.signature, (*memory)->bytes().subspan(0, each.plan.input_bytes),
-         (*memory)->bytes().subspan(kMiB / 2, each.plan.output_bytes)},
-        [&done](const LaunchReport& report) {
-          if (!report.status.ok()) Fail(report.status);
-          done = true;
-        });
+    (*lane)->Launch({&each.program, &each.plan, each.signature, each.bindings,
+                     memory->bytes().subspan(0, each.plan.input_bytes),
+                     memory->bytes().subspan(kMiB / 2, each.plan.output_bytes)},
+                    [&done](const LaunchReport& report) {
+                      if (!report.status.ok()) Fail(report.status);
+                      done = true;
+                    });
     while (!done) {
     }
   };

@@ -30,6 +30,7 @@ Job TransposeJob(absl::BlockingCounter& done) {
   program.outputs = {1};
   Job job;
   job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+  job.bindings = InlineBindings(job.plan->memory);
   job.copy_in = [](std::span<std::byte>, int, int) {};
   job.done = [&done](const Result& result) {
     if (!result.status.ok()) {  // a figure of jobs that failed would be a lie
@@ -93,9 +94,9 @@ int Main() {
       auto memory = (*backend)->AllocateHost(std::size_t{1} << 30);
       if (!memory.ok()) return 1;
       std::mt19937 random(static_cast<unsigned>(round));
-      auto* words = reinterpret_cast<std::uint32_t*>((*memory)->bytes().data());
-      for (std::size_t i = 0; i < (*memory)->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
-      StagingPool pool((*memory)->bytes(), 0, metrics);
+      auto* words = reinterpret_cast<std::uint32_t*>(memory->bytes().data());
+      for (std::size_t i = 0; i < memory->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+      StagingPool pool(memory->bytes(), 0, metrics);
       WorkerPool workers(4);
       auto scheduler = Scheduler::Create({.lanes_per_device = lanes}, **backend, pool, workers, metrics);
       if (!scheduler.ok()) return 1;

@@ -50,13 +50,14 @@ class CudaLaneTest : public GpuTest {
     const Program program = Transpose(rows, cols, variant);
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
-    const auto input = memory_->bytes().subspan(offset, plan.input_bytes);
-    const auto output = memory_->bytes().subspan(offset + (2 << 20), plan.output_bytes);
+    const Bindings bindings = InlineBindings(plan);
+    const auto input = memory_.bytes().subspan(offset, plan.input_bytes);
+    const auto output = memory_.bytes().subspan(offset + (2 << 20), plan.output_bytes);
     auto* in = reinterpret_cast<float*>(input.data());
     for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
     std::memset(output.data(), 0xcd, output.size());
     std::promise<LaunchReport> promise;
-    lane_->Launch({&program, &plan, signature, input, output},
+    lane_->Launch({&program, &plan, signature, bindings, input, output},
                   [&](LaunchReport report) { promise.set_value(std::move(report)); });
     const LaunchReport report = promise.get_future().get();
     ASSERT_TRUE(report.status.ok()) << report.status;
@@ -69,7 +70,7 @@ class CudaLaneTest : public GpuTest {
   Metrics metrics_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Lane> lane_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::mt19937 random_{1};
 };
 

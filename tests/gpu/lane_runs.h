@@ -40,6 +40,7 @@ class LaneRuns {
     Program program;
     MemoryPlan plan;
     std::string signature;
+    Bindings bindings;
     std::span<std::byte> input, output;
     std::promise<LaunchReport> report;
   };
@@ -50,9 +51,10 @@ class LaneRuns {
     job->program = std::move(program);
     job->plan = PlanMemory(job->program);
     job->signature = Signature(job->program);
-    job->input = memory_->bytes().subspan(at, job->plan.input_bytes);
-    job->output = memory_->bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
-                                           job->plan.output_bytes);
+    job->bindings = InlineBindings(job->plan);
+    job->input = memory_.bytes().subspan(at, job->plan.input_bytes);
+    job->output = memory_.bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
+                                          job->plan.output_bytes);
     // Of every type: of floats they are finite, and neither zero nor all alike.
     auto* bytes = reinterpret_cast<unsigned char*>(job->input.data());
     for (std::size_t i = 0; i < job->input.size(); ++i)
@@ -63,7 +65,7 @@ class LaneRuns {
     }
     std::memset(job->output.data(), 0xcd, job->output.size());
     lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&job->program, &job->plan, job->signature, job->input, job->output},
+        {&job->program, &job->plan, job->signature, job->bindings, job->input, job->output},
         [raw = job.get()](LaunchReport report) { raw->report.set_value(std::move(report)); });
     return job;
   }
@@ -86,7 +88,7 @@ class LaneRuns {
   std::atomic<int> graphs_ = 0;
   std::unique_ptr<Backend> backend_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::mt19937 random_{1};
 };
 

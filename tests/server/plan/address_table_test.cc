@@ -34,12 +34,22 @@ TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes), scratch(plan.scratch_bytes);
   AddressTable table(plan);
-  table.Place(plan, Region::kInput, input.data());
-  table.Place(plan, Region::kOutput, output.data());
-  table.Place(plan, Region::kScratch, scratch.data());
+  table.PlaceInputs(plan, InlineBindings(plan), input.data());
+  table.PlaceOutputs(InlineBindings(plan), output.data());
+  table.PlaceScratch(plan, scratch.data());
   EXPECT_EQ(table.tensors[0], input.data());
   EXPECT_EQ(table.tensors[1], scratch.data());
   EXPECT_EQ(table.tensors[2], output.data());
+}
+
+TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
+  const MemoryPlan plan = PlanMemory(ScaleThenTranspose());
+  const Bindings bindings = InlineBindings(plan);
+  ASSERT_EQ(bindings.size(), 2u);
+  EXPECT_EQ(bindings[0].tensor, 0);
+  EXPECT_EQ(bindings[0].staged.region, Region::kInput);
+  EXPECT_EQ(bindings[1].tensor, 2);
+  EXPECT_EQ(bindings[1].staged.region, Region::kOutput);
 }
 
 TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
@@ -47,7 +57,7 @@ TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes);
   AddressTable table(plan);
-  table.Place(plan, Region::kInput, input.data());
+  table.PlaceInputs(plan, InlineBindings(plan), input.data());
   EXPECT_EQ(table.OperandsOf(program.steps[0], 0).scalars,
             reinterpret_cast<const StepScalars*>(input.data() + kTensorAlignment));
   EXPECT_EQ(table.OperandsOf(program.steps[1], 1).scalars, nullptr) << "a transpose reads none";
@@ -71,7 +81,7 @@ TEST(AddressTableTest, RegionsInOneBlockAreAlignedAndDoNotMeet) {
   const Program program = ScaleThenTranspose();
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> block(4096);
-  const AddressTable table = TableInBlock(plan, block);
+  const AddressTable table = TableInBlock(plan, InlineBindings(plan), block);
   // 60 bytes of x, the scalars at the next multiple of 256, then a region at each further one.
   EXPECT_EQ(table.tensors[0], block.data());
   EXPECT_EQ(table.tensors[2], block.data() + 512);
