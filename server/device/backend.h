@@ -28,6 +28,8 @@ struct DeviceInfo {
   std::string name;
   std::string compute_capability;  // "9.0"; empty on the CPU
   std::int64_t memory_bytes = 0;   // 0 on the CPU
+  // Of the pool from which programs take memory that do not fit into a lane's own.
+  std::size_t pool_bytes = 0;
 };
 
 // A row of a variant table as the outside sees it.
@@ -90,9 +92,12 @@ class Backend {
   // OK if `variant` can run the problem; empty means that any may. INVALID_ARGUMENT otherwise, naming the
   // variants that can.
   virtual absl::Status CheckVariant(const Problem& problem, std::string_view variant) const = 0;
-  // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
-  // figures.
+  // OK if some device has the memory that the program needs, in a lane or in its pool, else INVALID_ARGUMENT
+  // with both figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
+  // What the program takes of a device's pool while it runs; 0 if it fits into the memory of a lane. Whoever
+  // launches sees to it that the programs on a device together take no more than the pool has.
+  virtual std::size_t DeviceBytes(const Program&, const MemoryPlan&) const { return 0; }
   // How long a device will be busy with a program of which CheckVariant accepts every step
   // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
   // Unit: seconds.

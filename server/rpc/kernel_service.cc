@@ -131,6 +131,7 @@ absl::StatusOr<PlanPtr> KernelService::Compile(const Codec& codec, const Scanned
     RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
   }
   decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
+  decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);
   decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
   RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
   return std::make_shared<const Plan>(std::move(decoded.plan));
