@@ -55,7 +55,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   if (options.backend != "cpu") {
     auto cuda =
         CreateCudaBackend({.devices = options.devices,
-                           .lane_bytes = LaneBytes(options),
+                           .lanes = options.Lanes(true),
+                           .device_bytes = static_cast<std::size_t>(options.Lanes(true)) * LaneBytes(options),
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
                            .measure_roofline = options.timing_sample > 0,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/align.h"
 #include "kernels/gpu/capture.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
@@ -89,6 +90,16 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
     RETURN_IF_ERROR(RecordTime(timing, 2 + i, stream));
   }
   return absl::OkStatus();
+}
+
+std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
+                      std::size_t lane_bytes, const CutOptions& cutting) {
+  // Blocks of few different sizes leave fewer fragments behind that nobody can use.
+  constexpr std::size_t kUnit = std::size_t{2} << 20;
+  const std::size_t needed = BlockLayout(plan).workspace + WorkspaceBytes(program, traits);
+  if (needed <= lane_bytes) return 0;
+  // Each piece begins at an aligned address, in the input and in the output.
+  return AlignUp(needed + 2 * cutting.max_pieces * kTensorAlignment, kUnit);
 }
 
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {

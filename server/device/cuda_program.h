@@ -14,6 +14,7 @@
 #include "kernels/gpu/handle.h"
 #include "kernels/program.h"
 #include "server/device/backend.h"
+#include "server/device/cut_program.h"
 #include "server/plan/address_table.h"
 
 namespace warpline {
@@ -85,6 +86,11 @@ class CudaGraph {
   const std::byte* input_ = nullptr;
   const std::byte* output_ = nullptr;
 };
+
+// What a program takes of the device's pool, in bytes; 0 if lanes that have `lane_bytes` of their own can run
+// it there. Enough for pieces of CutProgram too.
+std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
+                      std::size_t lane_bytes, const CutOptions& cutting);
 
 // The most workspace that any variant of any step may ask for, in bytes.
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);

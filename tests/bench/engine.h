@@ -24,7 +24,7 @@ namespace warpline::bench {
 
 struct EngineSize {
   int lanes = 8;
-  std::size_t lane_bytes = std::size_t{66} << 20;
+  std::size_t device_bytes = 0;  // of lanes and pool; 0: the backend's default
   std::size_t staging_bytes = std::size_t{32} << 20;
 };
 
@@ -33,7 +33,8 @@ class Engine {
  public:
   explicit Engine(CudaBackendOptions options, const EngineSize& size = {}) {
     options.devices = {0};
-    options.lane_bytes = size.lane_bytes;
+    options.lanes = size.lanes;
+    options.device_bytes = size.device_bytes;
     options.metrics = &metrics_;
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
@@ -54,6 +55,12 @@ class Engine {
     scheduler_ = std::move(*scheduler);
   }
 
+  PlanPtr PlanFor(const Program& program) const {
+    Plan plan = MakePlan(program);
+    plan.device_bytes = backend_->DeviceBytes(plan.program, plan.memory);
+    return std::make_shared<const Plan>(std::move(plan));
+  }
+
   // Runs the program on what lies in its slot.
   void Submit(const PlanPtr& plan, std::function<void()> done) {
     Job job;
@@ -69,7 +76,7 @@ class Engine {
 
   // Jobs a second, so many at a time.
   double Throughput(const Program& program, int rounds, int at_a_time = 32) {
-    const PlanPtr plan = std::make_shared<const Plan>(MakePlan(program));
+    const PlanPtr plan = PlanFor(program);
     const absl::Time start = absl::Now();
     for (int round = 0; round < rounds; ++round) {
       absl::BlockingCounter done(at_a_time);

@@ -267,7 +267,7 @@ void Crossings() {
 }
 
 void ManyJobs() {
-  const EngineSize size{.lanes = kLanes, .lane_bytes = 192 * kMiB, .staging_bytes = 1024 * kMiB};
+  const EngineSize size{.lanes = kLanes, .device_bytes = kLanes * 192 * kMiB, .staging_bytes = 1024 * kMiB};
   const Program program = Transpose(4096, 4096);
   std::printf("\n4. 64 jobs of 64 MiB through the scheduler over 4 lanes, GB/s both ways together\n");
   for (const bool cuts : {false, true}) {

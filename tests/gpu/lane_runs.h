@@ -17,14 +17,13 @@
 
 namespace warpline {
 
-// A backend with so many lanes and 64 MiB of slots.
+// A backend with so many lanes and 128 MiB of slots.
 class LaneRuns {
  public:
   explicit LaneRuns(CudaBackendOptions options, int lanes = 1) {
     options.devices = {0};
-    options.lane_bytes = std::size_t{96} << 20;
     options.metrics = &metrics_;
-    options.on_timeline = [this](const JobTimeline&) { ++graphs_; };
+    options.on_timeline = [this](const JobTimeline&) { ++whole_; };
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
       ADD_FAILURE() << backend.status();
@@ -32,7 +31,7 @@ class LaneRuns {
     }
     backend_ = std::move(*backend);
     for (int i = 0; i < lanes; ++i) lanes_.push_back(*backend_->CreateLane(0));
-    memory_ = *backend_->AllocateHost(std::size_t{64} << 20);
+    memory_ = *backend_->AllocateHost(std::size_t{128} << 20);
   }
 
   // A job on its way: its slots, and its end.
@@ -80,12 +79,13 @@ class LaneRuns {
   }
 
   Metrics& metrics() { return metrics_; }
-  // Sampled jobs that ran as graphs.
-  int graphs() const { return graphs_; }
+  Backend& backend() { return *backend_; }
+  // Sampled jobs that were copied whole: as graphs, or in memory of the pool.
+  int whole() const { return whole_; }
 
  private:
   Metrics metrics_;
-  std::atomic<int> graphs_ = 0;
+  std::atomic<int> whole_ = 0;
   std::unique_ptr<Backend> backend_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   Buffer memory_;
