@@ -73,8 +73,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   }
   if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
 #endif
-  return CreateCpuBackend(
-      {.lane_bytes = LaneBytes(options), .timing = options.timing_sample > 0, .metrics = &metrics});
+  return CreateCpuBackend({.lanes = options.Lanes(false),
+                           .device_bytes = 2 * LaneBytes(options),
+                           .timing = options.timing_sample > 0,
+                           .metrics = &metrics});
 }
 
 // Of plans that are known; some ten thousand kinds of requests.

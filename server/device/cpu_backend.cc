@@ -1,6 +1,6 @@
 #include "server/device/cpu_backend.h"
 
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -15,7 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
+#include "server/base/errors.h"
 #include "server/device/cpu_rates.h"
+#include "server/device/device_budget.h"
 #include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
 #include "server/plan/address_table.h"
@@ -36,6 +38,38 @@ std::string CpuName() {
   return "cpu";
 }
 
+// Of the program's intermediates, and the workspace behind them.
+std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
+  std::size_t workspace = 0;
+  for (const Step& step : program.steps) {
+    std::visit(
+        [&](const auto& p) {
+          for (const auto& row : CpuTable(p)) {
+            if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
+          }
+        },
+        step.problem);
+  }
+  return plan.scratch_bytes + workspace;
+}
+
+// For programs that need more than a lane has. Pages take memory only once they are touched, but whoever uses
+// a machine for other things too wants half of it to be left.
+absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
+  const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
+  constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
+  const std::size_t memory =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  ASSIGN_OR_RETURN(const std::size_t bytes,
+                   DecideDeviceBytes({.wanted = options.device_bytes != 0 ? options.device_bytes
+                                                                          : lanes_bytes + options.kPoolBytes,
+                                      .exact = options.exact_device_bytes,
+                                      .least = lanes_bytes + kLeastPoolBytes,
+                                      .free = memory,
+                                      .margin = memory / 2}));
+  return bytes - lanes_bytes;
+}
+
 // Runs steps where their operands lie: inputs and outputs in the staging slots, the rest in scratch memory.
 class CpuLane : public Lane {
  public:
@@ -45,7 +79,13 @@ class CpuLane : public Lane {
   void Launch(const StagedProgram& staged, LaunchDone done) override {
     LaunchReport report;
     const bool timed = options_.metrics != nullptr && options_.timing;
-    const AddressTable addresses = Addresses(staged);
+    Buffer scratch = scratch_;
+    if (const std::size_t bytes = ScratchBytes(*staged.program, *staged.plan); bytes > options_.lane_bytes) {
+      absl::StatusOr<Buffer> mapped = MapMemory(bytes);
+      if (!mapped.ok()) return done({WithRetryAfter(mapped.status(), absl::Seconds(1)), {}});
+      scratch = *std::move(mapped);
+    }
+    const AddressTable addresses = Addresses(staged, scratch.bytes());
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const MonotonicTime start = MonotonicClock::now();
       const nvtx::Range range(nvtx::Name::kStep);
@@ -62,7 +102,7 @@ class CpuLane : public Lane {
         series.flops.Add(FlopsOf(step.problem));
       }
     }
-    GiveBack(staged.plan->scratch_bytes);
+    scratch = Buffer();  // the next program may count on it once this one is done
     done(std::move(report));
   }
 
@@ -94,12 +134,6 @@ class CpuLane : public Lane {
     return absl::DeadlineExceededError("the deadline passed while the request was running");
   }
 
-  // What a large program touched goes back to the system: the lanes together may have more than the machine.
-  void GiveBack(std::size_t used) {
-    constexpr std::size_t kKept = std::size_t{16} << 20;
-    if (used > kKept) madvise(scratch_.bytes().data() + kKept, used - kKept, MADV_DONTNEED);
-  }
-
   template <typename ProblemT>
   static absl::Status Run(const Program& program, const AddressTable& addresses, std::size_t index,
                           const ProblemT& problem, LaunchReport& report) {
@@ -113,12 +147,12 @@ class CpuLane : public Lane {
     return absl::OkStatus();
   }
 
-  AddressTable Addresses(const StagedProgram& staged) const {
+  static AddressTable Addresses(const StagedProgram& staged, std::span<std::byte> scratch) {
     AddressTable addresses(*staged.plan);
     addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
     addresses.PlaceOutputs(staged.bindings, staged.output.data());
-    addresses.PlaceScratch(*staged.plan, scratch_.bytes().data());
-    addresses.workspace = scratch_.bytes().subspan(staged.plan->scratch_bytes);
+    addresses.PlaceScratch(*staged.plan, scratch.data());
+    addresses.workspace = scratch.subspan(staged.plan->scratch_bytes);
     return addresses;
   }
 
@@ -130,8 +164,9 @@ class CpuLane : public Lane {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const CpuBackendOptions& options)
-      : options_(options), devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}}} {}
+  CpuBackend(const CpuBackendOptions& options, std::size_t pool_bytes)
+      : options_(options),
+        devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}, .pool_bytes = pool_bytes}} {}
 
   std::string_view name() const override { return "cpu"; }
   std::span<const DeviceInfo> devices() const override { return devices_; }
@@ -151,19 +186,16 @@ class CpuBackend : public Backend {
   }
 
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
-    std::size_t workspace = 0;
-    for (const Step& step : program.steps) {
-      std::visit(
-          [&](const auto& p) {
-            for (const auto& row : CpuTable(p)) {
-              if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
-            }
-          },
-          step.problem);
-    }
-    if (plan.scratch_bytes + workspace <= options_.lane_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the request needs ", plan.scratch_bytes + workspace,
-                                                   " bytes of scratch memory, limit ", options_.lane_bytes));
+    const std::size_t needed = ScratchBytes(program, plan);
+    const std::size_t limit = std::max(options_.lane_bytes, devices_[0].pool_bytes);
+    if (needed <= limit) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request needs ", needed, " bytes of scratch memory, limit ", limit));
+  }
+
+  std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
+    const std::size_t needed = ScratchBytes(program, plan);
+    return needed <= options_.lane_bytes ? 0 : needed;
   }
 
   double EstimateSeconds(const Program& program) const override {
@@ -192,7 +224,8 @@ class CpuBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackend(const CpuBackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+  ASSIGN_OR_RETURN(const std::size_t pool_bytes, PoolBytes(options));
+  return std::make_unique<CpuBackend>(options, pool_bytes);
 }
 
 }  // namespace warpline
