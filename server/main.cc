@@ -38,12 +38,6 @@
 namespace warpline {
 namespace {
 
-// A lane holds one program: its inputs, its outputs, and scratch memory of 64 MiB at least (cuBLASLt asks
-// for 32 MiB on Hopper).
-std::size_t LaneBytes(const ServerOptions& options) {
-  return static_cast<std::size_t>(2 * options.max_inline_bytes + (std::int64_t{64} << 20));
-}
-
 int Fail(const absl::Status& status) {
   Log("error", std::string(status.message()));
   return 1;
@@ -56,13 +50,17 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
     auto cuda =
         CreateCudaBackend({.devices = options.devices,
                            .lanes = options.Lanes(true),
-                           .device_bytes = static_cast<std::size_t>(options.Lanes(true)) * LaneBytes(options),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
+                           .exact_device_bytes = options.device_bytes != 0,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
                            .measure_roofline = options.timing_sample > 0,
                            .context_lost = std::move(context_lost),
                            .metrics = &metrics});
-    if (cuda.ok() || options.backend == "cuda" || !absl::IsUnavailable(cuda.status())) return cuda;
+    // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
+    const bool usable = !absl::IsUnavailable(cuda.status()) &&
+                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes != 0);
+    if (usable || options.backend == "cuda") return cuda;
     Log("info", "backend cpu chosen", {{"reason", std::string(cuda.status().message())}});
     if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
   }
@@ -74,7 +72,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
 #endif
   return CreateCpuBackend({.lanes = options.Lanes(false),
-                           .device_bytes = 2 * LaneBytes(options),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
+                           .exact_device_bytes = options.device_bytes != 0,
                            .timing = options.timing_sample > 0,
                            .metrics = &metrics});
 }

@@ -37,14 +37,18 @@ absl::Status ProbeKernels(const cudaDeviceProp& properties) {
                    ", for which this build has no kernels: ", cudaGetErrorName(error)));
 }
 
+absl::Status InDevice(int ordinal, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("device ", ordinal, ": ", std::string(status.message())));
+}
+
 // The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
 constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
 // What a context grows by while the daemon runs, graphs apart: modules, local memory of kernels.
 constexpr std::size_t kContextBytes = std::size_t{128} << 20;
 
-// The pool of the device that is current, of what the device has once the lanes have theirs.
-absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBackendOptions& options,
-                                                     Metrics& metrics) {
+// What is asked of the device that is current.
+absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& options) {
   const auto lanes = static_cast<std::size_t>(options.lanes);
   const std::size_t lanes_bytes = lanes * options.lane_bytes;
   DeviceMemoryQuestion question{
@@ -54,21 +58,24 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBack
       .margin = kContextBytes + lanes * options.graph_cache_bytes};
   std::size_t total = 0;
   RETURN_IF_ERROR(ToStatus(cudaMemGetInfo(&question.free, &total), "asking for free memory"));
-  absl::StatusOr<std::size_t> bytes = DecideDeviceBytes(question);
-  if (!bytes.ok()) {
-    return absl::Status(bytes.status().code(),
-                        absl::StrCat("device ", ordinal, ": ", std::string(bytes.status().message())));
-  }
-  const bool less = *bytes < question.wanted;
+  return question;
+}
+
+// The pool of the device that is current, of what the device has once the lanes have theirs.
+absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBackendOptions& options,
+                                                     Metrics& metrics) {
+  ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
+  ASSIGN_OR_RETURN(const std::size_t bytes, DecideDeviceBytes(question));
+  const bool less = bytes < question.wanted;
   Log(less ? "warning" : "info",
       less ? "device memory: less than wanted; large requests wait for it, and the largest may be refused"
            : "device memory",
       {{"device", absl::StrCat(ordinal)},
        {"wanted", absl::StrCat(question.wanted)},
-       {"taken", absl::StrCat(*bytes)},
+       {"taken", absl::StrCat(bytes)},
        {"free", absl::StrCat(question.free)}});
-  const std::size_t pool_bytes = (*bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit;
-  return DevicePool::Create(ordinal, pool_bytes, metrics);
+  const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
+  return DevicePool::Create(ordinal, (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit, metrics);
 }
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
@@ -84,6 +91,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
   device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
   RETURN_IF_ERROR(ProbeKernels(properties));
+  // Said before anything else fails for want of memory. What is taken is decided below, when all that comes
+  // before the pool has its memory.
+  ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
+  RETURN_IF_ERROR(InDevice(ordinal, DecideDeviceBytes(question).status()));
   std::string why_not;
   device->cublaslt = CublasLt::Load(&why_not);
   if (device->cublaslt == nullptr) {
@@ -100,7 +111,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
-  ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
+  absl::StatusOr<std::unique_ptr<DevicePool>> pool = OpenPool(ordinal, options, metrics);
+  if (!pool.ok()) return InDevice(ordinal, pool.status());
+  device->pool = *std::move(pool);
   device->info.pool_bytes = device->pool->bytes();
   device->completion =
       std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
