@@ -14,7 +14,7 @@ class MultiDeviceTest : public GpuTest {};
 
 TEST_F(MultiDeviceTest, EveryDeviceComputes) {
   Metrics metrics;
-  auto backend = CreateCudaBackend({.lane_bytes = std::size_t{96} << 20, .metrics = &metrics});
+  auto backend = CreateCudaBackend({.lanes = 2, .metrics = &metrics});
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::size_t devices = (*backend)->devices().size();
   if (devices < 2) GTEST_SKIP() << "this node has one GPU";
