@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/align.h"
+
 namespace warpline {
 namespace {
 
-std::size_t AlignUp(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
+// Where the next tensor may begin.
+std::size_t NextPlace(std::size_t bytes) { return AlignUp(bytes, kTensorAlignment); }
 
 // Appends the object representation of a value without padding.
 template <typename T>
@@ -105,7 +106,7 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
     }
     if (places[step.output].region != Region::kScratch) continue;
     index[step.output] = static_cast<int>(lifetimes.size());
-    lifetimes.push_back({step.output, now, now, AlignUp(program.tensors[step.output].bytes), 0});
+    lifetimes.push_back({step.output, now, now, NextPlace(program.tensors[step.output].bytes), 0});
   }
   return lifetimes;
 }
@@ -139,8 +140,8 @@ MemoryPlan PlanMemory(const Program& program) {
   plan.tensors.resize(program.tensors.size());
   plan.scalars.resize(program.steps.size(), 0);
   const auto place = [&](int tensor, Region region, std::size_t& end) {
-    plan.tensors[tensor] = {region, AlignUp(end)};
-    end = AlignUp(end) + program.tensors[tensor].bytes;
+    plan.tensors[tensor] = {region, NextPlace(end)};
+    end = NextPlace(end) + program.tensors[tensor].bytes;
   };
   for (int i = 0; i < program.num_inputs; ++i) place(i, Region::kInput, plan.input_bytes);
   for (int output : program.outputs) place(output, Region::kOutput, plan.output_bytes);
@@ -149,7 +150,7 @@ MemoryPlan PlanMemory(const Program& program) {
   for (const Lifetime& tensor : intermediates) plan.tensors[tensor.tensor].offset = tensor.offset;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     if (!ReadsScalars(program.steps[i].problem)) continue;
-    plan.scalars[i] = AlignUp(plan.input_bytes);
+    plan.scalars[i] = NextPlace(plan.input_bytes);
     plan.input_bytes = plan.scalars[i] + sizeof(StepScalars);
   }
   return plan;

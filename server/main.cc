@@ -38,12 +38,6 @@
 namespace warpline {
 namespace {
 
-// A lane holds one program: its inputs, its outputs, and scratch memory of 64 MiB at least (cuBLASLt asks
-// for 32 MiB on Hopper).
-std::size_t LaneBytes(const ServerOptions& options) {
-  return static_cast<std::size_t>(2 * options.max_inline_bytes + (std::int64_t{64} << 20));
-}
-
 int Fail(const absl::Status& status) {
   Log("error", std::string(status.message()));
   return 1;
@@ -55,13 +49,18 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   if (options.backend != "cpu") {
     auto cuda =
         CreateCudaBackend({.devices = options.devices,
-                           .lane_bytes = LaneBytes(options),
+                           .lanes = options.Lanes(true),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
+                           .exact_device_bytes = options.device_bytes != 0,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
                            .measure_roofline = options.timing_sample > 0,
                            .context_lost = std::move(context_lost),
                            .metrics = &metrics});
-    if (cuda.ok() || options.backend == "cuda" || !absl::IsUnavailable(cuda.status())) return cuda;
+    // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
+    const bool usable = !absl::IsUnavailable(cuda.status()) &&
+                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes != 0);
+    if (usable || options.backend == "cuda") return cuda;
     Log("info", "backend cpu chosen", {{"reason", std::string(cuda.status().message())}});
     if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
   }
@@ -72,8 +71,11 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   }
   if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
 #endif
-  return CreateCpuBackend(
-      {.lane_bytes = LaneBytes(options), .timing = options.timing_sample > 0, .metrics = &metrics});
+  return CreateCpuBackend({.lanes = options.Lanes(false),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
+                           .exact_device_bytes = options.device_bytes != 0,
+                           .timing = options.timing_sample > 0,
+                           .metrics = &metrics});
 }
 
 // Of plans that are known; some ten thousand kinds of requests.
@@ -152,7 +154,7 @@ int Serve(const ServerOptions& options) {
   auto staging_memory =
       (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
-  StagingPool pool((*staging_memory)->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers(cpus));

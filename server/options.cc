@@ -136,6 +136,17 @@ absl::Status SetBackend(const Flag& flag, const std::string& text, ServerOptions
   return absl::OkStatus();
 }
 
+absl::Status SetDeviceBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
+  options.device_bytes = 0;
+  if (text == "auto") return absl::OkStatus();
+  const absl::StatusOr<std::int64_t> value = ParseBytes(text);
+  if (!value.ok() || *value < 64 * kMiB || *value > 1024 * kGiB) {
+    return BadFlag(flag.name, text, "auto, or a number of bytes (suffix K, M or G) from 64M to 1024G");
+  }
+  options.device_bytes = *value;
+  return absl::OkStatus();
+}
+
 absl::Status SetPoll(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text != "auto" && text != "on" && text != "off") return BadFlag(flag.name, text, "auto, on or off");
   options.poll = text;
@@ -179,6 +190,14 @@ const std::vector<Flag>& Flags() {
        "Staging memory, taken at start; 1M to 256G, at least 4 x max-inline-bytes for requests of full size. "
        "0 (default): 8 x max-inline-bytes on cuda (pinned), 4 x on cpu (not touched before use).",
        BytesFlag(&ServerOptions::pinned_bytes, kMiB, 256 * kGiB)},
+      {"device-bytes", "BYTES",
+       "Memory of each device, taken at start: 48M for each lane, the rest for a pool from which larger "
+       "programs take what they need while they run; those that find it full wait. 64M to 1024G, an error if "
+       "the device has less free. auto (default): lanes x (2 x max-inline-bytes + 64M), or what a device "
+       "that "
+       "others use has free. On the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + "
+       "64M), or half of the machine's.",
+       SetDeviceBytes},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
       {"max-job-bytes", "BYTES",
@@ -253,6 +272,13 @@ int ServerOptions::Lanes(bool cuda) const {
 
 std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
   return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
+}
+
+std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
+  if (device_bytes != 0) return device_bytes;
+  // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
+  // intermediates. On the cpu, whose machine has other uses for its memory, two.
+  return (cuda ? Lanes(true) : 2) * (2 * max_inline_bytes + 64 * kMiB);
 }
 
 std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {

@@ -19,6 +19,7 @@ struct ServerOptions {
   int lanes = 0;                                  // a device; 0: by backend
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
   std::int64_t pinned_bytes = 0;  // 0: by backend
+  std::int64_t device_bytes = 0;  // of each device; 0: what is wanted, or what the device has free
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
@@ -40,6 +41,9 @@ struct ServerOptions {
   }
   int Lanes(bool cuda) const;
   std::int64_t PinnedBytes(bool cuda) const;
+  // Memory of each device, for its lanes and the pool that they share; on the cpu, for scratch memory. What
+  // is wanted, if `device_bytes` does not say it.
+  std::int64_t DeviceBytes(bool cuda) const;
   // Staging memory for tiny slots, beside PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
   int RpcThreads(int cpus) const;

@@ -18,6 +18,8 @@
 #include "kernels/problem.h"
 #include "kernels/program.h"
 #include "server/base/clock.h"
+#include "server/memory/buffer.h"
+#include "server/plan/binding.h"
 
 namespace warpline {
 
@@ -26,6 +28,8 @@ struct DeviceInfo {
   std::string name;
   std::string compute_capability;  // "9.0"; empty on the CPU
   std::int64_t memory_bytes = 0;   // 0 on the CPU
+  // Of the pool from which programs take memory that do not fit into a lane's own.
+  std::size_t pool_bytes = 0;
 };
 
 // A row of a variant table as the outside sees it.
@@ -51,6 +55,7 @@ struct StagedProgram {
   const Program* program = nullptr;
   const MemoryPlan* plan = nullptr;
   std::string_view signature;
+  std::span<const Binding> bindings;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
@@ -76,14 +81,7 @@ class Lane {
                               std::string_view signature) const = 0;
 };
 
-// Page-locked (or, on the CPU, ordinary) host memory for staging slots; freed with the object.
-class HostMemory {
- public:
-  virtual ~HostMemory() = default;
-  virtual std::span<std::byte> bytes() = 0;
-};
-
-// Owns the devices and what they share. Outlives its lanes and host memory.
+// Owns the devices and what they share. Outlives its lanes and buffers.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -94,9 +92,12 @@ class Backend {
   // OK if `variant` can run the problem; empty means that any may. INVALID_ARGUMENT otherwise, naming the
   // variants that can.
   virtual absl::Status CheckVariant(const Problem& problem, std::string_view variant) const = 0;
-  // OK if a lane has the memory that the program needs on the device, else INVALID_ARGUMENT with both
-  // figures.
+  // OK if some device has the memory that the program needs, in a lane or in its pool, else INVALID_ARGUMENT
+  // with both figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
+  // What the program takes of a device's pool while it runs; 0 if it fits into the memory of a lane. Whoever
+  // launches sees to it that the programs on a device together take no more than the pool has.
+  virtual std::size_t DeviceBytes(const Program&, const MemoryPlan&) const { return 0; }
   // How long a device will be busy with a program of which CheckVariant accepts every step
   // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
   // Unit: seconds.
@@ -107,7 +108,8 @@ class Backend {
   // another.
   virtual bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
-  virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) = 0;
+  // Memory for staging slots: page-locked, or ordinary on the CPU.
+  virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;
 };
 
 }  // namespace warpline

@@ -59,15 +59,17 @@ std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits
 
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits) {
-  if (program.steps.size() != 1) return Path::kGraph;
+  const Path whole = question.fits_lane ? Path::kGraph : Path::kPooled;
+  if (program.steps.size() != 1) return whole;
   const Step& step = program.steps.front();
-  if (!step.variant.empty()) return Path::kGraph;
+  if (!step.variant.empty()) return whole;
   const std::size_t bytes = plan.input_bytes + plan.output_bytes;
-  if (question.can_map && bytes <= MostMappedBytes(step.problem, question.alone, limits)) {
+  if (question.can_map && question.fits_lane &&
+      bytes <= MostMappedBytes(step.problem, question.alone, limits)) {
     return Path::kMapped;
   }
   if (question.alone && question.can_cut && bytes >= limits.cut_bytes) return Path::kBlocks;
-  return Path::kGraph;
+  return whole;
 }
 
 }  // namespace warpline

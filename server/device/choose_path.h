@@ -11,8 +11,10 @@ namespace warpline {
 enum class Path {
   // The kernel reads and writes the staging slots itself, over PCIe.
   kMapped,
-  // One copy in, the kernels, one copy out, as a CUDA graph.
+  // One copy in, the kernels, one copy out, as a CUDA graph over the lane's memory.
   kGraph,
+  // The same call by call, in memory of the device's pool. At such sizes launches cost nothing by comparison.
+  kPooled,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,
 };
@@ -42,9 +44,10 @@ struct PathLimits {
 };
 
 struct PathQuestion {
-  bool alone = false;    // no other job is on the device
-  bool can_map = false;  // staging memory has the same addresses on the device
-  bool can_cut = false;  // CutProgram found a way
+  bool alone = false;     // no other job is on the device
+  bool can_map = false;   // staging memory has the same addresses on the device
+  bool can_cut = false;   // CutProgram found a way
+  bool fits_lane = true;  // the lane's memory is enough for the program
 };
 
 // A variant that a client asks for by name runs whole and on device memory always: that is where it can be

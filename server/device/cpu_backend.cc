@@ -1,10 +1,8 @@
 #include "server/device/cpu_backend.h"
 
-#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -17,8 +15,12 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
+#include "server/base/errors.h"
 #include "server/device/cpu_rates.h"
+#include "server/device/device_budget.h"
+#include "server/memory/mapped_memory.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/address_table.h"
 #include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
 
@@ -26,27 +28,6 @@ namespace warpline {
 namespace {
 
 constexpr DeviceTraits kTraits;
-
-class AnonymousMemory : public HostMemory {
- public:
-  static absl::StatusOr<std::unique_ptr<AnonymousMemory>> Map(std::size_t bytes) {
-    if (bytes == 0) return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({}));
-    void* address =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) {
-      return absl::ResourceExhaustedError(absl::StrCat("mapping ", bytes, " bytes: ", std::strerror(errno)));
-    }
-    return std::unique_ptr<AnonymousMemory>(new AnonymousMemory({static_cast<std::byte*>(address), bytes}));
-  }
-  ~AnonymousMemory() override {
-    if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
-  }
-  std::span<std::byte> bytes() override { return bytes_; }
-
- private:
-  explicit AnonymousMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
-  std::span<std::byte> bytes_;
-};
 
 std::string CpuName() {
   std::ifstream file("/proc/cpuinfo");
@@ -57,15 +38,54 @@ std::string CpuName() {
   return "cpu";
 }
 
+// Of the program's intermediates, and the workspace behind them.
+std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
+  std::size_t workspace = 0;
+  for (const Step& step : program.steps) {
+    std::visit(
+        [&](const auto& p) {
+          for (const auto& row : CpuTable(p)) {
+            if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
+          }
+        },
+        step.problem);
+  }
+  return plan.scratch_bytes + workspace;
+}
+
+// For programs that need more than a lane has. Pages take memory only once they are touched, but whoever uses
+// a machine for other things too wants half of it to be left.
+absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
+  const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
+  constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
+  const std::size_t memory =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  ASSIGN_OR_RETURN(const std::size_t bytes,
+                   DecideDeviceBytes({.wanted = options.device_bytes != 0 ? options.device_bytes
+                                                                          : lanes_bytes + options.kPoolBytes,
+                                      .exact = options.exact_device_bytes,
+                                      .least = lanes_bytes + kLeastPoolBytes,
+                                      .free = memory,
+                                      .margin = memory / 2}));
+  return bytes - lanes_bytes;
+}
+
 // Runs steps where their operands lie: inputs and outputs in the staging slots, the rest in scratch memory.
 class CpuLane : public Lane {
  public:
-  CpuLane(std::unique_ptr<AnonymousMemory> scratch, const CpuBackendOptions& options)
+  CpuLane(Buffer scratch, const CpuBackendOptions& options)
       : scratch_(std::move(scratch)), options_(options) {}
 
   void Launch(const StagedProgram& staged, LaunchDone done) override {
     LaunchReport report;
     const bool timed = options_.metrics != nullptr && options_.timing;
+    Buffer scratch = scratch_;
+    if (const std::size_t bytes = ScratchBytes(*staged.program, *staged.plan); bytes > options_.lane_bytes) {
+      absl::StatusOr<Buffer> mapped = MapMemory(bytes);
+      if (!mapped.ok()) return done({WithRetryAfter(mapped.status(), absl::Seconds(1)), {}});
+      scratch = *std::move(mapped);
+    }
+    const AddressTable addresses = Addresses(staged, scratch.bytes());
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {
       const MonotonicTime start = MonotonicClock::now();
       const nvtx::Range range(nvtx::Name::kStep);
@@ -73,7 +93,8 @@ class CpuLane : public Lane {
       report.status = CheckAlive(staged);
       if (!report.status.ok()) break;
       report.status =
-          std::visit([&](const auto& problem) { return Run(staged, i, problem, report); }, step.problem);
+          std::visit([&](const auto& problem) { return Run(*staged.program, addresses, i, problem, report); },
+                     step.problem);
       if (timed && report.status.ok()) {
         const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
         series.seconds.Observe(SecondsSince(start));
@@ -81,7 +102,7 @@ class CpuLane : public Lane {
         series.flops.Add(FlopsOf(step.problem));
       }
     }
-    GiveBack(staged.plan->scratch_bytes);
+    scratch = Buffer();  // the next program may count on it once this one is done
     done(std::move(report));
   }
 
@@ -113,47 +134,29 @@ class CpuLane : public Lane {
     return absl::DeadlineExceededError("the deadline passed while the request was running");
   }
 
-  // What a large program touched goes back to the system: the lanes together may have more than the machine.
-  void GiveBack(std::size_t used) {
-    constexpr std::size_t kKept = std::size_t{16} << 20;
-    if (used > kKept) madvise(scratch_->bytes().data() + kKept, used - kKept, MADV_DONTNEED);
-  }
-
   template <typename ProblemT>
-  absl::Status Run(const StagedProgram& staged, std::size_t index, const ProblemT& problem,
-                   LaunchReport& report) {
-    const Step& step = staged.program->steps[index];
+  static absl::Status Run(const Program& program, const AddressTable& addresses, std::size_t index,
+                          const ProblemT& problem, LaunchReport& report) {
+    const Step& step = program.steps[index];
     const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
     if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
-    Operands operands;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(staged, step.inputs[i]);
-    operands.out = Address(staged, step.output);
-    if (ReadsScalars(step.problem)) {
-      operands.scalars =
-          reinterpret_cast<const StepScalars*>(staged.input.data() + staged.plan->scalars[index]);
-    }
-    operands.workspace = scratch_->bytes().data() + staged.plan->scratch_bytes;
-    operands.workspace_bytes = scratch_->bytes().size() - staged.plan->scratch_bytes;
+    const Operands operands = addresses.OperandsOf(step, index);
     // Without a result there is nothing to do, however large the other sizes are.
-    if (staged.program->tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
+    if (program.tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
     report.variants.push_back(row->name);
     return absl::OkStatus();
   }
 
-  std::byte* Address(const StagedProgram& staged, int tensor) const {
-    const Placement& place = staged.plan->tensors[tensor];
-    switch (place.region) {
-      case Region::kInput:
-        return staged.input.data() + place.offset;
-      case Region::kOutput:
-        return staged.output.data() + place.offset;
-      case Region::kScratch:
-        return scratch_->bytes().data() + place.offset;
-    }
-    return nullptr;
+  static AddressTable Addresses(const StagedProgram& staged, std::span<std::byte> scratch) {
+    AddressTable addresses(*staged.plan);
+    addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
+    addresses.PlaceOutputs(staged.bindings, staged.output.data());
+    addresses.PlaceScratch(*staged.plan, scratch.data());
+    addresses.workspace = scratch.subspan(staged.plan->scratch_bytes);
+    return addresses;
   }
 
-  std::unique_ptr<AnonymousMemory> scratch_;
+  Buffer scratch_;
   const CpuBackendOptions options_;
   // Names of variants live as long as the program.
   absl::flat_hash_map<std::tuple<Op, absl::string_view, DType>, KernelSeries> series_;
@@ -161,8 +164,9 @@ class CpuLane : public Lane {
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const CpuBackendOptions& options)
-      : options_(options), devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}}} {}
+  CpuBackend(const CpuBackendOptions& options, std::size_t pool_bytes)
+      : options_(options),
+        devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}, .pool_bytes = pool_bytes}} {}
 
   std::string_view name() const override { return "cpu"; }
   std::span<const DeviceInfo> devices() const override { return devices_; }
@@ -182,19 +186,16 @@ class CpuBackend : public Backend {
   }
 
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
-    std::size_t workspace = 0;
-    for (const Step& step : program.steps) {
-      std::visit(
-          [&](const auto& p) {
-            for (const auto& row : CpuTable(p)) {
-              if (Suits(row, p, kTraits)) workspace = std::max(workspace, row.workspace_bytes(p, kTraits));
-            }
-          },
-          step.problem);
-    }
-    if (plan.scratch_bytes + workspace <= options_.lane_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the request needs ", plan.scratch_bytes + workspace,
-                                                   " bytes of scratch memory, limit ", options_.lane_bytes));
+    const std::size_t needed = ScratchBytes(program, plan);
+    const std::size_t limit = std::max(options_.lane_bytes, devices_[0].pool_bytes);
+    if (needed <= limit) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request needs ", needed, " bytes of scratch memory, limit ", limit));
+  }
+
+  std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
+    const std::size_t needed = ScratchBytes(program, plan);
+    return needed <= options_.lane_bytes ? 0 : needed;
   }
 
   double EstimateSeconds(const Program& program) const override {
@@ -207,13 +208,11 @@ class CpuBackend : public Backend {
   bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int) override {
-    ASSIGN_OR_RETURN(auto scratch, AnonymousMemory::Map(options_.lane_bytes));
+    ASSIGN_OR_RETURN(auto scratch, MapMemory(options_.lane_bytes));
     return std::make_unique<CpuLane>(std::move(scratch), options_);
   }
 
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
-    return AnonymousMemory::Map(bytes);
-  }
+  absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override { return MapMemory(bytes); }
 
  private:
   const CpuBackendOptions options_;
@@ -225,7 +224,8 @@ class CpuBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> CreateCpuBackend(const CpuBackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+  ASSIGN_OR_RETURN(const std::size_t pool_bytes, PoolBytes(options));
+  return std::make_unique<CpuBackend>(options, pool_bytes);
 }
 
 }  // namespace warpline

@@ -12,8 +12,17 @@
 namespace warpline {
 
 struct CpuBackendOptions {
-  // Scratch memory of a lane (intermediates, workspace); address space that costs nothing until touched.
-  std::size_t lane_bytes = std::size_t{1} << 30;
+  // Scratch memory (intermediates, workspace) that a lane keeps. Programs that need more get it from the
+  // system for as long as they run.
+  static constexpr std::size_t kLaneBytes = std::size_t{16} << 20;
+  std::size_t lane_bytes = kLaneBytes;
+  // That will be created.
+  int lanes = 1;
+  // Of all lanes and such programs together; 0: kPoolBytes beside the lanes. At most half of the machine's
+  // memory is taken, unless the figure is exact: see DecideDeviceBytes.
+  static constexpr std::size_t kPoolBytes = std::size_t{1} << 30;
+  std::size_t device_bytes = 0;
+  bool exact_device_bytes = false;
   // Time every step; reading a clock is cheap here.
   bool timing = true;
   // May be null. Outlives the backend.

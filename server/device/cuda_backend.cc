@@ -17,6 +17,7 @@
 #include "server/device/cuda_lane.h"
 #include "server/device/cuda_program.h"
 #include "server/device/cuda_rates.h"
+#include "server/device/device_budget.h"
 #include "server/observe/log.h"
 #include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
@@ -25,15 +26,6 @@ namespace warpline {
 namespace {
 
 using gpu::ToStatus;
-
-class PinnedHostMemory : public HostMemory {
- public:
-  explicit PinnedHostMemory(gpu::PinnedMemory memory) : memory_(std::move(memory)) {}
-  std::span<std::byte> bytes() override { return memory_.bytes(); }
-
- private:
-  gpu::PinnedMemory memory_;
-};
 
 // UNAVAILABLE if this build has no code for the device.
 absl::Status ProbeKernels(const cudaDeviceProp& properties) {
@@ -45,8 +37,49 @@ absl::Status ProbeKernels(const cudaDeviceProp& properties) {
                    ", for which this build has no kernels: ", cudaGetErrorName(error)));
 }
 
+absl::Status InDevice(int ordinal, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("device ", ordinal, ": ", std::string(status.message())));
+}
+
+// The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
+constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
+// What a context grows by while the daemon runs, graphs apart: modules, local memory of kernels.
+constexpr std::size_t kContextBytes = std::size_t{128} << 20;
+
+// What is asked of the device that is current.
+absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& options) {
+  const auto lanes = static_cast<std::size_t>(options.lanes);
+  const std::size_t lanes_bytes = lanes * options.lane_bytes;
+  DeviceMemoryQuestion question{
+      .wanted = options.device_bytes != 0 ? options.device_bytes : lanes_bytes + options.kPoolBytes,
+      .exact = options.exact_device_bytes,
+      .least = lanes_bytes + kLeastPoolBytes,
+      .margin = kContextBytes + lanes * options.graph_cache_bytes};
+  std::size_t total = 0;
+  RETURN_IF_ERROR(ToStatus(cudaMemGetInfo(&question.free, &total), "asking for free memory"));
+  return question;
+}
+
+// The pool of the device that is current, of what the device has once the lanes have theirs.
+absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBackendOptions& options,
+                                                     Metrics& metrics) {
+  ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
+  ASSIGN_OR_RETURN(const std::size_t bytes, DecideDeviceBytes(question));
+  const bool less = bytes < question.wanted;
+  Log(less ? "warning" : "info",
+      less ? "device memory: less than wanted; large requests wait for it, and the largest may be refused"
+           : "device memory",
+      {{"device", absl::StrCat(ordinal)},
+       {"wanted", absl::StrCat(question.wanted)},
+       {"taken", absl::StrCat(bytes)},
+       {"free", absl::StrCat(question.free)}});
+  const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
+  return DevicePool::Create(ordinal, (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit, metrics);
+}
+
 absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
-                                                       const CudaBackendOptions& options) {
+                                                       const CudaBackendOptions& options, Metrics& metrics) {
   cudaDeviceProp properties;
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(cuda_ordinal), absl::StrCat("choosing device ", cuda_ordinal)));
   RETURN_IF_ERROR(ToStatus(cudaGetDeviceProperties(&properties, cuda_ordinal), "reading device properties"));
@@ -58,6 +91,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
   device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
   RETURN_IF_ERROR(ProbeKernels(properties));
+  // Said before anything else fails for want of memory. What is taken is decided below, when all that comes
+  // before the pool has its memory.
+  ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
+  RETURN_IF_ERROR(InDevice(ordinal, DecideDeviceBytes(question).status()));
   std::string why_not;
   device->cublaslt = CublasLt::Load(&why_not);
   if (device->cublaslt == nullptr) {
@@ -74,6 +111,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
+  absl::StatusOr<std::unique_ptr<DevicePool>> pool = OpenPool(ordinal, options, metrics);
+  if (!pool.ok()) return InDevice(ordinal, pool.status());
+  device->pool = *std::move(pool);
+  device->info.pool_bytes = device->pool->bytes();
   device->completion =
       std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
         if (tell) tell(status);
@@ -84,9 +125,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
 class CudaBackend : public Backend {
  public:
   CudaBackend(std::vector<std::unique_ptr<CudaDevice>> devices, const CudaBackendOptions& options,
-              std::unique_ptr<Metrics> own_metrics)
+              std::unique_ptr<Metrics> own_metrics, Metrics& metrics)
       : own_metrics_(std::move(own_metrics)),
-        metrics_(options.metrics != nullptr ? *options.metrics : *own_metrics_),
+        metrics_(metrics),
         options_(options),
         devices_(std::move(devices)) {
     for (const auto& device : devices_) {
@@ -116,11 +157,16 @@ class CudaBackend : public Backend {
   }
 
   absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const override {
-    const std::size_t needed = ArenaLayout(plan).workspace + WorkspaceBytes(program, traits());
-    if (needed <= options_.lane_bytes) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat("the request needs ", needed,
-                                                   " bytes of device memory, workspace included; limit ",
-                                                   options_.lane_bytes));
+    std::size_t limit = 0;
+    for (const DeviceInfo& device : infos_) limit = std::max(limit, device.pool_bytes);
+    const std::size_t needed = DeviceBytes(program, plan);
+    if (needed <= limit) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request needs ", needed, " bytes of device memory, workspace included; limit ", limit));
+  }
+
+  std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
+    return PoolBytes(program, plan, traits(), options_.lane_bytes, options_.cutting);
   }
 
   double EstimateSeconds(const Program& program) const override {
@@ -135,18 +181,20 @@ class CudaBackend : public Backend {
   bool launches_asynchronously() const override { return true; }
 
   bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const override {
-    const bool can_map = devices_.front()->uses_host_pointers;
-    return ChoosePath(program, plan, {.can_map = can_map}, options_.paths) == Path::kMapped;
+    const PathQuestion question{.can_map = devices_.front()->uses_host_pointers,
+                                .fits_lane = DeviceBytes(program, plan) == 0};
+    return ChoosePath(program, plan, question, options_.paths) != Path::kGraph;
   }
 
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return CudaLane::Create(*devices_[device], options_, metrics_);
   }
 
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t bytes) override {
+  absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override {
     ASSIGN_OR_RETURN(gpu::PinnedMemory memory, gpu::PinnedMemory::Allocate(bytes));
     metrics_.Allocations("pinned").Add();
-    return std::make_unique<PinnedHostMemory>(std::move(memory));
+    auto owner = std::make_shared<gpu::PinnedMemory>(std::move(memory));
+    return Buffer(owner->bytes(), {.kind = Place::Kind::kPinned}, owner);
   }
 
  private:
@@ -169,18 +217,20 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
     ordinals.resize(static_cast<std::size_t>(count));
     std::iota(ordinals.begin(), ordinals.end(), 0);
   }
+  // Tests need no metrics of their own.
+  auto own_metrics = options.metrics == nullptr ? std::make_unique<Metrics>() : nullptr;
+  Metrics& metrics = options.metrics != nullptr ? *options.metrics : *own_metrics;
   std::vector<std::unique_ptr<CudaDevice>> devices;
   for (int cuda_ordinal : ordinals) {
     if (cuda_ordinal < 0 || cuda_ordinal >= count) {
       return absl::InvalidArgumentError(
           absl::StrCat("--devices: ", cuda_ordinal, " is not in 0..", count - 1));
     }
-    ASSIGN_OR_RETURN(auto device, OpenDevice(static_cast<int>(devices.size()), cuda_ordinal, options));
+    ASSIGN_OR_RETURN(auto device,
+                     OpenDevice(static_cast<int>(devices.size()), cuda_ordinal, options, metrics));
     devices.push_back(std::move(device));
   }
-  // Tests need no metrics of their own.
-  auto own_metrics = options.metrics == nullptr ? std::make_unique<Metrics>() : nullptr;
-  return std::make_unique<CudaBackend>(std::move(devices), options, std::move(own_metrics));
+  return std::make_unique<CudaBackend>(std::move(devices), options, std::move(own_metrics), metrics);
 }
 
 }  // namespace warpline

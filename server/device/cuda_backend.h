@@ -25,8 +25,18 @@ struct JobTimeline {
 struct CudaBackendOptions {
   // CUDA ordinals; empty: all of the node.
   std::vector<int> devices;
-  // Device memory of a lane: inputs, outputs, scratch and workspace of one program.
-  std::size_t lane_bytes = std::size_t{640} << 20;
+  // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
+  // take it from the device's pool while they run. The default holds cuBLASLt's 32 MiB of workspace and
+  // 16 MiB beside it, so that products of a few MiB, and everything else up to 48 MiB, run as graphs.
+  static constexpr std::size_t kLaneBytes = std::size_t{48} << 20;
+  std::size_t lane_bytes = kLaneBytes;
+  // That will be created on each device.
+  int lanes = 1;
+  // Memory of each device for its lanes and its pool together; 0: kPoolBytes beside the lanes. A device that
+  // has less free gives what it has, unless the figure is exact: see DecideDeviceBytes.
+  static constexpr std::size_t kPoolBytes = std::size_t{640} << 20;
+  std::size_t device_bytes = 0;
+  bool exact_device_bytes = false;
   // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;
   std::size_t graph_cache_bytes = std::size_t{64} << 20;
@@ -41,13 +51,13 @@ struct CudaBackendOptions {
   bool measure_roofline = false;
   // Called once, from any thread, when a GPU's context is lost: the process can only end.
   std::function<void(const absl::Status&)> context_lost;
-  // Called for each sampled job that ran as a graph, if set; from several threads.
+  // Called for each sampled job that was copied whole, as a graph or not, if set; from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };
 
-// UNAVAILABLE if there is no driver or no device.
+// UNAVAILABLE if there is no driver or no device, or if a device has too little memory left.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options);
 
 }  // namespace warpline

@@ -13,6 +13,7 @@
 #include "server/device/backend.h"
 #include "server/device/completion.h"
 #include "server/device/cut_pipeline.h"
+#include "server/device/device_pool.h"
 #include "server/device/roofline.h"
 #include "server/observe/metrics.h"
 
@@ -31,7 +32,8 @@ struct CudaDevice {
   std::atomic<int> running = 0;
   std::atomic<std::uint64_t> launched = 0;
   std::optional<CutPipeline> cuts;  // always there; belongs to the job that found `running` at 0
-  std::unique_ptr<Completion> completion;
+  std::unique_ptr<DevicePool> pool;
+  std::unique_ptr<Completion> completion;  // the last to come, as its callbacks use the rest
 };
 
 }  // namespace warpline

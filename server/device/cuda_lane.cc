@@ -50,7 +50,10 @@ CudaLane::~CudaLane() {
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
                               std::string_view signature) const {
   if (cache_.Contains(signature)) return true;
-  return ChoosePath(program, plan, {.can_map = device_.uses_host_pointers}, options_.paths) == Path::kMapped;
+  const PathQuestion question{.can_map = device_.uses_host_pointers,
+                              .fits_lane = PoolBytes(program, plan, device_.context.traits,
+                                                     options_.lane_bytes, options_.cutting) == 0};
+  return ChoosePath(program, plan, question, options_.paths) == Path::kMapped;
 }
 
 absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
@@ -65,10 +68,15 @@ absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
 absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   const Program& program = *staged.program;
   Entry entry;
+  entry.pool_bytes =
+      PoolBytes(program, *staged.plan, device_.context.traits, options_.lane_bytes, options_.cutting);
   if (staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
-    entry.cutting = CutProgram(program, *staged.plan, options_.lane_bytes, options_.cutting);
+    const std::size_t most = std::max(options_.lane_bytes, entry.pool_bytes);
+    entry.cutting = CutProgram(program, *staged.plan, most, options_.cutting);
   }
-  PathQuestion question{.can_map = device_.uses_host_pointers, .can_cut = entry.cutting.has_value()};
+  PathQuestion question{.can_map = device_.uses_host_pointers,
+                        .can_cut = entry.cutting.has_value(),
+                        .fits_lane = entry.pool_bytes == 0};
   entry.among_others = ChoosePath(program, *staged.plan, question, options_.paths);
   question.alone = true;
   entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
@@ -88,12 +96,13 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
 
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), nullptr,
+  const DeviceImage image(staged, arena());
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
   RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, device_.context, arena(), stream_.get(), &timing_,
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   return absl::OkStatus();
@@ -107,30 +116,42 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
       return (metrics_.*get)(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal);
     };
     entry.series.push_back(look_up(&Metrics::Kernel));
-    const bool has_roof = entry.plain.has_value() && device_.roofline.ShortestSeconds(problem) > 0;
+    const bool has_roof = entry.RunsWhole() && device_.roofline.ShortestSeconds(problem) > 0;
     entry.roof_ratios.push_back(has_roof ? look_up(&Metrics::RoofRatio) : Histogram());
   }
 }
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
-  ProgramMemory memory(*staged.plan, arena());
-  memory.input = staged.input.data();
-  memory.output = staged.output.data();
-  return EnqueueSteps(staged, device_.context, memory, stream_.get(), timed ? &timing_ : nullptr,
+  AddressTable addresses = TableInBlock(*staged.plan, staged.bindings, arena());
+  addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
+  addresses.PlaceOutputs(staged.bindings, staged.output.data());
+  return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
 }
 
-absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, bool timed) {
+absl::Status CudaLane::RunPooled(const StagedProgram& staged, Entry& entry, const Run& run) {
+  const nvtx::Range range(nvtx::Name::kLaunchPooled);
+  const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
+  const DeviceImage image(staged, run.block.bytes());
+  RETURN_IF_ERROR(RecordTime(timing, 0, stream_.get()));
+  RETURN_IF_ERROR(CopyIn(staged, image, stream_.get()));
+  RETURN_IF_ERROR(
+      EnqueueSteps(*staged.program, image.addresses, device_.context, stream_.get(), timing, entry.variants));
+  RETURN_IF_ERROR(CopyOut(staged, image, stream_.get()));
+  return RecordTime(timing, 2 + staged.program->steps.size(), stream_.get());
+}
+
+absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchInPieces);
   ASSIGN_OR_RETURN(const std::string_view variant,
                    device_.cuts->Enqueue({.cutting = *entry.cutting,
                                           .input = staged.input,
                                           .output = staged.output,
-                                          .arena = arena(),
+                                          .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
                                           .kernels = stream_.get(),
-                                          .timing = timed ? &timing_ : nullptr}));
+                                          .timing = run.timed ? &timing_ : nullptr}));
   if (entry.variants.empty()) entry.variants.push_back(variant);
   return absl::OkStatus();
 }
@@ -177,27 +198,40 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     device_.running.fetch_sub(1);
     return status;
   }
-  device_.completion->Watch(done_event_.get(),
-                            [this, entry, run, done = std::move(done)](absl::Status status) mutable {
-                              if (run.timed && status.ok()) RecordTimes(*entry, run);
-                              device_.running.fetch_sub(1);
-                              LaunchReport report{std::move(status), entry->variants};
-                              done(std::move(report));  // the lane may run the next program from here on
-                            });
+  device_.completion->Watch(done_event_.get(), [this, entry, run = std::move(run),
+                                                done = std::move(done)](absl::Status status) mutable {
+    if (run.timed && status.ok()) RecordTimes(*entry, run);
+    run.block = Buffer();  // the next job may count on it once this one is done
+    device_.running.fetch_sub(1);
+    LaunchReport report{std::move(status), entry->variants};
+    done(std::move(report));  // the lane may run the next program from here on
+  });
   return absl::OkStatus();
 }
 
-absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, const Run& run) {
+std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
+  if (path == Path::kPooled) return entry.pool_bytes;
+  if (path != Path::kBlocks || entry.cutting->arena_bytes <= options_.lane_bytes) return 0;
+  return entry.cutting->arena_bytes;
+}
+
+absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {
+  if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
+    ASSIGN_OR_RETURN(run.block, device_.pool->Take(bytes));
+  }
   cudaStream_t last = stream_.get();
   switch (run.path) {
     case Path::kGraph:
-      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, arena(), stream_.get()));
+      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, stream_.get()));
       break;
     case Path::kMapped:
       RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
       break;
+    case Path::kPooled:
+      RETURN_IF_ERROR(RunPooled(staged, entry, run));
+      break;
     case Path::kBlocks:
-      RETURN_IF_ERROR(RunInPieces(staged, entry, run.timed));
+      RETURN_IF_ERROR(RunInPieces(staged, entry, run));
       last = device_.cuts->last();
       break;
   }
@@ -227,7 +261,7 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   absl::Status status = Start(staged, done);
   if (status.ok()) return;
   device_.completion->ReportError(status);
-  // Another process may have taken the memory of this device: that passes.
+  // Another process may have taken the memory of this device, or the pool may be in pieces: that passes.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
   done({std::move(status), {}});
 }
@@ -242,7 +276,8 @@ void CudaLane::RecordTimes(Entry& entry, const Run& run) {
   const bool alone = run.started_alone && device_.launched.load() == run.order;
   switch (run.path) {
     case Path::kGraph:
-      return RecordGraph(entry, alone);
+    case Path::kPooled:
+      return RecordWhole(entry, alone);
     case Path::kMapped:
       // Nothing was copied, and a kernel that is bound by PCIe has no place under a roof of device memory.
       for (std::size_t i = 0; i < entry.problems.size(); ++i) {
@@ -261,7 +296,7 @@ void CudaLane::RecordKernel(Entry& entry, std::size_t step, double seconds) {
   series.flops.Add(FlopsOf(entry.problems[step]));
 }
 
-void CudaLane::RecordGraph(Entry& entry, bool alone) {
+void CudaLane::RecordWhole(Entry& entry, bool alone) {
   const std::size_t steps = entry.problems.size();
   for (std::size_t i = 0; i < steps; ++i) {
     const double elapsed = SecondsBetween(1 + i, 2 + i);

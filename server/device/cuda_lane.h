@@ -1,5 +1,6 @@
-// A lane of a GPU: one stream, one arena of device memory, the graphs captured on them. Whether a program
-// runs as a graph, on its slots or in pieces is decided at its launch: see ChoosePath.
+// A lane of a GPU: one stream, a small arena of device memory, the graphs captured on them. Whether a program
+// runs as a graph, on its slots, in pieces or in memory of the device's pool is decided at its launch: see
+// ChoosePath.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 
@@ -43,6 +44,7 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> plain;  // if either is kGraph
     std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
     std::optional<Cutting> cutting;  // if either is kBlocks
+    std::size_t pool_bytes = 0;      // that the program takes of the device's pool to run whole
     std::vector<std::string_view> variants;
     std::vector<KernelSeries> series;    // one a step
     std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
@@ -53,6 +55,9 @@ class CudaLane : public Lane {
       return (plain.has_value() ? plain->EstimatedBytes() : 0) +
              (timed.has_value() ? timed->EstimatedBytes() : 0);
     }
+    bool RunsWhole() const {
+      return plain.has_value() || alone == Path::kPooled || among_others == Path::kPooled;
+    }
   };
   // Of one launch.
   struct Run {
@@ -61,6 +66,7 @@ class CudaLane : public Lane {
     bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
     bool started_alone = false;
     std::uint64_t order = 0;  // among the launches of the device
+    Buffer block;             // of the device's pool, if the lane's memory is not enough
   };
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
@@ -68,7 +74,8 @@ class CudaLane : public Lane {
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
-  absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, bool timed);
+  absl::Status RunPooled(const StagedProgram& staged, Entry& entry, const Run& run);
+  absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
@@ -76,12 +83,14 @@ class CudaLane : public Lane {
   bool EndsBriefly();
   absl::Status RecordEnd(cudaStream_t last);
   // Enqueues the program and, behind it, the flag or the event of its end.
-  absl::Status Enqueue(const StagedProgram& staged, Entry& entry, const Run& run);
+  absl::Status Enqueue(const StagedProgram& staged, Entry& entry, Run& run);
+  // The device's memory that this way to run the program takes beyond the lane's.
+  std::size_t PoolBytesOf(const Entry& entry, Path path) const;
   // Waits for what a failed launch has left, which may still use the slots.
   void Drain(Path path);
   void RecordTimes(Entry& entry, const Run& run);
   void RecordKernel(Entry& entry, std::size_t step, double seconds);
-  void RecordGraph(Entry& entry, bool alone);
+  void RecordWhole(Entry& entry, bool alone);
   void RecordPieces(Entry& entry);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }

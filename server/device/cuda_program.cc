@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/align.h"
 #include "kernels/gpu/capture.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
@@ -15,37 +16,6 @@ namespace warpline {
 namespace {
 
 using gpu::ToStatus;
-
-std::size_t AlignUp(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
-
-// Finds the operands of each step of one program.
-struct StepEnqueuer {
-  const StagedProgram& staged;
-  const CudaContext& context;
-  const ProgramMemory& memory;
-  cudaStream_t stream;
-
-  std::byte* Address(int tensor) const {
-    const Placement& place = staged.plan->tensors[tensor];
-    std::byte* const region[] = {memory.input, memory.output, memory.scratch};
-    return region[static_cast<int>(place.region)] + place.offset;
-  }
-
-  absl::StatusOr<std::string_view> Enqueue(std::size_t index) const {
-    const Step& step = staged.program->steps[index];
-    Operands operands;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = Address(step.inputs[i]);
-    operands.out = Address(step.output);
-    if (ReadsScalars(step.problem)) {
-      operands.scalars = reinterpret_cast<const StepScalars*>(memory.input + staged.plan->scalars[index]);
-    }
-    operands.workspace = memory.workspace.data();
-    operands.workspace_bytes = memory.workspace.size();
-    return LaunchProblem(step.problem, step.variant, operands, context, stream);
-  }
-};
 
 template <typename ProblemT>
 absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_view variant,
@@ -85,31 +55,51 @@ absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStrea
                   "recording a timing event");
 }
 
-ArenaLayout::ArenaLayout(const MemoryPlan& plan)
-    : output(AlignUp(plan.input_bytes)),
-      scratch(AlignUp(output + plan.output_bytes)),
-      workspace(AlignUp(scratch + plan.scratch_bytes)) {}
-
-ProgramMemory::ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena) {
-  const ArenaLayout layout(plan);
-  input = arena.data() + layout.input;
-  output = arena.data() + layout.output;
-  scratch = arena.data() + layout.scratch;
-  workspace = arena.subspan(layout.workspace);
+DeviceImage::DeviceImage(const StagedProgram& staged, std::span<std::byte> block)
+    : addresses(TableInBlock(*staged.plan, staged.bindings, block)) {
+  const BlockLayout layout(*staged.plan);
+  input = block.data() + layout.input;
+  output = block.data() + layout.output;
 }
 
-absl::Status EnqueueSteps(const StagedProgram& staged, const CudaContext& context,
-                          const ProgramMemory& memory, cudaStream_t stream, const TimingEvents* timing,
+absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream) {
+  if (staged.input.empty()) return absl::OkStatus();
+  return ToStatus(
+      cudaMemcpyAsync(image.input, staged.input.data(), staged.input.size(), cudaMemcpyHostToDevice, stream),
+      "copying the inputs in");
+}
+
+absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream) {
+  if (staged.output.empty()) return absl::OkStatus();
+  return ToStatus(cudaMemcpyAsync(staged.output.data(), image.output, staged.output.size(),
+                                  cudaMemcpyDeviceToHost, stream),
+                  "copying the outputs out");
+}
+
+absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
+                          cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants) {
-  const StepEnqueuer steps{staged, context, memory, stream};
   variants.clear();
   RETURN_IF_ERROR(RecordTime(timing, 1, stream));
-  for (std::size_t i = 0; i < staged.program->steps.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::string_view name, steps.Enqueue(i));
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    ASSIGN_OR_RETURN(
+        const std::string_view name,
+        LaunchProblem(step.problem, step.variant, addresses.OperandsOf(step, i), context, stream));
     variants.push_back(name);
     RETURN_IF_ERROR(RecordTime(timing, 2 + i, stream));
   }
   return absl::OkStatus();
+}
+
+std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
+                      std::size_t lane_bytes, const CutOptions& cutting) {
+  // Blocks of few different sizes leave fewer fragments behind that nobody can use.
+  constexpr std::size_t kUnit = std::size_t{2} << 20;
+  const std::size_t needed = BlockLayout(plan).workspace + WorkspaceBytes(program, traits);
+  if (needed <= lane_bytes) return 0;
+  // Each piece begins at an aligned address, in the input and in the output.
+  return AlignUp(needed + 2 * cutting.max_pieces * kTensorAlignment, kUnit);
 }
 
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
@@ -126,27 +116,24 @@ std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
   return bytes;
 }
 
-absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const CudaContext& context,
-                                             std::span<std::byte> arena, cudaStream_t stream,
+absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const DeviceImage& image,
+                                             const CudaContext& context, cudaStream_t stream,
                                              const TimingEvents* timing,
                                              std::vector<std::string_view>& variants) {
-  const ProgramMemory memory(*staged.plan, arena);
   CudaGraph result;
+  result.device_input_ = image.input;
+  result.device_output_ = image.output;
   result.input_ = staged.input.data();
   result.output_ = staged.output.data();
   ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream));
   RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  RETURN_IF_ERROR(CopyIn(staged, image, stream));
   if (!staged.input.empty()) {
-    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(memory.input, staged.input.data(), staged.input.size(),
-                                             cudaMemcpyHostToDevice, stream),
-                             "capturing the copy in"));
     ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
   }
-  RETURN_IF_ERROR(EnqueueSteps(staged, context, memory, stream, timing, variants));
+  RETURN_IF_ERROR(EnqueueSteps(*staged.program, image.addresses, context, stream, timing, variants));
+  RETURN_IF_ERROR(CopyOut(staged, image, stream));
   if (!staged.output.empty()) {
-    RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(staged.output.data(), memory.output, staged.output.size(),
-                                             cudaMemcpyDeviceToHost, stream),
-                             "capturing the copy out"));
     ASSIGN_OR_RETURN(result.d2h_, capture.LastNode());
   }
   RETURN_IF_ERROR(RecordTime(timing, 2 + staged.program->steps.size(), stream));
@@ -159,21 +146,20 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   return result;
 }
 
-absl::Status CudaGraph::Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream) {
+absl::Status CudaGraph::Launch(const StagedProgram& staged, cudaStream_t stream) {
   const nvtx::Range range(nvtx::Name::kLaunchGraph);
   // An exec whose nodes have changed is uploaded again at its launch, so they change only when they must:
   // a client that sends one request after the other meets the same slots.
-  const ProgramMemory memory(*staged.plan, arena);
   if (h2d_ != nullptr && staged.input.data() != input_) {
     RETURN_IF_ERROR(
-        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), h2d_, memory.input, staged.input.data(),
+        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), h2d_, device_input_, staged.input.data(),
                                                     staged.input.size(), cudaMemcpyHostToDevice),
                  "pointing the copy in at its slot"));
     input_ = staged.input.data();
   }
   if (d2h_ != nullptr && staged.output.data() != output_) {
     RETURN_IF_ERROR(
-        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), d2h_, staged.output.data(), memory.output,
+        ToStatus(cudaGraphExecMemcpyNodeSetParams1D(exec_.get(), d2h_, staged.output.data(), device_output_,
                                                     staged.output.size(), cudaMemcpyDeviceToHost),
                  "pointing the copy out at its slot"));
     output_ = staged.output.data();

@@ -14,6 +14,8 @@
 #include "kernels/gpu/handle.h"
 #include "kernels/program.h"
 #include "server/device/backend.h"
+#include "server/device/cut_program.h"
+#include "server/plan/address_table.h"
 
 namespace warpline {
 
@@ -23,22 +25,20 @@ struct TimingEvents {
   std::vector<gpu::Event> events;  // as many as the launch needs
 };
 
-// Where the regions of a plan begin in an arena, and what is left for workspace.
-struct ArenaLayout {
-  std::size_t input = 0, output = 0, scratch = 0, workspace = 0;
-  explicit ArenaLayout(const MemoryPlan& plan);
-};
-
-// Where the regions of a plan are for one launch, as addresses that the device can use.
-struct ProgramMemory {
+// A program whose regions lie in one block of device memory, so that one copy brings all inputs and scalars
+// and one takes all outputs away.
+struct DeviceImage {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
-  std::byte* scratch = nullptr;
-  std::span<std::byte> workspace;
+  AddressTable addresses;
 
-  // All of it in an arena.
-  ProgramMemory(const MemoryPlan& plan, std::span<std::byte> arena);
+  // The block is on the device. The program's plan needs what BlockLayout says; the rest is workspace.
+  DeviceImage(const StagedProgram& staged, std::span<std::byte> block);
 };
+
+// The two copies; nothing is enqueued where there are no bytes.
+absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
+absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 
 // Launches the problem by the row of its table that has this name; by the first row that accepts it if
 // `variant` is empty. Returns the row's name.
@@ -49,26 +49,26 @@ absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::stri
 // Records event `index` if `timing` is not null, also while the stream is being captured.
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
-// Enqueues the steps. Variants that a program leaves open are the first of their table that accept the
-// problem; their names go to `variants`. Records timing events 1 + the number of steps so far, beginning
-// before the first; `timing` may be null.
-absl::Status EnqueueSteps(const StagedProgram& staged, const CudaContext& context,
-                          const ProgramMemory& memory, cudaStream_t stream, const TimingEvents* timing,
+// Enqueues the steps, whose operands are where the table says. Variants that a program leaves open are the
+// first of their table that accept the problem; their names go to `variants`. Records timing events 1 + the
+// number of steps so far, beginning before the first; `timing` may be null.
+absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
+                          cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants);
 
 // One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
 class CudaGraph {
  public:
-  // Captures on `stream`; the program's memory starts at `arena`. See EnqueueSteps.
-  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const CudaContext& context,
-                                           std::span<std::byte> arena, cudaStream_t stream,
+  // Captures on `stream`; `image` stays where it is for as long as the graph is launched. See EnqueueSteps.
+  static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const DeviceImage& image,
+                                           const CudaContext& context, cudaStream_t stream,
                                            const TimingEvents* timing,
                                            std::vector<std::string_view>& variants);
   // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
   // tell, and what is free changes by whole blocks, for every process.
   std::size_t EstimatedBytes() const { return nodes_ * kEstimatedNodeBytes; }
   // Points the copies at the slots and launches.
-  absl::Status Launch(const StagedProgram& staged, std::span<std::byte> arena, cudaStream_t stream);
+  absl::Status Launch(const StagedProgram& staged, cudaStream_t stream);
 
  private:
   // Graphs of three nodes took 105,120 bytes each on an H200 with driver 580.
@@ -79,10 +79,18 @@ class CudaGraph {
   gpu::GraphExec exec_;
   cudaGraphNode_t h2d_ = nullptr;  // null: nothing to copy
   cudaGraphNode_t d2h_ = nullptr;
-  // Where the copies point now.
+  // The device's ends of the copies.
+  std::byte* device_input_ = nullptr;
+  const std::byte* device_output_ = nullptr;
+  // The host's ends, as they are now.
   const std::byte* input_ = nullptr;
   const std::byte* output_ = nullptr;
 };
+
+// What a program takes of the device's pool, in bytes; 0 if lanes that have `lane_bytes` of their own can run
+// it there. Enough for pieces of CutProgram too.
+std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
+                      std::size_t lane_bytes, const CutOptions& cutting);
 
 // The most workspace that any variant of any step may ask for, in bytes.
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);

@@ -4,16 +4,13 @@
 #include <limits>
 #include <utility>
 
+#include "kernels/align.h"
 #include "kernels/transpose/canonical.h"
 #include "kernels/transpose/tile_walk.h"
 #include "server/device/cut_ranges.h"
 
 namespace warpline {
 namespace {
-
-std::size_t AlignUp(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
 
 // cudaMemcpy2DAsync takes no longer pitch.
 constexpr std::size_t kMaxPitch = std::numeric_limits<std::int32_t>::max();
@@ -218,7 +215,7 @@ std::optional<Cutting> CutProgram(const Program& program, const MemoryPlan& plan
   for (Piece& piece : cutting.pieces) {
     for (PieceCopy* copy : {&piece.in, &piece.out}) {
       copy->device = cutting.arena_bytes;
-      cutting.arena_bytes += AlignUp(copy->bytes());
+      cutting.arena_bytes += AlignUp(copy->bytes(), kTensorAlignment);
     }
   }
   if (cutting.arena_bytes > arena_bytes) return std::nullopt;

@@ -30,6 +30,8 @@ const char* Text(Name name) {
       return "launch on slots";
     case Name::kLaunchInPieces:
       return "launch in pieces";
+    case Name::kLaunchPooled:
+      return "launch in the pool";
     case Name::kStep:
       return "step";
     case Name::kComplete:

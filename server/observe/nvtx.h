@@ -23,6 +23,7 @@ enum class Name : std::uint8_t {
   kLaunchGraph,
   kLaunchOnSlots,
   kLaunchInPieces,
+  kLaunchPooled,
   kStep,  // on the CPU
   kComplete,
   kRespond,

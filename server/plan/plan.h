@@ -44,7 +44,9 @@ struct Plan {
   MemoryPlan memory;
   std::string signature;      // the key of graph caches
   double device_seconds = 0;  // an estimate of what it costs
-  bool stateless = false;     // any lane runs it equally well (Backend::RunsWithoutState)
+  // What it takes of a device's pool while it runs (Backend::DeviceBytes).
+  std::size_t device_bytes = 0;
+  bool stateless = false;  // any lane runs it equally well (Backend::RunsWithoutState)
   // Input i of the program is payload payloads[i] of the message, in the order of the message; kNoPayload if
   // it has no bytes, for which a message needs no payload.
   static constexpr std::size_t kNoPayload = static_cast<std::size_t>(-1);

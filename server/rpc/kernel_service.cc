@@ -131,6 +131,7 @@ absl::StatusOr<PlanPtr> KernelService::Compile(const Codec& codec, const Scanned
     RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
   }
   decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
+  decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);
   decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
   RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
   return std::make_shared<const Plan>(std::move(decoded.plan));
@@ -174,6 +175,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
+  job.bindings = InlineBindings(plan->memory);
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> region, int part, int parts) {
     payloads.CopyPart(region, part, parts, copy_in_site_);

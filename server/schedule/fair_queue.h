@@ -18,25 +18,30 @@ namespace warpline {
 // Start-time fair queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996): every owner has
 // an account of the cost it has been served, in a virtual time, and of the owners that wait the one with the
 // least is next. An owner that comes back after a pause starts at the present virtual time, so nobody saves
-// up a claim by waiting. Items of one owner keep their order. Costs are in any one unit. Not thread-safe.
+// up a claim by waiting. Costs are in any one unit. Not thread-safe.
+//
+// Items of one owner keep their order, except that those which wait for something that others do without may
+// be passed by those others.
 template <typename T>
 class FairQueue {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
 
-  void Push(OwnerId owner, double cost, std::uint64_t id, T value) {
+  // Ids grow with the age of what they name.
+  void Push(OwnerId owner, double cost, std::uint64_t id, T value, bool may_be_passed = false) {
     Account& account = accounts_[owner];
-    if (account.items.empty()) {
+    if (account.empty()) {
       account.served = std::max(account.served, now_);
       waiting_.push_back(owner);
     }
-    account.items.push_back({id, cost, std::move(value)});
+    (may_be_passed ? account.passed : account.items).push_back({id, cost, std::move(value)});
     ++size_;
   }
 
   // Removes and returns the first item, in fair order, for which fits(item) holds. Of each owner only the
-  // oldest item is looked at. Nothing if none fits.
+  // oldest item is looked at, and the oldest that may be passed, the older one of the two first. Nothing if
+  // none fits.
   template <typename Fits>
   std::optional<T> TakeFirst(const Fits& fits) {
     // Most of the time there are few owners, and the first one fits.
@@ -46,12 +51,13 @@ class FairQueue {
         return accounts_[a].served < accounts_[b].served;
       });
       Account& account = accounts_[*next];
-      if (!fits(account.items.front().value)) {
+      std::deque<Item>* const items = FirstThatFits(account, fits);
+      if (items == nullptr) {
         order.erase(next);
         continue;
       }
-      Item item = std::move(account.items.front());
-      account.items.pop_front();
+      Item item = std::move(items->front());
+      items->pop_front();
       now_ = std::max(now_, account.served);
       account.served += item.cost;
       Removed(*next, account);
@@ -67,13 +73,15 @@ class FairQueue {
   std::optional<T> Remove(std::uint64_t id) {
     for (OwnerId owner : waiting_) {
       Account& account = accounts_[owner];
-      const auto found = std::find_if(account.items.begin(), account.items.end(),
-                                      [id](const Item& item) { return item.id == id; });
-      if (found == account.items.end()) continue;
-      std::optional<T> value = std::move(found->value);
-      account.items.erase(found);
-      Removed(owner, account);
-      return value;
+      for (std::deque<Item>* items : {&account.items, &account.passed}) {
+        const auto found =
+            std::find_if(items->begin(), items->end(), [id](const Item& item) { return item.id == id; });
+        if (found == items->end()) continue;
+        std::optional<T> value = std::move(found->value);
+        items->erase(found);
+        Removed(owner, account);
+        return value;
+      }
     }
     return std::nullopt;
   }
@@ -93,11 +101,28 @@ class FairQueue {
   struct Account {
     double served = 0;
     std::deque<Item> items;
+    std::deque<Item> passed;  // those that may be
+
+    bool empty() const { return items.empty() && passed.empty(); }
   };
+
+  // The queue of the account whose first item is to be taken, or null.
+  template <typename Fits>
+  static std::deque<Item>* FirstThatFits(Account& account, const Fits& fits) {
+    std::deque<Item>* queues[] = {&account.items, &account.passed};
+    if (!account.items.empty() && !account.passed.empty() &&
+        account.passed.front().id < account.items.front().id) {
+      std::swap(queues[0], queues[1]);
+    }
+    for (std::deque<Item>* items : queues) {
+      if (!items->empty() && fits(items->front().value)) return items;
+    }
+    return nullptr;
+  }
 
   void Removed(OwnerId owner, const Account& account) {
     --size_;
-    if (!account.items.empty()) return;
+    if (!account.empty()) return;
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), owner));
     ForgetTheIdle();
   }
@@ -106,7 +131,7 @@ class FairQueue {
   void ForgetTheIdle() {
     if (accounts_.size() < 2 * waiting_.size() + kIdleAccounts) return;
     absl::erase_if(accounts_, [this](const auto& entry) {
-      return entry.second.items.empty() && (waiting_.empty() || entry.second.served <= now_);
+      return entry.second.empty() && (waiting_.empty() || entry.second.served <= now_);
     });
   }
 

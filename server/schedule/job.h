@@ -13,6 +13,7 @@
 #include "server/base/clock.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/nvtx.h"
+#include "server/plan/binding.h"
 #include "server/plan/plan.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/owner.h"
@@ -41,6 +42,7 @@ struct Job {
   PlanPtr plan;
   // As many as the plan has steps that read scalars, in their order.
   ScalarValues scalars;
+  Bindings bindings;  // of each input and output of the plan
   // Writes part `part` of `parts` of the payloads into the input region. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;

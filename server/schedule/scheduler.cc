@@ -61,7 +61,10 @@ Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool
     : options_(options), backend_(backend), pool_(pool), workers_(workers), metrics_(metrics) {
   MutexLock lock(&mutex_);
   devices_.resize(backend.devices().size());
-  for (std::size_t i = 0; i < devices_.size(); ++i) devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
+    devices_[i].free_bytes = backend.devices()[i].pool_bytes;
+  }
   release_thread_ = std::thread([this] { DispatchOnRelease(); });
 }
 
@@ -113,7 +116,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     id = next_id_++;
     queued->id = id;
     if (small) {
-      for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt});
+      const bool needs_pool = queued->job.plan->device_bytes > 0;
+      for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
       for_memory_.Push(owner, cost, id, std::move(queued));
     }
@@ -137,6 +141,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
       if (ready->slots.has_value()) --ahead_;
       cancelled = std::move(ready->queued);
     }
+    if (first_for_pool_ == id) first_for_pool_.reset();
     ShowDepth();
   }
   if (cancelled == nullptr) return;
@@ -145,14 +150,25 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   Dispatch();  // others may have waited behind it
 }
 
-Scheduler::Device* Scheduler::DeviceWithLane() {
+Scheduler::Device* Scheduler::DeviceWithLane(std::size_t pool_bytes) {
   Device* best = nullptr;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[(first_device_ + i) % devices_.size()];
     const auto busy = [](const Device& d) { return d.lanes - static_cast<int>(d.free.size()); };
-    if (!device.free.empty() && (best == nullptr || busy(device) < busy(*best))) best = &device;
+    if (device.free.empty() || device.free_bytes < pool_bytes) continue;
+    if (best == nullptr || busy(device) < busy(*best)) best = &device;
   }
   return best;
+}
+
+Scheduler::Device* Scheduler::DeviceFor(const Queued& queued) {
+  const std::size_t bytes = queued.job.plan->device_bytes;
+  if (bytes == 0) return DeviceWithLane(0);
+  if (first_for_pool_.value_or(queued.id) != queued.id) return nullptr;
+  Device* const device = DeviceWithLane(bytes);
+  // A job that waits for anything else must not keep the pools from those who could end.
+  first_for_pool_ = device == nullptr ? std::optional(queued.id) : std::nullopt;
+  return device;
 }
 
 std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
@@ -195,19 +211,18 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
 }
 
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
-  Device* const device = DeviceWithLane();
-  if (device == nullptr || for_lane_.empty()) return std::nullopt;
+  if (for_lane_.empty() || DeviceWithLane(0) == nullptr) return std::nullopt;
+  Device* device = nullptr;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
-    if (candidate.slots.has_value()) return true;
+    device = DeviceFor(*candidate.queued);
+    if (device == nullptr || candidate.slots.has_value()) return device != nullptr;
     const MemoryPlan& memory = candidate.queued->job.plan->memory;
     slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
+    starved_ = starved_ || !slots.has_value();
     return slots.has_value();
   });
-  if (!ready.has_value()) {
-    starved_ = true;
-    return std::nullopt;
-  }
+  if (!ready.has_value()) return std::nullopt;
   Staged staged{.queued = std::move(ready->queued),
                 .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
                 .copied = ready->slots.has_value()};
@@ -218,6 +233,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   const Plan& plan = *staged.queued->job.plan;
   Matched matched{.lane = plan.stateless ? device->free.back() : device->free.front()};
   (plan.stateless ? device->free.pop_back() : device->free.pop_front());
+  device->free_bytes -= plan.device_bytes;
   matched.staged = std::move(staged);
   matched.alone = !matched.staged.queued->job.crowded && busy_lanes_ == 0 && for_lane_.empty() &&
                   for_memory_.empty() && !first_.has_value() && ahead_ == 0;
@@ -290,7 +306,9 @@ void Scheduler::OnCopied(Copying& copying) {
     const double cost = job.plan->device_seconds;
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
-    for_lane_.Push(owner, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)});
+    const bool needs_pool = job.plan->device_bytes > 0;
+    for_lane_.Push(owner, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
+                   needs_pool);
     ShowDepth();
   } else {
     {
@@ -336,7 +354,7 @@ void Scheduler::Run(Matched& matched) {
   if (!alive.ok()) {
     const Use use(*this);
     matched.staged.slots = {};
-    FreeLane(lane, job.owner, -job.plan->device_seconds);
+    FreeLane(lane, job, -job.plan->device_seconds);
     FinishWith(std::move(job), std::move(alive));
     Dispatch();
     return;
@@ -346,6 +364,7 @@ void Scheduler::Run(Matched& matched) {
   const StagedProgram program = {.program = &job.plan->program,
                                  .plan = &job.plan->memory,
                                  .signature = job.plan->signature,
+                                 .bindings = job.bindings,
                                  .input = input,
                                  .output = matched.staged.slots.output.bytes(),
                                  .deadline = job.deadline,
@@ -374,16 +393,17 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.device = matched.lane->device();
   result.output = std::move(matched.staged.slots.output);
   matched.staged.slots.input.Release();
-  FreeLane(matched.lane, job.owner, job.seconds.device - job.plan->device_seconds);
+  FreeLane(matched.lane, job, job.seconds.device - job.plan->device_seconds);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
   Dispatch();
 }
 
-void Scheduler::FreeLane(LaneRunner* lane, OwnerId owner, double seconds) {
+void Scheduler::FreeLane(LaneRunner* lane, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
-  for_lane_.Charge(owner, seconds);
+  for_lane_.Charge(job.owner, seconds);
   Device& device = devices_[lane->device()];
+  device.free_bytes += job.plan->device_bytes;
   device.free.push_back(lane);
   --busy_lanes_;
   device.busy.Set(device.lanes - static_cast<double>(device.free.size()));

@@ -38,6 +38,10 @@ namespace warpline {
 // running jobs will return (StagingPool::Claim). Small jobs have memory of their own and never wait for large
 // ones, nor for results that clients do not read.
 //
+// A program that does not fit into a lane's own memory takes some of its device's pool while it runs
+// (Plan::device_bytes), and is matched only with a device whose pool has so much left. The first job that has
+// to wait for this is not passed by others that need a pool; those that need none do pass.
+//
 // Of the devices with a free lane the one with the fewest busy lanes is taken, equal ones and their lanes in
 // turn, so that every lane's graph cache becomes warm.
 //
@@ -118,6 +122,7 @@ class Scheduler {
   struct Device {
     std::deque<LaneRunner*> free;
     int lanes = 0;
+    std::size_t free_bytes = 0;  // of its pool
     Gauge busy;
   };
 
@@ -130,8 +135,10 @@ class Scheduler {
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Null if no lane is free.
-  Device* DeviceWithLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null if no lane is free on a device that has so many bytes in its pool.
+  Device* DeviceWithLane(std::size_t pool_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Where the job may run now, or null. Keeps the pools for the first job that has to wait for one.
+  Device* DeviceFor(const Queued& queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets all jobs do their next step that can. Called when a job, a lane or a slot has come. A job that ends
   // as soon as it starts comes back here; that call returns at once, as the outer one goes on anyway.
@@ -147,8 +154,8 @@ class Scheduler {
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
-  // `owner` is charged `seconds` of device time more than was expected.
-  void FreeLane(LaneRunner* lane, OwnerId owner, double seconds);
+  // The job's owner is charged `seconds` of device time more than was expected.
+  void FreeLane(LaneRunner* lane, const Job& job, double seconds);
 
   const Options options_;
   Backend& backend_;
@@ -165,6 +172,9 @@ class Scheduler {
   // Large jobs that have memory and no lane yet. Bounded by the lanes: more would only take memory from those
   // whose turn comes first.
   int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The job that waits for memory of a pool. Until it runs no other job takes any, as small ones that keep
+  // fitting would otherwise make it wait for ever.
+  std::optional<JobId> first_for_pool_ ABSL_GUARDED_BY(mutex_);
   int busy_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;

@@ -44,7 +44,7 @@ class Bench {
     auto memory = backend_->AllocateHost(2 * kRegionBytes);
     if (!memory.ok()) Fail(memory.status());
     memory_ = std::move(*memory);
-    std::memset(memory_->bytes().data(), 0x3c, 2 * kRegionBytes);
+    std::memset(memory_.bytes().data(), 0x3c, 2 * kRegionBytes);
   }
 
   Backend& backend() { return *backend_; }
@@ -53,9 +53,10 @@ class Bench {
   double Seconds(const Program& program) {
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
+    const Bindings bindings = InlineBindings(plan);
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       if (!ReadsScalars(program.steps[i].problem)) continue;
-      std::memcpy(memory_->bytes().data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
+      std::memcpy(memory_.bytes().data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
     }
     double shortest = 1e9, total = 0;
     for (int round = 0; round < 3 && total < 1; ++round) {
@@ -66,8 +67,9 @@ class Bench {
       lane_->Launch({.program = &program,
                      .plan = &plan,
                      .signature = signature,
-                     .input = memory_->bytes().first(plan.input_bytes),
-                     .output = memory_->bytes().subspan(kRegionBytes, plan.output_bytes)},
+                     .bindings = bindings,
+                     .input = memory_.bytes().first(plan.input_bytes),
+                     .output = memory_.bytes().subspan(kRegionBytes, plan.output_bytes)},
                     [&](LaunchReport done) {
                       report = std::move(done);
                       ended.Notify();
@@ -85,7 +87,7 @@ class Bench {
   static constexpr std::size_t kRegionBytes = std::size_t{64} << 20;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Lane> lane_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
 };
 
 TensorSpec Spec(DType dtype, const Shape& shape) {

@@ -24,7 +24,7 @@ namespace warpline::bench {
 
 struct EngineSize {
   int lanes = 8;
-  std::size_t lane_bytes = std::size_t{66} << 20;
+  std::size_t device_bytes = 0;  // of lanes and pool; 0: the backend's default
   std::size_t staging_bytes = std::size_t{32} << 20;
 };
 
@@ -33,7 +33,8 @@ class Engine {
  public:
   explicit Engine(CudaBackendOptions options, const EngineSize& size = {}) {
     options.devices = {0};
-    options.lane_bytes = size.lane_bytes;
+    options.lanes = size.lanes;
+    options.device_bytes = size.device_bytes;
     options.metrics = &metrics_;
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
@@ -45,19 +46,26 @@ class Engine {
     if (!memory.ok()) Fail(memory.status());
     memory_ = std::move(*memory);
     std::mt19937 random(1);
-    auto* words = reinterpret_cast<std::uint32_t*>(memory_->bytes().data());
-    for (std::size_t i = 0; i < memory_->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
-    pool_ = std::make_unique<StagingPool>(memory_->bytes(), size.staging_bytes / 8, metrics_);
+    auto* words = reinterpret_cast<std::uint32_t*>(memory_.bytes().data());
+    for (std::size_t i = 0; i < memory_.bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+    pool_ = std::make_unique<StagingPool>(memory_.bytes(), size.staging_bytes / 8, metrics_);
     auto scheduler =
         Scheduler::Create({.lanes_per_device = size.lanes}, *backend_, *pool_, workers_, metrics_);
     if (!scheduler.ok()) Fail(scheduler.status());
     scheduler_ = std::move(*scheduler);
   }
 
+  PlanPtr PlanFor(const Program& program) const {
+    Plan plan = MakePlan(program);
+    plan.device_bytes = backend_->DeviceBytes(plan.program, plan.memory);
+    return std::make_shared<const Plan>(std::move(plan));
+  }
+
   // Runs the program on what lies in its slot.
   void Submit(const PlanPtr& plan, std::function<void()> done) {
     Job job;
     job.plan = plan;
+    job.bindings = InlineBindings(plan->memory);
     job.copy_in = [](std::span<std::byte>, int, int) {};
     job.done = [done = std::move(done)](const Result& result) {
       if (!result.status.ok()) Fail(result.status);
@@ -68,7 +76,7 @@ class Engine {
 
   // Jobs a second, so many at a time.
   double Throughput(const Program& program, int rounds, int at_a_time = 32) {
-    const PlanPtr plan = std::make_shared<const Plan>(MakePlan(program));
+    const PlanPtr plan = PlanFor(program);
     const absl::Time start = absl::Now();
     for (int round = 0; round < rounds; ++round) {
       absl::BlockingCounter done(at_a_time);
@@ -81,7 +89,7 @@ class Engine {
  private:
   Metrics metrics_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::unique_ptr<StagingPool> pool_;
   WorkerPool workers_{4};
   std::unique_ptr<Scheduler> scheduler_;

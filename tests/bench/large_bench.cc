@@ -267,7 +267,7 @@ void Crossings() {
 }
 
 void ManyJobs() {
-  const EngineSize size{.lanes = kLanes, .lane_bytes = 192 * kMiB, .staging_bytes = 1024 * kMiB};
+  const EngineSize size{.lanes = kLanes, .device_bytes = kLanes * 192 * kMiB, .staging_bytes = 1024 * kMiB};
   const Program program = Transpose(4096, 4096);
   std::printf("\n4. 64 jobs of 64 MiB through the scheduler over 4 lanes, GB/s both ways together\n");
   for (const bool cuts : {false, true}) {
@@ -304,13 +304,13 @@ void GraphMemory() {
   const auto run = [&](int rows) {
     const Case each(Transpose(rows, 17));
     std::atomic<bool> done = false;
-    (*lane)->Launch(
-        {&each.program, &each.plan, each.signature, (*memory)->bytes().subspan(0, each.plan.input_bytes),
-         (*memory)->bytes().subspan(kMiB / 2, each.plan.output_bytes)},
-        [&done](const LaunchReport& report) {
-          if (!report.status.ok()) Fail(report.status);
-          done = true;
-        });
+    (*lane)->Launch({&each.program, &each.plan, each.signature, each.bindings,
+                     memory->bytes().subspan(0, each.plan.input_bytes),
+                     memory->bytes().subspan(kMiB / 2, each.plan.output_bytes)},
+                    [&done](const LaunchReport& report) {
+                      if (!report.status.ok()) Fail(report.status);
+                      done = true;
+                    });
     while (!done) {
     }
   };

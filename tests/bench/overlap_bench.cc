@@ -21,7 +21,7 @@ constexpr int kJobs = 64;
 constexpr std::int64_t kSide = 4096;
 constexpr std::size_t kBytes = std::size_t{kSide} * kSide * 4;
 
-Job TransposeJob(absl::BlockingCounter& done) {
+Job TransposeJob(const Backend& backend, absl::BlockingCounter& done) {
   TransposeProblem problem{DType::kF32, {kSide, kSide}, {1, 0}};
   Program program;
   program.tensors = {{DType::kF32, problem.shape, kBytes}, {DType::kF32, problem.shape, kBytes}};
@@ -29,7 +29,10 @@ Job TransposeJob(absl::BlockingCounter& done) {
   program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
   program.outputs = {1};
   Job job;
-  job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+  Plan plan = MakePlan(std::move(program));
+  plan.device_bytes = backend.DeviceBytes(plan.program, plan.memory);
+  job.plan = std::make_shared<const Plan>(std::move(plan));
+  job.bindings = InlineBindings(job.plan->memory);
   job.copy_in = [](std::span<std::byte>, int, int) {};
   job.done = [&done](const Result& result) {
     if (!result.status.ok()) {  // a figure of jobs that failed would be a lie
@@ -76,7 +79,8 @@ int Main() {
       Mutex mutex;
       std::vector<JobTimeline> timelines;
       auto backend = CreateCudaBackend({.devices = {0},
-                                        .lane_bytes = 2 * kBytes + (std::size_t{64} << 20),
+                                        .lanes = lanes,
+                                        .device_bytes = 4 * (2 * kBytes + (std::size_t{64} << 20)),
                                         // A job that is cut overlaps with itself: large_bench has that.
                                         .paths = {.cut_bytes = std::size_t{1} << 50},
                                         .timing_sample = 1,
@@ -93,20 +97,20 @@ int Main() {
       auto memory = (*backend)->AllocateHost(std::size_t{1} << 30);
       if (!memory.ok()) return 1;
       std::mt19937 random(static_cast<unsigned>(round));
-      auto* words = reinterpret_cast<std::uint32_t*>((*memory)->bytes().data());
-      for (std::size_t i = 0; i < (*memory)->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
-      StagingPool pool((*memory)->bytes(), 0, metrics);
+      auto* words = reinterpret_cast<std::uint32_t*>(memory->bytes().data());
+      for (std::size_t i = 0; i < memory->bytes().size() / 4; ++i) words[i] = random() & 0x3fffffff;
+      StagingPool pool(memory->bytes(), 0, metrics);
       WorkerPool workers(4);
       auto scheduler = Scheduler::Create({.lanes_per_device = lanes}, **backend, pool, workers, metrics);
       if (!scheduler.ok()) return 1;
       const auto run = [&](int jobs) {
         absl::BlockingCounter done(jobs);
         const absl::Time start = absl::Now();
-        for (int i = 0; i < jobs; ++i) (*scheduler)->Submit(TransposeJob(done));
+        for (int i = 0; i < jobs; ++i) (*scheduler)->Submit(TransposeJob(**backend, done));
         done.Wait();
         return absl::ToDoubleSeconds(absl::Now() - start);
       };
-      run(2 * lanes);  // captures the graphs
+      run(2 * lanes);  // lets every lane meet the program
       {
         MutexLock lock(&mutex);
         timelines.clear();

@@ -29,28 +29,32 @@ inline constexpr int kLanes = 4;
 
 // A slot for input and one for output, large enough for every shape here, the former full of random words.
 struct Slots {
-  explicit Slots(Backend& backend) : memory(std::move(*backend.AllocateHost(2 * kSlotBytes))) {
+  explicit Slots(Backend& backend) : memory(*backend.AllocateHost(2 * kSlotBytes)) {
     std::mt19937 random(1);
-    auto* words = reinterpret_cast<std::uint32_t*>(memory->bytes().data());
+    auto* words = reinterpret_cast<std::uint32_t*>(memory.bytes().data());
     for (std::size_t i = 0; i < kSlotBytes / 4; ++i) words[i] = random() & 0x3fffffff;
   }
   std::span<std::byte> In(std::size_t bytes, int lane) const {
-    return memory->bytes().subspan(static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
+    return memory.bytes().subspan(static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
   }
   std::span<std::byte> Out(std::size_t bytes, int lane) const {
-    return memory->bytes().subspan(kSlotBytes + static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
+    return memory.bytes().subspan(kSlotBytes + static_cast<std::size_t>(lane) * kSlotBytes / kLanes, bytes);
   }
 
-  std::unique_ptr<HostMemory> memory;
+  Buffer memory;
 };
 
 // A program with what a lane wants to know of it.
 struct Case {
   explicit Case(Program what)
-      : program(std::move(what)), plan(PlanMemory(program)), signature(Signature(program)) {}
+      : program(std::move(what)),
+        plan(PlanMemory(program)),
+        signature(Signature(program)),
+        bindings(InlineBindings(plan)) {}
   Program program;
   MemoryPlan plan;
   std::string signature;
+  Bindings bindings;
 };
 
 // A backend whose options force one way to run programs.
@@ -82,7 +86,7 @@ class Way {
     std::atomic<bool> done = false;
     const absl::Time start = absl::Now();
     lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&each.program, &each.plan, each.signature, slots.In(each.plan.input_bytes, lane),
+        {&each.program, &each.plan, each.signature, each.bindings, slots.In(each.plan.input_bytes, lane),
          slots.Out(each.plan.output_bytes, lane)},
         [&done](const LaunchReport& report) {
           if (!report.status.ok()) Fail(report.status);

@@ -10,15 +10,16 @@
 namespace warpline {
 namespace {
 
-// So that small problems show both kinds.
+// So that small problems show all kinds: on their slots, as graphs, in memory of the pool.
 constexpr std::size_t kMostMapped = std::size_t{128} << 10;
+constexpr std::size_t kLaneBytes = std::size_t{1} << 20;
 
 class CudaLaneTest : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    auto backend = CreateCudaBackend({.lane_bytes = std::size_t{256} << 20,
+    auto backend = CreateCudaBackend({.lane_bytes = kLaneBytes,
                                       .graph_cache_entries = 32,
                                       .paths = {.mapped_bytes = kMostMapped,
                                                 .mapped_bytes_alone = kMostMapped,
@@ -50,13 +51,14 @@ class CudaLaneTest : public GpuTest {
     const Program program = Transpose(rows, cols, variant);
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
-    const auto input = memory_->bytes().subspan(offset, plan.input_bytes);
-    const auto output = memory_->bytes().subspan(offset + (2 << 20), plan.output_bytes);
+    const Bindings bindings = InlineBindings(plan);
+    const auto input = memory_.bytes().subspan(offset, plan.input_bytes);
+    const auto output = memory_.bytes().subspan(offset + (2 << 20), plan.output_bytes);
     auto* in = reinterpret_cast<float*>(input.data());
     for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
     std::memset(output.data(), 0xcd, output.size());
     std::promise<LaunchReport> promise;
-    lane_->Launch({&program, &plan, signature, input, output},
+    lane_->Launch({&program, &plan, signature, bindings, input, output},
                   [&](LaunchReport report) { promise.set_value(std::move(report)); });
     const LaunchReport report = promise.get_future().get();
     ASSERT_TRUE(report.status.ok()) << report.status;
@@ -69,7 +71,7 @@ class CudaLaneTest : public GpuTest {
   Metrics metrics_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Lane> lane_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::mt19937 random_{1};
 };
 
@@ -82,7 +84,7 @@ TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
 }
 
 TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {
-  // Every other one is too large to run on its slots.
+  // Every other one is too large to run on its slots, and most of those for the lane's memory.
   const auto shape = [](int i) {
     return std::pair<std::int64_t, std::int64_t>(1 + i % 16, i % 2 == 0 ? 33 : 20011);
   };
@@ -100,6 +102,7 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
   EXPECT_GT(instantiations, 0);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), instantiations);
   EXPECT_EQ(allocated(), allocations);
+  EXPECT_EQ(metrics_.DeviceMemoryBytes(0, "pool_used").Value(), 0);
 }
 
 TEST_F(CudaLaneTest, EvictedGraphsAreMadeAgain) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/gpu/pinned_memory.h"
+#include "server/base/errors.h"
 #include "server/device/cut_pipeline.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/lane_runs.h"
@@ -34,6 +35,7 @@ CudaBackendOptions Forced(Path path) {
     options.paths.mapped_bytes = options.paths.mapped_bytes_alone = kNever;
     options.paths.mapped_scattered_bytes = kNever;
   }
+  if (path == Path::kPooled) options.lane_bytes = kTensorAlignment;
   if (path == Path::kBlocks) {
     options.paths.cut_bytes = 0;
     options.cutting = SmallPieces();
@@ -118,9 +120,11 @@ TEST_P(CudaPathsTest, TransposesOfEveryElementSizeAndAwkwardShapes) {
   if (GetParam().path == Path::kBlocks) {
     EXPECT_LT(uncut, 5);
   }
-  EXPECT_EQ(runs.graphs(), GetParam().path == Path::kGraph    ? jobs
-                           : GetParam().path == Path::kBlocks ? uncut
-                                                              : 0);
+  EXPECT_EQ(runs.whole(), GetParam().path == Path::kMapped   ? 0
+                          : GetParam().path == Path::kBlocks ? uncut
+                                                             : jobs);
+  EXPECT_EQ(runs.metrics().graph_cache.instantiations.Value() > 0,
+            GetParam().path == Path::kGraph || GetParam().path == Path::kBlocks);
   EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value() > 0, GetParam().path != Path::kMapped);
 }
 
@@ -155,7 +159,8 @@ TEST_P(CudaPathsTest, BatchesAndOtherPermutations) {
 INSTANTIATE_TEST_SUITE_P(Paths, CudaPathsTest,
                          ::testing::Values(NamedPath{Path::kMapped, "mapped"},
                                            NamedPath{Path::kGraph, "graph"},
-                                           NamedPath{Path::kBlocks, "blocks"}),
+                                           NamedPath{Path::kBlocks, "blocks"},
+                                           NamedPath{Path::kPooled, "pooled"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class CudaMappedTest : public GpuTest {};
@@ -200,8 +205,98 @@ TEST_F(CudaMappedTest, GivesTheBitsOfAGraph) {
         << name << " of " << std::string(Name(program.tensors[0].dtype)) << " "
         << ToString(program.tensors[0].shape);
   }
-  EXPECT_EQ(mapped.graphs(), 0);
+  EXPECT_EQ(mapped.whole(), 0);
   EXPECT_EQ(mapped.metrics().graph_cache.instantiations.Value(), 0);
+}
+
+class CudaPooledTest : public GpuTest {};
+
+// Pieces too lie in the pool where the lane has no room for them.
+TEST_F(CudaPooledTest, LargeProgramsEqualTheReferenceWholeAndInPieces) {
+  for (const std::size_t cut_bytes : {kNever, std::size_t{0}}) {
+    CudaBackendOptions options{.timing_sample = 1};
+    options.paths.cut_bytes = cut_bytes;
+    LaneRuns runs(options);
+    if (HasFailure()) return;
+    for (std::int64_t rows : {3000, 2999}) {
+      const TransposeProblem problem = Problem(DType::kF32, {rows, 2501}, {1, 0});
+      const Program program = TransposeProgram(problem);
+      ASSERT_GT(runs.backend().DeviceBytes(program, PlanMemory(program)), 0u) << "it fits into a lane";
+      for (int i = 0; i < 3; ++i) ExpectTransposes(runs, problem, 0, "rows " + std::to_string(rows));
+    }
+    EXPECT_EQ(runs.whole(), cut_bytes == kNever ? 6 : 0);
+    EXPECT_EQ(runs.metrics().graph_cache.instantiations.Value(), 0);
+    EXPECT_EQ(runs.metrics().DeviceMemoryBytes(0, "pool_used").Value(), 0);
+  }
+}
+
+// The same kernels on the same device, so the same bits.
+TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
+  LaneRuns pooled(Forced(Path::kPooled)), graph(Forced(Path::kGraph));
+  if (HasFailure()) return;
+  const Shape shape{512, 768};
+  const TensorSpec x{DType::kF32, shape, 512 * 768 * 4};
+  Program program;
+  program.tensors = {x, x, {DType::kF32, {768, 512}, x.bytes}, {DType::kF32, {512}, 512 * 4}};
+  program.num_inputs = 1;
+  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
+                                                         .shape = shape,
+                                                         .x_strides = RowMajorStrides(shape)},
+                           .variant = {},
+                           .inputs = {0},
+                           .output = 1,
+                           .scalars = {}});
+  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
+                           .variant = {},
+                           .inputs = {1},
+                           .output = 2,
+                           .scalars = {}});
+  program.steps.push_back(
+      {.problem = ReduceProblem{.op = ReduceOp::kSum, .shape = {768, 512}, .axes_mask = 1},
+       .variant = {},
+       .inputs = {2},
+       .output = 3,
+       .scalars = {}});
+  program.outputs = {3};
+  EXPECT_EQ(pooled.Output(program, 7), graph.Output(program, 7));
+}
+
+TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
+  LaneRuns runs(Forced(Path::kPooled));
+  if (HasFailure()) return;
+  const auto allocated = [&] {
+    return runs.metrics().Allocations("event").Value() + runs.metrics().Allocations("device").Value();
+  };
+  const auto run_all = [&] {
+    for (std::int64_t rows : {512, 700, 1024}) {
+      ExpectTransposes(runs, Problem(DType::kF32, {rows, 512}, {1, 0}), 0, "rows " + std::to_string(rows));
+    }
+  };
+  run_all();
+  const double before = allocated();
+  std::size_t free_before = 0, free_after = 0, total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free_before, &total), cudaSuccess);
+  for (int i = 0; i < 200; ++i) run_all();
+  ASSERT_EQ(cudaMemGetInfo(&free_after, &total), cudaSuccess);
+  EXPECT_EQ(allocated(), before);
+  EXPECT_EQ(free_after, free_before) << "the pool has grown or shrunk";
+}
+
+TEST_F(CudaPooledTest, ARefusalOfThePoolIsAStatusAndPasses) {
+  CudaBackendOptions options = Forced(Path::kPooled);
+  options.device_bytes = std::size_t{65} << 20;  // a pool of 64 MiB
+  LaneRuns runs(options);
+  if (HasFailure()) return;
+  const TransposeProblem small = Problem(DType::kF32, {1000, 500}, {1, 0});
+  const Program large = TransposeProgram(Problem(DType::kF32, {4096, 2304}, {1, 0}));  // 72 MiB
+  EXPECT_EQ(runs.backend().CheckFits(large, PlanMemory(large)).code(), absl::StatusCode::kInvalidArgument);
+  for (int i = 0; i < 3; ++i) {
+    // As if others had left the pool in pieces: the scheduler lets no program through that does not fit.
+    const LaunchReport refused = runs.Launch(large)->report.get_future().get();
+    EXPECT_EQ(refused.status.code(), absl::StatusCode::kResourceExhausted) << refused.status;
+    EXPECT_TRUE(RetryAfterOf(refused.status).has_value());
+    ExpectTransposes(runs, small, 0, "after a refusal");
+  }
 }
 
 class CudaBlocksTest : public GpuTest {};
@@ -221,7 +316,7 @@ TEST_F(CudaBlocksTest, OnlyAJobThatIsAloneIsCut) {
       ASSERT_EQ(std::memcmp(want.data(), job->output.data(), want.size()), 0) << "round " << round;
     }
   }
-  EXPECT_LE(runs.graphs(), 20) << "the first of two is alone";
+  EXPECT_LE(runs.whole(), 20) << "the first of two is alone";
 }
 
 TEST_F(CudaBlocksTest, TimesOfAJobInPiecesCountItOnce) {

@@ -17,14 +17,13 @@
 
 namespace warpline {
 
-// A backend with so many lanes and 64 MiB of slots.
+// A backend with so many lanes and 128 MiB of slots.
 class LaneRuns {
  public:
   explicit LaneRuns(CudaBackendOptions options, int lanes = 1) {
     options.devices = {0};
-    options.lane_bytes = std::size_t{96} << 20;
     options.metrics = &metrics_;
-    options.on_timeline = [this](const JobTimeline&) { ++graphs_; };
+    options.on_timeline = [this](const JobTimeline&) { ++whole_; };
     auto backend = CreateCudaBackend(options);
     if (!backend.ok()) {
       ADD_FAILURE() << backend.status();
@@ -32,7 +31,7 @@ class LaneRuns {
     }
     backend_ = std::move(*backend);
     for (int i = 0; i < lanes; ++i) lanes_.push_back(*backend_->CreateLane(0));
-    memory_ = *backend_->AllocateHost(std::size_t{64} << 20);
+    memory_ = *backend_->AllocateHost(std::size_t{128} << 20);
   }
 
   // A job on its way: its slots, and its end.
@@ -40,6 +39,7 @@ class LaneRuns {
     Program program;
     MemoryPlan plan;
     std::string signature;
+    Bindings bindings;
     std::span<std::byte> input, output;
     std::promise<LaunchReport> report;
   };
@@ -50,9 +50,10 @@ class LaneRuns {
     job->program = std::move(program);
     job->plan = PlanMemory(job->program);
     job->signature = Signature(job->program);
-    job->input = memory_->bytes().subspan(at, job->plan.input_bytes);
-    job->output = memory_->bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
-                                           job->plan.output_bytes);
+    job->bindings = InlineBindings(job->plan);
+    job->input = memory_.bytes().subspan(at, job->plan.input_bytes);
+    job->output = memory_.bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
+                                          job->plan.output_bytes);
     // Of every type: of floats they are finite, and neither zero nor all alike.
     auto* bytes = reinterpret_cast<unsigned char*>(job->input.data());
     for (std::size_t i = 0; i < job->input.size(); ++i)
@@ -63,7 +64,7 @@ class LaneRuns {
     }
     std::memset(job->output.data(), 0xcd, job->output.size());
     lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&job->program, &job->plan, job->signature, job->input, job->output},
+        {&job->program, &job->plan, job->signature, job->bindings, job->input, job->output},
         [raw = job.get()](LaunchReport report) { raw->report.set_value(std::move(report)); });
     return job;
   }
@@ -78,15 +79,16 @@ class LaneRuns {
   }
 
   Metrics& metrics() { return metrics_; }
-  // Sampled jobs that ran as graphs.
-  int graphs() const { return graphs_; }
+  Backend& backend() { return *backend_; }
+  // Sampled jobs that were copied whole: as graphs, or in memory of the pool.
+  int whole() const { return whole_; }
 
  private:
   Metrics metrics_;
-  std::atomic<int> graphs_ = 0;
+  std::atomic<int> whole_ = 0;
   std::unique_ptr<Backend> backend_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
   std::mt19937 random_{1};
 };
 

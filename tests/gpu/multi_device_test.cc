@@ -14,12 +14,12 @@ class MultiDeviceTest : public GpuTest {};
 
 TEST_F(MultiDeviceTest, EveryDeviceComputes) {
   Metrics metrics;
-  auto backend = CreateCudaBackend({.lane_bytes = std::size_t{96} << 20, .metrics = &metrics});
+  auto backend = CreateCudaBackend({.lanes = 2, .metrics = &metrics});
   ASSERT_TRUE(backend.ok()) << backend.status();
   const std::size_t devices = (*backend)->devices().size();
   if (devices < 2) GTEST_SKIP() << "this node has one GPU";
   auto memory = *(*backend)->AllocateHost(std::size_t{64} << 20);
-  StagingPool pool(memory->bytes(), memory->bytes().size() / 4, metrics);
+  StagingPool pool(memory.bytes(), memory.bytes().size() / 4, metrics);
   WorkerPool workers(2);
   auto scheduler = *Scheduler::Create({.lanes_per_device = 2}, **backend, pool, workers, metrics);
   std::map<int, int> jobs_by_device;
@@ -36,6 +36,7 @@ TEST_F(MultiDeviceTest, EveryDeviceComputes) {
       program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
       program.outputs = {1};
       job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
+      job.bindings = InlineBindings(job.plan->memory);
       job.copy_in = [i, count](std::span<std::byte> region, int, int) {
         auto* x = reinterpret_cast<float*>(region.data());
         for (std::size_t k = 0; k < count; ++k) x[k] = static_cast<float>(i * 1000 + k);

@@ -114,7 +114,7 @@ std::optional<std::string> Compare(const ElementwiseProblem& p, const StepScalar
 Harness::Harness(Backend& backend) : backend_(backend), lane_(backend.CreateLane(0)) {}
 
 absl::Status Harness::Reserve(std::size_t bytes) {
-  if (memory_ != nullptr && memory_->bytes().size() >= bytes) return absl::OkStatus();
+  if (memory_.bytes().size() >= bytes) return absl::OkStatus();
   // Page-locked memory is slow to get: take it once, for nearly all problems.
   ASSIGN_OR_RETURN(memory_, backend_.AllocateHost(std::max(bytes, std::size_t{16} << 20)));
   return absl::OkStatus();
@@ -125,12 +125,13 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   const MemoryPlan plan = PlanMemory(program);
   RETURN_IF_ERROR(backend_.CheckFits(program, plan));
   const std::string signature = Signature(program);
+  const Bindings bindings = InlineBindings(plan);
   // Input, guard, output, guard; the output aligned as in a slot.
   const std::size_t output_at =
       (plan.input_bytes + kGuardBytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   const std::size_t total = output_at + plan.output_bytes + kGuardBytes;
   RETURN_IF_ERROR(Reserve(total));
-  const std::span<std::byte> memory = memory_->bytes().first(total);
+  const std::span<std::byte> memory = memory_.bytes().first(total);
   std::fill_n(memory.begin(), output_at, kUnread);
   std::fill(memory.begin() + output_at, memory.end(), kPoison);
   for (int i = 0; i < program.num_inputs; ++i) {
@@ -146,6 +147,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   staged.program = &program;
   staged.plan = &plan;
   staged.signature = signature;
+  staged.bindings = bindings;
   staged.input = memory.first(plan.input_bytes);
   staged.output = memory.subspan(output_at, plan.output_bytes);
   LaunchReport report;

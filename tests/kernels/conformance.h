@@ -43,7 +43,7 @@ class Harness {
 
   Backend& backend_;
   absl::StatusOr<std::unique_ptr<Lane>> lane_;
-  std::unique_ptr<HostMemory> memory_;
+  Buffer memory_;
 };
 
 // A program of the one step. `variant` empty: the backend's choice.

@@ -13,9 +13,9 @@ absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
 }
 
 TEST(OptionsTest, ReadsFlagsInBothForms) {
-  const auto line =
-      Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M", "--grace=1500ms",
-             "--echo", "--devices=0,2", "--max-device-seconds=0.5", "--device-timeout=0s"});
+  const auto line = Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M",
+                           "--grace=1500ms", "--echo", "--devices=0,2", "--max-device-seconds=0.5",
+                           "--device-timeout=0s", "--device-bytes=2G"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.listen, (std::vector<std::string>{"unix:/tmp/w", "127.0.0.1:0"}));
   EXPECT_EQ(line->options.lanes, 3);
@@ -23,6 +23,7 @@ TEST(OptionsTest, ReadsFlagsInBothForms) {
   EXPECT_EQ(line->options.grace, absl::Milliseconds(1500));
   EXPECT_TRUE(line->options.echo);
   EXPECT_EQ(line->options.max_device_seconds, 0.5);
+  EXPECT_EQ(line->options.device_bytes, std::int64_t{2} << 30);
   EXPECT_EQ(line->options.device_timeout, absl::ZeroDuration());
   EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
 }
@@ -52,6 +53,9 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
                                "--device-timeout=10",
                                "--device-timeout=2h",
                                "--poll=always",
+                               "--device-bytes=0",
+                               "--device-bytes=63M",
+                               "--device-bytes=most",
                                "--max-connections=-1",
                                "--max-connections=many",
                                "--listen=unix:"}) {
@@ -62,10 +66,21 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
   }
 }
 
+TEST(OptionsTest, DeviceMemoryFollowsFromLanesAndTheLargestRequestUnlessItIsNamed) {
+  const auto automatic = Parse({"--device-bytes=auto", "--lanes=3", "--max-inline-bytes=100M"});
+  ASSERT_TRUE(automatic.ok()) << automatic.status();
+  EXPECT_EQ(automatic->options.DeviceBytes(/*cuda=*/true), std::int64_t{3 * 264} << 20);
+  EXPECT_EQ(automatic->options.DeviceBytes(/*cuda=*/false), std::int64_t{2 * 264} << 20);
+  const auto named = Parse({"--device-bytes=1G"});
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->options.DeviceBytes(/*cuda=*/true), std::int64_t{1} << 30);
+  EXPECT_EQ(named->options.DeviceBytes(/*cuda=*/false), std::int64_t{1} << 30);
+}
+
 TEST(OptionsTest, HelpNamesEveryLimitAndTheWorstCase) {
   const std::string help = HelpText({});
-  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "--max-connections",
-                           "--poll", "Worst-case host memory"}) {
+  for (const char* text : {"--max-inline-bytes", "--send-timeout", "--pinned-bytes", "--device-bytes",
+                           "--max-connections", "--poll", "Worst-case host memory"}) {
     EXPECT_NE(help.find(text), std::string::npos) << text;
   }
 }

@@ -23,8 +23,8 @@ absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, co
 // and d.
 absl::StatusOr<std::int64_t> BroadcastSize(const Operand& x, int axis, std::int64_t size, std::int64_t other,
                                            const char* what);
-// Checks alpha, beta or a factor of integers: it must be an integer from `least` to `greatest`. The outcome is
-// the same for all values of one class (scalar_class.h).
+// Checks alpha, beta or a factor of integers: it must be an integer from `least` to `greatest`. The outcome
+// is the same for all values of one class (scalar_class.h).
 absl::Status CheckInteger(const char* field, double value, std::int64_t least, std::int64_t greatest);
 
 }  // namespace warpline

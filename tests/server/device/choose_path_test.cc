@@ -82,5 +82,22 @@ TEST(ChoosePathTest, ProductsChainsAndNamedVariantsAreGraphs) {
   EXPECT_EQ(Choose(chain, /*alone=*/true), Path::kGraph);
 }
 
+TEST(ChoosePathTest, WhatDoesNotFitIntoALaneRunsInMemoryOfThePool) {
+  const Program large = Transpose(8192, 8192);
+  const auto choose = [&](const PathQuestion& question) {
+    return ChoosePath(large, PlanMemory(large), question, {});
+  };
+  EXPECT_EQ(choose({.fits_lane = false}), Path::kPooled);
+  EXPECT_EQ(choose({.alone = true, .fits_lane = false}), Path::kPooled);
+  EXPECT_EQ(choose({.alone = true, .can_cut = true, .fits_lane = false}), Path::kBlocks);
+  Program named = large;
+  named.steps[0].variant = "shared";
+  EXPECT_EQ(ChoosePath(named, PlanMemory(named), {.alone = true, .can_cut = true, .fits_lane = false}, {}),
+            Path::kPooled);
+  // Its intermediates may need more than its inputs and outputs say.
+  const Program small = Transpose(32, 32);
+  EXPECT_EQ(ChoosePath(small, PlanMemory(small), {.can_map = true, .fits_lane = false}, {}), Path::kPooled);
+}
+
 }  // namespace
 }  // namespace warpline

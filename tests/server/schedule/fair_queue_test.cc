@@ -46,6 +46,29 @@ TEST(FairQueueTest, SkipsOwnersWhoseOldestItemDoesNotFit) {
   EXPECT_EQ(queue.size(), 2u);
 }
 
+TEST(FairQueueTest, WhatMayBePassedWaitsWithoutHoldingUpItsOwner) {
+  FairQueue<int> queue;
+  queue.Push(1, 1, 1, 10, /*may_be_passed=*/true);
+  queue.Push(1, 1, 2, 1);
+  queue.Push(1, 1, 3, 11, /*may_be_passed=*/true);
+  const auto fits = [](int size) { return size < 10; };
+  EXPECT_EQ(queue.TakeFirst(fits), 1);
+  EXPECT_FALSE(queue.TakeFirst(fits).has_value());
+  EXPECT_EQ(queue.Remove(3), 11);
+  EXPECT_EQ(queue.TakeFirst(), 10);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(FairQueueTest, WhatMayBePassedKeepsItsPlaceWhereItFits) {
+  FairQueue<char> queue;
+  queue.Push(1, 1, 1, 'a');
+  queue.Push(1, 1, 2, 'b', /*may_be_passed=*/true);
+  queue.Push(1, 1, 3, 'c');
+  std::string order;
+  while (!queue.empty()) order += *queue.TakeFirst();
+  EXPECT_EQ(order, "abc");
+}
+
 TEST(FairQueueTest, RemovesById) {
   FairQueue<std::string> queue;
   queue.Push(1, 1, 10, "x");

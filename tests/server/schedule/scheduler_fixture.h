@@ -58,9 +58,7 @@ class FakeBackend : public Backend {
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return std::make_unique<FakeLane>(*this, device);
   }
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(std::size_t) override {
-    return absl::UnimplementedError("not needed");
-  }
+  absl::StatusOr<Buffer> AllocateHost(std::size_t) override { return absl::UnimplementedError("not needed"); }
 
   // From now on jobs end as soon as they are launched.
   void FinishAtOnce() { finish_at_once_ = true; }

@@ -1,0 +1,54 @@
+#include "server/plan/address_table.h"
+
+#include "kernels/align.h"
+
+namespace warpline {
+
+void AddressTable::PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.region == Region::kInput) tensors[binding.tensor] = base + binding.staged.offset;
+  }
+  for (std::size_t i = 0; i < plan.scalars.size(); ++i) {
+    scalars[i] = reinterpret_cast<const StepScalars*>(base + plan.scalars[i]);
+  }
+}
+
+void AddressTable::PlaceOutputs(std::span<const Binding> bindings, std::byte* base) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.region == Region::kOutput) tensors[binding.tensor] = base + binding.staged.offset;
+  }
+}
+
+void AddressTable::PlaceScratch(const MemoryPlan& plan, std::byte* base) {
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    if (plan.tensors[i].region == Region::kScratch) tensors[i] = base + plan.tensors[i].offset;
+  }
+}
+
+Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
+  Operands operands;
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = tensors[step.inputs[i]];
+  operands.out = tensors[step.output];
+  if (ReadsScalars(step.problem)) operands.scalars = scalars[index];
+  operands.workspace = workspace.data();
+  operands.workspace_bytes = workspace.size();
+  return operands;
+}
+
+BlockLayout::BlockLayout(const MemoryPlan& plan)
+    : output(AlignUp(plan.input_bytes, kTensorAlignment)),
+      scratch(AlignUp(output + plan.output_bytes, kTensorAlignment)),
+      workspace(AlignUp(scratch + plan.scratch_bytes, kTensorAlignment)) {}
+
+AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
+                          std::span<std::byte> block) {
+  const BlockLayout layout(plan);
+  AddressTable table(plan);
+  table.PlaceInputs(plan, bindings, block.data() + layout.input);
+  table.PlaceOutputs(bindings, block.data() + layout.output);
+  table.PlaceScratch(plan, block.data() + layout.scratch);
+  table.workspace = block.subspan(layout.workspace);
+  return table;
+}
+
+}  // namespace warpline

@@ -1,0 +1,91 @@
+// Where the cpu backend takes the memory for intermediates.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/device/cpu_backend.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kSide = 512;
+constexpr std::size_t kMiB = std::size_t{1} << 20;  // of a matrix of f32 with that side
+
+// y = transpose(2 x), with the doubled x in scratch memory.
+Program ScaleThenTranspose() {
+  const Shape shape{kSide, kSide};
+  const TensorSpec matrix{DType::kF32, shape, kMiB};
+  Program program;
+  program.tensors = {matrix, matrix, matrix};
+  program.num_inputs = 1;
+  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
+                                                         .shape = shape,
+                                                         .x_strides = RowMajorStrides(shape)},
+                           .variant = {},
+                           .inputs = {0},
+                           .output = 1,
+                           .scalars = {}});
+  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
+                           .variant = {},
+                           .inputs = {1},
+                           .output = 2,
+                           .scalars = {}});
+  program.outputs = {2};
+  return program;
+}
+
+TEST(CpuScratchTest, AProgramThatFitsALaneTakesNothingElse) {
+  const auto backend = *CreateCpuBackend({.lane_bytes = kMiB});
+  const Program program = ScaleThenTranspose();
+  EXPECT_EQ(backend->DeviceBytes(program, PlanMemory(program)), 0u);
+}
+
+TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
+  const auto backend = *CreateCpuBackend({.lane_bytes = kMiB - 1});
+  const Program program = ScaleThenTranspose();
+  const MemoryPlan plan = PlanMemory(program);
+  EXPECT_EQ(backend->DeviceBytes(program, plan), kMiB);
+  EXPECT_TRUE(backend->CheckFits(program, plan).ok());
+  const auto lane = *backend->CreateLane(0);
+  std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes);
+  auto* x = reinterpret_cast<float*>(input.data());
+  for (std::int64_t i = 0; i < kSide * kSide; ++i) x[i] = static_cast<float>(i);
+  *reinterpret_cast<StepScalars*>(input.data() + plan.scalars[0]) =
+      StepScalars{.alpha_f32 = 2, .alpha_f64 = 2, .alpha_i64 = 2};
+  const Bindings bindings = InlineBindings(plan);
+  const std::string signature = Signature(program);
+  for (int run = 0; run < 3; ++run) {
+    absl::Status status = absl::InternalError("not called");
+    lane->Launch({&program, &plan, signature, bindings, input, output},
+                 [&](const LaunchReport& report) { status = report.status; });
+    ASSERT_TRUE(status.ok()) << status;
+    const auto* y = reinterpret_cast<const float*>(output.data());
+    for (std::int64_t i = 0; i < kSide * kSide; ++i) {
+      ASSERT_EQ(y[i], 2 * static_cast<float>(i % kSide * kSide + i / kSide)) << i;
+    }
+  }
+}
+
+TEST(CpuScratchTest, MoreThanThePoolIsRefusedWithBothFigures) {
+  // 64 MiB is the smallest pool.
+  const auto backend = *CreateCpuBackend({.lane_bytes = kMiB, .device_bytes = 65 * kMiB});
+  EXPECT_EQ(backend->devices()[0].pool_bytes, 64 * kMiB);
+  const Program program = ScaleThenTranspose();
+  MemoryPlan plan = PlanMemory(program);
+  plan.scratch_bytes = 64 * kMiB + 1;
+  const absl::Status refused = backend->CheckFits(program, plan);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108865"));
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108864"));
+}
+
+TEST(CpuScratchTest, AnExactFigureBeyondTheMachineIsAnError) {
+  EXPECT_EQ(
+      CreateCpuBackend({.device_bytes = std::size_t{1} << 60, .exact_device_bytes = true}).status().code(),
+      absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace warpline

@@ -1,0 +1,95 @@
+#include "server/plan/address_table.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace warpline {
+namespace {
+
+// y = transpose(2 x), with the doubled x in scratch memory.
+Program ScaleThenTranspose() {
+  const Shape shape{3, 5};
+  Program program;
+  program.tensors = {{DType::kF32, shape, 60}, {DType::kF32, shape, 60}, {DType::kF32, {5, 3}, 60}};
+  program.num_inputs = 1;
+  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
+                                                         .shape = shape,
+                                                         .x_strides = RowMajorStrides(shape)},
+                           .variant = {},
+                           .inputs = {0},
+                           .output = 1,
+                           .scalars = {}});
+  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
+                           .variant = {},
+                           .inputs = {1},
+                           .output = 2,
+                           .scalars = {}});
+  program.outputs = {2};
+  return program;
+}
+
+TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
+  const Program program = ScaleThenTranspose();
+  const MemoryPlan plan = PlanMemory(program);
+  std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes), scratch(plan.scratch_bytes);
+  AddressTable table(plan);
+  table.PlaceInputs(plan, InlineBindings(plan), input.data());
+  table.PlaceOutputs(InlineBindings(plan), output.data());
+  table.PlaceScratch(plan, scratch.data());
+  EXPECT_EQ(table.tensors[0], input.data());
+  EXPECT_EQ(table.tensors[1], scratch.data());
+  EXPECT_EQ(table.tensors[2], output.data());
+}
+
+TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
+  const MemoryPlan plan = PlanMemory(ScaleThenTranspose());
+  const Bindings bindings = InlineBindings(plan);
+  ASSERT_EQ(bindings.size(), 2u);
+  EXPECT_EQ(bindings[0].tensor, 0);
+  EXPECT_EQ(bindings[0].staged.region, Region::kInput);
+  EXPECT_EQ(bindings[1].tensor, 2);
+  EXPECT_EQ(bindings[1].staged.region, Region::kOutput);
+}
+
+TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
+  const Program program = ScaleThenTranspose();
+  const MemoryPlan plan = PlanMemory(program);
+  std::vector<std::byte> input(plan.input_bytes);
+  AddressTable table(plan);
+  table.PlaceInputs(plan, InlineBindings(plan), input.data());
+  EXPECT_EQ(table.OperandsOf(program.steps[0], 0).scalars,
+            reinterpret_cast<const StepScalars*>(input.data() + kTensorAlignment));
+  EXPECT_EQ(table.OperandsOf(program.steps[1], 1).scalars, nullptr) << "a transpose reads none";
+}
+
+TEST(AddressTableTest, AStepReadsAndWritesWhereTheTableSays) {
+  const Program program = ScaleThenTranspose();
+  const MemoryPlan plan = PlanMemory(program);
+  std::byte bytes[4];
+  AddressTable table(plan);
+  for (int i = 0; i < 3; ++i) table.tensors[i] = &bytes[i];
+  table.workspace = {&bytes[3], 1};
+  const Operands operands = table.OperandsOf(program.steps[1], 1);
+  EXPECT_EQ(operands.in[0], &bytes[1]);
+  EXPECT_EQ(operands.out, &bytes[2]);
+  EXPECT_EQ(operands.workspace, &bytes[3]);
+  EXPECT_EQ(operands.workspace_bytes, 1u);
+}
+
+TEST(AddressTableTest, RegionsInOneBlockAreAlignedAndDoNotMeet) {
+  const Program program = ScaleThenTranspose();
+  const MemoryPlan plan = PlanMemory(program);
+  std::vector<std::byte> block(4096);
+  const AddressTable table = TableInBlock(plan, InlineBindings(plan), block);
+  // 60 bytes of x, the scalars at the next multiple of 256, then a region at each further one.
+  EXPECT_EQ(table.tensors[0], block.data());
+  EXPECT_EQ(table.tensors[2], block.data() + 512);
+  EXPECT_EQ(table.tensors[1], block.data() + 768);
+  EXPECT_EQ(table.workspace.data(), block.data() + 1024);
+  EXPECT_EQ(table.workspace.size(), 4096u - 1024);
+  EXPECT_EQ(BlockLayout(plan).workspace, 1024u);
+}
+
+}  // namespace
+}  // namespace warpline

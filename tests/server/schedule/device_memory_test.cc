@@ -1,0 +1,226 @@
+// Jobs that need memory of a device's pool: they wait for it, and for nothing else.
+#include <gtest/gtest.h>
+
+#include <future>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/base/mutex.h"
+#include "server/schedule/scheduler.h"
+
+namespace warpline {
+namespace {
+
+// Devices whose programs run until they are told to end. A program is named by the first byte of its input.
+class HeldDevices : public Backend {
+ public:
+  explicit HeldDevices(const std::vector<std::size_t>& pool_bytes) : infos_(pool_bytes.size()) {
+    for (std::size_t i = 0; i < pool_bytes.size(); ++i) infos_[i].pool_bytes = pool_bytes[i];
+  }
+
+  class HeldLane : public Lane {
+   public:
+    HeldLane(HeldDevices& devices, int device) : devices_(devices), device_(device) {}
+    void Launch(const StagedProgram& staged, LaunchDone done) override {
+      MutexLock lock(&devices_.mutex_);
+      const int name = static_cast<int>(staged.input[0]);
+      devices_.ever_.push_back({name, device_});
+      devices_.running_[name] = std::move(done);
+    }
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view) const override { return true; }
+
+   private:
+    HeldDevices& devices_;
+    int device_;
+  };
+
+  std::string_view name() const override { return "held"; }
+  std::span<const DeviceInfo> devices() const override { return infos_; }
+  std::vector<VariantInfo> Variants() const override { return {}; }
+  absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
+  absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
+  double EstimateSeconds(const Program&) const override { return 0; }
+  bool launches_asynchronously() const override { return true; }
+  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
+  absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
+    return std::make_unique<HeldLane>(*this, device);
+  }
+  absl::StatusOr<Buffer> AllocateHost(std::size_t) override {
+    return absl::UnimplementedError("the tests have memory of their own");
+  }
+
+  void End(int name, absl::Status status = absl::OkStatus()) {
+    LaunchDone done;
+    {
+      MutexLock lock(&mutex_);
+      const auto runs = [&] { return running_.contains(name); };
+      mutex_.Await(runs);
+      done = std::move(running_[name]);
+      running_.erase(name);
+    }
+    done({std::move(status), {"held"}});
+  }
+  // Names of programs, in the order in which they were started.
+  std::vector<int> Started() {
+    MutexLock lock(&mutex_);
+    std::vector<int> names;
+    for (const auto& [name, device] : ever_) names.push_back(name);
+    return names;
+  }
+  std::optional<int> DeviceOf(int name) {
+    MutexLock lock(&mutex_);
+    for (const auto& [started, device] : ever_) {
+      if (started == name) return device;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<DeviceInfo> infos_;
+  Mutex mutex_;
+  absl::flat_hash_map<int, LaunchDone> running_;
+  std::vector<std::pair<int, int>> ever_;  // name and device
+};
+
+class DeviceMemoryTest : public ::testing::Test {
+ protected:
+  void Make(const std::vector<std::size_t>& pool_bytes, int lanes = 4) {
+    backend_ = std::make_unique<HeldDevices>(pool_bytes);
+    memory_.resize(1 << 20);
+    pool_ = std::make_unique<StagingPool>(memory_, memory_.size() / 2, metrics_);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes}, *backend_, *pool_, workers_, metrics_);
+  }
+
+  struct Submitted {
+    Scheduler::JobId id = 0;
+    std::future<Result> result;
+  };
+  // The job is small, so this thread has started it, or found that it has to wait, when Submit returns.
+  Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0) {
+    Plan plan;
+    plan.memory.input_bytes = plan.memory.output_bytes = 1;
+    plan.device_bytes = device_bytes;
+    Job job;
+    job.plan = std::make_shared<const Plan>(std::move(plan));
+    job.copy_in = [name](std::span<std::byte> region, int, int) { region[0] = static_cast<std::byte>(name); };
+    job.owner = owner;
+    auto promise = std::make_shared<std::promise<Result>>();
+    Submitted submitted{.result = promise->get_future()};
+    job.done = [promise](Result result) { promise->set_value(std::move(result)); };
+    submitted.id = scheduler_->Submit(std::move(job));
+    return submitted;
+  }
+  // Returns when the job has ended and everything that can start in its place has been started.
+  void End(int name, Submitted& job, const absl::Status& status = absl::OkStatus()) {
+    backend_->End(name, status);
+    EXPECT_EQ(job.result.get().status, status);
+  }
+  std::vector<int> Started() { return backend_->Started(); }
+
+  Metrics metrics_;
+  std::vector<std::byte> memory_;
+  WorkerPool workers_{1};
+  std::unique_ptr<HeldDevices> backend_;
+  std::unique_ptr<StagingPool> pool_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+TEST_F(DeviceMemoryTest, JobsRunTogetherWhileThePoolHasEnough) {
+  Make({100});
+  auto a = Submit(1, 50), b = Submit(2, 50);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
+  End(1, a);
+  End(2, b);
+}
+
+TEST_F(DeviceMemoryTest, AJobWaitsForWhatARunningOneHolds) {
+  Make({100});
+  auto a = Submit(1, 60), b = Submit(2, 60);
+  EXPECT_EQ(Started(), std::vector<int>{1}) << "though a lane is free";
+  End(1, a);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
+  End(2, b);
+}
+
+TEST_F(DeviceMemoryTest, MemoryOfAFailedJobComesBack) {
+  Make({100});
+  auto a = Submit(1, 100), b = Submit(2, 100);
+  End(1, a, absl::ResourceExhaustedError("the pool is in pieces"));
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
+  End(2, b);
+}
+
+TEST_F(DeviceMemoryTest, JobsThatNeedNonePassTheOneThatWaits) {
+  Make({100});
+  auto a = Submit(1, 60), waits = Submit(2, 60);
+  auto same_owner = Submit(3, 0), other_owner = Submit(4, 0, /*owner=*/1);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 3, 4}));
+  End(1, a);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 3, 4, 2}));
+  for (auto [name, job] : {std::pair(2, &waits), {3, &same_owner}, {4, &other_owner}}) End(name, *job);
+}
+
+TEST_F(DeviceMemoryTest, SmallerJobsThatWouldFitDoNotPassTheOneThatWaits) {
+  Make({100});
+  auto a = Submit(1, 60), b = Submit(2, 30);
+  auto large = Submit(3, 80);
+  auto same_owner = Submit(4, 10), other_owner = Submit(5, 10, /*owner=*/1);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
+  End(2, b);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2})) << "30 more are free, kept for the large one";
+  End(1, a);
+  EXPECT_EQ(Started().size(), 5u);
+  EXPECT_EQ(Started()[2], 3);
+  for (auto [name, job] : {std::pair(3, &large), {4, &same_owner}, {5, &other_owner}}) End(name, *job);
+}
+
+TEST_F(DeviceMemoryTest, AJobThatIsCancelledWhileItWaitsKeepsNothing) {
+  Make({100});
+  auto a = Submit(1, 60), waits = Submit(2, 60), fits = Submit(3, 40);
+  EXPECT_EQ(Started(), std::vector<int>{1});
+  scheduler_->Cancel(waits.id, absl::CancelledError("enough"));
+  EXPECT_EQ(waits.result.get().status, absl::CancelledError("enough"));
+  EXPECT_EQ(Started(), (std::vector<int>{1, 3}));
+  End(1, a);
+  End(3, fits);
+}
+
+TEST_F(DeviceMemoryTest, AJobRunsOnTheDeviceWhosePoolHasEnough) {
+  Make({10, 100});
+  auto a = Submit(1, 60), b = Submit(2, 10);
+  EXPECT_EQ(backend_->DeviceOf(1), 1);
+  EXPECT_EQ(backend_->DeviceOf(2), 0);
+  End(1, a);
+  End(2, b);
+}
+
+// A large one holds staging memory while it waits, and goes through the same door.
+TEST_F(DeviceMemoryTest, AJobWithALargePayloadWaitsToo) {
+  Make({100});
+  auto a = Submit(1, 100);
+  Plan plan;
+  plan.memory.input_bytes = plan.memory.output_bytes = StagingPool::kTinySlotBytes + 1;
+  plan.device_bytes = 1;
+  Job job;
+  job.plan = std::make_shared<const Plan>(std::move(plan));
+  auto copied = std::make_shared<std::latch>(1);
+  job.copy_in = [copied](std::span<std::byte> region, int, int) {
+    region[0] = std::byte{2};
+    copied->count_down();
+  };
+  std::promise<Result> promise;
+  job.done = [&promise](Result result) { promise.set_value(std::move(result)); };
+  scheduler_->Submit(std::move(job));
+  copied->wait();
+  EXPECT_EQ(Started(), std::vector<int>{1});
+  End(1, a);
+  backend_->End(2);
+  EXPECT_TRUE(promise.get_future().get().status.ok());
+}
+
+}  // namespace
+}  // namespace warpline
