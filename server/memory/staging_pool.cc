@@ -134,7 +134,10 @@ std::optional<StagingSlot> StagingPool::Take(std::size_t bytes) {
     }
   }
   const auto block = large_.Take(large_.OrderFor(bytes));
-  if (!block.has_value()) return std::nullopt;
+  if (!block.has_value()) {
+    tiny_refused_ = tiny_refused_ || IsTiny(bytes);
+    return std::nullopt;
+  }
   return SlotAt(large_begin_, bytes, *block);
 }
 
@@ -152,6 +155,9 @@ void StagingPool::ReleaseSlot(std::byte* address, BuddyAllocator::Block block) {
     MutexLock lock(&mutex_);
     Return(address, block);
     ShowUse();
+    if (IsTiny(address) && !tiny_refused_) return;
+    tiny_refused_ = false;
+    returns_.fetch_add(1, std::memory_order_release);
   }
   MutexLock lock(&listener_mutex_);
   if (listener_) listener_();

@@ -2,7 +2,9 @@
 #ifndef WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 #define WARPLINE_SERVER_MEMORY_STAGING_POOL_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -92,8 +94,11 @@ class StagingPool {
   // Whether an idle pool could serve this pair.
   bool CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const;
 
-  // The listener is called after every release, outside of the pool's lock. Passing null removes it. After
-  // SetReleaseListener returns, the old listener is no longer running and will not be called again.
+  // Counts the releases after which something may be had that was refused before: those of large slots, and
+  // the first one of a tiny slot after a tiny one was refused. Of others there are too many to tell anybody.
+  std::uint64_t returns() const { return returns_.load(std::memory_order_acquire); }
+  // The listener is called after every release that counts, outside of the pool's lock. Passing null removes
+  // it. After SetReleaseListener returns, the old listener is no longer running and will not be called again.
   void SetReleaseListener(std::function<void()> listener) {
     MutexLock lock(&listener_mutex_);
     listener_ = std::move(listener);
@@ -126,6 +131,8 @@ class StagingPool {
   mutable Mutex mutex_;
   BuddyAllocator tiny_ ABSL_GUARDED_BY(mutex_);
   BuddyAllocator large_ ABSL_GUARDED_BY(mutex_);
+  bool tiny_refused_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<std::uint64_t> returns_ = 0;  // changes under the lock
 };
 
 }  // namespace warpline

@@ -120,6 +120,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
       for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
       for_memory_.Push(owner, cost, id, std::move(queued));
+      refused_after_.reset();
     }
     ShowDepth();
   }
@@ -132,6 +133,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   std::unique_ptr<Queued> cancelled;
   {
     MutexLock lock(&mutex_);
+    refused_after_.reset();  // others may have waited behind it
     if (first_.has_value() && first_->queued->id == id) {
       cancelled = std::move(first_->queued);
       first_.reset();
@@ -173,6 +175,11 @@ Scheduler::Device* Scheduler::DeviceFor(const Queued& queued) {
 
 std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   if (ahead_ >= static_cast<int>(lanes_.size())) return std::nullopt;
+  const std::uint64_t returns = pool_.returns();
+  if (refused_after_ == returns) {  // as it would again; every small job comes by here
+    starved_ = starved_ || first_.has_value();
+    return std::nullopt;
+  }
   std::optional<Staged> staged;
   if (first_.has_value()) {
     if (auto slots = first_->claim.TryTake(); slots.has_value()) {
@@ -207,6 +214,7 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
     }
   }
   starved_ = starved_ || first_.has_value();
+  refused_after_ = returns;
   return std::nullopt;
 }
 

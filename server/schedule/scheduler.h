@@ -178,6 +178,9 @@ class Scheduler {
   int busy_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  // The pool's count of returns when it last had no memory for any of the jobs that wait for it, unless there
+  // are others by now.
+  std::optional<std::uint64_t> refused_after_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<int> uses_ = 0;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;

@@ -64,11 +64,36 @@ TEST_F(StagingPoolTest, EmptySlotsTakeNothing) {
   EXPECT_EQ(pool_.used_bytes(), 0u);
 }
 
-TEST_F(StagingPoolTest, TellsTheListenerOfEveryRelease) {
+TEST_F(StagingPoolTest, TellsTheListenerOfEveryReleaseOfALargeSlot) {
   int releases = 0;
   pool_.SetReleaseListener([&] { ++releases; });
-  pool_.TryAcquire(1, 1).reset();
+  auto pair = pool_.TryAcquire(2 * kUnit, 2 * kUnit);
+  const std::uint64_t before = pool_.returns();
+  pair->input.Release();
+  EXPECT_EQ(releases, 1);
+  pair->output.Release();
   EXPECT_EQ(releases, 2);
+  EXPECT_EQ(pool_.returns(), before + 2);
+}
+
+TEST_F(StagingPoolTest, TellsTheListenerOfATinySlotOnlyIfOneWasRefused) {
+  int releases = 0;
+  pool_.SetReleaseListener([&] { ++releases; });
+  const auto large = pool_.TryAcquire(4 * kUnit, 4 * kUnit);
+  std::vector<StagingPool::Pair> tiny;
+  for (int i = 0; i < 4; ++i) tiny.push_back(*pool_.TryAcquire(kUnit, 0));
+  tiny.pop_back();
+  EXPECT_FALSE(pool_.TryAcquire(2 * kUnit, 0).has_value()) << "a tiny slot would not help";
+  tiny.pop_back();
+  EXPECT_EQ(releases, 0);
+  for (int i = 0; i < 2; ++i) tiny.push_back(*pool_.TryAcquire(kUnit, 0));
+  EXPECT_FALSE(pool_.TryAcquire(kUnit, 0).has_value());
+  const std::uint64_t before = pool_.returns();
+  tiny.pop_back();
+  EXPECT_EQ(releases, 1);
+  EXPECT_EQ(pool_.returns(), before + 1);
+  tiny.pop_back();
+  EXPECT_EQ(releases, 1) << "nobody has asked since";
 }
 
 TEST_F(StagingPoolTest, KnowsWhatCanNeverFit) {
