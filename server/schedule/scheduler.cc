@@ -41,32 +41,23 @@ struct Scheduler::Copying {
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
                                                              StagingPool& pool, WorkerPool& workers,
                                                              Metrics& metrics) {
-  auto scheduler = std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, workers, metrics));
-  for (int device = 0; device < static_cast<int>(backend.devices().size()); ++device) {
-    for (int i = 0; i < options.lanes_per_device; ++i) {
-      ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(device));
-      scheduler->lanes_.push_back(std::make_unique<LaneRunner>(device, std::move(lane), options.spin));
-      MutexLock lock(&scheduler->mutex_);
-      scheduler->devices_[device].free.push_back(scheduler->lanes_.back().get());
-      ++scheduler->devices_[device].lanes;
-    }
-    metrics.Lanes(device).Set(options.lanes_per_device);
-  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Lanes> lanes,
+                   Lanes::Create(backend, options.lanes_per_device, options.spin, metrics));
+  auto scheduler =
+      std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, workers, metrics, std::move(lanes)));
   pool.SetReleaseListener([raw = scheduler.get()] { raw->OnRelease(); });
   return scheduler;
 }
 
 Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool, WorkerPool& workers,
-                     Metrics& metrics)
-    : options_(options), backend_(backend), pool_(pool), workers_(workers), metrics_(metrics) {
-  MutexLock lock(&mutex_);
-  devices_.resize(backend.devices().size());
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    devices_[i].busy = metrics.LaneBusy(static_cast<int>(i));
-    devices_[i].free_bytes = backend.devices()[i].pool_bytes;
-  }
-  release_thread_ = std::thread([this] { DispatchOnRelease(); });
-}
+                     Metrics& metrics, std::unique_ptr<Lanes> lanes)
+    : options_(options),
+      backend_(backend),
+      pool_(pool),
+      workers_(workers),
+      metrics_(metrics),
+      lanes_(std::move(lanes)),
+      release_thread_([this] { DispatchOnRelease(); }) {}
 
 Scheduler::~Scheduler() {
   pool_.SetReleaseListener(nullptr);
@@ -106,6 +97,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   const bool small = IsSmall(*job.plan);
   const OwnerId owner = job.owner;
   const double cost = job.plan->device_seconds;
+  const bool needs_pool = job.plan->device_bytes > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
   queued->since = MonotonicClock::now();
@@ -116,10 +108,9 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     id = next_id_++;
     queued->id = id;
     if (small) {
-      const bool needs_pool = queued->job.plan->device_bytes > 0;
       for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
-      for_memory_.Push(owner, cost, id, std::move(queued));
+      for_memory_.Push(owner, cost, id, std::move(queued), needs_pool);
       refused_after_.reset();
     }
     ShowDepth();
@@ -134,16 +125,16 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   {
     MutexLock lock(&mutex_);
     refused_after_.reset();  // others may have waited behind it
+    lanes_->Forget(id);
     if (first_.has_value() && first_->queued->id == id) {
       cancelled = std::move(first_->queued);
       first_.reset();
     } else if (auto waiting = for_memory_.Remove(id); waiting.has_value()) {
       cancelled = *std::move(waiting);
     } else if (auto ready = for_lane_.Remove(id); ready.has_value()) {
-      if (ready->slots.has_value()) --ahead_;
+      if (ready->slots.has_value()) NoLongerAhead(*ready->queued->job.plan);
       cancelled = std::move(ready->queued);
     }
-    if (first_for_pool_ == id) first_for_pool_.reset();
     ShowDepth();
   }
   if (cancelled == nullptr) return;
@@ -152,36 +143,23 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   Dispatch();  // others may have waited behind it
 }
 
-Scheduler::Device* Scheduler::DeviceWithLane(std::size_t pool_bytes) {
-  Device* best = nullptr;
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    Device& device = devices_[(first_device_ + i) % devices_.size()];
-    const auto busy = [](const Device& d) { return d.lanes - static_cast<int>(d.free.size()); };
-    if (device.free.empty() || device.free_bytes < pool_bytes) continue;
-    if (best == nullptr || busy(device) < busy(*best)) best = &device;
-  }
-  return best;
-}
-
-Scheduler::Device* Scheduler::DeviceFor(const Queued& queued) {
-  const std::size_t bytes = queued.job.plan->device_bytes;
-  if (bytes == 0) return DeviceWithLane(0);
-  if (first_for_pool_.value_or(queued.id) != queued.id) return nullptr;
-  Device* const device = DeviceWithLane(bytes);
-  // A job that waits for anything else must not keep the pools from those who could end.
-  first_for_pool_ = device == nullptr ? std::optional(queued.id) : std::nullopt;
-  return device;
+void Scheduler::NoLongerAhead(const Plan& plan) {
+  --AheadOf(plan);
+  refused_after_.reset();
 }
 
 std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
-  if (ahead_ >= static_cast<int>(lanes_.size())) return std::nullopt;
+  if (for_memory_.empty() && !first_.has_value()) return std::nullopt;
   const std::uint64_t returns = pool_.returns();
   if (refused_after_ == returns) {  // as it would again; every small job comes by here
     starved_ = starved_ || first_.has_value();
     return std::nullopt;
   }
+  const auto may_go_ahead = [this](const std::unique_ptr<Queued>& queued) {
+    return AheadOf(*queued->job.plan) < lanes_->size();
+  };
   std::optional<Staged> staged;
-  if (first_.has_value()) {
+  if (first_.has_value() && may_go_ahead(first_->queued)) {
     if (auto slots = first_->claim.TryTake(); slots.has_value()) {
       staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
       first_.reset();
@@ -190,28 +168,27 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   if (!staged.has_value()) {
     std::optional<StagingPool::Pair> slots;
     auto queued = for_memory_.TakeFirst([&](const std::unique_ptr<Queued>& candidate) {
+      if (!may_go_ahead(candidate)) return false;
       const MemoryPlan& memory = candidate->job.plan->memory;
       slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
       return slots.has_value();
     });
     if (queued.has_value()) staged.emplace(Staged{.queued = *std::move(queued), .slots = *std::move(slots)});
   }
+  if (!staged.has_value() && !first_.has_value()) {
+    if (auto queued = for_memory_.TakeFirst(may_go_ahead); queued.has_value()) {
+      first_.emplace(*std::move(queued), pool_);
+      // It may find all it needs right away: what nobody else could use.
+      if (auto slots = first_->claim.TryTake(); slots.has_value()) {
+        staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
+        first_.reset();
+      }
+    }
+  }
   if (staged.has_value()) {
-    ++ahead_;
+    ++AheadOf(*staged->queued->job.plan);
     ShowDepth();
     return staged;
-  }
-  if (!first_.has_value() && !for_memory_.empty()) {
-    std::unique_ptr<Queued> queued = *for_memory_.TakeFirst();
-    first_.emplace(std::move(queued), pool_);
-    // It may find all it needs right away: what nobody else could use.
-    if (auto slots = first_->claim.TryTake(); slots.has_value()) {
-      staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
-      first_.reset();
-      ++ahead_;
-      ShowDepth();
-      return staged;
-    }
   }
   starved_ = starved_ || first_.has_value();
   refused_after_ = returns;
@@ -219,13 +196,14 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
 }
 
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
-  if (for_lane_.empty() || DeviceWithLane(0) == nullptr) return std::nullopt;
-  Device* device = nullptr;
+  if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
+  std::optional<int> device;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
-    device = DeviceFor(*candidate.queued);
-    if (device == nullptr || candidate.slots.has_value()) return device != nullptr;
-    const MemoryPlan& memory = candidate.queued->job.plan->memory;
+    const Plan& plan = *candidate.queued->job.plan;
+    device = lanes_->DeviceFor(candidate.queued->id, plan);
+    if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
+    const MemoryPlan& memory = plan.memory;
     slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
     starved_ = starved_ || !slots.has_value();
     return slots.has_value();
@@ -234,20 +212,14 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   Staged staged{.queued = std::move(ready->queued),
                 .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
                 .copied = ready->slots.has_value()};
-  if (staged.copied) --ahead_;
-  ShowDepth();
-  // The lane that ran last has the warmest caches and a thread that may still be awake. Lanes that keep
-  // graphs are taken in turn, so that each of them has met every signature in time.
   const Plan& plan = *staged.queued->job.plan;
-  Matched matched{.lane = plan.stateless ? device->free.back() : device->free.front()};
-  (plan.stateless ? device->free.pop_back() : device->free.pop_front());
-  device->free_bytes -= plan.device_bytes;
+  if (staged.copied) NoLongerAhead(plan);
+  ShowDepth();
+  Matched matched;
+  matched.alone = !staged.queued->job.crowded && lanes_->busy() == 0 && for_lane_.empty() &&
+                  for_memory_.empty() && !first_.has_value() && ahead_ == 0 && ahead_for_pool_ == 0;
+  matched.lane = lanes_->Take(*device, plan);
   matched.staged = std::move(staged);
-  matched.alone = !matched.staged.queued->job.crowded && busy_lanes_ == 0 && for_lane_.empty() &&
-                  for_memory_.empty() && !first_.has_value() && ahead_ == 0;
-  first_device_ = (first_device_ + 1) % devices_.size();
-  device->busy.Set(device->lanes - static_cast<double>(device->free.size()));
-  ++busy_lanes_;
   return matched;
 }
 
@@ -321,7 +293,7 @@ void Scheduler::OnCopied(Copying& copying) {
   } else {
     {
       MutexLock lock(&mutex_);
-      --ahead_;
+      NoLongerAhead(*job.plan);
     }
     staged.slots = {};
     FinishWith(std::move(job), std::move(alive));
@@ -410,11 +382,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
 void Scheduler::FreeLane(LaneRunner* lane, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
   for_lane_.Charge(job.owner, seconds);
-  Device& device = devices_[lane->device()];
-  device.free_bytes += job.plan->device_bytes;
-  device.free.push_back(lane);
-  --busy_lanes_;
-  device.busy.Set(device.lanes - static_cast<double>(device.free.size()));
+  lanes_->GiveBack(lane, *job.plan);
 }
 
 }  // namespace warpline

@@ -23,7 +23,7 @@
 #include "server/observe/nvtx.h"
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
-#include "server/schedule/lane_runner.h"
+#include "server/schedule/lanes.h"
 
 namespace warpline {
 
@@ -41,9 +41,6 @@ namespace warpline {
 // A program that does not fit into a lane's own memory takes some of its device's pool while it runs
 // (Plan::device_bytes), and is matched only with a device whose pool has so much left. The first job that has
 // to wait for this is not passed by others that need a pool; those that need none do pass.
-//
-// Of the devices with a free lane the one with the fewest busy lanes is taken, equal ones and their lanes in
-// turn, so that every lane's graph cache becomes warm.
 //
 // A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
@@ -119,15 +116,8 @@ class Scheduler {
    private:
     std::atomic<int>& uses_;
   };
-  struct Device {
-    std::deque<LaneRunner*> free;
-    int lanes = 0;
-    std::size_t free_bytes = 0;  // of its pool
-    Gauge busy;
-  };
-
   Scheduler(const Options& options, Backend& backend, StagingPool& pool, WorkerPool& workers,
-            Metrics& metrics);
+            Metrics& metrics, std::unique_ptr<Lanes> lanes);
   bool IsSmall(const Plan& plan) const {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
@@ -135,10 +125,10 @@ class Scheduler {
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Null if no lane is free on a device that has so many bytes in its pool.
-  Device* DeviceWithLane(std::size_t pool_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Where the job may run now, or null. Keeps the pools for the first job that has to wait for one.
-  Device* DeviceFor(const Queued& queued) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int& AheadOf(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return plan.device_bytes > 0 ? ahead_for_pool_ : ahead_;
+  }
+  void NoLongerAhead(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets all jobs do their next step that can. Called when a job, a lane or a slot has come. A job that ends
   // as soon as it starts comes back here; that call returns at once, as the outer one goes on anyway.
@@ -167,23 +157,19 @@ class Scheduler {
   FairQueue<std::unique_ptr<Queued>> for_memory_ ABSL_GUARDED_BY(mutex_);  // large jobs
   std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // was taken from for_memory_
   FairQueue<Ready> for_lane_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Device> devices_ ABSL_GUARDED_BY(mutex_);
-  std::size_t first_device_ ABSL_GUARDED_BY(mutex_) = 0;  // the one that wins a tie
-  // Large jobs that have memory and no lane yet. Bounded by the lanes: more would only take memory from those
-  // whose turn comes first.
+  // Large jobs that have memory and no lane yet, apart from those that also wait for a device's pool, which
+  // may take longer. Each is bounded by the lanes: more would only take memory from those whose turn comes
+  // first.
   int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The job that waits for memory of a pool. Until it runs no other job takes any, as small ones that keep
-  // fitting would otherwise make it wait for ever.
-  std::optional<JobId> first_for_pool_ ABSL_GUARDED_BY(mutex_);
-  int busy_lanes_ ABSL_GUARDED_BY(mutex_) = 0;
+  int ahead_for_pool_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
-  // The pool's count of returns when it last had no memory for any of the jobs that wait for it, unless there
-  // are others by now.
+  // The pool's count of returns when last no job could be given memory, unless something else that this
+  // depends on has changed since.
   std::optional<std::uint64_t> refused_after_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::atomic<int> uses_ = 0;
-  std::vector<std::unique_ptr<LaneRunner>> lanes_;
+  const std::unique_ptr<Lanes> lanes_ ABSL_PT_GUARDED_BY(mutex_);
   std::thread release_thread_;
 };
 

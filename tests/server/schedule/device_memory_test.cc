@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <latch>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -99,20 +98,32 @@ class DeviceMemoryTest : public ::testing::Test {
     Scheduler::JobId id = 0;
     std::future<Result> result;
   };
-  // The job is small, so this thread has started it, or found that it has to wait, when Submit returns.
-  Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0) {
+  static constexpr std::size_t kLarge = StagingPool::kTinySlotBytes + 1;
+
+  // If the job is small, this thread has started it, or found that it has to wait, when Submit returns.
+  Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0, std::size_t payload_bytes = 1) {
     Plan plan;
-    plan.memory.input_bytes = plan.memory.output_bytes = 1;
+    plan.memory.input_bytes = plan.memory.output_bytes = payload_bytes;
     plan.device_bytes = device_bytes;
     Job job;
     job.plan = std::make_shared<const Plan>(std::move(plan));
-    job.copy_in = [name](std::span<std::byte> region, int, int) { region[0] = static_cast<std::byte>(name); };
+    job.crowded = true;  // so that large payloads are copied by the workers
+    job.copy_in = [this, name, payload_bytes](std::span<std::byte> region, int, int) {
+      region[0] = static_cast<std::byte>(name);
+      MutexLock lock(&copies_mutex_);
+      if (payload_bytes == kLarge) ++copies_;
+    };
     job.owner = owner;
     auto promise = std::make_shared<std::promise<Result>>();
     Submitted submitted{.result = promise->get_future()};
     job.done = [promise](Result result) { promise->set_value(std::move(result)); };
     submitted.id = scheduler_->Submit(std::move(job));
     return submitted;
+  }
+  void AwaitCopies(int count) {
+    MutexLock lock(&copies_mutex_);
+    const auto reached = [&] { return copies_ >= count; };
+    copies_mutex_.Await(reached);
   }
   // Returns when the job has ended and everything that can start in its place has been started.
   void End(int name, Submitted& job, const absl::Status& status = absl::OkStatus()) {
@@ -122,6 +133,8 @@ class DeviceMemoryTest : public ::testing::Test {
   std::vector<int> Started() { return backend_->Started(); }
 
   Metrics metrics_;
+  Mutex copies_mutex_;
+  int copies_ ABSL_GUARDED_BY(copies_mutex_) = 0;
   std::vector<std::byte> memory_;
   WorkerPool workers_{1};
   std::unique_ptr<HeldDevices> backend_;
@@ -201,25 +214,26 @@ TEST_F(DeviceMemoryTest, AJobRunsOnTheDeviceWhosePoolHasEnough) {
 // A large one holds staging memory while it waits, and goes through the same door.
 TEST_F(DeviceMemoryTest, AJobWithALargePayloadWaitsToo) {
   Make({100});
-  auto a = Submit(1, 100);
-  Plan plan;
-  plan.memory.input_bytes = plan.memory.output_bytes = StagingPool::kTinySlotBytes + 1;
-  plan.device_bytes = 1;
-  Job job;
-  job.plan = std::make_shared<const Plan>(std::move(plan));
-  auto copied = std::make_shared<std::latch>(1);
-  job.copy_in = [copied](std::span<std::byte> region, int, int) {
-    region[0] = std::byte{2};
-    copied->count_down();
-  };
-  std::promise<Result> promise;
-  job.done = [&promise](Result result) { promise.set_value(std::move(result)); };
-  scheduler_->Submit(std::move(job));
-  copied->wait();
+  auto a = Submit(1, 100), large = Submit(2, 1, /*owner=*/0, kLarge);
+  AwaitCopies(1);
   EXPECT_EQ(Started(), std::vector<int>{1});
   End(1, a);
-  backend_->End(2);
-  EXPECT_TRUE(promise.get_future().get().status.ok());
+  End(2, large);
+}
+
+TEST_F(DeviceMemoryTest, LargePayloadsThatWaitForThePoolDoNotKeepOthersFromBeingCopied) {
+  Make({100}, /*lanes=*/2);
+  auto a = Submit(1, 100);
+  // As many as may be copied ahead of the lanes, and one more.
+  auto b = Submit(2, 1, 0, kLarge), c = Submit(3, 1, 0, kLarge), d = Submit(4, 1, 0, kLarge);
+  AwaitCopies(2);
+  auto same_owner = Submit(5, 0, 0, kLarge);
+  End(5, same_owner);
+  auto other_owner = Submit(6, 0, 1, kLarge);
+  End(6, other_owner);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 5, 6}));
+  End(1, a);
+  for (auto [name, job] : {std::pair(2, &b), {3, &c}, {4, &d}}) End(name, *job);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "server/schedule/lanes.h"
+
+#include <utility>
+
+#include "kernels/status_macros.h"
+
+namespace warpline {
+
+absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(Backend& backend, int lanes_per_device,
+                                                     absl::Duration spin, Metrics& metrics) {
+  auto lanes = std::make_unique<Lanes>();
+  for (int i = 0; i < static_cast<int>(backend.devices().size()); ++i) {
+    Device& device = lanes->devices_.emplace_back();
+    device.busy = metrics.LaneBusy(i);
+    device.free_bytes = backend.devices()[static_cast<std::size_t>(i)].pool_bytes;
+    device.lanes = lanes_per_device;
+    for (int k = 0; k < lanes_per_device; ++k) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(i));
+      lanes->lanes_.push_back(std::make_unique<LaneRunner>(i, std::move(lane), spin));
+      device.free.push_back(lanes->lanes_.back().get());
+    }
+    metrics.Lanes(i).Set(lanes_per_device);
+  }
+  return lanes;
+}
+
+std::optional<int> Lanes::DeviceWith(std::size_t pool_bytes) const {
+  const auto busy = [](const Device& device) { return device.lanes - static_cast<int>(device.free.size()); };
+  std::optional<int> best;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const std::size_t index = (first_device_ + i) % devices_.size();
+    const Device& device = devices_[index];
+    if (device.free.empty() || device.free_bytes < pool_bytes) continue;
+    if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
+      best = static_cast<int>(index);
+    }
+  }
+  return best;
+}
+
+std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan) {
+  if (plan.device_bytes == 0) return DeviceWith(0);
+  if (first_for_pool_.value_or(job) != job) return std::nullopt;
+  const std::optional<int> device = DeviceWith(plan.device_bytes);
+  // A job that waits for anything else must not keep the pools from those who could end.
+  first_for_pool_ = device.has_value() ? std::nullopt : std::optional(job);
+  return device;
+}
+
+LaneRunner* Lanes::Take(int index, const Plan& plan) {
+  Device& device = devices_[static_cast<std::size_t>(index)];
+  LaneRunner* const lane = plan.stateless ? device.free.back() : device.free.front();
+  (plan.stateless ? device.free.pop_back() : device.free.pop_front());
+  device.free_bytes -= plan.device_bytes;
+  first_device_ = (first_device_ + 1) % devices_.size();
+  ++busy_;
+  ShowBusy(device);
+  return lane;
+}
+
+void Lanes::GiveBack(LaneRunner* lane, const Plan& plan) {
+  Device& device = devices_[static_cast<std::size_t>(lane->device())];
+  device.free_bytes += plan.device_bytes;
+  device.free.push_back(lane);
+  --busy_;
+  ShowBusy(device);
+}
+
+void Lanes::Forget(std::uint64_t job) {
+  if (first_for_pool_ == job) first_for_pool_.reset();
+}
+
+void Lanes::ShowBusy(Device& device) {
+  device.busy.Set(device.lanes - static_cast<double>(device.free.size()));
+}
+
+}  // namespace warpline

@@ -1,0 +1,63 @@
+// The lanes of all devices: which are free, and whose turn it is to have one.
+#ifndef WARPLINE_SERVER_SCHEDULE_LANES_H_
+#define WARPLINE_SERVER_SCHEDULE_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/device/backend.h"
+#include "server/observe/metrics.h"
+#include "server/plan/plan.h"
+#include "server/schedule/lane_runner.h"
+
+namespace warpline {
+
+// Of the devices with a free lane, and with as much left in their pools as the plan takes, the one with the
+// fewest busy lanes is chosen, and equal ones in turn. The first job that has to wait for a pool is not
+// passed by others that need one: small ones that keep fitting would make it wait for ever.
+//
+// Not thread-safe.
+class Lanes {
+ public:
+  static absl::StatusOr<std::unique_ptr<Lanes>> Create(Backend& backend, int lanes_per_device,
+                                                       absl::Duration spin, Metrics& metrics);
+
+  int size() const { return static_cast<int>(lanes_.size()); }
+  int busy() const { return busy_; }
+  // The device on which the job may run now; nothing if there is none.
+  std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan);
+  // A free lane of the device that DeviceFor has just named, and the plan's bytes of its pool. Lanes that
+  // keep graphs for the plan are taken in turn, so that each of them has met every signature in time;
+  // otherwise the one that ran last, which has the warmest caches and a thread that may still be awake.
+  LaneRunner* Take(int device, const Plan& plan);
+  void GiveBack(LaneRunner* lane, const Plan& plan);
+  // The job does not wait any more.
+  void Forget(std::uint64_t job);
+
+ private:
+  struct Device {
+    std::deque<LaneRunner*> free;
+    int lanes = 0;
+    std::size_t free_bytes = 0;  // of its pool
+    Gauge busy;
+  };
+
+  std::optional<int> DeviceWith(std::size_t pool_bytes) const;
+  void ShowBusy(Device& device);
+
+  std::vector<Device> devices_;
+  std::size_t first_device_ = 0;  // the one that wins a tie
+  std::optional<std::uint64_t> first_for_pool_;
+  int busy_ = 0;
+  std::vector<std::unique_ptr<LaneRunner>> lanes_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SCHEDULE_LANES_H_
