@@ -44,24 +44,20 @@ class FairQueue {
   // none fits.
   template <typename Fits>
   std::optional<T> TakeFirst(const Fits& fits) {
-    // Most of the time there are few owners, and the first one fits.
-    std::vector<OwnerId> order(waiting_);
-    while (!order.empty()) {
-      const auto next = std::min_element(order.begin(), order.end(), [this](OwnerId a, OwnerId b) {
-        return accounts_[a].served < accounts_[b].served;
-      });
-      Account& account = accounts_[*next];
-      std::deque<Item>* const items = FirstThatFits(account, fits);
-      if (items == nullptr) {
-        order.erase(next);
-        continue;
-      }
-      Item item = std::move(items->front());
-      items->pop_front();
-      now_ = std::max(now_, account.served);
-      account.served += item.cost;
-      Removed(*next, account);
-      return std::move(item.value);
+    if (waiting_.empty()) return std::nullopt;
+    const auto served = [this](OwnerId owner) { return accounts_[owner].served; };
+    // Most of the time the first owner's item fits, and nobody needs to know the order of the others.
+    const OwnerId first = *std::min_element(waiting_.begin(), waiting_.end(),
+                                            [&](OwnerId a, OwnerId b) { return served(a) < served(b); });
+    if (std::optional<T> value = TakeFrom(first, fits); value.has_value()) return value;
+    std::vector<std::pair<double, OwnerId>> others;
+    for (OwnerId owner : waiting_) {
+      if (owner != first) others.emplace_back(served(owner), owner);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [unused, owner] : others) {
+      if (std::optional<T> value = TakeFrom(owner, fits); value.has_value()) return value;
     }
     return std::nullopt;
   }
@@ -105,6 +101,19 @@ class FairQueue {
 
     bool empty() const { return items.empty() && passed.empty(); }
   };
+
+  template <typename Fits>
+  std::optional<T> TakeFrom(OwnerId owner, const Fits& fits) {
+    Account& account = accounts_[owner];
+    std::deque<Item>* const items = FirstThatFits(account, fits);
+    if (items == nullptr) return std::nullopt;
+    Item item = std::move(items->front());
+    items->pop_front();
+    now_ = std::max(now_, account.served);
+    account.served += item.cost;
+    Removed(owner, account);
+    return std::move(item.value);
+  }
 
   // The queue of the account whose first item is to be taken, or null.
   template <typename Fits>

@@ -1,5 +1,6 @@
 #include "server/schedule/lanes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/status_macros.h"
@@ -12,7 +13,7 @@ absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(Backend& backend, int lanes
   for (int i = 0; i < static_cast<int>(backend.devices().size()); ++i) {
     Device& device = lanes->devices_.emplace_back();
     device.busy = metrics.LaneBusy(i);
-    device.free_bytes = backend.devices()[static_cast<std::size_t>(i)].pool_bytes;
+    device.pool_bytes = device.free_bytes = backend.devices()[static_cast<std::size_t>(i)].pool_bytes;
     device.lanes = lanes_per_device;
     for (int k = 0; k < lanes_per_device; ++k) {
       ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(i));
@@ -24,13 +25,14 @@ absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(Backend& backend, int lanes
   return lanes;
 }
 
-std::optional<int> Lanes::DeviceWith(std::size_t pool_bytes) const {
+std::optional<int> Lanes::DeviceWith(std::size_t bytes, const std::optional<Waiting>& but_for) const {
   const auto busy = [](const Device& device) { return device.lanes - static_cast<int>(device.free.size()); };
   std::optional<int> best;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const std::size_t index = (first_device_ + i) % devices_.size();
     const Device& device = devices_[index];
-    if (device.free.empty() || device.free_bytes < pool_bytes) continue;
+    if (device.free.empty() || device.free_bytes < bytes) continue;
+    if (but_for.has_value() && device.pool_bytes >= but_for->bytes) continue;
     if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
       best = static_cast<int>(index);
     }
@@ -39,11 +41,17 @@ std::optional<int> Lanes::DeviceWith(std::size_t pool_bytes) const {
 }
 
 std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan) {
-  if (plan.device_bytes == 0) return DeviceWith(0);
-  if (first_for_pool_.value_or(job) != job) return std::nullopt;
-  const std::optional<int> device = DeviceWith(plan.device_bytes);
-  // A job that waits for anything else must not keep the pools from those who could end.
-  first_for_pool_ = device.has_value() ? std::nullopt : std::optional(job);
+  if (plan.device_bytes == 0) return DeviceWith(0, std::nullopt);
+  if (first_for_pool_.has_value() && first_for_pool_->job != job) {
+    return DeviceWith(plan.device_bytes, first_for_pool_);
+  }
+  first_for_pool_.reset();
+  const std::optional<int> device = DeviceWith(plan.device_bytes, std::nullopt);
+  // A job that waits for a lane, or then for anything else, must not keep the pools from those who could end.
+  const bool has_bytes = std::any_of(devices_.begin(), devices_.end(), [&](const Device& candidate) {
+    return candidate.free_bytes >= plan.device_bytes;
+  });
+  if (!has_bytes) first_for_pool_ = Waiting{job, plan.device_bytes};
   return device;
 }
 
@@ -67,7 +75,7 @@ void Lanes::GiveBack(LaneRunner* lane, const Plan& plan) {
 }
 
 void Lanes::Forget(std::uint64_t job) {
-  if (first_for_pool_ == job) first_for_pool_.reset();
+  if (first_for_pool_.has_value() && first_for_pool_->job == job) first_for_pool_.reset();
 }
 
 void Lanes::ShowBusy(Device& device) {

@@ -20,7 +20,8 @@ namespace warpline {
 
 // Of the devices with a free lane, and with as much left in their pools as the plan takes, the one with the
 // fewest busy lanes is chosen, and equal ones in turn. The first job that has to wait for a pool is not
-// passed by others that need one: small ones that keep fitting would make it wait for ever.
+// passed by others that need one which could serve it: small ones that keep fitting would make it wait for
+// ever.
 //
 // Not thread-safe.
 class Lanes {
@@ -44,16 +45,22 @@ class Lanes {
   struct Device {
     std::deque<LaneRunner*> free;
     int lanes = 0;
-    std::size_t free_bytes = 0;  // of its pool
+    std::size_t pool_bytes = 0, free_bytes = 0;  // of its pool: all, and what is left
     Gauge busy;
   };
 
-  std::optional<int> DeviceWith(std::size_t pool_bytes) const;
+  struct Waiting {
+    std::uint64_t job;
+    std::size_t bytes;
+  };
+
+  // Devices whose pools could serve `but_for` do not count.
+  std::optional<int> DeviceWith(std::size_t bytes, const std::optional<Waiting>& but_for) const;
   void ShowBusy(Device& device);
 
   std::vector<Device> devices_;
   std::size_t first_device_ = 0;  // the one that wins a tie
-  std::optional<std::uint64_t> first_for_pool_;
+  std::optional<Waiting> first_for_pool_;
   int busy_ = 0;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;
 };

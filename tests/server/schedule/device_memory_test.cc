@@ -202,6 +202,18 @@ TEST_F(DeviceMemoryTest, AJobThatIsCancelledWhileItWaitsKeepsNothing) {
   End(3, fits);
 }
 
+TEST_F(DeviceMemoryTest, AJobThatWaitsKeepsOnlyPoolsThatCouldServeIt) {
+  Make({100, 20});
+  auto a = Submit(1, 60), waits = Submit(2, 80), on_other = Submit(3, 20), as_well = Submit(4, 10);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 3})) << "40 are left of the first pool, and none of the second";
+  EXPECT_EQ(backend_->DeviceOf(3), 1);
+  End(3, on_other);
+  EXPECT_EQ(backend_->DeviceOf(4), 1);
+  End(1, a);
+  End(2, waits);
+  End(4, as_well);
+}
+
 TEST_F(DeviceMemoryTest, AJobRunsOnTheDeviceWhosePoolHasEnough) {
   Make({10, 100});
   auto a = Submit(1, 60), b = Submit(2, 10);

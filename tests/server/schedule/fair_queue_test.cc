@@ -46,6 +46,19 @@ TEST(FairQueueTest, SkipsOwnersWhoseOldestItemDoesNotFit) {
   EXPECT_EQ(queue.size(), 2u);
 }
 
+TEST(FairQueueTest, LooksAtTheOwnersBehindTheFirstInTheOrderOfWhatTheyWereServed) {
+  FairQueue<int> queue;
+  for (OwnerId owner : {1, 2, 3}) {
+    queue.Push(owner, /*cost=*/static_cast<double>(4 - owner), owner, 0);
+    queue.Push(owner, 1, 10 + owner, static_cast<int>(owner));
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(queue.TakeFirst(), 0);
+  // The third owner was served least, then the second one.
+  EXPECT_EQ(queue.TakeFirst([](int owner) { return owner != 3; }), 2);
+  EXPECT_EQ(queue.TakeFirst([](int owner) { return owner == 1; }), 1);
+  EXPECT_EQ(queue.TakeFirst(), 3);
+}
+
 TEST(FairQueueTest, WhatMayBePassedWaitsWithoutHoldingUpItsOwner) {
   FairQueue<int> queue;
   queue.Push(1, 1, 1, 10, /*may_be_passed=*/true);
