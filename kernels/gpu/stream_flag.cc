@@ -2,7 +2,6 @@
 
 #include <cudaTypedefs.h>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 
@@ -40,9 +39,8 @@ absl::Status StreamFlag::Enqueue(cudaStream_t stream) {
   // The default orders the write behind all others of the stream, for the whole system.
   const CUresult result = StreamWriteValue32()(stream, reinterpret_cast<CUdeviceptr>(memory_.bytes().data()),
                                                sections_, CU_STREAM_WRITE_VALUE_DEFAULT);
-  if (result == CUDA_SUCCESS) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("CUDA driver error ", static_cast<int>(result), " while enqueuing a flag"));
+  // The runtime has the driver's numbers for its errors. What an earlier kernel did may come to light here.
+  return ToStatus(static_cast<cudaError_t>(result), "enqueuing a flag");
 }
 
 }  // namespace warpline::gpu

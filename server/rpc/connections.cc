@@ -3,13 +3,17 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/clock.h"
 #include "server/observe/log.h"
 
 namespace warpline {
@@ -72,6 +76,23 @@ void Connections::Remove(int duplicate) {
   const auto named = duplicates_.find(found->second.peer);
   if (named != duplicates_.end() && named->second == duplicate) duplicates_.erase(named);
   connections_.erase(found);
+}
+
+void Connections::EndAll(absl::Duration longest) {
+  std::vector<pollfd> open;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [number, connection] : connections_) {
+      shutdown(number, SHUT_WR);
+      open.push_back({.fd = number, .events = POLLRDHUP, .revents = 0});
+    }
+  }
+  const MonotonicTime deadline = After(longest);
+  while (!open.empty()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - MonotonicClock::now());
+    if (left.count() <= 0 || poll(open.data(), open.size(), static_cast<int>(left.count())) < 0) return;
+    std::erase_if(open, [](const pollfd& connection) { return connection.revents != 0; });
+  }
 }
 
 int Connections::size() const {

@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "server/base/mutex.h"
 #include "server/base/unique_fd.h"
 #include "server/rpc/reset_budget.h"
@@ -35,6 +36,9 @@ class Connections {
   int Add(int fd, const sockaddr_storage& peer);
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);
+  // Ends every connection behind what was written to it, and waits until all clients have closed theirs, or
+  // for so long. Nobody may add or remove one meanwhile.
+  void EndAll(absl::Duration longest);
   int size() const;
   int max_connections() const { return options_.max_connections; }
 

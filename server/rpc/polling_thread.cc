@@ -19,7 +19,8 @@ constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
 // A thread that is on demand looks at least for so long, and naps at least for so long: shorter waits end
 // late, as Linux lets timers of a thread slip by 50 us.
 constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(50);
-constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(10);
+// Of those that have only streams on which nothing happens, and uploads that come to a halt.
+constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(100);
 
 }  // namespace
 

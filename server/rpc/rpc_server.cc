@@ -35,6 +35,9 @@ constexpr int kReadyCalls = 64;
 // A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 
+// How long clients are given to close their connections at the end.
+constexpr absl::Duration kToClose = absl::Milliseconds(200);
+
 // Trailers have a limit of 8 KiB.
 constexpr std::size_t kMaxQuotedPath = 256;
 
@@ -213,13 +216,16 @@ bool RpcServer::AwaitCallsEnded(absl::Time deadline) { return impl_->counts.Awai
 
 bool RpcServer::Shutdown(absl::Time deadline) {
   if (impl_ == nullptr) return true;
-  constexpr absl::Duration kToNotice = absl::Milliseconds(500);
+  static constexpr absl::Duration kToNotice = absl::Milliseconds(500);
   auto ended = std::make_shared<std::promise<bool>>();
   std::future<bool> outcome = ended->get_future();
   std::thread ending([raw = impl_.get(), ended, deadline] {
     raw->counts.Drain();
     raw->acceptor->Stop();
     raw->streams.FinishAll();
+    // A call that comes while gRPC shuts down is CANCELLED for its client, as if that had done so itself. One
+    // whose connection has ended is UNAVAILABLE, and may be sent to another server.
+    if (raw->counts.AwaitNoneInProgress(absl::Now())) raw->connections.EndAll(kToClose);
     raw->server->Shutdown(absl::ToChronoTime(deadline));
     // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
     const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/requests.h"
@@ -58,13 +59,17 @@ TEST(RpcThreadsTest, AStreamThatBeganUnderLoadHearsOfTheDrainLater) {
   Daemon daemon({"--rpc-threads=3", "--poll=on"});
   std::atomic<bool> stopped = false;
   std::vector<std::jthread> clients;
+  const absl::Cleanup stop = [&] { stopped = true; };
   for (int client = 0; client < 32; ++client) {
     clients.emplace_back([&, client] {
       while (!stopped) TransposeInTurn(daemon, 10, client);
     });
   }
-  while (!(daemon.Metric("warpline_requests_total", "code=\"OK\"") > 1000))
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (!(daemon.Metric("warpline_requests_total", "code=\"OK\"") > 1000)) {
+    ASSERT_LT(absl::Now(), patience);
     absl::SleepFor(absl::Milliseconds(1));
+  }
   std::vector<std::unique_ptr<StreamCall>> watches;
   for (int i = 0; i < 12; ++i) {
     watches.push_back(std::make_unique<StreamCall>(daemon.Channel(), "/grpc.health.v1.Health/Watch"));
@@ -77,6 +82,39 @@ TEST(RpcThreadsTest, AStreamThatBeganUnderLoadHearsOfTheDrainLater) {
   daemon.Signal(SIGTERM);
   for (const auto& watch : watches) EXPECT_EQ(watch->Read(), "\x08\x02");
   EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(RpcThreadsTest, WhoeverMeetsTheEndOfTheServerIsToldThatItIsUnavailable) {
+  Daemon daemon({"--rpc-threads=3", "--poll=on"});
+  std::atomic<int> answered = 0, unavailable = 0;
+  std::atomic<bool> stopped = false;
+  std::vector<std::jthread> clients;
+  const absl::Cleanup stop = [&] { stopped = true; };
+  for (int client = 0; client < 32; ++client) {
+    clients.emplace_back([&] {
+      const auto stub = v1::KernelService::NewStub(daemon.Channel());
+      while (!stopped) {
+        grpc::ClientContext context;
+        SetTimeout(context, absl::Seconds(60));
+        v1::TransposeResponse response;
+        const grpc::Status status = stub->Transpose(&context, IotaTranspose(2, 3), &response);
+        if (!status.ok()) {
+          EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+        }
+        ++(status.ok() ? answered : unavailable);
+      }
+    });
+  }
+  const absl::Time patience = absl::Now() + absl::Minutes(1);
+  while (answered < 1000) {
+    ASSERT_LT(absl::Now(), patience);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+  stopped = true;
+  clients.clear();
+  EXPECT_GE(unavailable, 32);
 }
 
 }  // namespace
