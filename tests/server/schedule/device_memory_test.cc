@@ -107,7 +107,7 @@ class DeviceMemoryTest : public ::testing::Test {
     plan.device_bytes = device_bytes;
     Job job;
     job.plan = std::make_shared<const Plan>(std::move(plan));
-    job.crowded = true;  // so that large payloads are copied by the workers
+    job.crowded = payload_bytes == kLarge;  // copied by the worker, then, and launched by the lane's thread
     job.copy_in = [this, name, payload_bytes](std::span<std::byte> region, int, int) {
       region[0] = static_cast<std::byte>(name);
       MutexLock lock(&copies_mutex_);
@@ -204,7 +204,8 @@ TEST_F(DeviceMemoryTest, AJobThatIsCancelledWhileItWaitsKeepsNothing) {
 
 TEST_F(DeviceMemoryTest, AJobThatWaitsKeepsOnlyPoolsThatCouldServeIt) {
   Make({100, 20});
-  auto a = Submit(1, 60), waits = Submit(2, 80), on_other = Submit(3, 20), as_well = Submit(4, 10);
+  auto a = Submit(1, 60), waits = Submit(2, 80);
+  auto on_other = Submit(3, 20, /*owner=*/1), as_well = Submit(4, 10, /*owner=*/1);
   EXPECT_EQ(Started(), (std::vector<int>{1, 3})) << "40 are left of the first pool, and none of the second";
   EXPECT_EQ(backend_->DeviceOf(3), 1);
   End(3, on_other);
