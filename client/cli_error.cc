@@ -53,6 +53,13 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                                            ": start warplined there, or name another with --server or "
                                            "$WARPLINE_SERVER"));
   }
+  // gRPC's words for it. This program takes responses of any size, so the limit is the server's.
+  if (absl::IsResourceExhausted(status) &&
+      absl::StrContains(status.message(), "Received message larger than max")) {
+    return WithAdvice(status, absl::StrCat("the request is larger than the server at ", std::string(server),
+                                           " takes: its --max-inline-bytes is the limit, and `warpline info` "
+                                           "shows it"));
+  }
   // A method that the server knows has a request id in its errors.
   if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {
     return WithAdvice(status,

@@ -26,8 +26,8 @@ absl::Status AsFileError(const absl::Status& status);
 // The same error, with a line on what to do about it. Of two, the first stays. An error of usage that has
 // none points to the program's help.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
-// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there; the server
-// is older than this program).
+// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there; the
+// message is larger than the server takes; the server is older than this program).
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server);
 
 // Of a usage error of this command: advice to read the command's help. Other errors stay as they are.

@@ -50,7 +50,11 @@ absl::Status ChooseOutputs(v1::Program& program, const Words& words) {
   program.clear_outputs();
   for (const std::string& word : words) {
     const std::string name = SplitAssignment(word).name;
-    if (!name.empty() && std::find(steps.begin(), steps.end(), name) == steps.end()) {
+    if (name.empty()) {
+      return UsageError(
+          absl::StrCat(word, ": expected -o NAME=OUT.npy; the steps are ", absl::StrJoin(steps, ", ")));
+    }
+    if (std::find(steps.begin(), steps.end(), name) == steps.end()) {
       return UsageError(
           absl::StrCat(word, ": the expression has no step ", name, "; it has ", absl::StrJoin(steps, ", ")));
     }
@@ -70,7 +74,10 @@ absl::StatusOr<std::vector<Assignment>> Assign(const Words& names, const Words& 
       return UsageError(absl::StrCat(word, ": an output has no type: expected ", form));
     }
     if (assignment.name.empty() && what == "output" && names.size() == 1) assignment.name = names[0];
-    if (assignment.name.empty()) return UsageError(absl::StrCat(word, ": expected ", form));
+    if (assignment.name.empty()) {
+      return UsageError(absl::StrCat(word, ": expected ", form, "; the program has the ", what, "s ",
+                                     absl::StrJoin(names, ", ")));
+    }
     if (std::find(names.begin(), names.end(), assignment.name) == names.end()) {
       return UsageError(absl::StrCat(word, ": the program has no ", what, " ", assignment.name, "; it has ",
                                      absl::StrJoin(names, ", ")));

@@ -146,9 +146,11 @@ absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) cons
     return refused(fits);
   }
   if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
-    return FieldError(codec.whole,
-                      absl::StrFormat("the request would take about %.3g s on the device; the limit is %g s",
-                                      plan.device_seconds, limits_.max_device_seconds));
+    return FieldError(
+        codec.whole,
+        absl::StrFormat("the request, with its sizes and variants, would take about %.3g s on the "
+                        "device; the limit is %g s (the server's --max-device-seconds)",
+                        plan.device_seconds, limits_.max_device_seconds));
   }
   if (const absl::Status fits = engine_.admission.CheckFits(HostBytesOf(plan)); !fits.ok()) {
     return refused(fits);

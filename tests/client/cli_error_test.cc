@@ -43,6 +43,16 @@ TEST(CliErrorTest, SaysWhatToDoWhenNobodyIsThere) {
   EXPECT_TRUE(WithAdviceOnServer(absl::OkStatus(), "host:1").ok());
 }
 
+TEST(CliErrorTest, NamesTheLimitOfAMessageThatIsTooLarge) {
+  const absl::Status large = absl::ResourceExhaustedError("Received message larger than max (20 vs. 10)");
+  EXPECT_EQ(
+      Complaint(WithAdviceOnServer(large, "host:1")),
+      "RESOURCE_EXHAUSTED: Received message larger than max (20 vs. 10)\n(the request is larger than the "
+      "server at host:1 takes: its --max-inline-bytes is the limit, and `warpline info` shows it)");
+  const absl::Status full = absl::ResourceExhaustedError("the server is full");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(full, "host:1")), "RESOURCE_EXHAUSTED: the server is full");
+}
+
 TEST(CliErrorTest, TellsAnOlderServerFromOneThatWillNot) {
   const grpc::Status unknown(grpc::StatusCode::UNIMPLEMENTED, "");
   EXPECT_EQ(Complaint(WithAdviceOnServer(ToAbslStatus(unknown, ""), "host:1"))

@@ -12,7 +12,11 @@ arguments() {
   esac
   build=$1
   if [ ! -x "$build/bin/warpline-bench-kernels" ]; then
-    echo "$script: $build/bin has no warpline-bench-kernels: not a build with CUDA; cmake --preset release && cmake --build build/release" >&2
+    {
+      echo "$script: $build/bin has no warpline-bench-kernels; where CUDA is found, this builds all that is needed:"
+      echo "  cmake --preset release && cmake --build build/release"
+      echo "tests/gpu/ladder needs no more than --target warpline-bench-kernels"
+    } >&2
     exit 2
   fi
   build=$(realpath "$build")

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "kernels/gpu/handle.h"
 #include "tests/gpu/gpu_test.h"
 
@@ -43,6 +45,11 @@ TEST_F(StreamFlagTest, IsNotReachedWhileTheStreamWaits) {
   const auto wait = [](void* opened) {
     while (!static_cast<std::atomic<bool>*>(opened)->load()) {
     }
+  };
+  // An assertion that fails leaves the test while the host function still spins and reads `open`.
+  const absl::Cleanup release = [&] {
+    open = true;
+    static_cast<void>(cudaStreamSynchronize(stream->get()));
   };
   ASSERT_EQ(cudaLaunchHostFunc(stream->get(), wait, &open), cudaSuccess);
   ASSERT_TRUE(flag->Enqueue(stream->get()).ok());
