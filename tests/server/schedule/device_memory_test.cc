@@ -89,7 +89,7 @@ class DeviceMemoryTest : public ::testing::Test {
  protected:
   void Make(const std::vector<std::size_t>& pool_bytes, int lanes = 4) {
     backend_ = std::make_unique<HeldDevices>(pool_bytes);
-    memory_.resize(1 << 20);
+    memory_.resize(16 << 20);
     pool_ = std::make_unique<StagingPool>(memory_, memory_.size() / 2, metrics_);
     scheduler_ = *Scheduler::Create({.lanes_per_device = lanes}, *backend_, *pool_, workers_, metrics_);
   }
