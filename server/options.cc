@@ -180,7 +180,10 @@ const std::vector<Flag>& Flags() {
       {"metrics-listen", "ADDR",
        "HTTP /metrics, /healthz, /readyz: host:port; empty: none. Default 127.0.0.1:9400.", SetMetricsListen},
       {"backend", "NAME", "auto, cuda or cpu. Default auto: cuda where there is a GPU.", SetBackend},
-      {"devices", "LIST", "all, or CUDA ordinals like 0,2. Default all.", SetDevices},
+      {"devices", "LIST",
+       "all (default): those that are neither full nor unusable; or CUDA ordinals like 0,2, an error if one "
+       "of them is.",
+       SetDevices},
       {"lanes", "N", "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu.",
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",

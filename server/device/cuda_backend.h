@@ -23,7 +23,7 @@ struct JobTimeline {
 };
 
 struct CudaBackendOptions {
-  // CUDA ordinals; empty: all of the node.
+  // CUDA ordinals, all of which have to be usable; empty: those of the node that are.
   std::vector<int> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
   // take it from the device's pool while they run. The default holds cuBLASLt's 32 MiB of workspace and
@@ -57,7 +57,8 @@ struct CudaBackendOptions {
   Metrics* metrics = nullptr;
 };
 
-// UNAVAILABLE if there is no driver or no device, or if a device has too little memory left.
+// UNAVAILABLE if there is no driver or no device, or if too little memory is left: of a device that
+// `options.devices` names, or of each device of the node if it names none.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options);
 
 }  // namespace warpline
