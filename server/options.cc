@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/status_macros.h"
+#include "server/device/lane_memory.h"
 
 namespace warpline {
 namespace {
@@ -196,10 +197,10 @@ const std::vector<Flag>& Flags() {
       {"device-bytes", "BYTES",
        "Memory of each device, taken at start: 48M for each lane, the rest for a pool from which larger "
        "programs take what they need while they run; those that find it full wait. 64M to 1024G, an error if "
-       "the device has less free. auto (default): lanes x (2 x max-inline-bytes + 64M), or what a device "
-       "that "
-       "others use has free. On the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + "
-       "64M), or half of the machine's.",
+       "the device has less free beside 128M and 64M for each lane, which later allocations need. auto "
+       "(default): lanes x (2 x max-inline-bytes + 64M + 48M), or what a device that others use has free. On "
+       "the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + 64M), or half of the "
+       "machine's.",
        SetDeviceBytes},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
@@ -281,7 +282,10 @@ std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
   if (device_bytes != 0) return device_bytes;
   // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
   // intermediates. On the cpu, whose machine has other uses for its memory, two.
-  return (cuda ? Lanes(true) : 2) * (2 * max_inline_bytes + 64 * kMiB);
+  const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
+  if (!cuda) return 2 * of_program;
+  // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
+  return Lanes(true) * (of_program + static_cast<std::int64_t>(kCudaLaneBytes));
 }
 
 std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {

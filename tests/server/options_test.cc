@@ -69,7 +69,7 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
 TEST(OptionsTest, DeviceMemoryFollowsFromLanesAndTheLargestRequestUnlessItIsNamed) {
   const auto automatic = Parse({"--device-bytes=auto", "--lanes=3", "--max-inline-bytes=100M"});
   ASSERT_TRUE(automatic.ok()) << automatic.status();
-  EXPECT_EQ(automatic->options.DeviceBytes(/*cuda=*/true), std::int64_t{3 * 264} << 20);
+  EXPECT_EQ(automatic->options.DeviceBytes(/*cuda=*/true), std::int64_t{3 * (264 + 48)} << 20);
   EXPECT_EQ(automatic->options.DeviceBytes(/*cuda=*/false), std::int64_t{2 * 264} << 20);
   const auto named = Parse({"--device-bytes=1G"});
   ASSERT_TRUE(named.ok()) << named.status();
