@@ -66,7 +66,7 @@ absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
                                       .exact = options.exact_device_bytes,
                                       .least = lanes_bytes + kLeastPoolBytes,
                                       .free = memory,
-                                      .margin = memory / 2}));
+                                      .margin = options.exact_device_bytes ? 0 : memory / 2}));
   return bytes - lanes_bytes;
 }
 
