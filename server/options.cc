@@ -199,8 +199,8 @@ const std::vector<Flag>& Flags() {
        "programs take what they need while they run; those that find it full wait. 64M to 1024G, an error if "
        "the device has less free beside 128M and 64M for each lane, which later allocations need. auto "
        "(default): lanes x (2 x max-inline-bytes + 64M + 48M), or what a device that others use has free. On "
-       "the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + 64M), or half of the "
-       "machine's.",
+       "the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + 64M), or half of what "
+       "the machine or the cgroup has.",
        SetDeviceBytes},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
@@ -327,7 +327,9 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
   // Small requests may have 64 MiB more (Admission).
-  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda);
+  // On the cpu, scratch memory is the host's too.
+  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda) +
+         (cuda ? 0 : DeviceBytes(false));
 }
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
@@ -374,7 +376,8 @@ std::string HelpText(const ServerOptions& options) {
   absl::StrAppend(
       &text, "  --version\n  --help\n\nWorst-case host memory with these flags: ",
       options.WorstCaseMemoryBytes(false) / kMiB, " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
-      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, beside some 100 MiB of program).\n"
+      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
+      "beside some 100 MiB of program).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n");
   return text;
 }
