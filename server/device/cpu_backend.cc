@@ -105,7 +105,8 @@ class CpuLane : public Lane {
   }
 
   // A product or a few passes over a page or two: less than the way to another thread and back.
-  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view) const override {
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view,
+                      std::size_t) const override {
     constexpr std::size_t kBytes = 32 << 10;
     constexpr double kFlops = 1 << 18;
     if (plan.input_bytes + plan.output_bytes + plan.scratch_bytes > kBytes) return false;

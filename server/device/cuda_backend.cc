@@ -160,7 +160,13 @@ class CudaBackend : public Backend {
   }
 
   std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
-    return PoolBytes(program, plan, traits(), options_.lane_bytes, options_.cutting);
+    // Of devices that differ, the one whose variants ask for the largest workspace: any may run the program.
+    std::size_t bytes = 0;
+    for (const auto& device : devices_) {
+      bytes = std::max(
+          bytes, PoolBytes(program, plan, device->context.traits, options_.lane_bytes, options_.cutting));
+    }
+    return bytes;
   }
 
   double EstimateSeconds(const Program& program) const override {
