@@ -32,6 +32,7 @@
 #include "server/schedule/admission.h"
 #include "server/schedule/scheduler.h"
 #ifdef WARPLINE_HAVE_CUDA
+#include "kernels/gpu/device_count.h"
 #include "server/device/cuda_backend.h"
 #endif
 
@@ -61,7 +62,9 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
     const bool usable = !absl::IsUnavailable(cuda.status()) &&
                         (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes != 0);
     if (usable || options.backend == "cuda") return cuda;
-    Log("info", "backend cpu chosen", {{"reason", std::string(cuda.status().message())}});
+    // A GPU that nobody computes on is worth an operator's attention.
+    Log(gpu::GpuIsPresent() ? "warning" : "info", "backend cpu chosen",
+        {{"reason", std::string(cuda.status().message())}});
     if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
   }
 #else

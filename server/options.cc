@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/status_macros.h"
+#include "server/device/lane_memory.h"
 
 namespace warpline {
 namespace {
@@ -180,7 +181,10 @@ const std::vector<Flag>& Flags() {
       {"metrics-listen", "ADDR",
        "HTTP /metrics, /healthz, /readyz: host:port; empty: none. Default 127.0.0.1:9400.", SetMetricsListen},
       {"backend", "NAME", "auto, cuda or cpu. Default auto: cuda where there is a GPU.", SetBackend},
-      {"devices", "LIST", "all, or CUDA ordinals like 0,2. Default all.", SetDevices},
+      {"devices", "LIST",
+       "all (default): those that are neither full nor unusable; or CUDA ordinals like 0,2, an error if one "
+       "of them is.",
+       SetDevices},
       {"lanes", "N", "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu.",
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",
@@ -193,10 +197,10 @@ const std::vector<Flag>& Flags() {
       {"device-bytes", "BYTES",
        "Memory of each device, taken at start: 48M for each lane, the rest for a pool from which larger "
        "programs take what they need while they run; those that find it full wait. 64M to 1024G, an error if "
-       "the device has less free. auto (default): lanes x (2 x max-inline-bytes + 64M), or what a device "
-       "that "
-       "others use has free. On the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + "
-       "64M), or half of the machine's.",
+       "the device has less free beside 128M and 64M for each lane, which later allocations need. auto "
+       "(default): lanes x (2 x max-inline-bytes + 64M + 48M), or what a device that others use has free. On "
+       "the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + 64M), or half of what "
+       "the machine or the cgroup has.",
        SetDeviceBytes},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
@@ -278,7 +282,10 @@ std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
   if (device_bytes != 0) return device_bytes;
   // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
   // intermediates. On the cpu, whose machine has other uses for its memory, two.
-  return (cuda ? Lanes(true) : 2) * (2 * max_inline_bytes + 64 * kMiB);
+  const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
+  if (!cuda) return 2 * of_program;
+  // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
+  return Lanes(true) * (of_program + static_cast<std::int64_t>(kCudaLaneBytes));
 }
 
 std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
@@ -320,7 +327,9 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
   // Small requests may have 64 MiB more (Admission).
-  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda);
+  // On the cpu, scratch memory is the host's too.
+  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda) +
+         (cuda ? 0 : DeviceBytes(false));
 }
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
@@ -367,7 +376,8 @@ std::string HelpText(const ServerOptions& options) {
   absl::StrAppend(
       &text, "  --version\n  --help\n\nWorst-case host memory with these flags: ",
       options.WorstCaseMemoryBytes(false) / kMiB, " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
-      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, beside some 100 MiB of program).\n"
+      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
+      "beside some 100 MiB of program).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n");
   return text;
 }

@@ -56,7 +56,8 @@ struct ServerOptions {
   absl::Duration Look(int cpus) const;
   // `descriptors` is the process's limit.
   int MaxConnections(std::int64_t descriptors) const;
-  // Of gRPC's buffers, staging memory and admitted requests together, on the host. Unit: bytes.
+  // Of gRPC's buffers, staging memory, admitted requests and the cpu backend's scratch memory together, on
+  // the host. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda) const;
 };
 

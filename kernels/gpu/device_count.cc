@@ -18,4 +18,13 @@ absl::StatusOr<int> CountDevices() {
   return absl::UnavailableError(absl::StrCat("no usable GPU: ", reason));
 }
 
+bool GpuIsPresent() {
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return false;
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  return error != cudaErrorNoDevice && (error != cudaSuccess || count > 0);
+}
+
 }  // namespace warpline::gpu

@@ -8,6 +8,10 @@ namespace warpline::gpu {
 // At least one; UNAVAILABLE, with the reason, on a machine without a GPU or a driver for this CUDA runtime.
 absl::StatusOr<int> CountDevices();
 
+// Whether a driver is installed and does not say that there is no GPU. True also where CountDevices fails
+// because the driver is too old or not ready.
+bool GpuIsPresent();
+
 }  // namespace warpline::gpu
 
 #endif  // WARPLINE_KERNELS_GPU_DEVICE_COUNT_H_

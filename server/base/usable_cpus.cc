@@ -4,40 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "server/base/cgroup.h"
 
 namespace warpline {
 namespace {
 
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// The path of this process below the mount point of cgroup v2; "/" where it cannot be told, which is right in
-// a container with a cgroup namespace of its own.
-std::string OwnCgroup() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::/", 0) == 0) return line.substr(3);
-  }
-  return "/";
-}
-
-// Every ancestor has a quota, and the least of them counts.
 double LeastQuota() {
   double least = 0;
   const auto consider = [&least](double cpus) {
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
   };
-  for (std::string path = OwnCgroup(); !path.empty(); path.resize(path.rfind('/'))) {
-    consider(CpusOfQuota(FirstLine("/sys/fs/cgroup" + path + "/cpu.max")));
-  }
-  consider(CpusOfQuota(FirstLine("/sys/fs/cgroup/cpu.max")));
+  for (const std::string& quota : CgroupLimits("cpu.max")) consider(CpusOfQuota(quota));
   // cgroup v1: -1 stands for no quota.
   consider(CpusOfQuota(FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
                        FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_period_us")));

@@ -58,6 +58,8 @@ struct StagedProgram {
   std::span<const Binding> bindings;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
+  // What Backend::DeviceBytes says of the program, and whoever launches it has set aside.
+  std::size_t device_bytes = 0;
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
   // end.
   MonotonicTime deadline = kNever;
@@ -76,9 +78,9 @@ class Lane {
   // returns. The lane is free for the next program when `done` is called.
   virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
   // Whether Launch would return within microseconds, so that any thread may call it: nothing has to be built
-  // first, nor computed by the caller but a trifle.
-  virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
-                              std::string_view signature) const = 0;
+  // first, nor computed by the caller but a trifle. `device_bytes` is what Backend::DeviceBytes says.
+  virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
+                              std::size_t device_bytes) const = 0;
 };
 
 // Owns the devices and what they share. Outlives its lanes and buffers.

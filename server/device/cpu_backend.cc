@@ -1,7 +1,5 @@
 #include "server/device/cpu_backend.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <mutex>
@@ -16,6 +14,7 @@
 #include "kernels/cpu/cpu_variants.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/base/usable_memory.h"
 #include "server/device/cpu_rates.h"
 #include "server/device/device_budget.h"
 #include "server/memory/mapped_memory.h"
@@ -58,15 +57,14 @@ std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
 absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
   const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
   constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
-  const std::size_t memory =
-      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t memory = UsableMemoryBytes();
   ASSIGN_OR_RETURN(const std::size_t bytes,
                    DecideDeviceBytes({.wanted = options.device_bytes != 0 ? options.device_bytes
                                                                           : lanes_bytes + options.kPoolBytes,
                                       .exact = options.exact_device_bytes,
                                       .least = lanes_bytes + kLeastPoolBytes,
                                       .free = memory,
-                                      .margin = memory / 2}));
+                                      .margin = options.exact_device_bytes ? 0 : memory / 2}));
   return bytes - lanes_bytes;
 }
 
@@ -107,7 +105,8 @@ class CpuLane : public Lane {
   }
 
   // A product or a few passes over a page or two: less than the way to another thread and back.
-  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view) const override {
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view,
+                      std::size_t) const override {
     constexpr std::size_t kBytes = 32 << 10;
     constexpr double kFlops = 1 << 18;
     if (plan.input_bytes + plan.output_bytes + plan.scratch_bytes > kBytes) return false;

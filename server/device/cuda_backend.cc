@@ -18,6 +18,7 @@
 #include "server/device/cuda_program.h"
 #include "server/device/cuda_rates.h"
 #include "server/device/device_budget.h"
+#include "server/device/open_devices.h"
 #include "server/observe/log.h"
 #include "server/plan/cost.h"
 #include "server/plan/select_variant.h"
@@ -35,11 +36,6 @@ absl::Status ProbeKernels(const cudaDeviceProp& properties) {
   return absl::UnavailableError(
       absl::StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
                    ", for which this build has no kernels: ", cudaGetErrorName(error)));
-}
-
-absl::Status InDevice(int ordinal, const absl::Status& status) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("device ", ordinal, ": ", std::string(status.message())));
 }
 
 // The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
@@ -94,7 +90,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   // Said before anything else fails for want of memory. What is taken is decided below, when all that comes
   // before the pool has its memory.
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
-  RETURN_IF_ERROR(InDevice(ordinal, DecideDeviceBytes(question).status()));
+  RETURN_IF_ERROR(DecideDeviceBytes(question).status());
   std::string why_not;
   device->cublaslt = CublasLt::Load(&why_not);
   if (device->cublaslt == nullptr) {
@@ -111,9 +107,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
-  absl::StatusOr<std::unique_ptr<DevicePool>> pool = OpenPool(ordinal, options, metrics);
-  if (!pool.ok()) return InDevice(ordinal, pool.status());
-  device->pool = *std::move(pool);
+  ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
   device->completion =
       std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
@@ -166,7 +160,13 @@ class CudaBackend : public Backend {
   }
 
   std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
-    return PoolBytes(program, plan, traits(), options_.lane_bytes, options_.cutting);
+    // Of devices that differ, the one whose variants ask for the largest workspace: any may run the program.
+    std::size_t bytes = 0;
+    for (const auto& device : devices_) {
+      bytes = std::max(
+          bytes, PoolBytes(program, plan, device->context.traits, options_.lane_bytes, options_.cutting));
+    }
+    return bytes;
   }
 
   double EstimateSeconds(const Program& program) const override {
@@ -220,16 +220,21 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   // Tests need no metrics of their own.
   auto own_metrics = options.metrics == nullptr ? std::make_unique<Metrics>() : nullptr;
   Metrics& metrics = options.metrics != nullptr ? *options.metrics : *own_metrics;
-  std::vector<std::unique_ptr<CudaDevice>> devices;
-  for (int cuda_ordinal : ordinals) {
+  for (const int cuda_ordinal : ordinals) {
     if (cuda_ordinal < 0 || cuda_ordinal >= count) {
       return absl::InvalidArgumentError(
           absl::StrCat("--devices: ", cuda_ordinal, " is not in 0..", count - 1));
     }
-    ASSIGN_OR_RETURN(auto device,
-                     OpenDevice(static_cast<int>(devices.size()), cuda_ordinal, options, metrics));
-    devices.push_back(std::move(device));
   }
+  const auto open = [&](int cuda_ordinal, int ordinal) {
+    return OpenDevice(ordinal, cuda_ordinal, options, metrics);
+  };
+  const OnUnusable on_unusable = options.devices.empty() ? OnUnusable::kSkip : OnUnusable::kFail;
+  ASSIGN_OR_RETURN(auto devices,
+                   OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
+  // The device that was tried last may have been skipped for want of memory, and host memory is registered in
+  // the context of the device that is current.
+  RETURN_IF_ERROR(ToStatus(cudaSetDevice(devices.front()->cuda_ordinal), "choosing a device"));
   return std::make_unique<CudaBackend>(std::move(devices), options, std::move(own_metrics), metrics);
 }
 

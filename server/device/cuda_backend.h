@@ -13,6 +13,7 @@
 #include "server/device/backend.h"
 #include "server/device/choose_path.h"
 #include "server/device/cut_program.h"
+#include "server/device/lane_memory.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -23,13 +24,11 @@ struct JobTimeline {
 };
 
 struct CudaBackendOptions {
-  // CUDA ordinals; empty: all of the node.
+  // CUDA ordinals, all of which have to be usable; empty: those of the node that are.
   std::vector<int> devices;
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
-  // take it from the device's pool while they run. The default holds cuBLASLt's 32 MiB of workspace and
-  // 16 MiB beside it, so that products of a few MiB, and everything else up to 48 MiB, run as graphs.
-  static constexpr std::size_t kLaneBytes = std::size_t{48} << 20;
-  std::size_t lane_bytes = kLaneBytes;
+  // take it from the device's pool while they run.
+  std::size_t lane_bytes = kCudaLaneBytes;
   // That will be created on each device.
   int lanes = 1;
   // Memory of each device for its lanes and its pool together; 0: kPoolBytes beside the lanes. A device that
@@ -57,7 +56,8 @@ struct CudaBackendOptions {
   Metrics* metrics = nullptr;
 };
 
-// UNAVAILABLE if there is no driver or no device, or if a device has too little memory left.
+// UNAVAILABLE if there is no driver or no device, or if too little memory is left: of a device that
+// `options.devices` names, or of each device of the node if it names none.
 absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOptions& options);
 
 }  // namespace warpline

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
@@ -47,12 +48,10 @@ CudaLane::~CudaLane() {
   }
 }
 
-bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
-                              std::string_view signature) const {
+bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
+                              std::size_t device_bytes) const {
   if (cache_.Contains(signature)) return true;
-  const PathQuestion question{.can_map = device_.uses_host_pointers,
-                              .fits_lane = PoolBytes(program, plan, device_.context.traits,
-                                                     options_.lane_bytes, options_.cutting) == 0};
+  const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
   return ChoosePath(program, plan, question, options_.paths) == Path::kMapped;
 }
 
@@ -68,10 +67,13 @@ absl::Status CudaLane::EnsureTimingEvents(std::size_t count) {
 absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   const Program& program = *staged.program;
   Entry entry;
-  entry.pool_bytes =
-      PoolBytes(program, *staged.plan, device_.context.traits, options_.lane_bytes, options_.cutting);
+  entry.pool_bytes = staged.device_bytes;
+  const std::size_t most = std::max(options_.lane_bytes, entry.pool_bytes);
+  if (const std::size_t regions = BlockLayout(*staged.plan).workspace; regions > most) {
+    return absl::InternalError(
+        absl::StrCat("a program whose tensors take ", regions, " bytes was given ", most));
+  }
   if (staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
-    const std::size_t most = std::max(options_.lane_bytes, entry.pool_bytes);
     entry.cutting = CutProgram(program, *staged.plan, most, options_.cutting);
   }
   PathQuestion question{.can_map = device_.uses_host_pointers,
@@ -210,9 +212,10 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
 }
 
 std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
-  if (path == Path::kPooled) return entry.pool_bytes;
-  if (path != Path::kBlocks || entry.cutting->arena_bytes <= options_.lane_bytes) return 0;
-  return entry.cutting->arena_bytes;
+  // Pieces take as much as the whole program, which is at least what they need: blocks of any other size than
+  // the one that the scheduler has counted would leave fragments behind.
+  const bool pooled_pieces = path == Path::kBlocks && entry.cutting->arena_bytes > options_.lane_bytes;
+  return path == Path::kPooled || pooled_pieces ? entry.pool_bytes : 0;
 }
 
 absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {

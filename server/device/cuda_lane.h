@@ -32,8 +32,8 @@ class CudaLane : public Lane {
   ~CudaLane() override;
 
   void Launch(const StagedProgram& staged, LaunchDone done) override;
-  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan,
-                      std::string_view signature) const override;
+  bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
+                      std::size_t device_bytes) const override;
 
  private:
   // What the paths need that the program may take is made at once, so that a known signature never needs a
@@ -44,7 +44,7 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> plain;  // if either is kGraph
     std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
     std::optional<Cutting> cutting;  // if either is kBlocks
-    std::size_t pool_bytes = 0;      // that the program takes of the device's pool to run whole
+    std::size_t pool_bytes = 0;      // that were set aside of the device's pool, to run whole or in pieces
     std::vector<std::string_view> variants;
     std::vector<KernelSeries> series;    // one a step
     std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known

@@ -20,7 +20,7 @@ struct DeviceMemoryQuestion {
 
 // What to take: `wanted`, or if that is not exact what is free less the margin, if that is less. Errors name
 // the figures: UNAVAILABLE if the device has less than the least, INVALID_ARGUMENT if an exact figure is
-// below the least, RESOURCE_EXHAUSTED if it is more than what is free.
+// below the least, RESOURCE_EXHAUSTED if it is more than what is free less the margin.
 absl::StatusOr<std::size_t> DecideDeviceBytes(const DeviceMemoryQuestion& question);
 
 }  // namespace warpline

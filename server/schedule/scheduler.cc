@@ -305,7 +305,8 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
   const Job& job = matched.staged.queued->job;
   const Plan& plan = *job.plan;
   if (plan.memory.input_bytes > kLaunchHereBytes) return false;
-  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature)) return false;
+  if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature, plan.device_bytes))
+    return false;
   // Waiting for a device is for those who have nothing else to do.
   return !job.crowded || !backend_.launches_asynchronously() || MayWaitHere();
 }
@@ -347,6 +348,7 @@ void Scheduler::Run(Matched& matched) {
                                  .bindings = job.bindings,
                                  .input = input,
                                  .output = matched.staged.slots.output.bytes(),
+                                 .device_bytes = job.plan->device_bytes,
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
                                  .wait_briefly = matched.alone || MayWaitHere()};

@@ -69,7 +69,8 @@ class Bench {
                      .signature = signature,
                      .bindings = bindings,
                      .input = memory_.bytes().first(plan.input_bytes),
-                     .output = memory_.bytes().subspan(kRegionBytes, plan.output_bytes)},
+                     .output = memory_.bytes().subspan(kRegionBytes, plan.output_bytes),
+                     .device_bytes = backend_->DeviceBytes(program, plan)},
                     [&](LaunchReport done) {
                       report = std::move(done);
                       ended.Notify();

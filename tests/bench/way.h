@@ -84,10 +84,11 @@ class Way {
   // Seconds from the launch to the call of `done`.
   double Run(const Case& each, const Slots& slots, int lane = 0) {
     std::atomic<bool> done = false;
+    const std::size_t device_bytes = backend_->DeviceBytes(each.program, each.plan);
     const absl::Time start = absl::Now();
     lanes_[static_cast<std::size_t>(lane)]->Launch(
         {&each.program, &each.plan, each.signature, each.bindings, slots.In(each.plan.input_bytes, lane),
-         slots.Out(each.plan.output_bytes, lane)},
+         slots.Out(each.plan.output_bytes, lane), device_bytes},
         [&done](const LaunchReport& report) {
           if (!report.status.ok()) Fail(report.status);
           done.store(true, std::memory_order_release);

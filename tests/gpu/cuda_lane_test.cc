@@ -58,7 +58,7 @@ class CudaLaneTest : public GpuTest {
     for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
     std::memset(output.data(), 0xcd, output.size());
     std::promise<LaunchReport> promise;
-    lane_->Launch({&program, &plan, signature, bindings, input, output},
+    lane_->Launch({&program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)},
                   [&](LaunchReport report) { promise.set_value(std::move(report)); });
     const LaunchReport report = promise.get_future().get();
     ASSERT_TRUE(report.status.ok()) << report.status;

@@ -64,7 +64,8 @@ class LaneRuns {
     }
     std::memset(job->output.data(), 0xcd, job->output.size());
     lanes_[static_cast<std::size_t>(lane)]->Launch(
-        {&job->program, &job->plan, job->signature, job->bindings, job->input, job->output},
+        {&job->program, &job->plan, job->signature, job->bindings, job->input, job->output,
+         backend_->DeviceBytes(job->program, job->plan)},
         [raw = job.get()](LaunchReport report) { raw->report.set_value(std::move(report)); });
     return job;
   }

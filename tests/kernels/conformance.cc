@@ -150,6 +150,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   staged.bindings = bindings;
   staged.input = memory.first(plan.input_bytes);
   staged.output = memory.subspan(output_at, plan.output_bytes);
+  staged.device_bytes = backend_.DeviceBytes(program, plan);
   LaunchReport report;
   absl::Notification done;
   (*lane_)->Launch(staged, [&](LaunchReport r) {

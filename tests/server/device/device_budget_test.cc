@@ -36,12 +36,16 @@ TEST(DeviceBudgetTest, RefusesADeviceWithoutTheLeastAndNamesTheFigures) {
 }
 
 TEST(DeviceBudgetTest, AnExactFigureIsTakenWholeOrRefused) {
-  EXPECT_EQ(*DecideDeviceBytes({.wanted = 1000, .exact = true, .least = 100, .free = 1000, .margin = 200}),
-            1000u);
+  EXPECT_EQ(*DecideDeviceBytes({.wanted = 800, .exact = true, .least = 100, .free = 1000, .margin = 200}),
+            800u);
   const auto too_much =
-      DecideDeviceBytes({.wanted = 1001, .exact = true, .least = 100, .free = 1000, .margin = 200});
+      DecideDeviceBytes({.wanted = 801, .exact = true, .least = 100, .free = 1000, .margin = 200});
   EXPECT_EQ(too_much.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(Message(too_much), AllOf(HasSubstr("--device-bytes=1001"), HasSubstr("1000 bytes")));
+  EXPECT_THAT(Message(too_much),
+              AllOf(HasSubstr("--device-bytes=801"), HasSubstr("1000 bytes"), HasSubstr("200")));
+  const auto full =
+      DecideDeviceBytes({.wanted = 100, .exact = true, .least = 100, .free = 199, .margin = 200});
+  EXPECT_EQ(full.status().code(), absl::StatusCode::kResourceExhausted);
   const auto too_little =
       DecideDeviceBytes({.wanted = 99, .exact = true, .least = 100, .free = 1000, .margin = 200});
   EXPECT_EQ(too_little.status().code(), absl::StatusCode::kInvalidArgument);

@@ -28,9 +28,12 @@ class HeldDevices : public Backend {
       MutexLock lock(&devices_.mutex_);
       const int name = static_cast<int>(staged.input[0]);
       devices_.ever_.push_back({name, device_});
+      devices_.set_aside_.push_back(staged.device_bytes);
       devices_.running_[name] = std::move(done);
     }
-    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view) const override { return true; }
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view, std::size_t) const override {
+      return true;
+    }
 
    private:
     HeldDevices& devices_;
@@ -70,6 +73,11 @@ class HeldDevices : public Backend {
     for (const auto& [name, device] : ever_) names.push_back(name);
     return names;
   }
+  // What each of them was given of the pool.
+  std::vector<std::size_t> SetAside() {
+    MutexLock lock(&mutex_);
+    return set_aside_;
+  }
   std::optional<int> DeviceOf(int name) {
     MutexLock lock(&mutex_);
     for (const auto& [started, device] : ever_) {
@@ -83,6 +91,7 @@ class HeldDevices : public Backend {
   Mutex mutex_;
   absl::flat_hash_map<int, LaunchDone> running_;
   std::vector<std::pair<int, int>> ever_;  // name and device
+  std::vector<std::size_t> set_aside_;     // likewise
 };
 
 class DeviceMemoryTest : public ::testing::Test {
@@ -148,6 +157,15 @@ TEST_F(DeviceMemoryTest, JobsRunTogetherWhileThePoolHasEnough) {
   EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
   End(1, a);
   End(2, b);
+}
+
+TEST_F(DeviceMemoryTest, ALaneIsToldWhatItsProgramMayTake) {
+  Make({100});
+  auto with = Submit(1, 60);
+  End(1, with);
+  auto without = Submit(2, 0);
+  End(2, without);
+  EXPECT_EQ(backend_->SetAside(), (std::vector<std::size_t>{60, 0}));
 }
 
 TEST_F(DeviceMemoryTest, AJobWaitsForWhatARunningOneHolds) {

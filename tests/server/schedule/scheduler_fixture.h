@@ -38,7 +38,7 @@ class FakeBackend : public Backend {
     void Launch(const StagedProgram& staged, LaunchDone done) override {
       backend_.OnLaunch(device_, staged, std::move(done));
     }
-    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view) const override {
+    bool LaunchesAtOnce(const Program&, const MemoryPlan&, std::string_view, std::size_t) const override {
       return backend_.at_once_;
     }
 

@@ -1,0 +1,30 @@
+#include "server/base/usable_memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/numbers.h"
+#include "server/base/cgroup.h"
+
+namespace warpline {
+
+std::size_t BytesOfLimit(const std::string& memory_max) {
+  std::uint64_t bytes = 0;
+  return absl::SimpleAtoi(memory_max, &bytes) ? bytes : 0;
+}
+
+std::size_t UsableMemoryBytes() {
+  std::size_t least =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto consider = [&least](std::size_t bytes) {
+    if (bytes > 0) least = std::min(least, bytes);
+  };
+  for (const std::string& limit : CgroupLimits("memory.max")) consider(BytesOfLimit(limit));
+  // cgroup v1: a number beyond any memory stands for no limit.
+  consider(BytesOfLimit(FirstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes")));
+  return least;
+}
+
+}  // namespace warpline
