@@ -247,7 +247,9 @@ absl::Status CudaLane::RecordEnd(cudaStream_t last) {
 
 void CudaLane::Drain(Path path) {
   if (path == Path::kBlocks) device_.cuts->Drain();
-  cudaStreamSynchronize(stream_.get());
+  // This may be the first to hear of a lost context.
+  device_.completion->ReportError(
+      ToStatus(cudaStreamSynchronize(stream_.get()), "waiting for the rest of a launch that failed"));
 }
 
 bool CudaLane::EndsBriefly() {
