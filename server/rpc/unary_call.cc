@@ -135,13 +135,13 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
 }
 
 void UnaryCall::Send() {
-  // gRPC orders what is done here before what OnSent does, but a sanitizer sees only the watchdog's lock do
-  // so.
   grpc::GenericServerAsyncReaderWriter& stream = incoming_->stream();
-  server_.watchdog.Add(*this);
   // The call may be gone, or its slot be asked for, before gRPC returns from here.
   const std::optional<grpc::ByteBuffer> response = std::exchange(response_, std::nullopt);
-  const grpc::Status status = std::move(status_);
+  const grpc::Status status = std::exchange(status_, grpc::Status());
+  // gRPC orders what is done before this and what OnSent does, but a sanitizer sees only the watchdog's lock
+  // do so.
+  server_.watchdog.Add(*this);
   if (response.has_value()) {
     stream.WriteAndFinish(*response, grpc::WriteOptions(), status, &sent_tag_);
   } else {
