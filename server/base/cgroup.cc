@@ -2,6 +2,8 @@
 
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+
 namespace warpline {
 namespace {
 
@@ -27,9 +29,9 @@ std::string FirstLine(const std::string& path) {
 std::vector<std::string> CgroupLimits(const std::string& file) {
   std::vector<std::string> limits;
   for (std::string path = OwnCgroup(); !path.empty(); path.resize(path.rfind('/'))) {
-    limits.push_back(FirstLine("/sys/fs/cgroup" + path + "/" + file));
+    limits.push_back(FirstLine(absl::StrCat("/sys/fs/cgroup", path, "/", file)));
   }
-  limits.push_back(FirstLine("/sys/fs/cgroup/" + file));
+  limits.push_back(FirstLine(absl::StrCat("/sys/fs/cgroup/", file)));
   return limits;
 }
 
