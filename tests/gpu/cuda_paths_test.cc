@@ -10,6 +10,7 @@
 #include "server/device/cut_pipeline.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/lane_runs.h"
+#include "tests/testing/programs.h"
 
 namespace warpline {
 namespace {
@@ -235,22 +236,8 @@ TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
   LaneRuns pooled(Forced(Path::kPooled)), graph(Forced(Path::kGraph));
   if (HasFailure()) return;
   const Shape shape{512, 768};
-  const TensorSpec x{DType::kF32, shape, 512 * 768 * 4};
-  Program program;
-  program.tensors = {x, x, {DType::kF32, {768, 512}, x.bytes}, {DType::kF32, {512}, 512 * 4}};
-  program.num_inputs = 1;
-  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
-                                                         .shape = shape,
-                                                         .x_strides = RowMajorStrides(shape)},
-                           .variant = {},
-                           .inputs = {0},
-                           .output = 1,
-                           .scalars = {}});
-  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
-                           .variant = {},
-                           .inputs = {1},
-                           .output = 2,
-                           .scalars = {}});
+  Program program = ScaleThenTranspose(shape);
+  program.tensors.push_back({DType::kF32, {512}, 512 * 4});
   program.steps.push_back(
       {.problem = ReduceProblem{.op = ReduceOp::kSum, .shape = {768, 512}, .axes_mask = 1},
        .variant = {},

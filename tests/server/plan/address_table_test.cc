@@ -4,33 +4,15 @@
 
 #include <vector>
 
+#include "tests/testing/programs.h"
+
 namespace warpline {
 namespace {
 
-// y = transpose(2 x), with the doubled x in scratch memory.
-Program ScaleThenTranspose() {
-  const Shape shape{3, 5};
-  Program program;
-  program.tensors = {{DType::kF32, shape, 60}, {DType::kF32, shape, 60}, {DType::kF32, {5, 3}, 60}};
-  program.num_inputs = 1;
-  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
-                                                         .shape = shape,
-                                                         .x_strides = RowMajorStrides(shape)},
-                           .variant = {},
-                           .inputs = {0},
-                           .output = 1,
-                           .scalars = {}});
-  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
-                           .variant = {},
-                           .inputs = {1},
-                           .output = 2,
-                           .scalars = {}});
-  program.outputs = {2};
-  return program;
-}
+const Shape kShape{3, 5};
 
 TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes), scratch(plan.scratch_bytes);
   AddressTable table(plan);
@@ -43,7 +25,7 @@ TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
 }
 
 TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
-  const MemoryPlan plan = PlanMemory(ScaleThenTranspose());
+  const MemoryPlan plan = PlanMemory(ScaleThenTranspose(kShape));
   const Bindings bindings = InlineBindings(plan);
   ASSERT_EQ(bindings.size(), 2u);
   EXPECT_EQ(bindings[0].tensor, 0);
@@ -53,7 +35,7 @@ TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
 }
 
 TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes);
   AddressTable table(plan);
@@ -64,7 +46,7 @@ TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
 }
 
 TEST(AddressTableTest, AStepReadsAndWritesWhereTheTableSays) {
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::byte bytes[4];
   AddressTable table(plan);
@@ -78,7 +60,7 @@ TEST(AddressTableTest, AStepReadsAndWritesWhereTheTableSays) {
 }
 
 TEST(AddressTableTest, RegionsInOneBlockAreAlignedAndDoNotMeet) {
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> block(4096);
   const AddressTable table = TableInBlock(plan, InlineBindings(plan), block);

@@ -10,16 +10,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "server/base/mutex.h"
 #include "server/schedule/scheduler.h"
+#include "tests/server/schedule/stub_backend.h"
 
 namespace warpline {
 namespace {
 
 // Devices whose programs run until they are told to end. A program is named by the first byte of its input.
-class HeldDevices : public Backend {
+class HeldDevices : public StubBackend {
  public:
-  explicit HeldDevices(const std::vector<std::size_t>& pool_bytes) : infos_(pool_bytes.size()) {
-    for (std::size_t i = 0; i < pool_bytes.size(); ++i) infos_[i].pool_bytes = pool_bytes[i];
-  }
+  explicit HeldDevices(const std::vector<std::size_t>& pool_bytes) : StubBackend(Infos(pool_bytes)) {}
 
   class HeldLane : public Lane {
    public:
@@ -40,19 +39,8 @@ class HeldDevices : public Backend {
     int device_;
   };
 
-  std::string_view name() const override { return "held"; }
-  std::span<const DeviceInfo> devices() const override { return infos_; }
-  std::vector<VariantInfo> Variants() const override { return {}; }
-  absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
-  absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
-  double EstimateSeconds(const Program&) const override { return 0; }
-  bool launches_asynchronously() const override { return true; }
-  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return true; }
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return std::make_unique<HeldLane>(*this, device);
-  }
-  absl::StatusOr<Buffer> AllocateHost(std::size_t) override {
-    return absl::UnimplementedError("the tests have memory of their own");
   }
 
   void End(int name, absl::Status status = absl::OkStatus()) {
@@ -87,7 +75,12 @@ class HeldDevices : public Backend {
   }
 
  private:
-  std::vector<DeviceInfo> infos_;
+  static std::vector<DeviceInfo> Infos(const std::vector<std::size_t>& pool_bytes) {
+    std::vector<DeviceInfo> infos(pool_bytes.size());
+    for (std::size_t i = 0; i < infos.size(); ++i) infos[i].pool_bytes = pool_bytes[i];
+    return infos;
+  }
+
   Mutex mutex_;
   absl::flat_hash_map<int, LaunchDone> running_;
   std::vector<std::pair<int, int>> ever_;  // name and device

@@ -19,18 +19,19 @@
 
 #include "server/base/mutex.h"
 #include "server/base/worker_pool.h"
-#include "server/device/backend.h"
 #include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/scheduler.h"
+#include "tests/server/schedule/stub_backend.h"
 
 namespace warpline {
 
 // A backend whose lanes do nothing until they are told to finish: pending states become deterministic.
-class FakeBackend : public Backend {
+class FakeBackend : public StubBackend {
  public:
-  explicit FakeBackend(int devices, bool at_once) : infos_(devices), at_once_(at_once) {}
+  explicit FakeBackend(int devices, bool at_once)
+      : StubBackend(std::vector<DeviceInfo>(static_cast<std::size_t>(devices))), at_once_(at_once) {}
 
   class FakeLane : public Lane {
    public:
@@ -47,18 +48,9 @@ class FakeBackend : public Backend {
     int device_;
   };
 
-  std::string_view name() const override { return "fake"; }
-  std::span<const DeviceInfo> devices() const override { return infos_; }
-  std::vector<VariantInfo> Variants() const override { return {}; }
-  absl::Status CheckVariant(const Problem&, std::string_view) const override { return absl::OkStatus(); }
-  absl::Status CheckFits(const Program&, const MemoryPlan&) const override { return absl::OkStatus(); }
-  double EstimateSeconds(const Program&) const override { return 0; }
-  bool launches_asynchronously() const override { return true; }
-  bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return false; }
   absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) override {
     return std::make_unique<FakeLane>(*this, device);
   }
-  absl::StatusOr<Buffer> AllocateHost(std::size_t) override { return absl::UnimplementedError("not needed"); }
 
   // From now on jobs end as soon as they are launched.
   void FinishAtOnce() { finish_at_once_ = true; }
@@ -97,7 +89,6 @@ class FakeBackend : public Backend {
   }
 
  private:
-  std::vector<DeviceInfo> infos_;
   const bool at_once_;
   std::atomic<bool> finish_at_once_ = false;
   Mutex mutex_;
