@@ -299,13 +299,14 @@ int ServerOptions::Workers(int cpus) const {
 
 int ServerOptions::RpcThreads(int cpus) const {
   if (rpc_threads != 0) return rpc_threads;
-  // Two receive all that the threads that launch can take; a third one only gets in their way.
+  // A second one brought a third more small requests, a third one at most a tenth more
+  // (docs/benchmarks/2026-11-22-h200-load.md).
   return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
 }
 
 int ServerOptions::Crew(int cpus) const {
-  // Each runs some 50,000 small jobs a second on a GPU. Where threads must not poll, handing a request over
-  // costs more than it saves.
+  // Four launch some 100,000 small jobs a second on a GPU, and six no more, as they wait for each other in
+  // the driver. Where threads must not poll, handing a request over costs more than it saves.
   return Look(cpus) > absl::ZeroDuration() ? std::clamp(cpus / 4, 1, 4) : 0;
 }
 

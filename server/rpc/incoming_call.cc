@@ -19,7 +19,7 @@ const void* ConnectionOf(grpc::GenericServerContext& context) {
   return identity;
 }
 
-// With so many calls in progress one thread has more to do than it can: it takes some 10 us for each.
+// With fewer calls in progress further threads gain nothing (docs/benchmarks/2026-11-22-h200-load.md).
 constexpr int kMany = 16;
 
 PollingThread& ThreadOfNextCall(const IncomingCall::Server& server) {
