@@ -59,8 +59,7 @@ absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
   constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
   const std::size_t memory = UsableMemoryBytes();
   ASSIGN_OR_RETURN(const std::size_t bytes,
-                   DecideDeviceBytes({.wanted = options.device_bytes != 0 ? options.device_bytes
-                                                                          : lanes_bytes + options.kPoolBytes,
+                   DecideDeviceBytes({.wanted = options.device_bytes,
                                       .exact = options.exact_device_bytes,
                                       .least = lanes_bytes + kLeastPoolBytes,
                                       .free = memory,
@@ -78,10 +77,16 @@ class CpuLane : public Lane {
     LaunchReport report;
     const bool timed = options_.metrics != nullptr && options_.timing;
     Buffer scratch = scratch_;
-    if (const std::size_t bytes = ScratchBytes(*staged.program, *staged.plan); bytes > options_.lane_bytes) {
-      absl::StatusOr<Buffer> mapped = MapMemory(bytes);
+    if (staged.device_bytes > 0) {
+      absl::StatusOr<Buffer> mapped = MapMemory(staged.device_bytes);
       if (!mapped.ok()) return done({WithRetryAfter(mapped.status(), absl::Seconds(1)), {}});
       scratch = *std::move(mapped);
+    }
+    if (staged.plan->scratch_bytes > scratch.bytes().size()) {
+      return done(
+          {absl::InternalError(absl::StrCat("a program whose intermediates take ", staged.plan->scratch_bytes,
+                                            " bytes was given ", scratch.bytes().size())),
+           {}});
     }
     const AddressTable addresses = Addresses(staged, scratch.bytes());
     for (std::size_t i = 0; i < staged.program->steps.size() && report.status.ok(); ++i) {

@@ -18,10 +18,9 @@ struct CpuBackendOptions {
   std::size_t lane_bytes = kLaneBytes;
   // That will be created.
   int lanes = 1;
-  // Of all lanes and such programs together; 0: kPoolBytes beside the lanes. At most half of the
-  // memory that the process can use is taken, unless the figure is exact: see DecideDeviceBytes.
-  static constexpr std::size_t kPoolBytes = std::size_t{1} << 30;
-  std::size_t device_bytes = 0;
+  // Of all lanes and such programs together. At most half of the memory that the process can use is taken,
+  // unless the figure is exact: see DecideDeviceBytes.
+  std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
   // Time every step; reading a clock is cheap here.
   bool timing = true;

@@ -47,11 +47,10 @@ constexpr std::size_t kContextBytes = std::size_t{128} << 20;
 absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& options) {
   const auto lanes = static_cast<std::size_t>(options.lanes);
   const std::size_t lanes_bytes = lanes * options.lane_bytes;
-  DeviceMemoryQuestion question{
-      .wanted = options.device_bytes != 0 ? options.device_bytes : lanes_bytes + options.kPoolBytes,
-      .exact = options.exact_device_bytes,
-      .least = lanes_bytes + kLeastPoolBytes,
-      .margin = kContextBytes + lanes * options.graph_cache_bytes};
+  DeviceMemoryQuestion question{.wanted = options.device_bytes,
+                                .exact = options.exact_device_bytes,
+                                .least = lanes_bytes + kLeastPoolBytes,
+                                .margin = kContextBytes + lanes * options.graph_cache_bytes};
   std::size_t total = 0;
   RETURN_IF_ERROR(ToStatus(cudaMemGetInfo(&question.free, &total), "asking for free memory"));
   return question;

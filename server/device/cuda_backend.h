@@ -31,10 +31,9 @@ struct CudaBackendOptions {
   std::size_t lane_bytes = kCudaLaneBytes;
   // That will be created on each device.
   int lanes = 1;
-  // Memory of each device for its lanes and its pool together; 0: kPoolBytes beside the lanes. A device that
-  // has less free gives what it has, unless the figure is exact: see DecideDeviceBytes.
-  static constexpr std::size_t kPoolBytes = std::size_t{640} << 20;
-  std::size_t device_bytes = 0;
+  // Memory of each device for its lanes and its pool together. A device that has less free gives what it has,
+  // unless the figure is exact: see DecideDeviceBytes.
+  std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
   // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;

@@ -125,9 +125,11 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
 
 absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
-  AddressTable addresses = TableInBlock(*staged.plan, staged.bindings, arena());
+  // It has one step (ChoosePath), and so no intermediates.
+  AddressTable addresses(*staged.plan);
   addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
   addresses.PlaceOutputs(staged.bindings, staged.output.data());
+  addresses.workspace = arena();
   return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
 }

@@ -11,7 +11,7 @@ absl::StatusOr<std::size_t> DecideDeviceBytes(const DeviceMemoryQuestion& questi
   if (question.exact) {
     if (question.wanted < question.least) {
       return absl::InvalidArgumentError(absl::StrCat("--device-bytes=", question.wanted,
-                                                     ": the lanes and the ", "smallest pool take ",
+                                                     ": the lanes and the smallest pool take ",
                                                      question.least, " bytes; fewer --lanes take less"));
     }
     if (question.wanted > available) {

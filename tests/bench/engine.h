@@ -24,7 +24,7 @@ namespace warpline::bench {
 
 struct EngineSize {
   int lanes = 8;
-  std::size_t device_bytes = 0;  // of lanes and pool; 0: the backend's default
+  std::size_t device_bytes = std::size_t{1} << 30;  // of lanes and pool
   std::size_t staging_bytes = std::size_t{32} << 20;
 };
 

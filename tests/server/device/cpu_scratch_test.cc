@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/device/cpu_backend.h"
+#include "tests/testing/programs.h"
 
 namespace warpline {
 namespace {
@@ -13,38 +14,17 @@ namespace {
 constexpr std::int64_t kSide = 512;
 constexpr std::size_t kMiB = std::size_t{1} << 20;  // of a matrix of f32 with that side
 
-// y = transpose(2 x), with the doubled x in scratch memory.
-Program ScaleThenTranspose() {
-  const Shape shape{kSide, kSide};
-  const TensorSpec matrix{DType::kF32, shape, kMiB};
-  Program program;
-  program.tensors = {matrix, matrix, matrix};
-  program.num_inputs = 1;
-  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
-                                                         .shape = shape,
-                                                         .x_strides = RowMajorStrides(shape)},
-                           .variant = {},
-                           .inputs = {0},
-                           .output = 1,
-                           .scalars = {}});
-  program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
-                           .variant = {},
-                           .inputs = {1},
-                           .output = 2,
-                           .scalars = {}});
-  program.outputs = {2};
-  return program;
-}
+const Shape kShape{kSide, kSide};
 
 TEST(CpuScratchTest, AProgramThatFitsALaneTakesNothingElse) {
   const auto backend = *CreateCpuBackend({.lane_bytes = kMiB});
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   EXPECT_EQ(backend->DeviceBytes(program, PlanMemory(program)), 0u);
 }
 
 TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
   const auto backend = *CreateCpuBackend({.lane_bytes = kMiB - 1});
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   EXPECT_EQ(backend->DeviceBytes(program, plan), kMiB);
   EXPECT_TRUE(backend->CheckFits(program, plan).ok());
@@ -58,7 +38,7 @@ TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
   const std::string signature = Signature(program);
   for (int run = 0; run < 3; ++run) {
     absl::Status status = absl::InternalError("not called");
-    lane->Launch({&program, &plan, signature, bindings, input, output},
+    lane->Launch({&program, &plan, signature, bindings, input, output, kMiB},
                  [&](const LaunchReport& report) { status = report.status; });
     ASSERT_TRUE(status.ok()) << status;
     const auto* y = reinterpret_cast<const float*>(output.data());
@@ -72,7 +52,7 @@ TEST(CpuScratchTest, MoreThanThePoolIsRefusedWithBothFigures) {
   // 64 MiB is the smallest pool.
   const auto backend = *CreateCpuBackend({.lane_bytes = kMiB, .device_bytes = 65 * kMiB});
   EXPECT_EQ(backend->devices()[0].pool_bytes, 64 * kMiB);
-  const Program program = ScaleThenTranspose();
+  const Program program = ScaleThenTranspose(kShape);
   MemoryPlan plan = PlanMemory(program);
   plan.scratch_bytes = 64 * kMiB + 1;
   const absl::Status refused = backend->CheckFits(program, plan);
