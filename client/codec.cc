@@ -43,13 +43,7 @@ absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::str
                                const ConstArray& array) {
   const absl::StatusOr<std::size_t> bytes = ByteSize(array);
   if (!bytes.ok()) return Misnamed(name, bytes.status());
-  std::string content;
-  AppendFieldHead(content, NamedTensor::kNameFieldNumber, name.size());
-  content += name;
-  content += TensorHead(NamedTensor::kTensorFieldNumber, WithoutElements(array), *bytes);
-  std::string head;
-  AppendFieldHead(head, field, content.size() + *bytes);
-  message.Append(head + content);
+  message.Append(NamedTensorHead(field, name, WithoutElements(array), *bytes));
   message.AppendPayload({array.data, *bytes, array.owner});
   return absl::OkStatus();
 }

@@ -33,4 +33,14 @@ std::string TensorHead(int field, const v1::Tensor& tensor, std::size_t bytes) {
   return head + elements;
 }
 
+std::string NamedTensorHead(int field, const std::string& name, const v1::Tensor& tensor, std::size_t bytes) {
+  std::string content;
+  AppendFieldHead(content, v1::NamedTensor::kNameFieldNumber, name.size());
+  content += name;
+  content += TensorHead(v1::NamedTensor::kTensorFieldNumber, tensor, bytes);
+  std::string head;
+  AppendFieldHead(head, field, content.size() + bytes);
+  return head + content;
+}
+
 }  // namespace warpline

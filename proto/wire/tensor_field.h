@@ -20,6 +20,9 @@ void AppendFieldHead(std::string& to, int field, std::size_t length);
 // is all of it but the elements.
 std::string TensorHead(int field, const v1::Tensor& tensor, std::size_t bytes);
 
+// The same for a field that holds a NamedTensor.
+std::string NamedTensorHead(int field, const std::string& name, const v1::Tensor& tensor, std::size_t bytes);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_PROTO_WIRE_TENSOR_FIELD_H_

@@ -13,12 +13,12 @@ static_assert(kExecutionField == v1::GemmResponse::kExecutionFieldNumber);
 static_assert(kExecutionField == v1::ReduceResponse::kExecutionFieldNumber);
 static_assert(kExecutionField == v1::RunResponse::kExecutionFieldNumber);
 
-// A field that holds a Tensor, up to its elements, which come next.
-std::string TensorField(int field, const TensorSpec& spec) {
+// Everything of a Tensor but its elements.
+v1::Tensor WithoutElements(const TensorSpec& spec) {
   v1::Tensor tensor;
   tensor.set_data_type(ToProto(spec.dtype));
   for (int i = 0; i < spec.shape.rank; ++i) tensor.add_shape(spec.shape[i]);
-  return TensorHead(field, tensor, spec.bytes);
+  return tensor;
 }
 
 std::string ExecutionField(const v1::Execution& execution) {
@@ -31,21 +31,17 @@ std::string ExecutionField(const v1::Execution& execution) {
 }  // namespace
 
 std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution) {
-  return ExecutionField(execution) + TensorField(kTensorField, output);
+  return ExecutionField(execution) + TensorHead(kTensorField, WithoutElements(output), output.bytes);
 }
 
 std::vector<std::string> RunResponseHeaders(std::span<const PlannedOutput> outputs,
                                             const v1::Execution& execution) {
   std::vector<std::string> headers;
   for (const PlannedOutput& output : outputs) {
-    std::string content;
-    AppendFieldHead(content, v1::NamedTensor::kNameFieldNumber, output.name.size());
-    content += output.name;
-    content += TensorField(v1::NamedTensor::kTensorFieldNumber, output.spec);
     std::string& header = headers.emplace_back();
     if (headers.size() == 1) header = ExecutionField(execution);
-    AppendFieldHead(header, v1::RunResponse::kOutputsFieldNumber, content.size() + output.spec.bytes);
-    header += content;
+    header += NamedTensorHead(v1::RunResponse::kOutputsFieldNumber, output.name, WithoutElements(output.spec),
+                              output.spec.bytes);
   }
   return headers;
 }
