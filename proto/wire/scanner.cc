@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/stubs/common.h"
 #include "google/protobuf/wire_format_lite.h"
 #include "kernels/status_macros.h"
 
@@ -25,6 +26,8 @@ constexpr std::uint64_t kLengthMax = INT_MAX - 16;
 constexpr std::size_t kNestingMax = 100;
 
 constexpr std::size_t kTokenBytes = 4;
+// Of a payload's token each byte has 8 bits of the index, of a reference's 7, as it must be valid UTF-8.
+constexpr int kPayloadTokenBits = 8, kReferenceTokenBits = 7;
 
 // The tokens of scalars are the numbers from here on: no parser changes their bits.
 constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
@@ -130,7 +133,7 @@ class Scanner {
   }
 
   absl::Status CheckHeaderRoom(std::size_t more) const {
-    const std::size_t needed = scanned_.header.size() + more;
+    const std::size_t needed = scanned_.header.size() + reference_bytes_ + more;
     if (needed <= limits_.header_bytes) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("the message without its tensor contents takes ", needed,
                                                    " bytes or more; the limit is ", limits_.header_bytes));
@@ -215,6 +218,7 @@ class Scanner {
 
     header().resize(length_at);  // another length takes its place
     if (*content == ScanSchema::kPayload) return TakePayload(length);
+    if (*content == ScanSchema::kReference) return TakeReference(length);
     const char padding[kPaddedLengthBytes] = {};
     RETURN_IF_ERROR(Append(padding, sizeof padding));
     return Open({.message = content, .end = cursor_.position() + length, .length_at = length_at});
@@ -233,6 +237,23 @@ class Scanner {
     scanned_.payloads.push_back(cursor_.Range(length));
     cursor_.Take(length, [](std::span<const std::byte>) {});
     return absl::OkStatus();
+  }
+
+  absl::Status TakeReference(std::size_t length) {
+    // It takes the room of the header that it would have taken there.
+    RETURN_IF_ERROR(CheckHeaderRoom(length));
+    reference_bytes_ += length;
+    const std::string token = ReferenceToken(scanned_.references.size());
+    std::string& reference = scanned_.references.emplace_back();
+    cursor_.Take(length, [&](std::span<const std::byte> piece) {
+      reference.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    });
+    // Nobody else will see what the parser would have refused.
+    if (!google::protobuf::internal::IsStructurallyValidUTF8(reference.data(), static_cast<int>(length))) {
+      return Malformed("a string that is not UTF-8");
+    }
+    RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
+    return Append(token.data(), token.size());
   }
 
   absl::Status Open(const Frame& frame) {
@@ -262,13 +283,17 @@ class Scanner {
   Cursor cursor_;
   Frame innermost_;
   absl::InlinedVector<Frame, 8> outer_;  // those around it, the message itself first
+  std::size_t reference_bytes_ = 0;
   ScannedMessage scanned_;
 };
 
 }  // namespace
 
 ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Field* payload,
-                           std::span<const Field* const> scalars) {
+                           std::span<const Field* const> scalars, std::span<const Field* const> references) {
+  const auto has = [](std::span<const Field* const> fields, const Field* field) {
+    return std::find(fields.begin(), fields.end(), field) != fields.end();
+  };
   ScanSchema schema;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -278,8 +303,10 @@ ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fi
       const auto number = static_cast<std::uint32_t>(field->number());
       if (field == payload) {
         fields.push_back({number, kPayload});
-      } else if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
+      } else if (has(scalars, field)) {
         fields.push_back({number, kScalar});
+      } else if (has(references, field)) {
+        fields.push_back({number, kReference});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         const auto known = std::find(found.begin(), found.end(), field->message_type());
         fields.push_back({number, static_cast<int>(known - found.begin())});
@@ -309,19 +336,33 @@ std::optional<std::size_t> ScalarIndex(double token) {
 
 double ScalarToken(std::size_t index) { return kFirstScalarToken + static_cast<double>(index); }
 
-std::optional<std::size_t> PayloadIndex(std::string_view token) {
+namespace {
+
+std::optional<std::size_t> IndexIn(std::string_view token, int bits) {
   if (token.size() != kTokenBytes) return std::nullopt;
   std::size_t index = 0;
   for (std::size_t i = 0; i < kTokenBytes; ++i) {
-    index |= static_cast<std::size_t>(static_cast<unsigned char>(token[i])) << (8 * i);
+    index |= static_cast<std::size_t>(static_cast<unsigned char>(token[i])) << (bits * static_cast<int>(i));
   }
   return index;
 }
 
-std::string PayloadToken(std::size_t index) {
+std::string TokenOf(std::size_t index, int bits) {
   std::string token;
-  for (std::size_t i = 0; i < kTokenBytes; ++i) token.push_back(static_cast<char>((index >> (8 * i)) & 0xff));
+  for (std::size_t i = 0; i < kTokenBytes; ++i) {
+    token.push_back(static_cast<char>((index >> (bits * static_cast<int>(i))) & ((1U << bits) - 1)));
+  }
   return token;
 }
+
+}  // namespace
+
+std::optional<std::size_t> PayloadIndex(std::string_view token) { return IndexIn(token, kPayloadTokenBits); }
+std::string PayloadToken(std::size_t index) { return TokenOf(index, kPayloadTokenBits); }
+
+std::optional<std::size_t> ReferenceIndex(std::string_view token) {
+  return IndexIn(token, kReferenceTokenBits);
+}
+std::string ReferenceToken(std::size_t index) { return TokenOf(index, kReferenceTokenBits); }
 
 }  // namespace warpline

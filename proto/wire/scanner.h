@@ -7,8 +7,9 @@
 // last-one-wins and oneof rules stay protobuf's own, and the field holds the token of the payload that won.
 // Scanning and then parsing the header accepts exactly the bytes that parsing them directly accepts.
 //
-// Scalars (values of fields of type double that the schema names) are replaced by tokens in the same way, so
-// that messages that differ in nothing but payloads and scalars have the same header.
+// Scalars (values of fields of type double that the schema names) and references (values of the string fields
+// that it names, such as ids) are replaced by tokens in the same way, so that messages that differ in nothing
+// but payloads, scalars and references have the same header.
 //
 // The scanner reads tags and varints by itself: protobuf's CodedInputStream tells neither in which slice a
 // payload begins nor the bytes of a varint that is longer than it needs to be, and the header keeps these as
@@ -35,22 +36,26 @@ class FieldDescriptor;
 
 namespace warpline {
 
-// Which fields of a message type, and of the messages in it, are payloads, scalars or messages. Immutable:
-// make one per type, at start.
+// Which fields of a message type, and of the messages in it, are payloads, scalars, references or messages.
+// Immutable: make one per type, at start.
 class ScanSchema {
  public:
   using Field = google::protobuf::FieldDescriptor;
-  // `payload` is the field whose contents are payloads, and `scalars`, all of type double, are those whose
-  // values are scalars, wherever in the message they occur.
+  // `payload` is the field whose contents are payloads; `scalars`, all of type double, are those whose values
+  // are scalars, and `references`, all of type string, those whose values are references, wherever in the
+  // message they occur.
   static ScanSchema For(const google::protobuf::Descriptor* message, const Field* payload,
-                        std::span<const Field* const> scalars = {});
+                        std::span<const Field* const> scalars = {},
+                        std::span<const Field* const> references = {});
 
   static constexpr int kRoot = 0;
   static constexpr int kPayload = -1;
   static constexpr int kScalar = -2;
+  static constexpr int kReference = -3;
 
   // What field `number` of message type `message` holds, if it has the wire type of its declaration:
-  // kPayload, kScalar, or the index of its message type. Nothing if the scanner does not look into it.
+  // kPayload, kScalar, kReference, or the index of its message type. Nothing if the scanner does not look
+  // into it.
   std::optional<int> Find(int message, std::uint32_t number) const;
 
  private:
@@ -62,8 +67,8 @@ class ScanSchema {
 };
 
 struct ScanLimits {
-  // Whatever is not a payload is copied, unknown fields too. No valid request needs even a tenth of the
-  // default. Unit: bytes; less than 2^31.
+  // Whatever is not a payload is copied, unknown fields and references too. No valid request needs even a
+  // tenth of the default. Unit: bytes; less than 2^31.
   std::size_t header_bytes = 64 * 1024;
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;
@@ -74,8 +79,9 @@ using Scalars = absl::InlinedVector<double, 2>;
 
 struct ScannedMessage {
   std::string header;
-  std::vector<PayloadRange> payloads;  // by index in the token
-  Scalars scalars;                     // likewise
+  std::vector<PayloadRange> payloads;   // by index in the token
+  Scalars scalars;                      // likewise
+  std::vector<std::string> references;  // likewise
 };
 
 // INVALID_ARGUMENT if the message is malformed or over a limit; then the text gives figure and limit.
@@ -91,6 +97,10 @@ std::string PayloadToken(std::size_t index);
 // The same for scalars, whose tokens are numbers too. No token is 0, which stands for an absent field.
 std::optional<std::size_t> ScalarIndex(double token);
 double ScalarToken(std::size_t index);
+
+// The same for references, whose tokens are valid UTF-8. No token is empty, which stands for an absent field.
+std::optional<std::size_t> ReferenceIndex(std::string_view token);
+std::string ReferenceToken(std::size_t index);
 
 }  // namespace warpline
 

@@ -32,7 +32,12 @@ std::vector<const FieldDescriptor*> ScalarFields() {
   return {v1::GemmRequest::descriptor()->FindFieldByName("alpha"),
           v1::GemmRequest::descriptor()->FindFieldByName("beta"),
           v1::GemmStep::descriptor()->FindFieldByName("alpha"),
-          v1::ScaleStep::descriptor()->FindFieldByName("factor")};
+          v1::ScaleStep::descriptor()->FindFieldByName("factor"),
+          v1::ResidentSink::descriptor()->FindFieldByName("ttl_seconds")};
+}
+
+std::vector<const FieldDescriptor*> ReferenceFields() {
+  return {v1::ResidentTensor::descriptor()->FindFieldByName("id")};
 }
 
 }  // namespace
@@ -46,8 +51,13 @@ void SubstituteTokens(Message& message, Slices slices, const ScannedMessage& sca
   const google::protobuf::Reflection* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
-  const std::vector<const FieldDescriptor*> scalars = ScalarFields();
+  const std::vector<const FieldDescriptor*> scalars = ScalarFields(), references = ReferenceFields();
   for (const FieldDescriptor* field : fields) {
+    if (std::find(references.begin(), references.end(), field) != references.end()) {
+      const std::optional<std::size_t> index = ReferenceIndex(reflection->GetString(message, field));
+      const bool is_token = index.has_value() && *index < scanned.references.size();
+      reflection->SetString(&message, field, is_token ? scanned.references[*index] : "not a token");
+    }
     if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
       const std::optional<std::size_t> index = ScalarIndex(reflection->GetDouble(message, field));
       const bool is_token = index.has_value() && *index < scanned.scalars.size();
@@ -72,8 +82,9 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
 
   // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
   const ScanLimits limits{.header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1};
-  const auto scanned =
-      ScanMessage(ScanSchema::For(prototype.GetDescriptor(), InlineField(), ScalarFields()), slices, limits);
+  const ScanSchema schema =
+      ScanSchema::For(prototype.GetDescriptor(), InlineField(), ScalarFields(), ReferenceFields());
+  const auto scanned = ScanMessage(schema, slices, limits);
   const std::unique_ptr<Message> through(prototype.New());
   const bool accepted = scanned.ok() && through->ParseFromString(scanned->header);
   if (accepted != agreement.accepted) {
