@@ -35,6 +35,14 @@ absl::Status UnimplementedField(std::string_view field, std::string_view message
   return AboutField(absl::StatusCode::kUnimplemented, field, message);
 }
 
+absl::Status InField(std::string_view field, const absl::Status& status) {
+  if (status.ok()) return status;
+  const absl::string_view message = status.message();
+  absl::Status about = AboutField(status.code(), field, {message.data(), message.size()});
+  const std::optional<absl::Duration> delay = RetryAfterOf(status);
+  return delay.has_value() ? WithRetryAfter(std::move(about), *delay) : about;
+}
+
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   const std::int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(delay, absl::Milliseconds(1)));
   status.SetPayload(ToAbsl(kRetryPayloadUrl), absl::Cord(absl::StrCat(std::max<std::int64_t>(ms, 0))));

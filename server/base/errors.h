@@ -22,6 +22,9 @@ absl::Status FieldError(std::string_view field, std::string_view message);
 // UNIMPLEMENTED "<field>: <message>": the API has the field, but this server does not do what it asks for.
 absl::Status UnimplementedField(std::string_view field, std::string_view message);
 
+// An error about a field whose code and delay are another's: "<field>: <message>". OK stays OK.
+absl::Status InField(std::string_view field, const absl::Status& status);
+
 // Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
 // no payloads, stays as it is.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);

@@ -110,14 +110,18 @@ struct Metrics::Impl {
   Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
   Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
 
+  Family<prometheus::Gauge>& resident_bytes = NewGauge(
+      "warpline_resident_bytes", "Memory of resident tensors, those that are dropped but in use included.");
+
   static prometheus::Labels KernelLabels(Op op, std::string_view variant, DType dtype, int device) {
     return {{"op", Str(Name(op))},
             {"variant", Str(variant)},
             {"dtype", Str(Name(dtype))},
             {"device", std::to_string(device)}};
   }
-  static prometheus::Labels MethodLabels(const std::string& service, const std::string& method) {
-    return {{"grpc_type", "unary"}, {"grpc_service", service}, {"grpc_method", method}};
+  static prometheus::Labels MethodLabels(const std::string& service, const std::string& method,
+                                         const std::string& type) {
+    return {{"grpc_type", type}, {"grpc_service", service}, {"grpc_method", method}};
   }
 };
 
@@ -162,6 +166,9 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
       counter("warpline_plan_cache_misses_total", "Requests that had to be parsed and validated.");
   plan_cache.evictions = counter("warpline_plan_cache_evictions_total", "Plans dropped for lack of room.");
   plan_cache.entries = gauge("warpline_plan_cache_entries", "Plans known.");
+  resident_tensors =
+      gauge("warpline_resident_tensors", "Resident tensors, those that are dropped but in use included.");
+  leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
   // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
   // that event.
   for (const char* reason : {"jobs", "bytes", "share", "unread", "plans", "draining"})
@@ -195,16 +202,17 @@ void Metrics::CountRejection(std::string_view reason) {
   impl_->rejected.Add({{"reason", Str(reason)}}).Increment();
 }
 
-MethodSeries Metrics::Method(const std::string& service, const std::string& method) {
-  const auto labels = Impl::MethodLabels(service, method);
+MethodSeries Metrics::Method(const std::string& service, const std::string& method, const std::string& type) {
+  const auto labels = Impl::MethodLabels(service, method, type);
   auto ok_labels = labels;
   ok_labels["grpc_code"] = "OK";
   return {Counter(&impl_->grpc_started.Add(labels)), Counter(&impl_->grpc_handled.Add(ok_labels)),
           Histogram(&impl_->grpc_seconds.Add(labels, kRequestSeconds))};
 }
 
-void Metrics::CountHandled(const std::string& service, const std::string& method, std::string_view code) {
-  auto labels = Impl::MethodLabels(service, method);
+void Metrics::CountHandled(const std::string& service, const std::string& method, std::string_view code,
+                           const std::string& type) {
+  auto labels = Impl::MethodLabels(service, method, type);
   labels["grpc_code"] = Str(code);
   impl_->grpc_handled.Add(labels).Increment();
 }
@@ -219,6 +227,10 @@ double Metrics::RequestsStarted() const {
 
 Counter Metrics::HostCopyBytes(const std::string& site) {
   return Counter(&impl_->host_copy_bytes.Add({{"site", site}}));
+}
+
+Gauge Metrics::ResidentBytes(int device) {
+  return Gauge(&impl_->resident_bytes.Add({{"device", std::to_string(device)}}));
 }
 
 Gauge Metrics::DeviceMemoryBytes(int device, const std::string& state) {

@@ -110,14 +110,22 @@ class Metrics {
   }
   // `reason` is "jobs", "bytes", "share", "unread", "plans" or "draining".
   void CountRejection(std::string_view reason);
-  MethodSeries Method(const std::string& service, const std::string& method);
-  void CountHandled(const std::string& service, const std::string& method, std::string_view code);
+  // `type` is "unary", "client_stream", "server_stream" or "bidi_stream".
+  MethodSeries Method(const std::string& service, const std::string& method,
+                      const std::string& type = "unary");
+  void CountHandled(const std::string& service, const std::string& method, std::string_view code,
+                    const std::string& type = "unary");
 
   // How many requests have started, over all methods. A caller that compares it with what it was before knows
   // whether anything has happened.
   double RequestsStarted() const;
 
   PlanCacheSeries plan_cache;
+
+  // Resident tensors.
+  Gauge resident_tensors;
+  Counter leases_expired;
+  Gauge ResidentBytes(int device);
 
   // Memory and queues.
   Counter HostCopyBytes(const std::string& site);

@@ -10,6 +10,10 @@ namespace warpline {
 // is the connection it came over. 0 is the owner of what belongs to nobody in particular.
 using OwnerId = std::uint64_t;
 
+// Who has no identity. What outlives a connection belongs to it, so that until there are identities every
+// client may use every resident tensor whose id it knows.
+inline constexpr OwnerId kAnonymous = 0;
+
 }  // namespace warpline
 
 #endif  // WARPLINE_SERVER_SCHEDULE_OWNER_H_

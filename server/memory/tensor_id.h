@@ -1,0 +1,33 @@
+// Ids of resident tensors. They are secrets: who knows one may read the tensor, as far as owners do not
+// differ.
+#ifndef WARPLINE_SERVER_MEMORY_TENSOR_ID_H_
+#define WARPLINE_SERVER_MEMORY_TENSOR_ID_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace warpline {
+
+// Makes the ids of one server: 8 hexadecimal digits that name the server, a hyphen, and 32 random ones.
+class TensorIds {
+ public:
+  TensorIds();
+
+  std::string New() const;
+  // OK if this server has made the id, whether or not there still is such a tensor. FAILED_PRECONDITION if
+  // another server has, NOT_FOUND if none makes such ids.
+  absl::Status Check(std::string_view id) const;
+
+ private:
+  const std::string instance_;
+};
+
+// What of an id may stand in logs and errors: its last 8 digits, behind three dots. Of anything that is no
+// id, nothing.
+std::string Abbreviate(std::string_view id);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_MEMORY_TENSOR_ID_H_

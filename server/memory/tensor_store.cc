@@ -1,0 +1,369 @@
+#include "server/memory/tensor_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kernels/align.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+
+namespace warpline {
+namespace {
+
+absl::Status NoSuchTensor(std::string_view id) {
+  return absl::NotFoundError(absl::StrCat("there is no tensor ", Abbreviate(id),
+                                          "; it may have been dropped, or its lease has ended"));
+}
+
+}  // namespace
+
+struct TensorStore::Entry {
+  Key key;
+  TensorSpec spec;
+  absl::Duration ttl;
+  MonotonicTime lease_begin;
+  MonotonicTime expiry;  // under which it stands in expiries_
+  int uses = 0;
+  Buffer memory;
+  bool complete = false;
+  ByteRanges written;
+  std::list<const ByteRange*> writing;
+
+  MonotonicTime LeaseEnd() const { return lease_begin + absl::ToChronoNanoseconds(ttl); }
+};
+
+// Keeps a tensor from expiring.
+struct TensorStore::Use {
+  Use(TensorStore& store, std::shared_ptr<Entry> entry) : store(store), entry(std::move(entry)) {}
+  ~Use() { store.EndUse(entry); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  TensorStore& store;
+  const std::shared_ptr<Entry> entry;
+};
+
+namespace {
+
+std::vector<Gauge> BytesGauges(std::size_t devices, Metrics& metrics) {
+  std::vector<Gauge> gauges;
+  for (std::size_t i = 0; i < devices; ++i) gauges.push_back(metrics.ResidentBytes(static_cast<int>(i)));
+  return gauges;
+}
+
+}  // namespace
+
+TensorStore::TensorStore(Options options, AllocateMemory allocate, Metrics& metrics)
+    : options_(std::move(options)),
+      allocate_(std::move(allocate)),
+      tensors_(metrics.resident_tensors),
+      bytes_(BytesGauges(options_.device_bytes.size(), metrics)),
+      expired_(metrics.leases_expired),
+      used_bytes_(options_.device_bytes.size(), 0),
+      expiring_([this] { ExpireInTurn(); }) {}
+
+TensorStore::~TensorStore() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  expiring_.join();
+  std::map<Key, std::shared_ptr<Entry>> left;
+  MutexLock lock(&mutex_);
+  left.swap(entries_);  // their memory goes after the lock
+}
+
+absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
+  if (seconds == 0) return options_.default_ttl;
+  if (seconds > 0 && seconds <= absl::ToDoubleSeconds(options_.max_ttl)) return absl::Seconds(seconds);
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%g is not above 0 and at most %g seconds, the server's --max-ttl", seconds,
+                      absl::ToDoubleSeconds(options_.max_ttl)));
+}
+
+int TensorStore::RoomiestDevice() const {
+  MutexLock lock(&mutex_);
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < used_bytes_.size(); ++i) {
+    if (options_.device_bytes[i] - used_bytes_[i] > options_.device_bytes[best] - used_bytes_[best]) best = i;
+  }
+  return static_cast<int>(best);
+}
+
+void TensorStore::Charge(int device, std::size_t bytes, int tensors) {
+  used_bytes_[static_cast<std::size_t>(device)] += bytes * static_cast<std::size_t>(tensors);
+  charged_tensors_ += static_cast<std::size_t>(tensors);
+  tensors_.Add(tensors);
+  bytes_[static_cast<std::size_t>(device)].Add(tensors * static_cast<double>(bytes));
+}
+
+absl::StatusOr<Buffer> TensorStore::Allocate(int device, std::size_t bytes) {
+  const std::size_t limit = device_bytes(device);
+  const std::size_t charged = AlignUp(std::min(bytes, limit + 1), kTensorAlignment);
+  {
+    MutexLock lock(&mutex_);
+    const std::size_t used = used_bytes_[static_cast<std::size_t>(device)];
+    if (charged > limit - used) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: those on device ", device,
+                       " take ", used, " of ", limit, " bytes (the server's --resident-bytes)"));
+    }
+    if (charged_tensors_ >= options_.max_tensors) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("there are ", charged_tensors_, " resident tensors, which is the limit"));
+    }
+    Charge(device, charged, 1);
+  }
+  const auto give_back = [this, device, charged](void*) {
+    MutexLock lock(&mutex_);
+    Charge(device, charged, -1);
+  };
+  // The memory goes before its charge.
+  std::shared_ptr<void> charge(this, give_back);
+  ASSIGN_OR_RETURN(Buffer memory, allocate_(device, bytes));
+  struct Charged {
+    std::shared_ptr<void> charge;
+    Buffer memory;
+  };
+  const Place place = memory.place();
+  const std::span<std::byte> all = memory.bytes();
+  return Buffer(all, place, std::make_shared<Charged>(Charged{std::move(charge), std::move(memory)}));
+}
+
+void TensorStore::BeginLease(Entry& entry) { entry.lease_begin = MonotonicClock::now(); }
+
+std::string TensorStore::Insert(OwnerId owner, std::shared_ptr<Entry> entry) {
+  entry->key = {owner, ids_.New()};
+  BeginLease(*entry);
+  entry->expiry = entry->LeaseEnd();
+  expiries_.emplace(entry->expiry, entry.get());
+  const Key key = entry->key;
+  entries_.emplace(key, std::move(entry));
+  return key.second;
+}
+
+TensorStore::Info TensorStore::Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory) {
+  auto entry = std::make_shared<Entry>();
+  entry->spec = spec;
+  entry->ttl = ttl;
+  entry->memory = std::move(memory);
+  entry->complete = true;
+  MutexLock lock(&mutex_);
+  Insert(owner, entry);
+  return InfoOf(*entry);
+}
+
+absl::StatusOr<TensorStore::Info> TensorStore::Create(OwnerId owner, const TensorSpec& spec,
+                                                      absl::Duration ttl, int device) {
+  ASSIGN_OR_RETURN(Buffer memory, Allocate(device, spec.bytes));
+  auto entry = std::make_shared<Entry>();
+  entry->spec = spec;
+  entry->ttl = ttl;
+  entry->memory = std::move(memory);
+  entry->complete = spec.bytes == 0;
+  MutexLock lock(&mutex_);
+  Insert(owner, entry);
+  return InfoOf(*entry);
+}
+
+TensorStore::Info TensorStore::InfoOf(const Entry& entry) const {
+  const auto left = entry.uses > 0 ? entry.ttl : absl::FromChrono(entry.LeaseEnd() - MonotonicClock::now());
+  return {.id = entry.key.second,
+          .spec = entry.spec,
+          .device = entry.memory.place().device,
+          .ttl = std::max(left, absl::ZeroDuration()),
+          .missing_bytes = entry.complete ? 0 : entry.spec.bytes - entry.written.bytes()};
+}
+
+absl::StatusOr<std::shared_ptr<TensorStore::Entry>> TensorStore::Find(OwnerId owner, std::string_view id) {
+  RETURN_IF_ERROR(ids_.Check(id));
+  const auto found = entries_.find(Key(owner, id));
+  if (found == entries_.end()) return NoSuchTensor(id);
+  // The thread that ends leases may be late.
+  const Entry& entry = *found->second;
+  if (entry.uses == 0 && entry.LeaseEnd() <= MonotonicClock::now()) return NoSuchTensor(id);
+  return found->second;
+}
+
+absl::StatusOr<TensorStore::Reading> TensorStore::Read(OwnerId owner, std::string_view id) {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
+  if (!entry->complete) {
+    const std::optional<ByteRange> missing = entry->written.FirstMissing(entry->spec.bytes);
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor ", Abbreviate(id), " is not complete: of ", entry->spec.bytes, " bytes ",
+                     entry->spec.bytes - entry->written.bytes(), " are missing, the first of them ",
+                     ToString(missing.value_or(ByteRange()))));
+  }
+  ++entry->uses;
+  const Buffer& memory = entry->memory;
+  return Reading{InfoOf(*entry), Buffer(memory.bytes(), memory.place(), std::make_shared<Use>(*this, entry))};
+}
+
+absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::string_view id,
+                                                        std::size_t offset) {
+  std::shared_ptr<Entry> entry;
+  {
+    MutexLock lock(&mutex_);
+    ASSIGN_OR_RETURN(entry, Find(owner, id));
+    if (offset > entry->spec.bytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(offset, " is beyond the end of the tensor, which has ", entry->spec.bytes, " bytes"));
+    }
+    ++entry->uses;
+  }
+  Writing writing;  // moved without the lock, which moving takes
+  writing.memory_ = entry->memory;
+  writing.range_ = {offset, offset};
+  writing.store_ = this;
+  writing.entry_ = std::move(entry);
+  return writing;
+}
+
+TensorStore::Writing& TensorStore::Writing::operator=(Writing&& other) noexcept {
+  if (this == &other) return *this;
+  Abandon();
+  memory_ = std::move(other.memory_);
+  store_ = std::exchange(other.store_, nullptr);
+  entry_ = std::move(other.entry_);
+  range_ = other.range_;
+  if (store_ != nullptr) {
+    MutexLock lock(&store_->mutex_);
+    std::replace(entry_->writing.begin(), entry_->writing.end(), static_cast<const ByteRange*>(&other.range_),
+                 static_cast<const ByteRange*>(&range_));
+  }
+  return *this;
+}
+
+absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
+  MutexLock lock(&store_->mutex_);
+  const std::size_t size = entry_->spec.bytes;
+  if (bytes > size - range_.end) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(ByteRange{range_.end, range_.end + bytes}),
+                                                   " are not within the tensor, which has ", size, " bytes"));
+  }
+  const ByteRange more{range_.end, range_.end + bytes};
+  if (entry_->complete && bytes > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(more), " are there already: the tensor is complete"));
+  }
+  if (const auto common = entry_->written.FirstCommon(more); common.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(ToString(*common), " are there already"));
+  }
+  for (const ByteRange* other : entry_->writing) {
+    if (other == &range_ || other->begin >= more.end || other->end <= more.begin) continue;
+    return WithRetryAfter(absl::AbortedError(absl::StrCat("another call writes some of ", ToString(more))),
+                          absl::Milliseconds(100));
+  }
+  if (range_.size() == 0 && bytes > 0) entry_->writing.push_back(&range_);
+  range_.end += bytes;
+  return absl::OkStatus();
+}
+
+std::size_t TensorStore::Writing::Commit() {
+  std::size_t missing = 0;
+  {
+    MutexLock lock(&store_->mutex_);
+    entry_->written.Add(range_);
+    missing = entry_->spec.bytes - entry_->written.bytes();
+    if (missing == 0) entry_->complete = true;
+  }
+  Abandon();
+  return missing;
+}
+
+void TensorStore::Writing::Abandon() {
+  if (store_ == nullptr) return;
+  {
+    MutexLock lock(&store_->mutex_);
+    entry_->writing.remove(&range_);
+  }
+  memory_ = Buffer();
+  store_->EndUse(entry_);
+  entry_.reset();
+  store_ = nullptr;
+}
+
+void TensorStore::EndUse(const std::shared_ptr<Entry>& entry) {
+  MutexLock lock(&mutex_);
+  --entry->uses;
+  BeginLease(*entry);
+}
+
+std::shared_ptr<TensorStore::Entry> TensorStore::Remove(Entry& entry) {
+  expiries_.erase({entry.expiry, &entry});
+  auto node = entries_.extract(entry.key);
+  return std::move(node.mapped());
+}
+
+absl::Status TensorStore::Drop(OwnerId owner, std::string_view id) {
+  std::shared_ptr<Entry> dropped;
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
+  dropped = Remove(*entry);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_view id,
+                                                     std::optional<absl::Duration> ttl) {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
+  if (ttl.has_value()) entry->ttl = *ttl;
+  BeginLease(*entry);
+  // A shorter lease must be found in time.
+  expiries_.erase({entry->expiry, entry.get()});
+  entry->expiry = entry->LeaseEnd();
+  expiries_.emplace(entry->expiry, entry.get());
+  return InfoOf(*entry);
+}
+
+std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view after,
+                                                 std::size_t count) const {
+  std::vector<Info> infos;
+  MutexLock lock(&mutex_);
+  for (auto entry = entries_.upper_bound(Key(owner, after));
+       entry != entries_.end() && entry->first.first == owner && infos.size() < count; ++entry) {
+    infos.push_back(InfoOf(*entry->second));
+  }
+  return infos;
+}
+
+std::size_t TensorStore::size() const {
+  MutexLock lock(&mutex_);
+  return entries_.size();
+}
+
+void TensorStore::ExpireInTurn() {
+  // A lease in use is looked at again after a while.
+  constexpr std::chrono::seconds kAgain{1};
+  for (;;) {
+    std::shared_ptr<Entry> gone;  // with its memory, when the lock is no longer held
+    MutexLock lock(&mutex_);
+    const MonotonicTime next = expiries_.empty() ? kNever : expiries_.begin()->first;
+    const bool news = mutex_.AwaitUntil(
+        [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+          return stopping_ || (!expiries_.empty() && expiries_.begin()->first < next);
+        },
+        next);
+    if (stopping_) return;
+    if (news || expiries_.empty()) continue;
+    const MonotonicTime now = MonotonicClock::now();
+    const auto first = *expiries_.begin();
+    if (first.first > now) continue;
+    Entry& entry = *first.second;
+    const MonotonicTime end = entry.uses > 0 ? now + kAgain : entry.LeaseEnd();
+    if (end <= now) {
+      expired_.Add();
+      gone = Remove(entry);
+      continue;
+    }
+    expiries_.erase(expiries_.begin());
+    entry.expiry = end;
+    expiries_.emplace(end, &entry);
+  }
+}
+
+}  // namespace warpline

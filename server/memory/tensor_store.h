@@ -1,0 +1,167 @@
+// Resident tensors: memory of devices that clients hold under leases.
+#ifndef WARPLINE_SERVER_MEMORY_TENSOR_STORE_H_
+#define WARPLINE_SERVER_MEMORY_TENSOR_STORE_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kernels/program.h"
+#include "server/base/clock.h"
+#include "server/base/mutex.h"
+#include "server/memory/buffer.h"
+#include "server/memory/byte_ranges.h"
+#include "server/memory/tensor_id.h"
+#include "server/observe/metrics.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+// A tensor lives from Add or Create until it is dropped or its lease ends, and its memory until the last of
+// those who use it then has let go of it. The lease begins anew whenever a use ends, and does not end during
+// one. Errors say of an id no more than its last digits.
+//
+// Thread-safe. Outlives what it gives out.
+class TensorStore {
+ public:
+  struct Options {
+    absl::Duration default_ttl = absl::Minutes(10);
+    absl::Duration max_ttl = absl::Hours(24);
+    std::size_t max_tensors = 65536;
+    std::vector<std::size_t> device_bytes;  // what the tensors of each device may have together
+  };
+  using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
+
+  // What its owner may know of a tensor.
+  struct Info {
+    std::string id;
+    TensorSpec spec;
+    int device = 0;
+    absl::Duration ttl;             // how long the lease still lasts without a use
+    std::size_t missing_bytes = 0;  // that are still to be written before it can be read
+  };
+
+ private:
+  struct Entry;
+  struct Use;
+
+ public:
+  // A complete tensor in use: `memory` keeps it from expiring.
+  struct Reading {
+    Info info;
+    Buffer memory;
+  };
+
+  // A range of a tensor that is being written, and grows at its end. If it is destroyed without Commit,
+  // nothing of it counts. The bytes of the range belong to this writer alone. Not thread-safe.
+  class Writing {
+   public:
+    Writing() = default;
+    Writing(Writing&& other) noexcept { *this = std::move(other); }
+    Writing& operator=(Writing&& other) noexcept;
+    ~Writing() { Abandon(); }
+
+    // The memory of the tensor, which this keeps alive.
+    const Buffer& memory() const { return memory_; }
+    const ByteRange& range() const { return range_; }
+    std::size_t size() const { return memory_.bytes().size(); }  // of the tensor
+    // Adds the next `bytes` to the range. INVALID_ARGUMENT, with the range, if they end beyond the tensor or
+    // are there already; ABORTED with a delay if another writer has them.
+    absl::Status Extend(std::size_t bytes);
+    // The range counts from now on; its bytes have been written. Returns how many bytes the tensor still
+    // lacks.
+    std::size_t Commit();
+    // Ends without. Nothing may be written any more.
+    void Abandon();
+
+   private:
+    friend class TensorStore;
+    Buffer memory_;
+    ByteRange range_;
+    TensorStore* store_ = nullptr;
+    std::shared_ptr<Entry> entry_;
+  };
+
+  TensorStore(Options options, AllocateMemory allocate, Metrics& metrics);
+  ~TensorStore();
+  TensorStore(const TensorStore&) = delete;
+  TensorStore& operator=(const TensorStore&) = delete;
+
+  // Seconds as a request gives them: 0 is the default. INVALID_ARGUMENT, with the limit, for anything that is
+  // no length of a lease.
+  absl::StatusOr<absl::Duration> Ttl(double seconds) const;
+  absl::Duration max_ttl() const { return options_.max_ttl; }
+  std::size_t device_bytes(int device) const {
+    return options_.device_bytes[static_cast<std::size_t>(device)];
+  }
+  // The device that has the most bytes left.
+  int RoomiestDevice() const;
+
+  // Memory for one more tensor, which counts from here on. RESOURCE_EXHAUSTED, with the figures, if there is
+  // none left, or too many tensors.
+  absl::StatusOr<Buffer> Allocate(int device, std::size_t bytes);
+  // A tensor of which all bytes are there, in memory that Allocate gave.
+  Info Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory);
+  // A tensor of which none are.
+  absl::StatusOr<Info> Create(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, int device);
+
+  // NOT_FOUND, or FAILED_PRECONDITION for another server's id, from all of these.
+  // INVALID_ARGUMENT, with the first range that is missing, if the tensor is not complete.
+  absl::StatusOr<Reading> Read(OwnerId owner, std::string_view id);
+  // An empty range at `offset`.
+  absl::StatusOr<Writing> Write(OwnerId owner, std::string_view id, std::size_t offset);
+  absl::Status Drop(OwnerId owner, std::string_view id);
+  // Without a ttl, for as long as before.
+  absl::StatusOr<Info> Renew(OwnerId owner, std::string_view id, std::optional<absl::Duration> ttl);
+
+  // The owner's tensors whose ids come behind `after`, in order, at most so many.
+  std::vector<Info> List(OwnerId owner, std::string_view after, std::size_t count) const;
+  std::size_t size() const;
+
+ private:
+  using Key = std::pair<OwnerId, std::string>;
+  using Expiry = std::pair<MonotonicTime, Entry*>;
+
+  // The tensor, or why there is none.
+  absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Insert(OwnerId owner, std::shared_ptr<Entry> entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Hands the entry over, so that its memory goes when the lock is no longer held.
+  std::shared_ptr<Entry> Remove(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeginLease(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndUse(const std::shared_ptr<Entry>& entry);
+  Info InfoOf(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(int device, std::size_t bytes, int tensors) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExpireInTurn();
+
+  const Options options_;
+  const AllocateMemory allocate_;
+  const TensorIds ids_;
+  Gauge tensors_;
+  std::vector<Gauge> bytes_;
+  Counter expired_;
+  mutable Mutex mutex_;
+  std::map<Key, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
+  // When each lease ends at the earliest: uses renew leases without a change here.
+  std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);  // by device
+  std::size_t charged_tensors_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread expiring_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_MEMORY_TENSOR_STORE_H_
