@@ -64,7 +64,7 @@ void AppendProblem(std::string& to, const ElementwiseProblem& p) {
 
 }  // namespace
 
-std::string Signature(const Program& program) {
+std::string Signature(const Program& program, std::span<const int> bound) {
   std::string key;
   key.reserve(64 + 96 * program.steps.size());
   Append(key, program.num_inputs);
@@ -80,6 +80,7 @@ std::string Signature(const Program& program) {
   for (int output : program.outputs) Append(key, output);
   // Sizes of the storage fix the memory plan, and with it every address inside a lane.
   for (const TensorSpec& tensor : program.tensors) Append(key, static_cast<std::uint64_t>(tensor.bytes));
+  for (int tensor : bound) Append(key, tensor);
   return key;
 }
 
@@ -135,11 +136,15 @@ std::size_t PlaceIntermediates(std::vector<Lifetime>& lifetimes) {
 
 }  // namespace
 
-MemoryPlan PlanMemory(const Program& program) {
+MemoryPlan PlanMemory(const Program& program, std::span<const int> bound) {
   MemoryPlan plan;
   plan.tensors.resize(program.tensors.size());
   plan.scalars.resize(program.steps.size(), 0);
   const auto place = [&](int tensor, Region region, std::size_t& end) {
+    if (std::find(bound.begin(), bound.end(), tensor) != bound.end()) {
+      plan.tensors[tensor] = {Region::kBound, 0};
+      return;
+    }
     plan.tensors[tensor] = {region, NextPlace(end)};
     end = NextPlace(end) + program.tensors[tensor].bytes;
   };

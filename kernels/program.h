@@ -4,6 +4,7 @@
 #define WARPLINE_KERNELS_PROGRAM_H_
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ struct Program {
 };
 
 // Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
-// strides and variants. Values of scalars do not count.
-std::string Signature(const Program& program);
+// strides, variants and bound tensors (see PlanMemory). Values of scalars do not count.
+std::string Signature(const Program& program, std::span<const int> bound = {});
 
 // Where each tensor lies. Inputs are packed into one region (then one copy brings all of them to the
 // device), outputs into another, in the order of Program::outputs. Intermediates lie in scratch memory, which
@@ -47,7 +48,12 @@ std::string Signature(const Program& program);
 // scalars of steps follow the inputs, so they travel in the same copy.
 inline constexpr std::size_t kTensorAlignment = 256;
 
-enum class Region { kInput, kOutput, kScratch };
+enum class Region {
+  kInput,
+  kOutput,
+  kScratch,
+  kBound,  // memory of its own, which the request names
+};
 
 struct Placement {
   Region region = Region::kScratch;
@@ -62,7 +68,8 @@ struct MemoryPlan {
   std::size_t scratch_bytes = 0;
 };
 
-MemoryPlan PlanMemory(const Program& program);
+// `bound` are the inputs and outputs that have memory of their own and so take none here.
+MemoryPlan PlanMemory(const Program& program, std::span<const int> bound = {});
 
 }  // namespace warpline
 

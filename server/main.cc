@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +17,12 @@
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
 #include "server/base/usable_cpus.h"
+#include "server/base/usable_memory.h"
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/device/watchdog.h"
 #include "server/memory/staging_pool.h"
+#include "server/memory/tensor_store.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -29,6 +32,7 @@
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
 #include "server/rpc/rpc_server.h"
+#include "server/rpc/tensor_service.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/scheduler.h"
 #ifdef WARPLINE_HAVE_CUDA
@@ -44,6 +48,14 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
+// Of what staging memory and scratch memory leave.
+std::size_t CpuResidentBytes(const ServerOptions& options) {
+  if (options.resident_bytes.has_value()) return static_cast<std::size_t>(*options.resident_bytes);
+  const std::size_t all = AvailableMemoryBytes();
+  const auto others = static_cast<std::size_t>(options.PinnedBytes(false) + options.DeviceBytes(false));
+  return (all - std::min(all, others)) / 2;
+}
+
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
                                                      std::function<void(const absl::Status&)> context_lost) {
 #ifdef WARPLINE_HAVE_CUDA
@@ -53,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .lanes = options.Lanes(true),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
                            .exact_device_bytes = options.device_bytes != 0,
+                           .resident_bytes = options.resident_bytes,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
                            .measure_roofline = options.timing_sample > 0,
@@ -77,8 +90,15 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   return CreateCpuBackend({.lanes = options.Lanes(false),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
                            .exact_device_bytes = options.device_bytes != 0,
+                           .resident_bytes = CpuResidentBytes(options),
                            .timing = options.timing_sample > 0,
                            .metrics = &metrics});
+}
+
+std::vector<std::size_t> ResidentBytes(const Backend& backend) {
+  std::vector<std::size_t> bytes;
+  for (const DeviceInfo& device : backend.devices()) bytes.push_back(device.resident_bytes);
+  return bytes;
 }
 
 // Of plans that are known; some ten thousand kinds of requests.
@@ -145,7 +165,8 @@ int Serve(const ServerOptions& options) {
     Log("info", "device",
         {{"ordinal", absl::StrCat(device.ordinal)},
          {"name", device.name},
-         {"cc", device.compute_capability}});
+         {"cc", device.compute_capability},
+         {"resident_bytes", absl::StrCat(device.resident_bytes)}});
     metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
   }
   metrics.SetBuildInfo(WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
@@ -167,10 +188,14 @@ int Serve(const ServerOptions& options) {
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
+  TensorStore tensors(
+      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend)},
+      [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
-      {**backend, plans, workers, admission, pool, **scheduler}, metrics);
+      {**backend, plans, workers, admission, pool, **scheduler, tensors}, metrics);
+  TensorService tensor_service({**backend, tensors, admission, pool, workers}, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
   const auto handle = [&](std::size_t codec) {
@@ -194,7 +219,8 @@ int Serve(const ServerOptions& options) {
                                   .reduce = handle(2),
                                   .run = handle(3),
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
-                                  .echo = Echo},
+                                  .echo = Echo,
+                                  .tensors = &tensor_service},
                                  inflater, metrics);
   if (!server.ok()) return Fail(server.status());
   std::atomic<bool> ready = true;

@@ -148,6 +148,17 @@ absl::Status SetDeviceBytes(const Flag& flag, const std::string& text, ServerOpt
   return absl::OkStatus();
 }
 
+absl::Status SetResidentBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
+  options.resident_bytes.reset();
+  if (text == "auto") return absl::OkStatus();
+  const absl::StatusOr<std::int64_t> value = ParseBytes(text);
+  if (!value.ok() || *value < 0 || *value > 1024 * kGiB) {
+    return BadFlag(flag.name, text, "auto, or a number of bytes (suffix K, M or G) from 0 to 1024G");
+  }
+  options.resident_bytes = *value;
+  return absl::OkStatus();
+}
+
 absl::Status SetPoll(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text != "auto" && text != "on" && text != "off") return BadFlag(flag.name, text, "auto, on or off");
   options.poll = text;
@@ -202,6 +213,14 @@ const std::vector<Flag>& Flags() {
        "the cpu, scratch memory, taken when it is used: 2 x (2 x max-inline-bytes + 64M), or half of what "
        "the machine or the cgroup has.",
        SetDeviceBytes},
+      {"resident-bytes", "BYTES",
+       "Memory of each device for resident tensors, taken as they are made; 0 to 1024G, 0: none. auto "
+       "(default): half of what is left of the device at start when everything else has its memory; on the "
+       "cpu, half of what is left of the machine's or the cgroup's. In whole 32M on cuda.",
+       SetResidentBytes},
+      {"max-ttl", "DURATION",
+       "The longest lease of a resident tensor, which each use renews; 10m to 8760h. Default 24h.",
+       DurationFlag(&ServerOptions::max_ttl, absl::Minutes(10), absl::Hours(8760))},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
       {"max-job-bytes", "BYTES",

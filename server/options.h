@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct ServerOptions {
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
   std::int64_t pinned_bytes = 0;  // 0: by backend
   std::int64_t device_bytes = 0;  // of each device; 0: what is wanted, or what the device has free
+  // Of resident tensors, on each device; nothing: half of what is left when everything else has its memory.
+  std::optional<std::int64_t> resident_bytes;
+  absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes

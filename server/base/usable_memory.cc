@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
 
 #include "absl/strings/numbers.h"
 #include "server/base/cgroup.h"
@@ -25,6 +26,17 @@ std::size_t UsableMemoryBytes() {
   // cgroup v1: a number beyond any memory stands for no limit.
   consider(BytesOfLimit(FirstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes")));
   return least;
+}
+
+std::size_t AvailableMemoryBytes() {
+  const std::size_t usable = UsableMemoryBytes();
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (std::uint64_t kilobytes = 0; file >> key >> kilobytes;) {
+    if (key == "MemAvailable:") return std::min(usable, static_cast<std::size_t>(kilobytes) << 10);
+    std::getline(file, unit);
+  }
+  return usable;
 }
 
 }  // namespace warpline

@@ -30,6 +30,18 @@ struct DeviceInfo {
   std::int64_t memory_bytes = 0;   // 0 on the CPU
   // Of the pool from which programs take memory that do not fit into a lane's own.
   std::size_t pool_bytes = 0;
+  // For resident tensors, beside the pool.
+  std::size_t resident_bytes = 0;
+};
+
+// A copy between memory that AllocateHost gave and memory that AllocateResident gave, which does not lie on
+// the host. Whoever starts it keeps both alive until it has ended.
+struct Transfer {
+  enum class Direction { kToDevice, kToHost };
+  Direction direction = Direction::kToDevice;
+  int device = 0;
+  std::span<std::byte> on_host;
+  std::span<std::byte> on_device;  // as long
 };
 
 // A row of a variant table as the outside sees it.
@@ -49,8 +61,8 @@ struct LaunchReport {
 
 using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;
 
-// A program bound to host memory: regions of the program's MemoryPlan inside staging slots. Everything
-// outlives the call of `done`.
+// A program bound to memory: regions of the program's MemoryPlan inside staging slots, and the memory of
+// bindings that have their own. Everything outlives the call of `done`.
 struct StagedProgram {
   const Program* program = nullptr;
   const MemoryPlan* plan = nullptr;
@@ -112,6 +124,16 @@ class Backend {
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   // Memory for staging slots: page-locked, or ordinary on the CPU.
   virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;
+  // Memory for a resident tensor, not initialised: on the device, or ordinary on the CPU. Drop the buffer
+  // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
+  // caller keeps to DeviceInfo::resident_bytes. Thread-safe.
+  virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
+  // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
+  // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the
+  // host.
+  virtual void Start(const Transfer&, absl::AnyInvocable<void(absl::Status)> done) {
+    done(absl::InternalError("this backend's tensors lie on the host"));
+  }
 };
 
 }  // namespace warpline

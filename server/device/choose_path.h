@@ -13,8 +13,10 @@ enum class Path {
   kMapped,
   // One copy in, the kernels, one copy out, as a CUDA graph over the lane's memory.
   kGraph,
-  // The same call by call, in memory of the device's pool. At such sizes launches cost nothing by comparison.
-  kPooled,
+  // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
+  // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
+  // of their own, as the addresses in a graph cannot change.
+  kCalls,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,
 };
@@ -51,7 +53,8 @@ struct PathQuestion {
 };
 
 // A variant that a client asks for by name runs whole and on device memory always: that is where it can be
-// compared with others.
+// compared with others. A program none of whose tensors travel is on device memory too when its kernel runs
+// as if on slots: only scalars are read from there.
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits);
 

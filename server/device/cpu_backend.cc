@@ -156,6 +156,7 @@ class CpuLane : public Lane {
     addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
     addresses.PlaceOutputs(staged.bindings, staged.output.data());
     addresses.PlaceScratch(*staged.plan, scratch.data());
+    addresses.PlaceBound(staged.bindings);
     addresses.workspace = scratch.subspan(staged.plan->scratch_bytes);
     return addresses;
   }
@@ -170,7 +171,11 @@ class CpuBackend : public Backend {
  public:
   CpuBackend(const CpuBackendOptions& options, std::size_t pool_bytes)
       : options_(options),
-        devices_{{.ordinal = 0, .name = CpuName(), .compute_capability = {}, .pool_bytes = pool_bytes}} {}
+        devices_{{.ordinal = 0,
+                  .name = CpuName(),
+                  .compute_capability = {},
+                  .pool_bytes = pool_bytes,
+                  .resident_bytes = options.resident_bytes}} {}
 
   std::string_view name() const override { return "cpu"; }
   std::span<const DeviceInfo> devices() const override { return devices_; }
@@ -217,6 +222,7 @@ class CpuBackend : public Backend {
   }
 
   absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override { return MapMemory(bytes); }
+  absl::StatusOr<Buffer> AllocateResident(int, std::size_t bytes) override { return MapMemory(bytes); }
 
  private:
   const CpuBackendOptions options_;

@@ -22,6 +22,8 @@ struct CpuBackendOptions {
   // unless the figure is exact: see DecideDeviceBytes.
   std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
+  // Of resident tensors together. Taken when they are made.
+  std::size_t resident_bytes = 0;
   // Time every step; reading a clock is cheap here.
   bool timing = true;
   // May be null. Outlives the backend.

@@ -70,7 +70,29 @@ absl::StatusOr<std::unique_ptr<DevicePool>> OpenPool(int ordinal, const CudaBack
        {"taken", absl::StrCat(bytes)},
        {"free", absl::StrCat(question.free)}});
   const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
-  return DevicePool::Create(ordinal, (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit, metrics);
+  return DevicePool::Create(
+      {.ordinal = ordinal, .bytes = (bytes - lanes_bytes) / DevicePool::kUnit * DevicePool::kUnit}, metrics);
+}
+
+// The memory for resident tensors of the device that is current, whose pool has its memory already. Lanes
+// that are still to be made get theirs first.
+absl::StatusOr<std::unique_ptr<DevicePool>> OpenResident(int ordinal, const CudaBackendOptions& options,
+                                                         Metrics& metrics) {
+  ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
+  const std::size_t others = question.margin + static_cast<std::size_t>(options.lanes) * options.lane_bytes;
+  const std::size_t left = question.free - std::min(question.free, others);
+  const std::size_t bytes = options.resident_bytes.value_or(left / 2) / DevicePool::kUnit * DevicePool::kUnit;
+  if (bytes > left) {
+    return absl::ResourceExhaustedError(absl::StrCat("--resident-bytes=", bytes, ": of the device's memory ",
+                                                     left, " bytes are left for resident tensors"));
+  }
+  if (bytes == 0) return nullptr;
+  return DevicePool::Create({.ordinal = ordinal,
+                             .bytes = bytes,
+                             .grown = false,
+                             .used_state = "resident_used",
+                             .free_state = "resident_free"},
+                            metrics);
 }
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ordinal,
@@ -108,6 +130,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   RETURN_IF_ERROR(ToStatus(cudaEventSynchronize(device->epoch.get()), "recording an event"));
   ASSIGN_OR_RETURN(device->pool, OpenPool(ordinal, options, metrics));
   device->info.pool_bytes = device->pool->bytes();
+  ASSIGN_OR_RETURN(device->resident, OpenResident(ordinal, options, metrics));
+  if (device->resident != nullptr) device->info.resident_bytes = device->resident->bytes();
+  ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
+  device->transfers.emplace(std::move(transfers));
   device->completion =
       std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
         if (tell) tell(status);
@@ -194,6 +220,23 @@ class CudaBackend : public Backend {
     metrics_.Allocations("pinned").Add();
     auto owner = std::make_shared<gpu::PinnedMemory>(std::move(memory));
     return Buffer(owner->bytes(), {.kind = Place::Kind::kPinned}, owner);
+  }
+
+  absl::StatusOr<Buffer> AllocateResident(int ordinal, std::size_t bytes) override {
+    CudaDevice& device = *devices_[static_cast<std::size_t>(ordinal)];
+    if (device.resident == nullptr)
+      return absl::ResourceExhaustedError("there is no memory for resident tensors");
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
+    absl::StatusOr<Buffer> memory = device.resident->Take(bytes);
+    if (!memory.ok()) device.completion->ReportError(memory.status());
+    return memory;
+  }
+
+  void Start(const Transfer& transfer, absl::AnyInvocable<void(absl::Status)> done) override {
+    CudaDevice& device = *devices_[static_cast<std::size_t>(transfer.device)];
+    absl::Status chosen = ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device");
+    if (!chosen.ok()) return done(std::move(chosen));
+    device.transfers->Start(transfer, *device.completion, std::move(done));
   }
 
  private:

@@ -35,6 +35,9 @@ struct CudaBackendOptions {
   // unless the figure is exact: see DecideDeviceBytes.
   std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
+  // For resident tensors, on each device, beside the rest; grown as they are made. Nothing: half of what is
+  // left when everything else has its memory.
+  std::optional<std::size_t> resident_bytes = 0;
   // Known programs that a lane keeps, and device memory that their graphs may take.
   std::size_t graph_cache_entries = 256;
   std::size_t graph_cache_bytes = std::size_t{64} << 20;

@@ -15,6 +15,7 @@
 #include "server/device/cut_pipeline.h"
 #include "server/device/device_pool.h"
 #include "server/device/roofline.h"
+#include "server/device/transfers.h"
 #include "server/observe/metrics.h"
 
 namespace warpline {
@@ -33,6 +34,8 @@ struct CudaDevice {
   std::atomic<std::uint64_t> launched = 0;
   std::optional<CutPipeline> cuts;  // always there; belongs to the job that found `running` at 0
   std::unique_ptr<DevicePool> pool;
+  std::unique_ptr<DevicePool> resident;    // for resident tensors; null if there is no memory for any
+  std::optional<Transfers> transfers;      // always there
   std::unique_ptr<Completion> completion;  // the last to come, as its callbacks use the rest
 };
 

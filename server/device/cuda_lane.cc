@@ -73,7 +73,10 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
     return absl::InternalError(
         absl::StrCat("a program whose tensors take ", regions, " bytes was given ", most));
   }
-  if (staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
+  const bool has_bound =
+      std::any_of(staged.bindings.begin(), staged.bindings.end(),
+                  [](const Binding& binding) { return binding.staged.region == Region::kBound; });
+  if (!has_bound && staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
     entry.cutting = CutProgram(program, *staged.plan, most, options_.cutting);
   }
   PathQuestion question{.can_map = device_.uses_host_pointers,
@@ -129,15 +132,16 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   AddressTable addresses(*staged.plan);
   addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
   addresses.PlaceOutputs(staged.bindings, staged.output.data());
+  addresses.PlaceBound(staged.bindings);
   addresses.workspace = arena();
   return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
 }
 
-absl::Status CudaLane::RunPooled(const StagedProgram& staged, Entry& entry, const Run& run) {
-  const nvtx::Range range(nvtx::Name::kLaunchPooled);
+absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
+  const nvtx::Range range(nvtx::Name::kLaunchCalls);
   const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
-  const DeviceImage image(staged, run.block.bytes());
+  const DeviceImage image(staged, run.block.bytes().empty() ? arena() : run.block.bytes());
   RETURN_IF_ERROR(RecordTime(timing, 0, stream_.get()));
   RETURN_IF_ERROR(CopyIn(staged, image, stream_.get()));
   RETURN_IF_ERROR(
@@ -217,7 +221,7 @@ std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
   // Pieces take as much as the whole program, which is at least what they need: blocks of any other size than
   // the one that the scheduler has counted would leave fragments behind.
   const bool pooled_pieces = path == Path::kBlocks && entry.cutting->arena_bytes > options_.lane_bytes;
-  return path == Path::kPooled || pooled_pieces ? entry.pool_bytes : 0;
+  return path == Path::kCalls || pooled_pieces ? entry.pool_bytes : 0;
 }
 
 absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {
@@ -232,8 +236,8 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& r
     case Path::kMapped:
       RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
       break;
-    case Path::kPooled:
-      RETURN_IF_ERROR(RunPooled(staged, entry, run));
+    case Path::kCalls:
+      RETURN_IF_ERROR(RunCalls(staged, entry, run));
       break;
     case Path::kBlocks:
       RETURN_IF_ERROR(RunInPieces(staged, entry, run));
@@ -283,7 +287,7 @@ void CudaLane::RecordTimes(Entry& entry, const Run& run) {
   const bool alone = run.started_alone && device_.launched.load() == run.order;
   switch (run.path) {
     case Path::kGraph:
-    case Path::kPooled:
+    case Path::kCalls:
       return RecordWhole(entry, alone);
     case Path::kMapped:
       // Nothing was copied, and a kernel that is bound by PCIe has no place under a roof of device memory.

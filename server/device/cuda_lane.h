@@ -56,7 +56,7 @@ class CudaLane : public Lane {
              (timed.has_value() ? timed->EstimatedBytes() : 0);
     }
     bool RunsWhole() const {
-      return plain.has_value() || alone == Path::kPooled || among_others == Path::kPooled;
+      return plain.has_value() || alone == Path::kCalls || among_others == Path::kCalls;
     }
   };
   // Of one launch.
@@ -74,7 +74,7 @@ class CudaLane : public Lane {
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
-  absl::Status RunPooled(const StagedProgram& staged, Entry& entry, const Run& run);
+  absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();

@@ -10,30 +10,32 @@ namespace warpline {
 
 using gpu::ToStatus;
 
-absl::StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(int ordinal, std::size_t bytes,
-                                                               Metrics& metrics) {
-  std::unique_ptr<DevicePool> pool(new DevicePool(ordinal, bytes, metrics));
+absl::StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(const Options& options, Metrics& metrics) {
+  std::unique_ptr<DevicePool> pool(new DevicePool(options, metrics));
   cudaMemPoolProps properties = {};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.handleTypes = cudaMemHandleTypeNone;
   properties.location.type = cudaMemLocationTypeDevice;
-  properties.maxSize = bytes;
+  properties.maxSize = options.bytes;
   RETURN_IF_ERROR(ToStatus(cudaGetDevice(&properties.location.id), "asking for the device"));
   cudaMemPool_t handle = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMemPoolCreate(&handle, &properties), "creating a pool of device memory"));
   pool->pool_.reset(handle);
   ASSIGN_OR_RETURN(pool->stream_, gpu::CreateStream());
-  RETURN_IF_ERROR(pool->Grow());
-  metrics.Allocations("device").Add();
-  pool->free_.Add(static_cast<double>(bytes));
+  RETURN_IF_ERROR(pool->KeepAll());
+  if (options.grown) {
+    RETURN_IF_ERROR(pool->Grow());
+    metrics.Allocations("device").Add();
+  }
+  pool->free_.Add(static_cast<double>(options.bytes));
   return pool;
 }
 
-DevicePool::DevicePool(int ordinal, std::size_t bytes, Metrics& metrics)
-    : ordinal_(ordinal),
-      bytes_(bytes),
-      used_(metrics.DeviceMemoryBytes(ordinal, "pool_used")),
-      free_(metrics.DeviceMemoryBytes(ordinal, "pool_free")) {}
+DevicePool::DevicePool(const Options& options, Metrics& metrics)
+    : ordinal_(options.ordinal),
+      bytes_(options.bytes),
+      used_(metrics.DeviceMemoryBytes(options.ordinal, options.used_state)),
+      free_(metrics.DeviceMemoryBytes(options.ordinal, options.free_state)) {}
 
 DevicePool::~DevicePool() {
   if (stream_ == nullptr) return;
@@ -41,10 +43,13 @@ DevicePool::~DevicePool() {
   free_.Set(0);
 }
 
-absl::Status DevicePool::Grow() {
+absl::Status DevicePool::KeepAll() {
   std::uint64_t keep_all = std::numeric_limits<std::uint64_t>::max();
-  RETURN_IF_ERROR(ToStatus(cudaMemPoolSetAttribute(pool_.get(), cudaMemPoolAttrReleaseThreshold, &keep_all),
-                           "setting up a pool of device memory"));
+  return ToStatus(cudaMemPoolSetAttribute(pool_.get(), cudaMemPoolAttrReleaseThreshold, &keep_all),
+                  "setting up a pool of device memory");
+}
+
+absl::Status DevicePool::Grow() {
   void* all = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMallocFromPoolAsync(&all, bytes_, pool_.get(), stream_.get()),
                            "taking the device's pool of memory"));
@@ -53,6 +58,8 @@ absl::Status DevicePool::Grow() {
 }
 
 absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
+  const Place place{.kind = Place::Kind::kDevice, .device = ordinal_};
+  if (bytes == 0) return Buffer({}, place, nullptr);
   void* block = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMallocFromPoolAsync(&block, bytes, pool_.get(), stream_.get()),
                            "taking a block of the device's pool"));
@@ -60,8 +67,7 @@ absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
   free_.Add(-static_cast<double>(bytes));
   const std::shared_ptr<void> owner(block, [this, bytes](void* taken) { GiveBack(taken, bytes); });
   RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_.get()), "taking a block of the device's pool"));
-  return Buffer({static_cast<std::byte*>(block), bytes}, {.kind = Place::Kind::kDevice, .device = ordinal_},
-                owner);
+  return Buffer({static_cast<std::byte*>(block), bytes}, place, owner);
 }
 
 void DevicePool::GiveBack(void* block, std::size_t bytes) {

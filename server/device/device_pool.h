@@ -1,4 +1,5 @@
-// Memory of one GPU for programs that do not fit into the memory of a lane.
+// Memory of one GPU that is taken in blocks while the daemon runs: for programs that do not fit into the
+// memory of a lane, and for resident tensors.
 #ifndef WARPLINE_SERVER_DEVICE_DEVICE_POOL_H_
 #define WARPLINE_SERVER_DEVICE_DEVICE_POOL_H_
 
@@ -6,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "kernels/gpu/handle.h"
@@ -14,9 +16,9 @@
 
 namespace warpline {
 
-// A pool of the CUDA runtime, which is grown to its size once, so that nobody waits for cudaMalloc later, and
-// keeps what it has. It gives out blocks on a stream of its own and waits for it. That stream is idle but for
-// this, so a block takes some microseconds, and whoever gets it may use it on any stream at once.
+// A pool of the CUDA runtime, which keeps what it has once taken of the device. It gives out blocks on a
+// stream of its own and waits for it. That stream is idle but for this, so a block takes some microseconds,
+// and whoever gets it may use it on any stream at once.
 //
 // Thread-safe. Outlives its blocks.
 class DevicePool {
@@ -24,8 +26,18 @@ class DevicePool {
   // Sizes of pools are multiples of this, by which the runtime lets them grow.
   static constexpr std::size_t kUnit = std::size_t{32} << 20;
 
-  // On the device that is current. `ordinal` is the device's in DeviceInfo. `bytes` is a multiple of kUnit.
-  static absl::StatusOr<std::unique_ptr<DevicePool>> Create(int ordinal, std::size_t bytes, Metrics& metrics);
+  struct Options {
+    int ordinal = 0;        // of the device in DeviceInfo
+    std::size_t bytes = 0;  // a multiple of kUnit
+    // Takes all of its memory at once, so that nobody waits for cudaMalloc later; otherwise it grows block by
+    // block.
+    bool grown = true;
+    // The states of warpline_device_memory_bytes.
+    std::string used_state = "pool_used", free_state = "pool_free";
+  };
+
+  // On the device that is current.
+  static absl::StatusOr<std::unique_ptr<DevicePool>> Create(const Options& options, Metrics& metrics);
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
@@ -34,13 +46,14 @@ class DevicePool {
 
   // Drop the buffer only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if the
   // pool has no block of this size, which fragments can cause even where their sum would do. The device is
-  // current.
+  // current. An empty buffer for 0 bytes.
   absl::StatusOr<Buffer> Take(std::size_t bytes);
 
  private:
   using Pool = gpu::UniqueHandle<cudaMemPool_t, &cudaMemPoolDestroy>;
 
-  DevicePool(int ordinal, std::size_t bytes, Metrics& metrics);
+  DevicePool(const Options& options, Metrics& metrics);
+  absl::Status KeepAll();
   absl::Status Grow();
   void GiveBack(void* block, std::size_t bytes);
 

@@ -30,7 +30,7 @@ const char* Text(Name name) {
       return "launch on slots";
     case Name::kLaunchInPieces:
       return "launch in pieces";
-    case Name::kLaunchPooled:
+    case Name::kLaunchCalls:
       return "launch in the pool";
     case Name::kStep:
       return "step";

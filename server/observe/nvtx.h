@@ -23,7 +23,7 @@ enum class Name : std::uint8_t {
   kLaunchGraph,
   kLaunchOnSlots,
   kLaunchInPieces,
-  kLaunchPooled,
+  kLaunchCalls,
   kStep,  // on the CPU
   kComplete,
   kRespond,

@@ -25,6 +25,12 @@ void AddressTable::PlaceScratch(const MemoryPlan& plan, std::byte* base) {
   }
 }
 
+void AddressTable::PlaceBound(std::span<const Binding> bindings) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.region == Region::kBound) tensors[binding.tensor] = binding.memory.bytes().data();
+  }
+}
+
 Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
   Operands operands;
   for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = tensors[step.inputs[i]];
@@ -47,6 +53,7 @@ AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindi
   table.PlaceInputs(plan, bindings, block.data() + layout.input);
   table.PlaceOutputs(bindings, block.data() + layout.output);
   table.PlaceScratch(plan, block.data() + layout.scratch);
+  table.PlaceBound(bindings);
   table.workspace = block.subspan(layout.workspace);
   return table;
 }

@@ -29,6 +29,8 @@ struct AddressTable {
   void PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base);
   void PlaceOutputs(std::span<const Binding> bindings, std::byte* base);
   void PlaceScratch(const MemoryPlan& plan, std::byte* base);
+  // Tensors that have memory of their own.
+  void PlaceBound(std::span<const Binding> bindings);
 
   // Of one step. Without scalars if it reads none.
   Operands OperandsOf(const Step& step, std::size_t index) const;

@@ -2,7 +2,7 @@
 
 namespace warpline {
 
-Bindings InlineBindings(const MemoryPlan& plan) {
+Bindings MakeBindings(const MemoryPlan& plan) {
   Bindings bindings;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     if (plan.tensors[i].region == Region::kScratch) continue;

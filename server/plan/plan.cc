@@ -4,20 +4,19 @@
 #include <utility>
 
 namespace warpline {
-namespace {
 
 double ValueOf(const PlannedScalar& planned, std::span<const double> values) {
   return planned.index == PlannedScalar::kAbsent ? planned.otherwise : values[planned.index];
 }
 
-}  // namespace
-
-Plan MakePlan(Program program) {
+Plan MakePlan(Program program, std::span<const int> bound) {
   Plan plan;
-  plan.memory = PlanMemory(program);
-  plan.signature = Signature(program);
+  plan.memory = PlanMemory(program, bound);
+  plan.signature = Signature(program, bound);
   for (int output : program.outputs) {
-    plan.outputs.push_back({"", program.tensors[output], plan.memory.tensors[output].offset});
+    PlannedOutput& planned = plan.outputs.emplace_back();
+    planned.spec = program.tensors[output];
+    planned.offset = plan.memory.tensors[output].offset;
   }
   plan.program = std::move(program);
   return plan;

@@ -13,19 +13,34 @@
 
 namespace warpline {
 
-// An output as the response names it.
-struct PlannedOutput {
-  std::string name;  // of the step that writes it; empty where a request has one unnamed result
-  TensorSpec spec;
-  std::size_t offset = 0;  // in the output region
-};
-
 // A scalar of a step: number `index` of those that come with the request, or `otherwise` where the request
 // leaves it out.
 struct PlannedScalar {
   static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
   std::size_t index = kAbsent;
   double otherwise = 0;
+};
+
+// Where an input comes from: payload number `payload` of the message, or the resident tensor that reference
+// number `reference` of the message names. Neither for an input without bytes, for which a message needs no
+// payload.
+struct PlannedInput {
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::size_t payload = kNone;
+  std::size_t reference = kNone;
+};
+
+// An output as the response names it.
+struct PlannedOutput {
+  std::string name;  // of the step that writes it; empty where a request has one unnamed result
+  TensorSpec spec;
+  std::size_t offset = 0;  // in the output region, if it is not bound
+  // Number of the request's sink (options.sinks) that keeps it on the device; kInline if none does.
+  static constexpr int kInline = -1;
+  int sink = kInline;
+  PlannedScalar ttl;  // of the lease that the sink asks for, in seconds
+
+  bool stays() const { return sink != kInline; }
 };
 
 // The scalars of a step whose kernels read any. Their values are no part of the plan.
@@ -46,11 +61,8 @@ struct Plan {
   double device_seconds = 0;  // an estimate of what it costs
   // What it takes of a device's pool while it runs (Backend::DeviceBytes).
   std::size_t device_bytes = 0;
-  bool stateless = false;  // any lane runs it equally well (Backend::RunsWithoutState)
-  // Input i of the program is payload payloads[i] of the message, in the order of the message; kNoPayload if
-  // it has no bytes, for which a message needs no payload.
-  static constexpr std::size_t kNoPayload = static_cast<std::size_t>(-1);
-  std::vector<std::size_t> payloads;
+  bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)
+  std::vector<PlannedInput> inputs;  // of the program, in their order
   // One for each step that reads scalars, in the order of the steps.
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
@@ -61,8 +73,12 @@ struct Plan {
 
 using PlanPtr = std::shared_ptr<const Plan>;
 
-// The part of a plan that follows from the program alone.
-Plan MakePlan(Program program);
+// The part of a plan that follows from the program alone. `bound` are its tensors that have memory of their
+// own.
+Plan MakePlan(Program program, std::span<const int> bound = {});
+
+// The value of one scalar: `values` are those that come with a request, in the order in which they do.
+double ValueOf(const PlannedScalar& planned, std::span<const double> values);
 
 // The scalars of one request: `values` are those that come with it, in the order in which they do.
 ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const double> values);

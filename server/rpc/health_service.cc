@@ -20,11 +20,11 @@ class HealthService::Watch final : public MessageStream::Handler {
  public:
   explicit Watch(HealthService& service) : service_(service) {}
 
-  void OnMessage(MessageStream& stream, const std::string& message) override {
+  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override {
     if (asked_) return;  // a second request would be against the protocol
     asked_ = true;
     health::HealthCheckRequest request;
-    if (!request.ParseFromString(message)) return stream.Finish(Malformed());
+    if (!request.ParseFromString(ToString(message))) return stream.Finish(Malformed());
     service_.AddWatcher(stream, request.service());
   }
   void OnLastMessage(MessageStream& stream) override {
@@ -52,7 +52,7 @@ void HealthService::SetServing(bool serving) {
   MutexLock lock(&mutex_);
   if (serving_ == serving) return;
   serving_ = serving;
-  for (MessageStream* stream : watchers_) stream->Send(Response(true));
+  for (MessageStream* stream : watchers_) stream->Send(ToByteBuffer(Response(true)));
 }
 
 void HealthService::Check(UnaryCall& call) {
@@ -86,7 +86,7 @@ std::unique_ptr<MessageStream::Handler> HealthService::NewWatch() { return std::
 void HealthService::AddWatcher(MessageStream& stream, const std::string& service) {
   const bool known = service.empty() || services_.contains(service);
   MutexLock lock(&mutex_);
-  stream.Send(Response(known));
+  stream.Send(ToByteBuffer(Response(known)));
   if (known) watchers_.insert(&stream);
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/shape.h"
 #include "server/rpc/codec/convert.h"
+#include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
 #include "warpline/v1/warpline.pb.h"
 
@@ -22,6 +23,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
     to.set_compute_capability(device.compute_capability);
     to.set_lanes(options.Lanes(backend.name() == "cuda"));
     to.set_memory_bytes(device.memory_bytes);
+    to.set_resident_bytes(static_cast<std::int64_t>(device.resident_bytes));
   }
   const std::vector<VariantInfo> variants = backend.Variants();
   for (Op op : kAllOps) {
@@ -48,6 +50,8 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
   info.mutable_limits()->set_max_rank(kMaxRank);
   info.mutable_limits()->set_max_device_seconds(options.max_device_seconds);
+  info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
+  info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
   response_ = info.SerializeAsString();
 }
 

@@ -1,5 +1,6 @@
 #include "server/rpc/kernel_service.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "server/observe/nvtx.h"
 #include "server/plan/select_variant.h"
 #include "server/rpc/code_name.h"
+#include "server/rpc/owning_slice.h"
 #include "server/rpc/received_payloads.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/unary_call.h"
@@ -23,26 +25,12 @@ namespace {
 // steps a millisecond.
 constexpr int kMaxCompiling = 256;
 
-// A slice over a staging slot: gRPC sends straight from pinned memory. The slot is free, and the ticket that
-// paid for it goes back, when the last reference to the slice is gone.
-grpc::Slice SliceOver(StagingSlot slot, Ticket ticket, std::size_t bytes) {
-  struct Owner {
-    // The slot is destroyed first: who waits for all tickets to be back may then destroy the pool.
-    Ticket ticket;
-    StagingSlot slot;
-    // gRPC counts references with atomics that a sanitizer cannot see; this one it can.
-    std::atomic<bool> handed_over = false;
-  };
-  auto* owner = new Owner{std::move(ticket), std::move(slot)};
-  std::byte* const data = owner->slot.bytes().data();
-  owner->handed_over.store(true, std::memory_order_release);  // the last access here
-  const auto destroy = [](void* memory) {
-    auto* owner = static_cast<Owner*>(memory);
-    static_cast<void>(owner->handed_over.load(std::memory_order_acquire));
-    delete owner;
-  };
-  return grpc::Slice(data, bytes, destroy, owner);
-}
+// What a result holds until it has been sent. The slot is destroyed first: who waits for all tickets to be
+// back may then destroy the pool.
+struct HeldResult {
+  Ticket ticket;
+  StagingSlot slot;
+};
 
 std::int64_t HostBytesOf(const Plan& plan) { return static_cast<std::int64_t>(plan.HostBytes()); }
 
@@ -115,12 +103,19 @@ absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, cons
   Scanned scanned;
   scanned.slices = call.TakeRequest();
   ASSIGN_OR_RETURN(scanned.message, ScanMessage(codec.schema, SpansOf(scanned.slices)));
-  scanned.key = PlanKey(codec.kind, scanned.message);
+  for (const std::string& id : scanned.message.references) {
+    absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(kAnonymous, id);
+    // An id that a later one replaces does no harm, so whether this is an error is seen later.
+    scanned.references.push_back(reading.ok() ? absl::StatusOr<TensorSpec>(reading->info.spec)
+                                              : reading.status());
+    scanned.referred.push_back(reading.ok() ? std::move(reading->memory) : Buffer());
+  }
+  scanned.key = PlanKey(codec.kind, scanned.message, scanned.references);
   return scanned;
 }
 
 absl::StatusOr<PlanPtr> KernelService::Compile(const Codec& codec, const Scanned& scanned) const {
-  ASSIGN_OR_RETURN(DecodedPlan decoded, DecodePlan(codec, scanned.message, limits_));
+  ASSIGN_OR_RETURN(DecodedPlan decoded, DecodePlan(codec, scanned.message, scanned.references, limits_));
   const Program& program = decoded.plan.program;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
@@ -162,11 +157,71 @@ absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) cons
                                  " bytes of staging memory"));
 }
 
+absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Job& job) const {
+  job.bindings = MakeBindings(plan.memory);
+  for (Binding& binding : job.bindings) {
+    if (binding.tensor >= plan.program.num_inputs || binding.staged.region != Region::kBound) continue;
+    const std::size_t reference = plan.inputs[static_cast<std::size_t>(binding.tensor)].reference;
+    binding.memory = scanned.referred[reference];
+    const int device = binding.memory.place().device;
+    if (job.device.value_or(device) != device) {
+      return absl::FailedPreconditionError(absl::StrCat("the request's resident tensors lie on devices ",
+                                                        *job.device, " and ", device,
+                                                        ", between which this server does not copy"));
+    }
+    job.device = device;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KernelService::Leases> KernelService::LeasesOf(const Plan& plan,
+                                                              const Scanned& scanned) const {
+  Leases leases;
+  for (const PlannedOutput& output : plan.outputs) {
+    if (!output.stays()) continue;
+    const absl::StatusOr<absl::Duration> ttl =
+        engine_.tensors.Ttl(ValueOf(output.ttl, scanned.message.scalars));
+    RETURN_IF_ERROR(
+        InField(absl::StrCat("options.sinks[", output.sink, "].resident.ttl_seconds"), ttl.status()));
+    leases.push_back(*ttl);
+  }
+  return leases;
+}
+
+absl::Status KernelService::FindSinks(const Plan& plan, int device, Bindings& bindings) const {
+  for (Binding& binding : bindings) {
+    if (binding.tensor < plan.program.num_inputs || binding.staged.region != Region::kBound) continue;
+    const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
+    ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(device, bytes));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ResidentResult> KernelService::Keep(const Plan& plan, const Leases& leases,
+                                                Result& result) const {
+  std::vector<ResidentResult> kept;
+  for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
+    if (!plan.outputs[i].stays()) continue;
+    const int tensor = plan.program.outputs[i];
+    const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
+                                      [&](const Binding& candidate) { return candidate.tensor == tensor; });
+    const TensorStore::Info info = engine_.tensors.Add(kAnonymous, plan.outputs[i].spec, leases[kept.size()],
+                                                       std::move(binding->memory));
+    kept.push_back({.id = info.id, .ttl_seconds = absl::ToDoubleSeconds(leases[kept.size()])});
+  }
+  return kept;
+}
+
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
                            Submission& submission) {
   Job job;
   job.seconds.plan = SecondsSince(call.received());
   metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
+  if (const absl::Status bound = Bind(*plan, scanned, job); !bound.ok()) {
+    return RespondError(call, codec, bound);
+  }
+  absl::StatusOr<Leases> leases = LeasesOf(*plan, scanned);
+  if (!leases.ok()) return RespondError(call, codec, leases.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
   absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner());
@@ -177,7 +232,11 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
-  job.bindings = InlineBindings(plan->memory);
+  if (!leases->empty()) {
+    job.find_sinks = [this, plan](int device, Bindings& bindings) {
+      return FindSinks(*plan, device, bindings);
+    };
+  }
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> region, int part, int parts) {
     payloads.CopyPart(region, part, parts, copy_in_site_);
@@ -187,11 +246,14 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  job.done = [this, &call, &codec, plan](Result result) { Complete(call, codec, *plan, std::move(result)); };
+  job.done = [this, &call, &codec, plan, leases = *std::move(leases)](Result result) {
+    Complete(call, codec, *plan, leases, std::move(result));
+  };
   submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 
-void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, Result result) {
+void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases,
+                             Result result) {
   metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
     if (MonotonicClock::now() >= call.deadline()) {
@@ -203,13 +265,14 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
   if (result.status.ok()) {
     metrics_.phase(codec.kind, Phase::kCopyIn).Observe(result.seconds.copy_in);
     metrics_.phase(codec.kind, Phase::kDevice).Observe(result.seconds.device);
-    Respond(call, codec, plan, result);
+    Respond(call, codec, plan, leases, result);
   } else {
     RespondError(call, codec, result.status);
   }
 }
 
-void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, Result& result) {
+void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases,
+                            Result& result) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const MonotonicTime start = MonotonicClock::now();
   v1::Execution execution;
@@ -224,16 +287,19 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_stage(result.seconds.copy_in);
   times.set_device(result.seconds.device);
 
-  const std::vector<std::string> headers = codec.encode(plan.outputs, execution);
-  const std::size_t region_bytes = plan.outputs.back().offset + plan.outputs.back().spec.bytes;
+  const std::vector<ResidentResult> kept = Keep(plan, leases, result);
+  const std::vector<std::string> headers =
+      codec.encode({.outputs = plan.outputs, .residents = kept, .execution = execution});
+  const std::size_t region_bytes = plan.memory.output_bytes;
   const grpc::Slice region = region_bytes > 0
-                                 ? SliceOver(std::move(result.output), std::move(result.ticket), region_bytes)
+                                 ? SliceOver(result.output.bytes().first(region_bytes),
+                                             HeldResult{std::move(result.ticket), std::move(result.output)})
                                  : grpc::Slice();
   std::vector<grpc::Slice> slices;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     slices.emplace_back(headers[i]);
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
-    if (bytes > 0) slices.push_back(region.sub(begin, begin + bytes));
+    if (bytes > 0 && !plan.outputs[i].stays()) slices.push_back(region.sub(begin, begin + bytes));
   }
   metrics_.CountSuccess(codec.kind, SecondsSince(call.received()));
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));

@@ -13,6 +13,7 @@
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
 #include "server/memory/staging_pool.h"
+#include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/codec/codec.h"
@@ -34,6 +35,7 @@ class KernelService {
     Admission& admission;
     const StagingPool& pool;
     Scheduler& scheduler;
+    TensorStore& tensors;
   };
   KernelService(const Limits& limits, const Engine& engine, Metrics& metrics);
 
@@ -47,8 +49,13 @@ class KernelService {
   struct Scanned {
     std::vector<grpc::Slice> slices;
     ScannedMessage message;
+    // What its references name, from here on kept from expiring; and the same as the plan sees it.
+    std::vector<Buffer> referred;
+    References references;
     std::string key;
   };
+  // How long the leases of results that stay on their device are, in the order of the outputs.
+  using Leases = absl::InlinedVector<absl::Duration, 1>;
   struct Submission;  // of one call: what to do if it is cancelled
 
   absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
@@ -58,9 +65,15 @@ class KernelService {
   // Asks for a share of the budget and submits the job.
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
               Submission& submission);
-  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, Result result);
+  // The memory of inputs that are resident, and the device where it is.
+  absl::Status Bind(const Plan& plan, const Scanned& scanned, Job& job) const;
+  absl::StatusOr<Leases> LeasesOf(const Plan& plan, const Scanned& scanned) const;
+  absl::Status FindSinks(const Plan& plan, int device, Bindings& bindings) const;
+  // Makes resident tensors of the outputs that stay.
+  std::vector<ResidentResult> Keep(const Plan& plan, const Leases& leases, Result& result) const;
+  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, Result& result);
+  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases, Result& result);
   void RespondError(UnaryCall& call, const Codec& codec, const absl::Status& status);
 
   const Limits limits_;

@@ -4,12 +4,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+#include "server/rpc/code_name.h"
 #include "server/rpc/inflate.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/slices.h"
 
 namespace warpline {
+
 void OpenStreams::FinishAll() {
   MutexLock lock(&mutex_);
   finished_ = true;
@@ -27,17 +30,20 @@ void OpenStreams::Remove(MessageStream& stream) {
   streams_.erase(&stream);
 }
 
-void MessageStream::Start(const Server& server, std::unique_ptr<IncomingCall> incoming,
-                          std::unique_ptr<Handler> handler) {
-  (new MessageStream(server, std::move(incoming), std::move(handler)))->Begin();  // deletes itself
+void MessageStream::Start(const Method& method, const Server& server,
+                          std::unique_ptr<IncomingCall> incoming) {
+  (new MessageStream(method, server, std::move(incoming)))->Begin();  // deletes itself
 }
 
-MessageStream::MessageStream(const Server& server, std::unique_ptr<IncomingCall> incoming,
-                             std::unique_ptr<Handler> handler)
-    : server_(server),
+MessageStream::MessageStream(const Method& method, const Server& server,
+                             std::unique_ptr<IncomingCall> incoming)
+    : method_(method),
+      server_(server),
       incoming_(std::move(incoming)),
-      handler_(std::move(handler)),
-      request_id_(RequestId(incoming_->context())) {
+      handler_(method.make_handler(incoming_->connection())),
+      request_id_(RequestId(incoming_->context())),
+      begun_(MonotonicClock::now()),
+      in_progress_(method.is_work && server.counts.AddInProgress()) {
   incoming_->OnDone(&done_tag_);
 }
 
@@ -45,11 +51,30 @@ MessageStream::~MessageStream() = default;
 
 void MessageStream::Begin() {
   server_.open.Add(*this);
+  if (method_.is_work) {
+    method_.series.started.Add();
+    server_.watchdog.Add(*this);
+    if (!in_progress_) {
+      server_.metrics.CountRejection("draining");
+      return Finish(absl::UnavailableError("the server is draining"));
+    }
+  }
   MutexLock lock(&mutex_);
   ReadNext();
 }
 
-void MessageStream::Send(const std::string& message) {
+void MessageStream::Pause() {
+  MutexLock lock(&mutex_);
+  paused_ = true;
+}
+
+void MessageStream::Resume() {
+  MutexLock lock(&mutex_);
+  paused_ = false;
+  ReadNext();
+}
+
+void MessageStream::Send(const grpc::ByteBuffer& message) {
   MutexLock lock(&mutex_);
   if (over_ || status_.has_value()) return;
   unsent_.push_back(message);
@@ -64,7 +89,8 @@ void MessageStream::Finish(const absl::Status& status) {
 }
 
 void MessageStream::ReadNext() {
-  if (over_ || reading_ || read_all_ || status_.has_value() || writing_ || !unsent_.empty()) return;
+  if (over_ || reading_ || paused_ || read_all_ || status_.has_value() || writing_ || !unsent_.empty())
+    return;
   reading_ = true;
   ++references_;
   incoming_->stream().Read(&request_, &read_tag_);
@@ -75,11 +101,16 @@ void MessageStream::WriteNext() {
   if (!unsent_.empty()) {
     writing_ = true;
     ++references_;
-    incoming_->stream().Write(ToByteBuffer(unsent_.front()), &written_tag_);
+    const grpc::ByteBuffer message = std::move(unsent_.front());
     unsent_.pop_front();
+    incoming_->stream().Write(message, &written_tag_);
   } else if (status_.has_value()) {
     finishing_ = true;
     ++references_;
+    if (const auto delay = RetryAfterOf(*status_); delay.has_value()) {
+      incoming_->context().AddTrailingMetadata("grpc-retry-pushback-ms",
+                                               absl::StrCat(absl::ToInt64Milliseconds(*delay)));
+    }
     incoming_->stream().Finish(ToGrpcStatus(*status_, request_id_), &finished_tag_);
   }
 }
@@ -96,41 +127,42 @@ void MessageStream::OnRead(bool ok) {
     if (!over) handler_->OnLastMessage(*this);
     return Unref();
   }
+  Touch();
   ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
   if (!message.compressed) {
-    OnMessage(message.slices);
+    OnMessage(std::move(message.slices));
     return Unref();
   }
   // The reference of the read goes on to the inflation.
-  const absl::Status started =
-      server_.inflater.Start(std::move(message.slices), kMaxMessageBytes, incoming_->thread().queue(),
-                             [this](const absl::StatusOr<Inflater::Inflated>& inflated) {
-                               if (inflated.ok()) {
-                                 OnMessage(inflated->slices);
-                               } else {
-                                 Finish(inflated.status());
-                               }
-                               Unref();
-                             });
+  const absl::Status started = server_.inflater.Start(
+      std::move(message.slices), handler_->max_message_bytes(), incoming_->thread().queue(),
+      [this](absl::StatusOr<Inflater::Inflated> inflated) {
+        if (inflated.ok()) {
+          OnMessage(std::move(inflated->slices));
+        } else {
+          Finish(inflated.status());
+        }
+        Unref();
+      });
   if (started.ok()) return;
   Finish(started);
   Unref();
 }
 
-void MessageStream::OnMessage(const std::vector<grpc::Slice>& slices) {
+void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {
   std::size_t bytes = 0;
   for (const grpc::Slice& slice : slices) bytes += slice.size();
-  if (bytes > kMaxMessageBytes) {
-    return Finish(absl::ResourceExhaustedError(
-        absl::StrCat("the message has ", bytes, " bytes, limit ", kMaxMessageBytes)));
+  if (const std::size_t limit = handler_->max_message_bytes(); bytes > limit) {
+    return Finish(
+        absl::ResourceExhaustedError(absl::StrCat("the message has ", bytes, " bytes, limit ", limit)));
   }
   bool over = false;
   {
     MutexLock lock(&mutex_);
     over = over_;
   }
-  if (!over) handler_->OnMessage(*this, ToString(slices));
+  if (!over) handler_->OnMessage(*this, std::move(slices));
   MutexLock lock(&mutex_);
   reading_ = false;
   ReadNext();
@@ -144,6 +176,8 @@ void MessageStream::OnWritten(bool ok) {
     WriteNext();
     ReadNext();
   }
+  Touch();
+  if (ok) handler_->OnSent(*this);
   Unref();
 }
 
@@ -153,15 +187,51 @@ void MessageStream::OnFinished(bool ok) {
 }
 
 void MessageStream::OnDone(bool) {
+  std::deque<grpc::ByteBuffer> unsent;  // goes without the lock, as what it holds may come back here
   {
     MutexLock lock(&mutex_);
     over_ = true;
-    unsent_.clear();
+    unsent.swap(unsent_);
   }
   // Nobody may find it any more, before it can go.
   server_.open.Remove(*this);
+  if (method_.is_work) {
+    server_.watchdog.Remove(*this);
+    CountEnd();
+  }
   handler_->OnEnd(*this);
+  unsent.clear();
   Unref();
+}
+
+void MessageStream::Touch() {
+  if (!method_.is_work) return;
+  {
+    MutexLock lock(&mutex_);
+    if (over_) return;
+  }
+  // The end of the stream comes by a tag too, and tags proceed one at a time.
+  server_.watchdog.Touch(*this);
+}
+
+void MessageStream::CountEnd() {
+  method_.series.handling_seconds.Observe(SecondsSince(begun_));
+  absl::StatusCode code = absl::StatusCode::kCancelled;
+  {
+    MutexLock lock(&mutex_);
+    if (status_.has_value()) code = status_->code();
+  }
+  if (code == absl::StatusCode::kOk) {
+    method_.series.handled_ok.Add();
+  } else {
+    server_.metrics.CountHandled(method_.service, method_.name, CodeName(static_cast<grpc::StatusCode>(code)),
+                                 method_.type);
+  }
+}
+
+void MessageStream::Ref() {
+  MutexLock lock(&mutex_);
+  ++references_;
 }
 
 void MessageStream::Unref() {
@@ -170,7 +240,13 @@ void MessageStream::Unref() {
     MutexLock lock(&mutex_);
     last = --references_ == 0;
   }
-  if (last) delete this;
+  if (!last) return;
+  CallCounts& counts = server_.counts;
+  const bool in_progress = in_progress_;
+  // It counts as an object until the last, so that the counts are still there.
+  const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
+  delete this;
+  if (in_progress) counts.RemoveInProgress();
 }
 
 }  // namespace warpline

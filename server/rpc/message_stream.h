@@ -1,4 +1,4 @@
-// A call of messages in both directions, for services whose messages are small.
+// A call of messages in both directions.
 #ifndef WARPLINE_SERVER_RPC_MESSAGE_STREAM_H_
 #define WARPLINE_SERVER_RPC_MESSAGE_STREAM_H_
 
@@ -6,17 +6,25 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
+#include "server/rpc/send_watchdog.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
@@ -40,34 +48,65 @@ class OpenStreams {
 
 // Reads one message after the other, each only when the answers to those before have been taken, and writes
 // what it is given. Compressed messages are inflated by the workers. It deletes itself at its end.
-class MessageStream {
+class MessageStream final : private SendWatchdog::Call {
  public:
-  // What one kind of stream does. It belongs to its stream. All calls come while a tag of the queue proceeds,
-  // one at a time.
+  // What one kind of stream does. It belongs to its stream. All calls but OnSent come one at a time; OnSent
+  // may come beside them.
   class Handler {
    public:
     virtual ~Handler() = default;
-    virtual void OnMessage(MessageStream& stream, const std::string& message) = 0;
+    // Of a message, decompressed. Larger ones end the stream with RESOURCE_EXHAUSTED.
+    virtual std::size_t max_message_bytes() const { return 64 << 10; }
+    virtual void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) = 0;
     // The client has sent its last message. The stream ends only with Finish.
     virtual void OnLastMessage(MessageStream& stream) = 0;
-    // The stream is over. It must not be used any more once this has returned.
+    // gRPC has taken a message that was sent.
+    virtual void OnSent(MessageStream&) {}
+    // The stream is over. Unless there is a Hold, it must not be used any more once this has returned.
     virtual void OnEnd(MessageStream&) {}
+  };
+  // A method as the server knows it. It outlives its calls.
+  struct Method {
+    std::string service, name;
+    std::string type = "bidi_stream";  // as gRPC's metrics call it
+    std::function<std::unique_ptr<Handler>(OwnerId connection)> make_handler;
+    // Work is waited for by a drain and refused after it, counted, and given up when its client lets too much
+    // time pass. Other streams may last for as long as the server.
+    bool is_work = false;
+    MethodSeries series = MethodSeries();
   };
   // What all streams of a server share. It outlives them.
   struct Server {
+    Metrics& metrics;
+    SendWatchdog& watchdog;
+    CallCounts& counts;
     Inflater& inflater;
     OpenStreams& open;
   };
-  // The largest message, decompressed.
-  static constexpr std::size_t kMaxMessageBytes = 64 << 10;
+  // Keeps the stream and its handler, also when the stream is over.
+  class Hold {
+   public:
+    explicit Hold(MessageStream& stream) : stream_(&stream) { stream.Ref(); }
+    Hold(Hold&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+    Hold& operator=(Hold&&) = delete;
+    ~Hold() {
+      if (stream_ != nullptr) stream_->Unref();
+    }
 
-  static void Start(const Server& server, std::unique_ptr<IncomingCall> incoming,
-                    std::unique_ptr<Handler> handler);
+   private:
+    MessageStream* stream_;
+  };
 
-  // Both may be called from any thread until OnEnd has returned. Messages are sent in order, and before the
-  // status. After Finish, and after the client has gone, they do nothing.
-  void Send(const std::string& message);
+  static void Start(const Method& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
+
+  // All may be called from any thread until OnEnd has returned, or under a Hold. Messages are sent in order,
+  // and before the status. After Finish, and after the client has gone, they do nothing.
+  void Send(const grpc::ByteBuffer& message);
   void Finish(const absl::Status& status);
+  // From OnMessage: no further message is read until Resume.
+  void Pause();
+  void Resume();
+  const std::string& request_id() const override { return request_id_; }
 
  private:
   template <void (MessageStream::*on_event)(bool)>
@@ -77,23 +116,27 @@ class MessageStream {
     MessageStream& stream;
   };
 
-  MessageStream(const Server& server, std::unique_ptr<IncomingCall> incoming,
-                std::unique_ptr<Handler> handler);
+  MessageStream(const Method& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
   ~MessageStream();
   void Begin();
   void OnRead(bool ok);
-  void OnMessage(const std::vector<grpc::Slice>& slices);
+  void OnMessage(std::vector<grpc::Slice> slices);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
   // Starts what is to be done next, if nothing is in its way.
   void ReadNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Ref() override;
   // Drops one reference, and deletes this with the last. The mutex must not be held.
-  void Unref();
+  void Unref() override;
+  void GiveUp() override { incoming_->context().TryCancel(); }
+  void Touch();
+  void CountEnd();
 
+  const Method& method_;
   const Server& server_;
-  const std::unique_ptr<IncomingCall> incoming_;
+  std::unique_ptr<IncomingCall> incoming_;
   const std::unique_ptr<Handler> handler_;
   const std::string request_id_;
   Tag<&MessageStream::OnRead> read_tag_{*this};
@@ -101,13 +144,16 @@ class MessageStream {
   Tag<&MessageStream::OnFinished> finished_tag_{*this};
   Tag<&MessageStream::OnDone> done_tag_{*this};
   grpc::ByteBuffer request_;
+  const MonotonicTime begun_;
+  const bool in_progress_;
 
   Mutex mutex_;
-  // One for each tag that gRPC has not returned, and one while a message is inflated.
+  // One for each tag that gRPC has not returned, one while a message is inflated, and one for each Hold.
   int references_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::deque<std::string> unsent_ ABSL_GUARDED_BY(mutex_);
+  std::deque<grpc::ByteBuffer> unsent_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);  // of Finish
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;

@@ -8,10 +8,10 @@ namespace warpline {
 ReceivedPayloads::ReceivedPayloads(std::vector<grpc::Slice> slices, const std::vector<PayloadRange>& ranges,
                                    const Plan& plan)
     : slices_(std::move(slices)) {
-  payloads_.reserve(plan.payloads.size());
-  for (std::size_t i = 0; i < plan.payloads.size(); ++i) {
-    if (plan.payloads[i] == Plan::kNoPayload) continue;
-    payloads_.push_back({ranges[plan.payloads[i]], plan.memory.tensors[i].offset});
+  payloads_.reserve(plan.inputs.size());
+  for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
+    if (plan.inputs[i].payload == PlannedInput::kNone) continue;
+    payloads_.push_back({ranges[plan.inputs[i].payload], plan.memory.tensors[i].offset});
     bytes_ += payloads_.back().range.length;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "server/rpc/slices.h"
 
 namespace warpline {
 namespace {
@@ -60,13 +61,13 @@ class ReflectionStream final : public MessageStream::Handler {
  public:
   explicit ReflectionStream(const ReflectionService& service) : service_(service) {}
 
-  void OnMessage(MessageStream& stream, const std::string& message) override {
-    const std::string answer = service_.Answer(message);
+  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override {
+    const std::string answer = service_.Answer(ToString(message));
     if (answer.empty()) {
       return stream.Finish(
           absl::InvalidArgumentError("the message is no grpc.reflection.v1alpha.ServerReflectionRequest"));
     }
-    stream.Send(answer);
+    stream.Send(ToByteBuffer(answer));
   }
   void OnLastMessage(MessageStream& stream) override { stream.Finish(absl::OkStatus()); }
 

@@ -23,6 +23,7 @@
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/refusal.h"
 #include "server/rpc/send_watchdog.h"
+#include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
 #include "warpline/v1/warpline.pb.h"
 
@@ -43,10 +44,11 @@ constexpr std::size_t kMaxQuotedPath = 256;
 
 constexpr char kKernelService[] = "warpline.v1.KernelService";
 constexpr char kInfoService[] = "warpline.v1.InfoService";
+constexpr char kTensorService[] = "warpline.v1.TensorService";
 constexpr char kEchoService[] = "warpline.v1.EchoService";
 
 std::vector<std::string> ServiceNames(bool echo) {
-  std::vector<std::string> names = {kKernelService, kInfoService};
+  std::vector<std::string> names = {kKernelService, kTensorService, kInfoService};
   if (echo) names.emplace_back(kEchoService);
   return names;
 }
@@ -70,7 +72,7 @@ struct RpcServer::Impl {
                      .inflater = inflater,
                      .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes),
                      .crew = options.crew},
-        stream_server{inflater, streams},
+        stream_server{metrics, watchdog, counts, inflater, streams},
         health(ServiceNames(options.echo)),
         reflection(ReflectedNames(options.echo)) {
     AddUnary({.service = kKernelService,
@@ -84,6 +86,7 @@ struct RpcServer::Impl {
               .handle = std::move(handlers.reduce),
               .computes = true});
     AddUnary({.service = kKernelService, .name = "Run", .handle = std::move(handlers.run), .computes = true});
+    if (handlers.tensors != nullptr) AddTensorService(*handlers.tensors);
     AddUnary({.service = kInfoService,
               .name = "GetInfo",
               .handle = std::move(handlers.get_info),
@@ -101,8 +104,12 @@ struct RpcServer::Impl {
               .handle = [this](UnaryCall& call) { health.List(call); },
               .takes_message = false,
               .while_draining = true});
-    AddStream(HealthService::kName, "Watch", [this] { return health.NewWatch(); });
-    AddStream(ReflectionService::kName, "ServerReflectionInfo", [this] { return reflection.NewStream(); });
+    AddStream({.service = HealthService::kName, .name = "Watch", .make_handler = [this](OwnerId) {
+                 return health.NewWatch();
+               }});
+    AddStream({.service = ReflectionService::kName,
+               .name = "ServerReflectionInfo",
+               .make_handler = [this](OwnerId) { return reflection.NewStream(); }});
   }
 
   void AddUnary(UnaryMethod method) {
@@ -115,12 +122,38 @@ struct RpcServer::Impl {
         };
   }
 
-  void AddStream(const char* service, const char* name,
-                 std::function<std::unique_ptr<MessageStream::Handler>()> make_handler) {
-    methods[absl::StrCat("/", service, "/", name)] =
-        [this, make_handler = std::move(make_handler)](std::unique_ptr<IncomingCall> call) {
-          MessageStream::Start(stream_server, std::move(call), make_handler());
+  void AddStream(MessageStream::Method method) {
+    if (method.is_work) {
+      method.series = unary_server.metrics.Method(method.service, method.name, method.type);
+    }
+    stream_methods.push_back(std::move(method));
+    const MessageStream::Method& added = stream_methods.back();
+    methods[absl::StrCat("/", added.service, "/", added.name)] =
+        [this, &added](std::unique_ptr<IncomingCall> call) {
+          MessageStream::Start(added, stream_server, std::move(call));
         };
+  }
+
+  void AddTensorService(TensorService& tensors) {
+    const auto unary = [&](const char* name, void (TensorService::*handle)(UnaryCall&)) {
+      AddUnary({.service = kTensorService, .name = name, .handle = [&tensors, handle](UnaryCall& call) {
+                  (tensors.*handle)(call);
+                }});
+    };
+    unary("Create", &TensorService::Create);
+    unary("Drop", &TensorService::Drop);
+    unary("Renew", &TensorService::Renew);
+    unary("List", &TensorService::List);
+    AddStream({.service = kTensorService,
+               .name = "Put",
+               .type = "client_stream",
+               .make_handler = [&tensors](OwnerId connection) { return tensors.NewPut(connection); },
+               .is_work = true});
+    AddStream({.service = kTensorService,
+               .name = "Get",
+               .type = "server_stream",
+               .make_handler = [&tensors](OwnerId connection) { return tensors.NewGet(connection); },
+               .is_work = true});
   }
 
   Connections connections;
@@ -131,7 +164,8 @@ struct RpcServer::Impl {
   const MessageStream::Server stream_server;
   HealthService health;
   const ReflectionService reflection;
-  std::deque<UnaryMethod> unary_methods;  // with addresses that stay
+  std::deque<UnaryMethod> unary_methods;             // with addresses that stay
+  std::deque<MessageStream::Method> stream_methods;  // likewise
   absl::flat_hash_map<std::string, CallHandler> methods;
   const CallHandler unknown_method = [](std::unique_ptr<IncomingCall> call) {
     // Without a request id: by that, clients tell a method that is not there from one that refuses something.

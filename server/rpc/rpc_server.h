@@ -23,6 +23,7 @@
 
 namespace warpline {
 
+class TensorService;
 class UnaryCall;
 
 class RpcServer {
@@ -49,6 +50,7 @@ class RpcServer {
   // What answers the calls; each leads to exactly one response. It outlives the server.
   struct Handlers {
     std::function<void(UnaryCall&)> transpose, gemm, reduce, run, get_info, echo;
+    TensorService* tensors = nullptr;  // null: there is no such service
   };
 
   // UNAVAILABLE if an address cannot be listened on, INVALID_ARGUMENT if there can be no such address. The

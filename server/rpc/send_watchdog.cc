@@ -1,7 +1,6 @@
 #include "server/rpc/send_watchdog.h"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "server/observe/log.h"
@@ -18,25 +17,31 @@ SendWatchdog::~SendWatchdog() {
   thread_.join();
 }
 
-void SendWatchdog::Add(UnaryCall& call) {
+void SendWatchdog::Add(Call& call) {
   MutexLock lock(&mutex_);
-  call.sending_since_ = std::chrono::steady_clock::now();
+  call.since_ = MonotonicClock::now();
   call.watched_ = sending_.insert(sending_.end(), &call);
 }
 
-void SendWatchdog::Remove(UnaryCall& call) {
+void SendWatchdog::Touch(Call& call) {
+  MutexLock lock(&mutex_);
+  call.since_ = MonotonicClock::now();
+  sending_.splice(sending_.end(), sending_, call.watched_);
+}
+
+void SendWatchdog::Remove(Call& call) {
   MutexLock lock(&mutex_);
   sending_.erase(call.watched_);
 }
 
 void SendWatchdog::CancelOverdue() {
-  std::vector<UnaryCall*> overdue;
+  std::vector<Call*> overdue;
   {
     MutexLock lock(&mutex_);
-    const auto limit = std::chrono::steady_clock::now() - absl::ToChronoNanoseconds(timeout_);
-    for (UnaryCall* call : sending_) {
+    const MonotonicTime limit = MonotonicClock::now() - absl::ToChronoNanoseconds(timeout_);
+    for (Call* call : sending_) {
       if (call->given_up_) continue;
-      if (call->sending_since_ > limit) break;
+      if (call->since_ > limit) break;
       call->given_up_ = true;
       call->Ref();
       overdue.push_back(call);
@@ -44,10 +49,10 @@ void SendWatchdog::CancelOverdue() {
   }
   // The calls are cancelled without the lock, because that frees slots, and those who listen for free slots
   // may come back here.
-  for (UnaryCall* call : overdue) {
-    Log("warning", "response not read within the send timeout: call cancelled",
+  for (Call* call : overdue) {
+    Log("warning", "nothing read, or nothing sent, within the send timeout: call cancelled",
         {{"request_id", call->request_id()}});
-    call->incoming_->context().TryCancel();
+    call->GiveUp();
     call->Unref();
   }
 }

@@ -1,26 +1,49 @@
-// Cancels calls whose clients do not read the response.
+// Cancels calls that their clients hold up.
 #ifndef WARPLINE_SERVER_RPC_SEND_WATCHDOG_H_
 #define WARPLINE_SERVER_RPC_SEND_WATCHDOG_H_
 
 #include <list>
+#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
-#include "server/rpc/unary_call.h"
 
 namespace warpline {
 
-// A response that gRPC has not taken off our hands for longer than the timeout is given up: its bytes wait
-// for the reader's flow control, and with them their staging slot. Thread-safe.
+// A message that gRPC has not taken off our hands for longer than the timeout is given up, and its call with
+// it: its bytes wait for the reader's flow control, and with them their staging slot. The same goes for an
+// upload that sends nothing for so long. Thread-safe.
 class SendWatchdog {
  public:
+  // A call that can be watched, by one watchdog and once at a time.
+  class Call {
+   public:
+    virtual void Ref() = 0;
+    virtual void Unref() = 0;
+    // Called once, on the watchdog's thread, which holds a reference.
+    virtual void GiveUp() = 0;
+    virtual const std::string& request_id() const = 0;
+
+   protected:
+    ~Call() = default;
+
+   private:
+    friend class SendWatchdog;
+    std::list<Call*>::iterator watched_;
+    MonotonicTime since_;
+    bool given_up_ = false;
+  };
+
   explicit SendWatchdog(absl::Duration timeout);
   ~SendWatchdog();
 
-  void Add(UnaryCall& call);
-  void Remove(UnaryCall& call);
+  void Add(Call& call);
+  // The call has made progress: its time begins anew.
+  void Touch(Call& call);
+  void Remove(Call& call);
 
  private:
   void Loop();
@@ -28,7 +51,7 @@ class SendWatchdog {
 
   const absl::Duration timeout_;
   Mutex mutex_;
-  std::list<UnaryCall*> sending_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::list<Call*> sending_ ABSL_GUARDED_BY(mutex_);  // oldest first
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

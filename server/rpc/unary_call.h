@@ -5,10 +5,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +25,11 @@
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
+#include "server/rpc/send_watchdog.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
 
-class SendWatchdog;
 class UnaryCall;
 
 // A method as the server knows it. It outlives its calls.
@@ -55,7 +53,7 @@ struct UnaryMethod {
 // answered. It deletes itself once gRPC has let go of it, and the watchdog too. Everything runs while a tag
 // of its completion queue proceeds, except `handle`, which the crew may run, and Respond and RespondError,
 // which any one thread may call.
-class UnaryCall {
+class UnaryCall final : private SendWatchdog::Call {
  public:
   // What all calls of a server share. It outlives them.
   struct Server {
@@ -75,7 +73,7 @@ class UnaryCall {
   // Gives back what was admitted for the decompression of the message. Whoever asks for the real ticket does
   // so just after this.
   void ReturnProvisionalTicket() { provisional_ticket_.Return(); }
-  const std::string& request_id() const { return request_id_; }
+  const std::string& request_id() const override { return request_id_; }
   nvtx::RequestNumber number() const { return number_; }
   MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
   // When the message was whole; before that, when the headers came.
@@ -95,7 +93,6 @@ class UnaryCall {
   void RespondError(const absl::Status& status);
 
  private:
-  friend class SendWatchdog;
   struct ReadTag final : CompletionTag {
     explicit ReadTag(UnaryCall& call) : call(call) {}
     void Proceed(bool ok) override { call.OnRead(ok); }
@@ -120,8 +117,9 @@ class UnaryCall {
   void Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status);
   void Send();
   void CountHandled(grpc::StatusCode code);
-  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
-  void Unref();
+  void Ref() override { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() override;
+  void GiveUp() override { incoming_->context().TryCancel(); }
   void Delete();
 
   const UnaryMethod& method_;
@@ -146,10 +144,6 @@ class UnaryCall {
   bool in_progress_ = false;
   bool cut_short_ = false;           // the message never became whole
   std::atomic<int> references_ = 2;  // one for the response, one for the done tag
-  // Of the watchdog.
-  std::list<UnaryCall*>::iterator watched_;
-  std::chrono::steady_clock::time_point sending_since_;
-  bool given_up_ = false;
 };
 
 }  // namespace warpline

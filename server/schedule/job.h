@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,14 @@ struct PhaseSeconds {
   double plan = 0, admission = 0, queue = 0, copy_in = 0, device = 0;
 };
 
-// The end of a job. On success `output` holds the program's outputs as its MemoryPlan places them. The slot,
+// The end of a job. On success `output` holds the program's outputs as its MemoryPlan places them, and
+// `bindings` the memory of those that have their own. The slot,
 // and the ticket that pays for it, stay taken until they are destroyed, which is when the client has read the
 // result; the job's lane is free already.
 struct Result {
   absl::Status status;
   StagingSlot output;
+  Bindings bindings;
   Ticket ticket;
   std::vector<std::string_view> variants;
   int device = 0;
@@ -43,6 +46,11 @@ struct Job {
   // As many as the plan has steps that read scalars, in their order.
   ScalarValues scalars;
   Bindings bindings;  // of each input and output of the plan
+  // The device where bound inputs lie; nothing if there are none.
+  std::optional<int> device;
+  // Finds memory for bound outputs on the device that the job has got. Called once, before the launch, if
+  // there are any.
+  absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
   // Writes part `part` of `parts` of the payloads into the input region. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;

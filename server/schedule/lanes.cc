@@ -25,14 +25,16 @@ absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(Backend& backend, int lanes
   return lanes;
 }
 
-std::optional<int> Lanes::DeviceWith(std::size_t bytes, const std::optional<Waiting>& but_for) const {
+std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only,
+                                     const std::optional<Waiting>& but_for) const {
   const auto busy = [](const Device& device) { return device.lanes - static_cast<int>(device.free.size()); };
   std::optional<int> best;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const std::size_t index = (first_device_ + i) % devices_.size();
     const Device& device = devices_[index];
     if (device.free.empty() || device.free_bytes < bytes) continue;
-    if (but_for.has_value() && device.pool_bytes >= but_for->bytes) continue;
+    if (only.value_or(static_cast<int>(index)) != static_cast<int>(index)) continue;
+    if (but_for.has_value() && CouldServe(static_cast<int>(index), *but_for)) continue;
     if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
       best = static_cast<int>(index);
     }
@@ -40,18 +42,19 @@ std::optional<int> Lanes::DeviceWith(std::size_t bytes, const std::optional<Wait
   return best;
 }
 
-std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan) {
-  if (plan.device_bytes == 0) return DeviceWith(0, std::nullopt);
+std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only) {
+  if (plan.device_bytes == 0) return DeviceWith(0, only, std::nullopt);
   if (first_for_pool_.has_value() && first_for_pool_->job != job) {
-    return DeviceWith(plan.device_bytes, first_for_pool_);
+    return DeviceWith(plan.device_bytes, only, first_for_pool_);
   }
   first_for_pool_.reset();
-  const std::optional<int> device = DeviceWith(plan.device_bytes, std::nullopt);
+  const std::optional<int> device = DeviceWith(plan.device_bytes, only, std::nullopt);
   // A job that waits for a lane, or then for anything else, must not keep the pools from those who could end.
   const bool has_bytes = std::any_of(devices_.begin(), devices_.end(), [&](const Device& candidate) {
-    return candidate.free_bytes >= plan.device_bytes;
+    const bool may_serve = !only.has_value() || &candidate == &devices_[static_cast<std::size_t>(*only)];
+    return may_serve && candidate.free_bytes >= plan.device_bytes;
   });
-  if (!has_bytes) first_for_pool_ = Waiting{job, plan.device_bytes};
+  if (!has_bytes) first_for_pool_ = Waiting{job, plan.device_bytes, only};
   return device;
 }
 

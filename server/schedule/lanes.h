@@ -31,8 +31,9 @@ class Lanes {
 
   int size() const { return static_cast<int>(lanes_.size()); }
   int busy() const { return busy_; }
-  // The device on which the job may run now; nothing if there is none.
-  std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan);
+  // The device on which the job may run now; nothing if there is none. `only` is the device where its
+  // operands lie, if it matters.
+  std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only = std::nullopt);
   // A free lane of the device that DeviceFor has just named, and the plan's bytes of its pool. Lanes that
   // keep graphs for the plan are taken in turn, so that each of them has met every signature in time;
   // otherwise the one that ran last, which has the warmest caches and a thread that may still be awake.
@@ -52,10 +53,16 @@ class Lanes {
   struct Waiting {
     std::uint64_t job;
     std::size_t bytes;
+    std::optional<int> only;
   };
 
   // Devices whose pools could serve `but_for` do not count.
-  std::optional<int> DeviceWith(std::size_t bytes, const std::optional<Waiting>& but_for) const;
+  std::optional<int> DeviceWith(std::size_t bytes, std::optional<int> only,
+                                const std::optional<Waiting>& but_for) const;
+  bool CouldServe(int device, const Waiting& waiting) const {
+    return waiting.only.value_or(device) == device &&
+           devices_[static_cast<std::size_t>(device)].pool_bytes >= waiting.bytes;
+  }
   void ShowBusy(Device& device);
 
   std::vector<Device> devices_;

@@ -201,7 +201,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
     const Plan& plan = *candidate.queued->job.plan;
-    device = lanes_->DeviceFor(candidate.queued->id, plan);
+    device = lanes_->DeviceFor(candidate.queued->id, plan, candidate.queued->job.device);
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
     slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
@@ -332,6 +332,7 @@ void Scheduler::Run(Matched& matched) {
     job.copy_in = nullptr;
     job.seconds.copy_in = SecondsSince(start);
   }
+  if (alive.ok() && job.find_sinks != nullptr) alive = job.find_sinks(lane->device(), job.bindings);
   if (!alive.ok()) {
     const Use use(*this);
     matched.staged.slots = {};
@@ -374,6 +375,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.variants = std::move(report.variants);
   result.device = matched.lane->device();
   result.output = std::move(matched.staged.slots.output);
+  result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
   FreeLane(matched.lane, job, job.seconds.device - job.plan->device_seconds);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.

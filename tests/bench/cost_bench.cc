@@ -53,7 +53,7 @@ class Bench {
   double Seconds(const Program& program) {
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
-    const Bindings bindings = InlineBindings(plan);
+    const Bindings bindings = MakeBindings(plan);
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       if (!ReadsScalars(program.steps[i].problem)) continue;
       std::memcpy(memory_.bytes().data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));

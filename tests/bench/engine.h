@@ -66,7 +66,7 @@ class Engine {
     Job job;
     job.crowded = crowded;
     job.plan = plan;
-    job.bindings = InlineBindings(plan->memory);
+    job.bindings = MakeBindings(plan->memory);
     job.copy_in = [](std::span<std::byte>, int, int) {};
     job.done = [done = std::move(done)](const Result& result) {
       if (!result.status.ok()) Fail(result.status);

@@ -32,7 +32,7 @@ Job TransposeJob(const Backend& backend, absl::BlockingCounter& done) {
   Plan plan = MakePlan(std::move(program));
   plan.device_bytes = backend.DeviceBytes(plan.program, plan.memory);
   job.plan = std::make_shared<const Plan>(std::move(plan));
-  job.bindings = InlineBindings(job.plan->memory);
+  job.bindings = MakeBindings(job.plan->memory);
   job.copy_in = [](std::span<std::byte>, int, int) {};
   job.done = [&done](const Result& result) {
     if (!result.status.ok()) {  // a figure of jobs that failed would be a lie

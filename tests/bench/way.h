@@ -50,7 +50,7 @@ struct Case {
       : program(std::move(what)),
         plan(PlanMemory(program)),
         signature(Signature(program)),
-        bindings(InlineBindings(plan)) {}
+        bindings(MakeBindings(plan)) {}
   Program program;
   MemoryPlan plan;
   std::string signature;

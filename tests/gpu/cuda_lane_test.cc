@@ -51,7 +51,7 @@ class CudaLaneTest : public GpuTest {
     const Program program = Transpose(rows, cols, variant);
     const MemoryPlan plan = PlanMemory(program);
     const std::string signature = Signature(program);
-    const Bindings bindings = InlineBindings(plan);
+    const Bindings bindings = MakeBindings(plan);
     const auto input = memory_.bytes().subspan(offset, plan.input_bytes);
     const auto output = memory_.bytes().subspan(offset + (2 << 20), plan.output_bytes);
     auto* in = reinterpret_cast<float*>(input.data());

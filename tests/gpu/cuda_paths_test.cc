@@ -36,7 +36,7 @@ CudaBackendOptions Forced(Path path) {
     options.paths.mapped_bytes = options.paths.mapped_bytes_alone = kNever;
     options.paths.mapped_scattered_bytes = kNever;
   }
-  if (path == Path::kPooled) options.lane_bytes = kTensorAlignment;
+  if (path == Path::kCalls) options.lane_bytes = kTensorAlignment;
   if (path == Path::kBlocks) {
     options.paths.cut_bytes = 0;
     options.cutting = SmallPieces();
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Paths, CudaPathsTest,
                          ::testing::Values(NamedPath{Path::kMapped, "mapped"},
                                            NamedPath{Path::kGraph, "graph"},
                                            NamedPath{Path::kBlocks, "blocks"},
-                                           NamedPath{Path::kPooled, "pooled"}),
+                                           NamedPath{Path::kCalls, "pooled"}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class CudaMappedTest : public GpuTest {};
@@ -233,7 +233,7 @@ TEST_F(CudaPooledTest, LargeProgramsEqualTheReferenceWholeAndInPieces) {
 
 // The same kernels on the same device, so the same bits.
 TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
-  LaneRuns pooled(Forced(Path::kPooled)), graph(Forced(Path::kGraph));
+  LaneRuns pooled(Forced(Path::kCalls)), graph(Forced(Path::kGraph));
   if (HasFailure()) return;
   const Shape shape{512, 768};
   Program program = ScaleThenTranspose(shape);
@@ -249,7 +249,7 @@ TEST_F(CudaPooledTest, ScratchAndWorkspaceLieInTheBlock) {
 }
 
 TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
-  LaneRuns runs(Forced(Path::kPooled));
+  LaneRuns runs(Forced(Path::kCalls));
   if (HasFailure()) return;
   const auto allocated = [&] {
     return runs.metrics().Allocations("event").Value() + runs.metrics().Allocations("device").Value();
@@ -270,7 +270,7 @@ TEST_F(CudaPooledTest, KnownProgramsAllocateNothing) {
 }
 
 TEST_F(CudaPooledTest, ARefusalOfThePoolIsAStatusAndPasses) {
-  CudaBackendOptions options = Forced(Path::kPooled);
+  CudaBackendOptions options = Forced(Path::kCalls);
   options.device_bytes = std::size_t{65} << 20;  // a pool of 64 MiB
   LaneRuns runs(options);
   if (HasFailure()) return;

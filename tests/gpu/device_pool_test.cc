@@ -21,7 +21,7 @@ class DevicePoolTest : public GpuTest {
     GpuTest::SetUp();
     if (IsSkipped()) return;
     ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-    auto pool = DevicePool::Create(0, kBytes, metrics_);
+    auto pool = DevicePool::Create({.bytes = kBytes}, metrics_);
     ASSERT_TRUE(pool.ok()) << pool.status();
     pool_ = *std::move(pool);
   }
@@ -102,7 +102,7 @@ TEST_F(DevicePoolTest, JobsWaitForThePoolAndAllSucceed) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     Job job;
     job.plan = shared;
-    job.bindings = InlineBindings(shared->memory);
+    job.bindings = MakeBindings(shared->memory);
     job.copy_in = [i](std::span<std::byte> region, int part, int) {
       if (part != 0) return;
       auto* x = reinterpret_cast<float*>(region.data());

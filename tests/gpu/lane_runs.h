@@ -50,7 +50,7 @@ class LaneRuns {
     job->program = std::move(program);
     job->plan = PlanMemory(job->program);
     job->signature = Signature(job->program);
-    job->bindings = InlineBindings(job->plan);
+    job->bindings = MakeBindings(job->plan);
     job->input = memory_.bytes().subspan(at, job->plan.input_bytes);
     job->output = memory_.bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
                                           job->plan.output_bytes);

@@ -36,7 +36,7 @@ TEST_F(MultiDeviceTest, EveryDeviceComputes) {
       program.steps.push_back({.problem = problem, .variant = {}, .inputs = {0}, .output = 1, .scalars = {}});
       program.outputs = {1};
       job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
-      job.bindings = InlineBindings(job.plan->memory);
+      job.bindings = MakeBindings(job.plan->memory);
       job.copy_in = [i, count](std::span<std::byte> region, int, int) {
         auto* x = reinterpret_cast<float*>(region.data());
         for (std::size_t k = 0; k < count; ++k) x[k] = static_cast<float>(i * 1000 + k);

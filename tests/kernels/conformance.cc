@@ -125,7 +125,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   const MemoryPlan plan = PlanMemory(program);
   RETURN_IF_ERROR(backend_.CheckFits(program, plan));
   const std::string signature = Signature(program);
-  const Bindings bindings = InlineBindings(plan);
+  const Bindings bindings = MakeBindings(plan);
   // Input, guard, output, guard; the output aligned as in a slot.
   const std::size_t output_at =
       (plan.input_bytes + kGuardBytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;

@@ -12,12 +12,13 @@ namespace warpline {
 namespace {
 
 template <typename RequestProto>
-absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const Limits& limits) {
+absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const References& references,
+                                  const Limits& limits) {
   RequestProto request;
   if (!request.ParseFromString(message.header)) {
     return absl::InvalidArgumentError("the request is not a valid protobuf message of its type");
   }
-  return FromProto(request, {message.payloads, message.scalars}, limits);
+  return FromProto(request, {message.payloads, message.scalars, references}, limits);
 }
 
 // The fields whose values reach kernels as StepScalars. A plan does not depend on them but for their class.
@@ -29,12 +30,16 @@ std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
           field(v1::GemmRequest::descriptor(), v1::GemmRequest::kBetaFieldNumber),
           field(v1::GemmStep::descriptor(), v1::GemmStep::kAlphaFieldNumber),
           field(v1::GemmStep::descriptor(), v1::GemmStep::kBetaFieldNumber),
-          field(v1::ScaleStep::descriptor(), v1::ScaleStep::kFactorFieldNumber)};
+          field(v1::ScaleStep::descriptor(), v1::ScaleStep::kFactorFieldNumber),
+          // No kernel reads it, but neither does a plan depend on it.
+          field(v1::ResidentSink::descriptor(), v1::ResidentSink::kTtlSecondsFieldNumber)};
 }
 
-std::vector<std::string> EncodeOne(std::span<const PlannedOutput> outputs, const v1::Execution& execution) {
-  return {ResponseHeader(outputs.front().spec, execution)};
+const google::protobuf::FieldDescriptor* ReferenceField() {
+  return v1::ResidentTensor::descriptor()->FindFieldByNumber(v1::ResidentTensor::kIdFieldNumber);
 }
+
+std::vector<std::string> EncodeOne(const ResponseParts& parts) { return {ResponseHeader(parts)}; }
 
 template <typename RequestProto>
 Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whole,
@@ -42,7 +47,8 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
   return {kind,
           method,
           whole,
-          ScanSchema::For(RequestProto::descriptor(), InlineField(), ScalarFields()),
+          ScanSchema::For(RequestProto::descriptor(), InlineField(), ScalarFields(),
+                          std::vector{ReferenceField()}),
           &Decode<RequestProto>,
           encode};
 }
@@ -55,6 +61,17 @@ std::string NameOfOutput(const Program& program, const std::vector<std::string>&
   return "";
 }
 
+std::vector<int> BoundTensors(const Conversion& conversion) {
+  std::vector<int> bound;
+  for (std::size_t i = 0; i < conversion.references.size(); ++i) {
+    if (conversion.references[i].has_value()) bound.push_back(static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < conversion.sinks.size(); ++i) {
+    if (conversion.sinks[i].has_value()) bound.push_back(conversion.program.outputs[i]);
+  }
+  return bound;
+}
+
 }  // namespace
 
 std::vector<Codec> KernelCodecs() {
@@ -65,37 +82,53 @@ std::vector<Codec> KernelCodecs() {
           MakeCodec<v1::RunRequest>(RequestKind::kRun, "Run", "program", &RunResponseHeaders)};
 }
 
-std::string PlanKey(RequestKind kind, const ScannedMessage& message) {
+std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references) {
   const std::size_t payloads = message.payloads.size(), scalars = message.scalars.size();
+  constexpr std::size_t kReferenceBytes = 2 + (1 + kMaxRank) * sizeof(std::uint64_t);
   std::string key;
-  key.reserve(1 + (1 + payloads) * sizeof(std::uint64_t) + scalars + message.header.size());
+  key.reserve(1 + (1 + payloads) * sizeof(std::uint64_t) + scalars + message.header.size() +
+              kReferenceBytes * references.size());
   const auto append = [&key](std::uint64_t number) {
     key.append(reinterpret_cast<const char*>(&number), sizeof(number));
   };
   key.push_back(static_cast<char>(kind));
   // The counts come first: without them the lengths of one request could be read as the header of another. A
-  // header has room for far less than 2^32 of either.
-  append(std::uint64_t{payloads} << 32 | scalars);
+  // header has room for less than 2^21 of each.
+  append(std::uint64_t{payloads} << 42 | std::uint64_t{scalars} << 21 | references.size());
   for (const PayloadRange& payload : message.payloads) append(payload.length);
   for (const double scalar : message.scalars) key.push_back(static_cast<char>(ClassOf(scalar)));
+  for (const absl::StatusOr<TensorSpec>& reference : references) {
+    key.push_back(static_cast<char>(reference.ok() ? reference->shape.rank : -1));
+    if (!reference.ok()) continue;
+    key.push_back(static_cast<char>(reference->dtype));
+    for (int i = 0; i < reference->shape.rank; ++i) append(static_cast<std::uint64_t>(reference->shape[i]));
+  }
   key += message.header;
   return key;
 }
 
 absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
-                                       const Limits& limits) {
-  ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, limits));
+                                       const References& references, const Limits& limits) {
+  ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, references, limits));
   DecodedPlan decoded;
-  decoded.plan = MakePlan(std::move(conversion.program));
-  for (PlannedOutput& output : decoded.plan.outputs) {
-    const std::size_t index = static_cast<std::size_t>(&output - decoded.plan.outputs.data());
-    output.name =
-        NameOfOutput(decoded.plan.program, conversion.step_names, decoded.plan.program.outputs[index]);
+  const std::vector<int> bound = BoundTensors(conversion);
+  decoded.plan = MakePlan(std::move(conversion.program), bound);
+  for (std::size_t i = 0; i < decoded.plan.outputs.size(); ++i) {
+    PlannedOutput& output = decoded.plan.outputs[i];
+    output.name = NameOfOutput(decoded.plan.program, conversion.step_names, decoded.plan.program.outputs[i]);
+    if (!conversion.sinks[i].has_value()) continue;
+    output.sink = conversion.sinks[i]->sink;
+    output.ttl = conversion.sinks[i]->ttl;
   }
-  for (const PayloadRange& range : conversion.payloads) {
-    const auto found = std::find(message.payloads.begin(), message.payloads.end(), range);
-    decoded.plan.payloads.push_back(
-        range.length == 0 ? Plan::kNoPayload : static_cast<std::size_t>(found - message.payloads.begin()));
+  for (std::size_t i = 0; i < conversion.payloads.size(); ++i) {
+    PlannedInput& input = decoded.plan.inputs.emplace_back();
+    const PayloadRange& range = conversion.payloads[i];
+    if (conversion.references[i].has_value()) {
+      input.reference = *conversion.references[i];
+    } else if (range.length > 0) {
+      const auto found = std::find(message.payloads.begin(), message.payloads.end(), range);
+      input.payload = static_cast<std::size_t>(found - message.payloads.begin());
+    }
   }
   decoded.plan.scalars = std::move(conversion.scalars);
   decoded.reproducible = conversion.reproducible;

@@ -17,6 +17,9 @@
 
 namespace warpline {
 
+// The tensors that the references of a message name, or why there is none, in their order.
+using References = std::vector<absl::StatusOr<TensorSpec>>;
+
 struct Codec {
   RequestKind kind;
   // Of KernelService.
@@ -24,19 +27,21 @@ struct Codec {
   // What to blame for a request that is too large as a whole.
   std::string_view whole;
   ScanSchema schema;
-  absl::StatusOr<Conversion> (*decode)(const ScannedMessage& message, const Limits& limits);
+  absl::StatusOr<Conversion> (*decode)(const ScannedMessage& message, const References& references,
+                                       const Limits& limits);
   // The response in as many parts as it has outputs, at least one: part i comes before the elements of output
   // i.
-  std::vector<std::string> (*encode)(std::span<const PlannedOutput> outputs, const v1::Execution& execution);
+  std::vector<std::string> (*encode)(const ResponseParts& parts);
 };
 
 // One for each method of KernelService.
 std::vector<Codec> KernelCodecs();
 
 // Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
-// payloads and the values of their scalars, and when these are of the same classes (scalar_class.h). The
-// header has tokens in place of both; the lengths of the payloads and the classes of the scalars are added.
-std::string PlanKey(RequestKind kind, const ScannedMessage& message);
+// payloads, the values of their scalars and the tensors that they refer to, when the scalars are of the same
+// classes (scalar_class.h), and the tensors of the same data types and shapes. The header has tokens in place
+// of all three; the lengths of the payloads, the classes and the types and shapes are added.
+std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references = {});
 
 // The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits
 // is for others to check.
@@ -47,7 +52,7 @@ struct DecodedPlan {
   bool reproducible = false;  // the request asks for it
 };
 absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage& message,
-                                       const Limits& limits);
+                                       const References& references, const Limits& limits);
 
 }  // namespace warpline
 

@@ -17,7 +17,8 @@ absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<Conver
   RETURN_IF_ERROR(converted.status());
   RETURN_IF_ERROR(CheckVariantName(variant));
   const Operand result = builder.AddStep(*std::move(converted), variant);
-  RETURN_IF_ERROR(builder.AddOutput(blame, result.tensor, limits));
+  RETURN_IF_ERROR(builder.AddOutput(blame, "", result.tensor, limits));
+  RETURN_IF_ERROR(builder.CheckSinksUsed());
   return std::move(builder).Build();
 }
 
@@ -25,9 +26,9 @@ absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<Conver
 
 absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  TensorReader reader(values.payloads, limits);
+  TensorReader reader(values, limits);
   ProgramBuilder builder;
-  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
+  RETURN_IF_ERROR(builder.TakeOptions(request.options(), values));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
   const Operand x = builder.AddInput("x", tensor);
   return OneStep(std::move(builder), ConvertTranspose(x, TransposeOptionsOf(request)), request.variant(),
@@ -36,9 +37,9 @@ absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const 
 
 absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  TensorReader reader(values.payloads, limits);
+  TensorReader reader(values, limits);
   ProgramBuilder builder;
-  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
+  RETURN_IF_ERROR(builder.TakeOptions(request.options(), values));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
   const Operand x = builder.AddInput("x", tensor);
   return OneStep(std::move(builder), ConvertReduce(x, ReduceOptionsOf(request)), request.variant(), "x.shape",
@@ -47,9 +48,9 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const Tok
 
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
                                      const Limits& limits) {
-  TensorReader reader(values.payloads, limits);
+  TensorReader reader(values, limits);
   ProgramBuilder builder;
-  RETURN_IF_ERROR(builder.TakeOptions(request.options()));
+  RETURN_IF_ERROR(builder.TakeOptions(request.options(), values));
   ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(request, values.scalars));
   ASSIGN_OR_RETURN(CheckedTensor tensor, reader.Read("a", request.has_a() ? &request.a() : nullptr));
   const Operand a = builder.AddInput("a", tensor);

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_H_
 #define WARPLINE_SERVER_RPC_CODEC_CONVERT_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "proto/wire/scanner.h"
 #include "server/plan/plan.h"
 #include "server/rpc/codec/convert_tensor.h"
+#include "server/rpc/codec/request_options.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -20,18 +22,16 @@ namespace warpline {
 // is applied.
 struct Conversion {
   Program program;
-  std::vector<PayloadRange> payloads;   // of the program's inputs, in order
+  // Of the program's inputs, in order. Those that are resident tensors have no payload but a reference.
+  std::vector<PayloadRange> payloads;
+  std::vector<std::optional<std::size_t>> references;
   std::vector<PlannedScalars> scalars;  // of the steps that read any, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
-};
-
-// What the tokens in a header stand for: what the scan found.
-struct TokenValues {
-  std::span<const PayloadRange> payloads;
-  std::span<const double> scalars;
+  // Of the program's outputs, in order: nothing for those that are returned inline.
+  std::vector<std::optional<ResidentOutput>> sinks;
 };
 
 // `request` is the parsed header of a scanned message. Errors name the field
@@ -50,15 +50,27 @@ absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenV
 // is OK.
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
 
-// A response up to the elements of its result. Followed by output.bytes bytes of elements it is the whole
-// message. One function serves every operation, since all have the tensor and the execution at the same
-// numbers.
-std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution);
+// A result that stays on its device.
+struct ResidentResult {
+  std::string id;
+  double ttl_seconds = 0;
+};
+
+// What a response is made of beside elements.
+struct ResponseParts {
+  std::span<const PlannedOutput> outputs;
+  std::span<const ResidentResult> residents;  // of the outputs that stay, in their order
+  const v1::Execution& execution;
+};
+
+// A response up to the elements of its one result. Followed by as many bytes as the output has, or by none if
+// it stays on its device, it is the whole message. One function serves every operation, since all have the
+// tensor and the execution at the same numbers.
+std::string ResponseHeader(const ResponseParts& parts);
 
 // The same for a RunResponse, in as many parts as it has outputs, at least one: part i comes before the
 // elements of output i.
-std::vector<std::string> RunResponseHeaders(std::span<const PlannedOutput> outputs,
-                                            const v1::Execution& execution);
+std::vector<std::string> RunResponseHeaders(const ResponseParts& parts);
 
 }  // namespace warpline
 

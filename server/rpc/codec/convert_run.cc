@@ -51,12 +51,12 @@ class RunConverter {
   RunConverter(const v1::RunRequest& request, const TokenValues& values, const Limits& limits)
       : request_(request),
         steps_(request.program().steps()),
-        scalars_(values.scalars),
+        tokens_(values),
         limits_(limits),
-        reader_(values.payloads, limits) {}
+        reader_(values, limits) {}
 
   absl::StatusOr<Conversion> Convert() {
-    RETURN_IF_ERROR(builder_.TakeOptions(request_.options()));
+    RETURN_IF_ERROR(builder_.TakeOptions(request_.options(), tokens_));
     RETURN_IF_ERROR(ReadInputs());
     RETURN_IF_ERROR(NameSteps());
     std::vector<std::string> names;
@@ -65,6 +65,7 @@ class RunConverter {
       RETURN_IF_ERROR(InStep(AddStep(i), static_cast<std::size_t>(i), names));
     }
     RETURN_IF_ERROR(AddOutputs());
+    RETURN_IF_ERROR(builder_.CheckSinksUsed());
     RETURN_IF_ERROR(CheckAllUsed());
     Conversion conversion = std::move(builder_).Build();
     conversion.step_names = std::move(names);
@@ -164,7 +165,7 @@ class RunConverter {
         return unary([&](const Operand& x) { return ConvertCast(x, step.cast().data_type()); });
       case v1::Step::kScale:
         return unary([&](const Operand& x) -> absl::StatusOr<ConvertedStep> {
-          ASSIGN_OR_RETURN(const Scalar factor, FactorOf(step.scale(), scalars_));
+          ASSIGN_OR_RETURN(const Scalar factor, FactorOf(step.scale(), tokens_.scalars));
           return ConvertScale(x, factor);
         });
       case v1::Step::kGemm:
@@ -180,7 +181,7 @@ class RunConverter {
 
   absl::StatusOr<ConvertedStep> ConvertGemmStep(const v1::GemmStep& gemm,
                                                 const std::vector<Operand>& inputs) const {
-    ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, scalars_));
+    ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, tokens_.scalars));
     const bool reads_c = !inputs.empty() && ReadsC(inputs[0].dtype, options.beta.value);
     const std::size_t bias = reads_c ? 3 : 2;  // its place, if there is one
     RETURN_IF_ERROR(CheckCount(inputs, bias + (gemm.has_bias() ? 1 : 0)));
@@ -204,7 +205,7 @@ class RunConverter {
         return FieldError(field, absl::StrCat(Quoted(outputs[i]), " is named twice"));
       }
       returned.push_back(tensor);
-      RETURN_IF_ERROR(builder_.AddOutput(field, tensor, limits_));
+      RETURN_IF_ERROR(builder_.AddOutput(field, outputs[i], tensor, limits_));
     }
     return absl::OkStatus();
   }
@@ -233,7 +234,7 @@ class RunConverter {
 
   const v1::RunRequest& request_;
   const google::protobuf::RepeatedPtrField<v1::Step>& steps_;
-  const std::span<const double> scalars_;
+  const TokenValues& tokens_;
   const Limits& limits_;
   TensorReader reader_;
   ProgramBuilder builder_;

@@ -23,22 +23,6 @@ constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 56;
 
 std::int64_t RowSize(const Shape& shape) { return shape.rank == 0 ? 1 : shape[shape.rank - 1]; }
 
-absl::StatusOr<Shape> CheckShape(std::string_view field, const v1::Tensor& tensor) {
-  if (tensor.shape_size() > kMaxRank) {
-    return FieldError(Sub(field, "shape"),
-                      absl::StrCat("rank ", tensor.shape_size(), " is above the limit of ", kMaxRank));
-  }
-  Shape shape;
-  for (std::int64_t size : tensor.shape()) {
-    if (size < 0) {
-      return FieldError(Sub(field, "shape"),
-                        absl::StrCat("axis ", shape.rank, " has size ", size, "; the least is 0"));
-    }
-    shape.Append(size);
-  }
-  return shape;
-}
-
 absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t row_stride,
                                             const Shape& shape) {
   const std::int64_t dense = RowSize(shape);
@@ -74,35 +58,63 @@ absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tens
   return payload;
 }
 
-// The source is checked before the other fields, because a resident tensor needs none of them.
-absl::Status CheckSource(std::string_view field, const v1::Tensor& tensor) {
-  if (tensor.has_region()) {
-    return UnimplementedField(Sub(field, "region"), "this server cannot read shared memory yet");
+// A resident tensor brings its data type and its shape; those that the request gives must be the same.
+absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Tensor& tensor,
+                                            std::span<const absl::StatusOr<TensorSpec>> references) {
+  const std::string id_field = Sub(field, "resident.id");
+  if (tensor.resident().id().empty()) return FieldError(id_field, "missing");
+  const std::optional<std::size_t> index = ReferenceIndex(tensor.resident().id());
+  if (!index.has_value() || *index >= references.size()) {
+    return absl::InternalError(absl::StrCat(id_field, ": the header does not come from a scan"));
   }
-  if (tensor.has_resident()) {
-    return UnimplementedField(Sub(field, "resident"), "this server cannot keep tensors yet");
+  const absl::StatusOr<TensorSpec>& found = references[*index];
+  RETURN_IF_ERROR(InField(id_field, found.status()));
+  CheckedTensor checked{
+      .spec = *found, .row_stride = RowSize(found->shape), .payload = {}, .reference = index};
+  if (tensor.data_type() != v1::DATA_TYPE_UNSPECIFIED) {
+    ASSIGN_OR_RETURN(const DType dtype, CheckDataType(Sub(field, "data_type"), tensor.data_type()));
+    if (dtype != found->dtype) {
+      return FieldError(Sub(field, "data_type"),
+                        absl::StrCat(std::string(Name(dtype)), ", but the resident tensor is ",
+                                     std::string(Name(found->dtype))));
+    }
   }
-  return absl::OkStatus();
+  if (tensor.shape_size() > 0) {
+    ASSIGN_OR_RETURN(const Shape shape, CheckShape(Sub(field, "shape"), tensor.shape()));
+    if (!(shape == found->shape)) {
+      return FieldError(Sub(field, "shape"), absl::StrCat(ToString(shape), ", but the resident tensor has ",
+                                                          ToString(found->shape)));
+    }
+  }
+  if (tensor.row_stride() != 0) {
+    return FieldError(Sub(field, "row_stride"),
+                      absl::StrCat(tensor.row_stride(), "; resident tensors are dense, so it must be 0"));
+  }
+  return checked;
 }
 
 absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
-                                          std::span<const PayloadRange> payloads) {
+                                          const TokenValues& values) {
   if (tensor == nullptr) return FieldError(field, "missing");
-  RETURN_IF_ERROR(CheckSource(field, *tensor));
+  if (tensor->has_region()) {
+    return UnimplementedField(Sub(field, "region"), "this server cannot read shared memory yet");
+  }
+  if (tensor->has_resident()) return CheckResident(field, *tensor, values.references);
   CheckedTensor checked;
   TensorSpec& spec = checked.spec;
   ASSIGN_OR_RETURN(spec.dtype, CheckDataType(Sub(field, "data_type"), tensor->data_type()));
-  ASSIGN_OR_RETURN(spec.shape, CheckShape(field, *tensor));
+  ASSIGN_OR_RETURN(spec.shape, CheckShape(Sub(field, "shape"), tensor->shape()));
   ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape));
   ASSIGN_OR_RETURN(spec.bytes, StorageBytes(Sub(field, "shape"), spec.dtype, spec.shape, checked.row_stride));
-  ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, payloads, checked));
+  ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, values.payloads, checked));
   return checked;
 }
 
 }  // namespace
 
 absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
-  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, payloads_));
+  ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, values_));
+  if (checked.reference.has_value()) return checked;
   bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
     return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,
@@ -128,6 +140,21 @@ absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, co
     if (factor != 0) bytes *= factor;
   }
   return empty ? 0 : static_cast<std::size_t>(bytes);
+}
+
+absl::StatusOr<Shape> CheckShape(std::string_view field,
+                                 const google::protobuf::RepeatedField<std::int64_t>& sizes) {
+  if (sizes.size() > kMaxRank) {
+    return FieldError(field, absl::StrCat("rank ", sizes.size(), " is above the limit of ", kMaxRank));
+  }
+  Shape shape;
+  for (std::int64_t size : sizes) {
+    if (size < 0) {
+      return FieldError(field, absl::StrCat("axis ", shape.rank, " has size ", size, "; the least is 0"));
+    }
+    shape.Append(size);
+  }
+  return shape;
 }
 
 absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,27 +27,35 @@ struct Limits {
   double max_device_seconds = 0;
 };
 
-// A tensor whose data type, shape, row stride and payload agree with one another.
+// What the tokens in a header stand for: what the scan found. References are resolved: each is the tensor
+// that it names, or why there is none.
+struct TokenValues {
+  std::span<const PayloadRange> payloads;
+  std::span<const double> scalars;
+  std::span<const absl::StatusOr<TensorSpec>> references = {};
+};
+
+// A tensor whose data type, shape, row stride and source agree with one another. The source is a payload of
+// spec.bytes bytes, or the resident tensor that a reference of the request names.
 struct CheckedTensor {
   TensorSpec spec;
   std::int64_t row_stride = 0;  // never the 0 that means dense
-  PayloadRange payload;         // of spec.bytes bytes
+  PayloadRange payload;
+  std::optional<std::size_t> reference;  // number in TokenValues::references
 };
 
-// Reads the tensors of one request, and adds up their bytes. Keeps references to both arguments of its
-// constructor.
+// Reads the tensors of one request, and adds up the bytes of those that come with it. Keeps references to
+// both arguments of its constructor.
 class TensorReader {
  public:
-  // `payloads` are the scan's, to which the tensors' tokens point.
-  TensorReader(std::span<const PayloadRange> payloads, const Limits& limits)
-      : payloads_(payloads), limits_(limits) {}
+  TensorReader(const TokenValues& values, const Limits& limits) : values_(values), limits_(limits) {}
 
   // `field` is the tensor's name in the request; errors name what is wrong inside it ("a.shape"). A null
   // tensor is one that the request lacks.
   absl::StatusOr<CheckedTensor> Read(std::string_view field, const v1::Tensor* tensor);
 
  private:
-  const std::span<const PayloadRange> payloads_;
+  const TokenValues& values_;
   const Limits& limits_;
   std::size_t bytes_ = 0;
 };
@@ -56,6 +65,10 @@ class TensorReader {
 // of them.
 absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
                                          std::int64_t row_stride);
+
+// A shape of at most kMaxRank axes, none of them negative.
+absl::StatusOr<Shape> CheckShape(std::string_view field,
+                                 const google::protobuf::RepeatedField<std::int64_t>& sizes);
 
 // Returns INVALID_ARGUMENT, with the names of all data types, if the number stands for none of them or is
 // unspecified.

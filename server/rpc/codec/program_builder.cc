@@ -1,6 +1,11 @@
 #include "server/rpc/codec/program_builder.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/rpc/codec/request_options.h"
 
@@ -13,9 +18,10 @@ absl::Status CheckVariantName(const std::string& variant) {
                     absl::StrCat("a name of ", variant.size(), " bytes is above the limit of ", kLimit));
 }
 
-absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options) {
+absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options, const TokenValues& values) {
   conversion_.reproducible = options.reproducible();
-  return CheckRequestOptions(options);
+  ASSIGN_OR_RETURN(sinks_, ReadSinks(options, values.scalars));
+  return absl::OkStatus();
 }
 
 Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor) {
@@ -23,6 +29,7 @@ Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor)
   const int index = program.num_inputs++;
   program.tensors.push_back(tensor.spec);
   conversion_.payloads.push_back(tensor.payload);
+  conversion_.references.push_back(tensor.reference);
   return {std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
 }
 
@@ -37,18 +44,42 @@ Operand ProgramBuilder::AddStep(ConvertedStep converted, const std::string& vari
   return {"", index, spec.dtype, spec.shape, spec.shape.rank == 0 ? 1 : spec.shape[spec.shape.rank - 1]};
 }
 
-absl::Status ProgramBuilder::AddOutput(std::string_view field, int tensor, const Limits& limits) {
+absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view name, int tensor,
+                                       const Limits& limits) {
   Program& program = conversion_.program;
   const TensorSpec& spec = program.tensors[tensor];
+  const auto sink = std::find_if(sinks_.begin(), sinks_.end(),
+                                 [&](const RequestedSink& candidate) { return candidate.output == name; });
+  std::optional<ResidentOutput>& resident = conversion_.sinks.emplace_back();
+  if (sink != sinks_.end()) {
+    sink->used = true;
+    resident = sink->resident;
+  }
+  if (resident.has_value()) {
+    program.outputs.push_back(tensor);
+    return absl::OkStatus();
+  }
   output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
   program.outputs.push_back(tensor);
   if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
   return FieldError(field, absl::StrCat("the result, ", std::string(Name(spec.dtype)), " ",
                                         ToString(spec.shape), ", takes ", spec.bytes, " bytes",
-                                        program.outputs.size() == 1
+                                        output_bytes_ == spec.bytes
                                             ? ""
                                             : absl::StrCat(", ", output_bytes_, " with those before it"),
                                         "; the limit is ", limits.max_inline_bytes));
+}
+
+absl::Status ProgramBuilder::CheckSinksUsed() const {
+  for (const RequestedSink& sink : sinks_) {
+    if (sink.used) continue;
+    // A name that is not ASCII, or too long, is not repeated as it is.
+    const std::string name = absl::Utf8SafeCEscape(sink.output.substr(0, 64));
+    return FieldError(sink.field + ".output", name.empty()
+                                                  ? std::string("missing; it must be one of program.outputs")
+                                                  : absl::StrCat("\"", name, "\" is the name of no output"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace warpline

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/rpc/codec/convert.h"
@@ -20,20 +21,24 @@ absl::Status CheckVariantName(const std::string& variant);
 // copied.
 class ProgramBuilder {
  public:
-  // UNIMPLEMENTED if the request asks for what is not built yet (request_options.h).
-  absl::Status TakeOptions(const v1::RequestOptions& options);
+  // Before anything else. Errors are those of ReadSinks.
+  absl::Status TakeOptions(const v1::RequestOptions& options, const TokenValues& values);
   // `field` is the name of the tensor in errors.
   Operand AddInput(std::string field, const CheckedTensor& tensor);
   // The name of the variant must have been checked. Returns the result as an operand, which has no field yet.
   Operand AddStep(ConvertedStep converted, const std::string& variant);
-  // Returns the result of a step. `field` is what to blame if it is too large, alone or with those before it.
-  absl::Status AddOutput(std::string_view field, int tensor, const Limits& limits);
+  // Returns the result of a step, whose sink has the same `name`. `field` is what to blame if it is too large
+  // to be returned inline, alone or with those before it.
+  absl::Status AddOutput(std::string_view field, std::string_view name, int tensor, const Limits& limits);
+  // An error if a sink names no output.
+  absl::Status CheckSinksUsed() const;
 
   const Program& program() const { return conversion_.program; }
   Conversion Build() && { return std::move(conversion_); }
 
  private:
   Conversion conversion_;
+  std::vector<RequestedSink> sinks_;
   std::size_t output_bytes_ = 0;
 };
 

@@ -1,23 +1,58 @@
 #include "server/rpc/codec/request_options.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/rpc/codec/convert_options.h"
 
 namespace warpline {
+namespace {
 
-absl::Status CheckRequestOptions(const v1::RequestOptions& options) {
-  for (int i = 0; i < options.sinks_size(); ++i) {
-    const std::string field = absl::StrCat("options.sinks[", i, "]");
-    switch (options.sinks(i).place_case()) {
-      case v1::Sink::kRegion:
-        return UnimplementedField(field + ".region", "this server cannot write to shared memory yet");
-      case v1::Sink::kResident:
-        return UnimplementedField(field + ".resident", "this server cannot keep results yet");
-      case v1::Sink::PLACE_NOT_SET:
-        return UnimplementedField(field, "this server returns all results inline yet; leave it out");
-    }
+absl::StatusOr<std::optional<ResidentOutput>> ReadPlace(const std::string& field, int index,
+                                                        const v1::Sink& sink,
+                                                        std::span<const double> scalars) {
+  switch (sink.place_case()) {
+    case v1::Sink::kRegion:
+      return UnimplementedField(field + ".region", "this server cannot write to shared memory yet");
+    case v1::Sink::PLACE_NOT_SET:
+      return std::nullopt;
+    case v1::Sink::kResident:
+      break;
   }
-  return absl::OkStatus();
+  ResidentOutput resident{.sink = index, .ttl = {}};
+  if (sink.resident().ttl_seconds() != 0) {
+    ASSIGN_OR_RETURN(const Scalar ttl, ScalarOf("ttl_seconds", sink.resident().ttl_seconds(), scalars));
+    resident.ttl = ttl.planned;
+  }
+  return resident;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
+                                                     std::span<const double> scalars) {
+  constexpr int kMaxSinks = 64;  // a program has no more outputs
+  if (options.sinks_size() > kMaxSinks) {
+    return FieldError("options.sinks",
+                      absl::StrCat(options.sinks_size(), " are above the limit of ", kMaxSinks));
+  }
+  std::vector<RequestedSink> sinks;
+  for (int i = 0; i < options.sinks_size(); ++i) {
+    const v1::Sink& sink = options.sinks(i);
+    const std::string field = absl::StrCat("options.sinks[", i, "]");
+    ASSIGN_OR_RETURN(std::optional<ResidentOutput> resident, ReadPlace(field, i, sink, scalars));
+    const bool is_second = std::any_of(sinks.begin(), sinks.end(), [&](const RequestedSink& other) {
+      return other.output == sink.output();
+    });
+    if (is_second) {
+      return FieldError(field + ".output", "a sink before it is for the same output");
+    }
+    sinks.push_back({.field = field, .output = sink.output(), .resident = resident});
+  }
+  return sinks;
 }
 
 }  // namespace warpline

@@ -21,27 +21,48 @@ v1::Tensor WithoutElements(const TensorSpec& spec) {
   return tensor;
 }
 
-std::string ExecutionField(const v1::Execution& execution) {
-  std::string header;
-  AppendFieldHead(header, kExecutionField, execution.ByteSizeLong());
-  execution.AppendToString(&header);
-  return header;
+// All of a Tensor that stays where it is.
+v1::Tensor Resident(const TensorSpec& spec, const ResidentResult& result) {
+  v1::Tensor tensor = WithoutElements(spec);
+  tensor.mutable_resident()->set_id(result.id);
+  tensor.mutable_resident()->set_ttl_seconds(result.ttl_seconds);
+  return tensor;
+}
+
+void AppendMessage(std::string& to, int field, const google::protobuf::MessageLite& message) {
+  AppendFieldHead(to, field, message.ByteSizeLong());
+  message.AppendToString(&to);
 }
 
 }  // namespace
 
-std::string ResponseHeader(const TensorSpec& output, const v1::Execution& execution) {
-  return ExecutionField(execution) + TensorHead(kTensorField, WithoutElements(output), output.bytes);
+std::string ResponseHeader(const ResponseParts& parts) {
+  const PlannedOutput& output = parts.outputs.front();
+  std::string header;
+  AppendMessage(header, kExecutionField, parts.execution);
+  if (!output.stays()) {
+    return header + TensorHead(kTensorField, WithoutElements(output.spec), output.spec.bytes);
+  }
+  AppendMessage(header, kTensorField, Resident(output.spec, parts.residents.front()));
+  return header;
 }
 
-std::vector<std::string> RunResponseHeaders(std::span<const PlannedOutput> outputs,
-                                            const v1::Execution& execution) {
+std::vector<std::string> RunResponseHeaders(const ResponseParts& parts) {
   std::vector<std::string> headers;
-  for (const PlannedOutput& output : outputs) {
+  std::span<const ResidentResult> residents = parts.residents;
+  for (const PlannedOutput& output : parts.outputs) {
     std::string& header = headers.emplace_back();
-    if (headers.size() == 1) header = ExecutionField(execution);
-    header += NamedTensorHead(v1::RunResponse::kOutputsFieldNumber, output.name, WithoutElements(output.spec),
-                              output.spec.bytes);
+    if (headers.size() == 1) AppendMessage(header, kExecutionField, parts.execution);
+    if (!output.stays()) {
+      header += NamedTensorHead(v1::RunResponse::kOutputsFieldNumber, output.name,
+                                WithoutElements(output.spec), output.spec.bytes);
+      continue;
+    }
+    v1::NamedTensor named;
+    named.set_name(output.name);
+    *named.mutable_tensor() = Resident(output.spec, residents.front());
+    residents = residents.subspan(1);
+    AppendMessage(header, v1::RunResponse::kOutputsFieldNumber, named);
   }
   return headers;
 }

@@ -87,16 +87,16 @@ TEST(ChoosePathTest, WhatDoesNotFitIntoALaneRunsInMemoryOfThePool) {
   const auto choose = [&](const PathQuestion& question) {
     return ChoosePath(large, PlanMemory(large), question, {});
   };
-  EXPECT_EQ(choose({.fits_lane = false}), Path::kPooled);
-  EXPECT_EQ(choose({.alone = true, .fits_lane = false}), Path::kPooled);
+  EXPECT_EQ(choose({.fits_lane = false}), Path::kCalls);
+  EXPECT_EQ(choose({.alone = true, .fits_lane = false}), Path::kCalls);
   EXPECT_EQ(choose({.alone = true, .can_cut = true, .fits_lane = false}), Path::kBlocks);
   Program named = large;
   named.steps[0].variant = "shared";
   EXPECT_EQ(ChoosePath(named, PlanMemory(named), {.alone = true, .can_cut = true, .fits_lane = false}, {}),
-            Path::kPooled);
+            Path::kCalls);
   // Its intermediates may need more than its inputs and outputs say.
   const Program small = Transpose(32, 32);
-  EXPECT_EQ(ChoosePath(small, PlanMemory(small), {.can_map = true, .fits_lane = false}, {}), Path::kPooled);
+  EXPECT_EQ(ChoosePath(small, PlanMemory(small), {.can_map = true, .fits_lane = false}, {}), Path::kCalls);
 }
 
 }  // namespace

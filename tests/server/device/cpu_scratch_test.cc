@@ -34,7 +34,7 @@ TEST(CpuScratchTest, ALargerOneGetsItsMemoryForTheRun) {
   for (std::int64_t i = 0; i < kSide * kSide; ++i) x[i] = static_cast<float>(i);
   *reinterpret_cast<StepScalars*>(input.data() + plan.scalars[0]) =
       StepScalars{.alpha_f32 = 2, .alpha_f64 = 2, .alpha_i64 = 2};
-  const Bindings bindings = InlineBindings(plan);
+  const Bindings bindings = MakeBindings(plan);
   const std::string signature = Signature(program);
   for (int run = 0; run < 3; ++run) {
     absl::Status status = absl::InternalError("not called");

@@ -116,7 +116,7 @@ class EngineRangesTest : public NvtxRecordedTest {
     program.outputs = {1};
     Job job;
     job.plan = std::make_shared<const Plan>(MakePlan(std::move(program)));
-    job.bindings = InlineBindings(job.plan->memory);
+    job.bindings = MakeBindings(job.plan->memory);
     job.copy_in = [fill = std::move(fill)](std::span<std::byte> region, int, int) {
       std::fill(region.begin(), region.end(), std::byte{0});
       fill();

@@ -16,8 +16,8 @@ TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes), scratch(plan.scratch_bytes);
   AddressTable table(plan);
-  table.PlaceInputs(plan, InlineBindings(plan), input.data());
-  table.PlaceOutputs(InlineBindings(plan), output.data());
+  table.PlaceInputs(plan, MakeBindings(plan), input.data());
+  table.PlaceOutputs(MakeBindings(plan), output.data());
   table.PlaceScratch(plan, scratch.data());
   EXPECT_EQ(table.tensors[0], input.data());
   EXPECT_EQ(table.tensors[1], scratch.data());
@@ -26,7 +26,7 @@ TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
 
 TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
   const MemoryPlan plan = PlanMemory(ScaleThenTranspose(kShape));
-  const Bindings bindings = InlineBindings(plan);
+  const Bindings bindings = MakeBindings(plan);
   ASSERT_EQ(bindings.size(), 2u);
   EXPECT_EQ(bindings[0].tensor, 0);
   EXPECT_EQ(bindings[0].staged.region, Region::kInput);
@@ -39,7 +39,7 @@ TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes);
   AddressTable table(plan);
-  table.PlaceInputs(plan, InlineBindings(plan), input.data());
+  table.PlaceInputs(plan, MakeBindings(plan), input.data());
   EXPECT_EQ(table.OperandsOf(program.steps[0], 0).scalars,
             reinterpret_cast<const StepScalars*>(input.data() + kTensorAlignment));
   EXPECT_EQ(table.OperandsOf(program.steps[1], 1).scalars, nullptr) << "a transpose reads none";
@@ -63,7 +63,7 @@ TEST(AddressTableTest, RegionsInOneBlockAreAlignedAndDoNotMeet) {
   const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> block(4096);
-  const AddressTable table = TableInBlock(plan, InlineBindings(plan), block);
+  const AddressTable table = TableInBlock(plan, MakeBindings(plan), block);
   // 60 bytes of x, the scalars at the next multiple of 256, then a region at each further one.
   EXPECT_EQ(table.tensors[0], block.data());
   EXPECT_EQ(table.tensors[2], block.data() + 512);

@@ -25,6 +25,9 @@ class StubBackend : public Backend {
   bool launches_asynchronously() const override { return true; }
   bool RunsWithoutState(const Program&, const MemoryPlan&) const override { return false; }
   absl::StatusOr<Buffer> AllocateHost(std::size_t) override { return absl::UnimplementedError("not needed"); }
+  absl::StatusOr<Buffer> AllocateResident(int, std::size_t) override {
+    return absl::UnimplementedError("not needed");
+  }
 
  private:
   std::vector<DeviceInfo> infos_;

@@ -12,9 +12,8 @@ namespace {
 
 // A field of type double that is forgotten in the codec's list would make a plan for each of its values.
 TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
-  const std::set<std::string> others = {"warpline.v1.ResidentTensor.ttl_seconds",
-                                        "warpline.v1.ResidentSink.ttl_seconds"};
-  int scalars = 0;
+  const std::set<std::string> others = {"warpline.v1.ResidentTensor.ttl_seconds"};
+  int scalars = 0, references = 0;
   std::function<void(const google::protobuf::Descriptor*, const ScanSchema&, int)> walk;
   walk = [&](const google::protobuf::Descriptor* message, const ScanSchema& schema, int index) {
     for (int i = 0; i < message->field_count(); ++i) {
@@ -24,6 +23,9 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
         const bool is_scalar = content == ScanSchema::kScalar;
         EXPECT_NE(is_scalar, others.contains(field->full_name())) << field->full_name();
         scalars += is_scalar ? 1 : 0;
+      } else if (field->full_name() == "warpline.v1.ResidentTensor.id") {
+        EXPECT_EQ(content, ScanSchema::kReference);
+        ++references;
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         ASSERT_TRUE(content.has_value());
         walk(field->message_type(), schema, *content);
@@ -39,7 +41,8 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
       }
     }
   }
-  EXPECT_EQ(scalars, 5);
+  EXPECT_EQ(scalars, 5 + 4);             // each request has options with sinks
+  EXPECT_EQ(references, 1 + 4 + 1 + 1);  // of a tensor, wherever there is one
 }
 
 }  // namespace

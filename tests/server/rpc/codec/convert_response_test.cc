@@ -10,13 +10,18 @@
 namespace warpline {
 namespace {
 
+std::string Header(const TensorSpec& spec, const v1::Execution& execution) {
+  const PlannedOutput output{.name = "", .spec = spec};
+  return ResponseHeader({.outputs = {&output, 1}, .residents = {}, .execution = execution});
+}
+
 // A header and its elements are the message that protobuf would have written.
 template <typename Response>
 void ExpectWholeResponse(const TensorSpec& output, const v1::Execution& execution,
                          v1::Tensor* (Response::*tensor)()) {
   const std::string elements(output.bytes, 'e');
   Response response;
-  ASSERT_TRUE(response.ParseFromString(ResponseHeader(output, execution) + elements));
+  ASSERT_TRUE(response.ParseFromString(Header(output, execution) + elements));
   Response expected;
   *expected.mutable_execution() = execution;
   v1::Tensor* const result = (expected.*tensor)();
@@ -46,10 +51,11 @@ TEST(ResponseHeaderTest, IsTheMessageWithoutItsElements) {
 TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
   v1::Execution execution;
   execution.set_request_id("abc-2");
-  const std::vector<PlannedOutput> outputs = {{"first", {DType::kF32, {2, 3}, 24}},
-                                              {"empty", {DType::kI64, {0}, 0}},
-                                              {"last", {DType::kU8, {40000}, 40000}}};
-  const std::vector<std::string> headers = RunResponseHeaders(outputs, execution);
+  const std::vector<PlannedOutput> outputs = {{.name = "first", .spec = {DType::kF32, {2, 3}, 24}},
+                                              {.name = "empty", .spec = {DType::kI64, {0}, 0}},
+                                              {.name = "last", .spec = {DType::kU8, {40000}, 40000}}};
+  const std::vector<std::string> headers =
+      RunResponseHeaders({.outputs = outputs, .residents = {}, .execution = execution});
   ASSERT_EQ(headers.size(), outputs.size());
   std::string message;
   v1::RunResponse expected;
@@ -68,6 +74,36 @@ TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
   v1::RunResponse response;
   ASSERT_TRUE(response.ParseFromString(message));
   EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(ResponseHeaderTest, AResultThatStaysIsNamedByItsId) {
+  const v1::Execution execution;
+  const PlannedOutput output{.name = "", .spec = {DType::kF32, {2, 3}, 24}, .sink = 0};
+  const ResidentResult result{.id = "id-1", .ttl_seconds = 60};
+  v1::GemmResponse response;
+  ASSERT_TRUE(response.ParseFromString(
+      ResponseHeader({.outputs = {&output, 1}, .residents = {&result, 1}, .execution = execution})));
+  EXPECT_EQ(response.d().ShortDebugString(),
+            "data_type: DATA_TYPE_F32 shape: 2 shape: 3 resident { id: \"id-1\" ttl_seconds: 60 }");
+}
+
+TEST(ResponseHeaderTest, OfARunSomeResultsStayAndSomeTravel) {
+  const v1::Execution execution;
+  const std::vector<PlannedOutput> outputs = {{.name = "stays", .spec = {DType::kF32, {1}, 4}, .sink = 0},
+                                              {.name = "travels", .spec = {DType::kU8, {3}, 3}},
+                                              {.name = "stays_too", .spec = {DType::kF64, {}, 8}, .sink = 1}};
+  const std::vector<ResidentResult> residents = {{.id = "a", .ttl_seconds = 1},
+                                                 {.id = "b", .ttl_seconds = 2}};
+  const std::vector<std::string> headers =
+      RunResponseHeaders({.outputs = outputs, .residents = residents, .execution = execution});
+  v1::RunResponse response;
+  ASSERT_TRUE(response.ParseFromString(headers[0] + headers[1] + "xyz" + headers[2]));
+  ASSERT_EQ(response.outputs_size(), 3);
+  EXPECT_EQ(response.outputs(0).name(), "stays");
+  EXPECT_EQ(response.outputs(0).tensor().resident().id(), "a");
+  EXPECT_EQ(response.outputs(1).tensor().inline_(), "xyz");
+  EXPECT_EQ(response.outputs(2).tensor().resident().id(), "b");
+  EXPECT_EQ(response.outputs(2).tensor().resident().ttl_seconds(), 2);
 }
 
 }  // namespace

@@ -112,12 +112,15 @@ std::string Describe(const Plan& plan) {
     add(step.output);
   }
   for (int output : plan.program.outputs) add(output);
-  for (std::size_t payload : plan.payloads) add(payload);
+  for (const PlannedInput& input : plan.inputs) add(input.payload), add(input.reference);
   for (const PlannedScalars& step : plan.scalars) {
     for (const PlannedScalar& scalar : {step.alpha, step.beta}) add(scalar.index), add(scalar.otherwise);
     add(step.integers);
   }
-  for (const PlannedOutput& output : plan.outputs) text += " " + output.name;
+  for (const PlannedOutput& output : plan.outputs) {
+    text += " " + output.name;
+    add(output.sink), add(output.ttl.index);
+  }
   return text;
 }
 

@@ -100,7 +100,7 @@ class PlanSource {
     Planned planned;
     planned.plan = cache_.Find(key, MonotonicTime());
     if (planned.plan == nullptr) {
-      absl::StatusOr<DecodedPlan> decoded = DecodePlan(CodecOf(kind), scanned, kLimits);
+      absl::StatusOr<DecodedPlan> decoded = DecodePlan(CodecOf(kind), scanned, {}, kLimits);
       planned.status = decoded.status();
       if (!decoded.ok()) return planned;
       planned.plan = std::make_shared<const Plan>(std::move(decoded->plan));

@@ -1,8 +1,10 @@
-// What the API names and this server does not do yet is UNIMPLEMENTED, with the field, in every request.
+// Options, sources and sinks, in every request.
 #include "server/rpc/codec/request_options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 #include "server/base/errors.h"
@@ -12,6 +14,7 @@
 namespace warpline {
 namespace {
 
+using ::testing::Not;
 using ::warpline::testing::IsOk;
 
 struct OneStepRun : Scanned {
@@ -42,51 +45,140 @@ TYPED_TEST(RequestOptionsTest, ReproducibleIsTaken) {
   EXPECT_TRUE(converted->reproducible);
 }
 
-TYPED_TEST(RequestOptionsTest, SinksAreNotBuiltYet) {
-  const auto expect = [](auto set, const std::string& field) {
+// The name that the only output of a request has for sinks.
+template <typename Request>
+std::string OutputOf(const Request&) {
+  return "";
+}
+std::string OutputOf(const OneStepRun&) { return "y"; }
+
+TYPED_TEST(RequestOptionsTest, ASinkKeepsItsOutputOnTheDevice) {
+  TypeParam r;
+  EXPECT_FALSE(Convert(r)->sinks.at(0).has_value());
+  v1::Sink& sink = *r.request.mutable_options()->add_sinks();
+  sink.set_output(OutputOf(r));
+  ASSERT_THAT(Convert(r), IsOk());
+  EXPECT_FALSE(Convert(r)->sinks.at(0).has_value()) << "without a place the result is inline";
+  sink.mutable_resident();
+  absl::StatusOr<Conversion> converted = Convert(r);
+  ASSERT_THAT(converted, IsOk());
+  ASSERT_TRUE(converted->sinks.at(0).has_value());
+  EXPECT_EQ(converted->sinks[0]->sink, 0);
+  EXPECT_EQ(converted->sinks[0]->ttl.index, PlannedScalar::kAbsent);
+  sink.mutable_resident()->set_ttl_seconds(90);
+  converted = Convert(r);
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_NE(converted->sinks[0]->ttl.index, PlannedScalar::kAbsent);
+}
+
+TYPED_TEST(RequestOptionsTest, AnOutputThatStaysDoesNotCountAgainstTheInlineLimit) {
+  TypeParam r;
+  const std::int64_t inputs = 24 + 48 + 32;  // of the largest of these requests
+  EXPECT_THAT(Convert(r, 8), Not(IsOk()));
+  v1::Sink& sink = *r.request.mutable_options()->add_sinks();
+  sink.set_output(OutputOf(r));
+  sink.mutable_resident();
+  EXPECT_THAT(Convert(r, inputs), IsOk());
+}
+
+TYPED_TEST(RequestOptionsTest, SinksThatMakeNoSenseAreRefused) {
+  const auto expect = [](auto set, absl::StatusCode code, const std::string& field) {
     TypeParam r;
-    set(*r.request.mutable_options());
+    set(r, *r.request.mutable_options());
     const absl::Status status = Convert(r).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
+    EXPECT_EQ(status.code(), code) << status;
     EXPECT_EQ(FieldOf(status), field);
   };
-  expect([](auto& options) { options.add_sinks(); }, "options.sinks[0]");
-  expect([](auto& options) { options.add_sinks()->mutable_region()->set_offset(256); },
-         "options.sinks[0].region");
-  expect([](auto& options) { options.add_sinks()->mutable_resident(); }, "options.sinks[0].resident");
+  expect([](auto&, auto& options) { options.add_sinks()->set_output("other"); },
+         absl::StatusCode::kInvalidArgument, "options.sinks[0].output");
+  expect(
+      [](auto& r, auto& options) {
+        for (int i = 0; i < 2; ++i) options.add_sinks()->set_output(OutputOf(r));
+      },
+      absl::StatusCode::kInvalidArgument, "options.sinks[1].output");
+  expect([](auto&, auto& options) { options.add_sinks()->mutable_region()->set_offset(256); },
+         absl::StatusCode::kUnimplemented, "options.sinks[0].region");
+  expect(
+      [](auto&, auto& options) {
+        for (int i = 0; i < 65; ++i) options.add_sinks();
+      },
+      absl::StatusCode::kInvalidArgument, "options.sinks");
 }
 
 template <typename Request>
-void ExpectUnimplemented(const Request& r, const std::string& field) {
+void ExpectRefused(const Request& r, absl::StatusCode code, const std::string& field) {
   const absl::Status status = Convert(r).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
-  EXPECT_EQ(FieldOf(status), field);
+  EXPECT_EQ(status.code(), code) << status;
+  EXPECT_EQ(FieldOf(status), field) << status;
 }
 
-TEST(RequestSourcesTest, RegionsAndResidentTensorsAreNotBuiltYet) {
+TEST(RequestSourcesTest, RegionsAreNotBuiltYet) {
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   Transpose transpose;
   transpose.request.mutable_x()->mutable_region()->set_id("r");
-  ExpectUnimplemented(transpose, "x.region");
-  // A resident tensor brings its type and its shape with it.
-  transpose.request.clear_x();
-  transpose.request.mutable_x()->mutable_resident()->set_id("t");
-  ExpectUnimplemented(transpose, "x.resident");
-
+  ExpectRefused(transpose, kUnimplemented, "x.region");
   Gemm gemm;
-  gemm.request.mutable_bias()->mutable_resident();
-  ExpectUnimplemented(gemm, "bias.resident");
   gemm.request.mutable_c()->mutable_region();
-  ExpectUnimplemented(gemm, "c.region");
-
+  ExpectRefused(gemm, kUnimplemented, "c.region");
   OneStepRun run;
   run.request.mutable_inputs(0)->mutable_tensor()->mutable_region();
-  ExpectUnimplemented(run, "inputs[0].tensor.region");
+  ExpectRefused(run, kUnimplemented, "inputs[0].tensor.region");
+}
+
+TEST(RequestSourcesTest, AResidentTensorBringsItsTypeAndShape) {
+  Gemm r;
+  r.request.clear_b();
+  r.Refer(r.request.mutable_b(), TensorSpec{DType::kF32, {3, 4}, 48});
+  const absl::StatusOr<Conversion> converted = Convert(r);
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->program.tensors.at(1).bytes, 48u);
+  EXPECT_EQ(converted->program.tensors[1].shape, (Shape{3, 4}));
+  EXPECT_FALSE(converted->references.at(0).has_value());
+  EXPECT_EQ(converted->references.at(1), 0u);
+  EXPECT_EQ(converted->payloads.at(1).length, 0u);
+}
+
+TEST(RequestSourcesTest, WhatARequestSaysOfAResidentTensorMustBeTrue) {
+  const TensorSpec resident{DType::kF32, {2, 3}, 24};
+  const auto expect = [&](auto set, const std::string& field) {
+    Transpose r;
+    r.request.clear_x();
+    r.Refer(r.request.mutable_x(), resident);
+    set(*r.request.mutable_x());
+    if (field.empty()) {
+      EXPECT_THAT(Convert(r), IsOk());
+    } else {
+      ExpectRefused(r, absl::StatusCode::kInvalidArgument, field);
+    }
+  };
+  expect([](v1::Tensor& x) { x.set_data_type(v1::DATA_TYPE_F32); }, "");
+  expect([](v1::Tensor& x) { x.add_shape(2), x.add_shape(3); }, "");
+  expect([](v1::Tensor& x) { x.set_data_type(v1::DATA_TYPE_F64); }, "x.data_type");
+  expect([](v1::Tensor& x) { x.set_data_type(static_cast<v1::DataType>(99)); }, "x.data_type");
+  expect([](v1::Tensor& x) { x.add_shape(3), x.add_shape(2); }, "x.shape");
+  expect([](v1::Tensor& x) { x.add_shape(6); }, "x.shape");
+  expect([](v1::Tensor& x) { x.set_row_stride(3); }, "x.row_stride");
+  expect([](v1::Tensor& x) { x.mutable_resident()->clear_id(); }, "x.resident.id");
+}
+
+TEST(RequestSourcesTest, WhyThereIsNoTensorIsSaidOfItsField) {
+  OneStepRun r;
+  r.request.mutable_inputs(0)->clear_tensor();
+  r.Refer(r.request.mutable_inputs(0)->mutable_tensor(), absl::NotFoundError("there is no tensor"));
+  ExpectRefused(r, absl::StatusCode::kNotFound, "inputs[0].tensor.resident.id");
+}
+
+TEST(RequestSourcesTest, ResidentTensorsDoNotCountAgainstTheInlineLimit) {
+  Reduce r;
+  r.request.clear_x();
+  r.Refer(r.request.mutable_x(), TensorSpec{DType::kF32, {1 << 20}, 4 << 20});
+  EXPECT_THAT(Convert(r, 8), IsOk());
 }
 
 TEST(RequestSourcesTest, TheLastSourceOfATensorCounts) {
   Transpose r;
   const std::string token = r.request.x().inline_();
-  r.request.mutable_x()->mutable_region();
+  r.Refer(r.request.mutable_x(), absl::NotFoundError("there is no tensor"));
   r.request.mutable_x()->set_inline_(token);
   EXPECT_THAT(Convert(r), IsOk());
 }

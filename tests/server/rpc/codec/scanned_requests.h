@@ -30,7 +30,14 @@ class Scanned {
   }
   void SetPayloadBytes(std::size_t index, std::size_t bytes) { payloads.at(index).length = bytes; }
 
+  // A reference to this resident tensor, or to one that is refused.
+  void Refer(v1::Tensor* tensor, absl::StatusOr<TensorSpec> resident) {
+    tensor->mutable_resident()->set_id(ReferenceToken(references.size()));
+    references.push_back(std::move(resident));
+  }
+
   std::vector<PayloadRange> payloads;
+  std::vector<absl::StatusOr<TensorSpec>> references;
 };
 
 // Valid requests, for tests to break: a 2 x 3 f32 array for x; a 2 x 3 times 3 x 4 product with a 2 x 4 c.
@@ -101,7 +108,7 @@ template <typename Request>
 absl::StatusOr<Conversion> Convert(const Request& r, std::int64_t max_inline_bytes = 1 << 20) {
   auto request = r.request;
   const std::vector<double> scalars = TakeScalars(request);
-  return FromProto(request, {r.payloads, scalars}, {.max_inline_bytes = max_inline_bytes});
+  return FromProto(request, {r.payloads, scalars, r.references}, {.max_inline_bytes = max_inline_bytes});
 }
 
 }  // namespace warpline

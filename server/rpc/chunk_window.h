@@ -1,0 +1,67 @@
+// The part of a transfer that is under way: so many chunks of staging memory, each used again when its bytes
+// have gone on.
+#ifndef WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_
+#define WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/memory/staging_pool.h"
+#include "server/schedule/admission.h"
+
+namespace warpline {
+
+// A stream has its window from its first message to its end, so that it never waits for others' chunks, and
+// holds no more than these however slow its client is.
+class ChunkWindow {
+ public:
+  // Messages of this size travel fastest (docs/benchmarks), and the bus is at its full speed too.
+  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kChunks = 4;
+
+  ChunkWindow() = default;
+  // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host.
+  // RESOURCE_EXHAUSTED with a delay if there is no room.
+  static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, OwnerId owner,
+                                          Admission& admission, StagingPool& pool) {
+    ChunkWindow window;
+    const std::size_t chunks = std::clamp<std::size_t>((bytes + kChunkBytes - 1) / kChunkBytes, 1, kChunks);
+    const std::size_t held = chunks == 1 ? bytes : chunks * kChunkBytes;
+    ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), owner));
+    // How long they are held is up to the client.
+    window.ticket_.MarkUnread();
+    window.size_ = chunks;
+    if (on_host) return window;
+    auto slots = pool.TryAcquire(held, 0);
+    if (!slots.has_value()) {
+      return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: there are no ",
+                                                                      held, " bytes of staging memory")),
+                            absl::Milliseconds(50));
+    }
+    window.slot_ = std::move(slots->input);
+    window.slot_.MarkHeld();
+    return window;
+  }
+
+  std::size_t size() const { return size_; }
+  // The first `bytes` of chunk `index`; only of windows with staging memory.
+  std::span<std::byte> chunk(std::size_t index, std::size_t bytes) const {
+    return slot_.bytes().subspan(index * kChunkBytes, bytes);
+  }
+
+ private:
+  // The slot goes first: who waits for all tickets to be back may then destroy the pool.
+  Ticket ticket_;
+  StagingSlot slot_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_

@@ -1,0 +1,126 @@
+#include "server/rpc/tensor_service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/tensor_info.h"
+#include "server/rpc/get_stream.h"
+#include "server/rpc/put_stream.h"
+#include "server/rpc/slices.h"
+#include "server/rpc/unary_call.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kMaxPage = 1000;
+
+// Answers a call with what `answer` makes of its request.
+template <typename Request, typename Response, typename Answer>
+void Respond(UnaryCall& call, const Answer& answer) {
+  Request request;
+  if (!request.ParseFromString(ToString(call.TakeRequest()))) {
+    return call.RespondError(
+        absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
+  }
+  call.ReturnProvisionalTicket();
+  const absl::StatusOr<Response> response = answer(request);
+  if (!response.ok()) return call.RespondError(response.status());
+  call.Respond(ToByteBuffer(response->SerializeAsString()));
+}
+
+absl::Status CheckId(const std::string& id) {
+  return id.empty() ? FieldError("id", "missing") : absl::OkStatus();
+}
+
+}  // namespace
+
+TensorService::TensorService(const Engine& engine, Metrics& metrics)
+    : engine_(engine),
+      put_schema_(
+          ScanSchema::For(v1::PutRequest::descriptor(),
+                          v1::PutRequest::descriptor()->FindFieldByNumber(v1::PutRequest::kDataFieldNumber))),
+      put_site_(metrics, "put") {}
+
+void TensorService::Create(UnaryCall& call) {
+  // A worker's, because memory that the device does not have at hand takes milliseconds.
+  engine_.workers.Post([this, &call] {
+    Respond<v1::CreateRequest, v1::CreateResponse>(
+        call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
+          ASSIGN_OR_RETURN(const TensorSpec spec, SpecOf(request));
+          const absl::StatusOr<absl::Duration> ttl = engine_.tensors.Ttl(request.ttl_seconds());
+          RETURN_IF_ERROR(InField("ttl_seconds", ttl.status()));
+          const auto devices = static_cast<int>(engine_.backend.devices().size());
+          if (request.has_device() && (request.device() < 0 || request.device() >= devices)) {
+            return FieldError("device", absl::StrCat(request.device(), " is not in 0..", devices - 1));
+          }
+          const int device = request.has_device() ? request.device() : engine_.tensors.RoomiestDevice();
+          ASSIGN_OR_RETURN(const TensorStore::Info info,
+                           engine_.tensors.Create(kAnonymous, spec, *ttl, device));
+          v1::CreateResponse response;
+          *response.mutable_tensor() = ToProto(info);
+          return response;
+        });
+  });
+}
+
+void TensorService::Drop(UnaryCall& call) {
+  Respond<v1::DropRequest, v1::DropResponse>(
+      call, [&](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
+        RETURN_IF_ERROR(CheckId(request.id()));
+        RETURN_IF_ERROR(InField("id", engine_.tensors.Drop(kAnonymous, request.id())));
+        return v1::DropResponse();
+      });
+}
+
+void TensorService::Renew(UnaryCall& call) {
+  Respond<v1::RenewRequest, v1::RenewResponse>(
+      call, [&](const v1::RenewRequest& request) -> absl::StatusOr<v1::RenewResponse> {
+        RETURN_IF_ERROR(CheckId(request.id()));
+        std::optional<absl::Duration> ttl;
+        if (request.ttl_seconds() != 0) {
+          const absl::StatusOr<absl::Duration> asked = engine_.tensors.Ttl(request.ttl_seconds());
+          RETURN_IF_ERROR(InField("ttl_seconds", asked.status()));
+          ttl = *asked;
+        }
+        const absl::StatusOr<TensorStore::Info> info = engine_.tensors.Renew(kAnonymous, request.id(), ttl);
+        RETURN_IF_ERROR(InField("id", info.status()));
+        v1::RenewResponse response;
+        *response.mutable_tensor() = ToProto(*info);
+        return response;
+      });
+}
+
+void TensorService::List(UnaryCall& call) {
+  Respond<v1::ListRequest, v1::ListResponse>(
+      call, [&](const v1::ListRequest& request) -> absl::StatusOr<v1::ListResponse> {
+        if (request.page_size() < 0) {
+          return FieldError("page_size", absl::StrCat(request.page_size(), "; the least is 0"));
+        }
+        const int page = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
+        const std::vector<TensorStore::Info> infos =
+            engine_.tensors.List(kAnonymous, request.page_token(), static_cast<std::size_t>(page));
+        v1::ListResponse response;
+        for (const TensorStore::Info& info : infos) *response.add_tensors() = ToProto(info);
+        // A token is where to go on: the last id.
+        if (infos.size() == static_cast<std::size_t>(page)) response.set_next_page_token(infos.back().id);
+        return response;
+      });
+}
+
+std::unique_ptr<MessageStream::Handler> TensorService::NewPut(OwnerId connection) {
+  return std::make_unique<PutStream>(engine_, put_schema_, put_site_, connection);
+}
+
+std::unique_ptr<MessageStream::Handler> TensorService::NewGet(OwnerId connection) {
+  return std::make_unique<GetStream>(engine_, connection);
+}
+
+}  // namespace warpline

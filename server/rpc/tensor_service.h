@@ -1,0 +1,54 @@
+// TensorService: resident tensors are made, filled, read and given up.
+#ifndef WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
+#define WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "proto/wire/scanner.h"
+#include "server/base/worker_pool.h"
+#include "server/device/backend.h"
+#include "server/memory/copy_payload.h"
+#include "server/memory/staging_pool.h"
+#include "server/memory/tensor_store.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/message_stream.h"
+#include "server/schedule/admission.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+class UnaryCall;
+
+// Of `data` in one message of Put.
+inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
+
+// Thread-safe. What it is given outlives it, and it outlives the calls.
+class TensorService {
+ public:
+  // What a stream of chunks goes through.
+  struct Engine {
+    Backend& backend;
+    TensorStore& tensors;
+    Admission& admission;
+    StagingPool& pool;
+    WorkerPool& workers;
+  };
+  TensorService(const Engine& engine, Metrics& metrics);
+
+  void Create(UnaryCall& call);
+  void Drop(UnaryCall& call);
+  void Renew(UnaryCall& call);
+  void List(UnaryCall& call);
+  std::unique_ptr<MessageStream::Handler> NewPut(OwnerId connection);
+  std::unique_ptr<MessageStream::Handler> NewGet(OwnerId connection);
+
+ private:
+  const Engine engine_;
+  const ScanSchema put_schema_;
+  CopySite put_site_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
