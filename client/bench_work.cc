@@ -57,8 +57,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
 }
 
 absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duration deadline) const {
-  absl::StatusOr<grpc::ByteBuffer> answer =
-      channel.Call(method_, Message(), absl::Now() + deadline, "", nullptr);
+  absl::StatusOr<grpc::ByteBuffer> answer = channel.Call(method_, Message(), absl::Now() + deadline, "");
   if (echo_ && absl::IsUnimplemented(answer.status())) {
     return WithAdvice(answer.status(), "the server has no echo: start it as warplined --echo");
   }

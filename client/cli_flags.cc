@@ -31,7 +31,6 @@ constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
 constexpr FlagSpec kFlags[] = {
     {"server", 0, "ADDR", "host[:port] or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
     {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
-    {"quiet", 'q', "", "no status line (phase and time: gRPC does not tell how many bytes are through)"},
     {"json", 0, "", "machine-readable output (of info, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
@@ -56,6 +55,7 @@ constexpr FlagSpec kFlags[] = {
     {"keepdims", 0, "", "keep the reduced axes, with size 1"},
     {"ddof", 0, "N", "of var and std: divide by n - N (default: 0)"},
     {"service", 0, "NAME", "one service, as warpline.v1.KernelService (default: the whole server)"},
+    {"quiet", 'q', "", "do not print SERVING: the exit code tells"},
     {"shape", 0, "AxB", "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)"},
     {"reduce-op", 0, "NAME", "what --op reduce does, over all axes or --axes (default: sum)"},
     {"channels", 0, "N", "connections, with a thread each (default: 1)"},
@@ -69,7 +69,7 @@ constexpr FlagSpec kFlags[] = {
 };
 
 // Every command takes these.
-constexpr std::string_view kCommon = " server deadline quiet json help version ";
+constexpr std::string_view kCommon = " server deadline json help version ";
 
 constexpr CommandSpec kCommands[] = {
     {"transpose", "IN.npy -o OUT.npy [--perm 1,0]", "permute the axes of an array",
@@ -118,8 +118,8 @@ In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behin
  "outputs": ["d", "sums"]}
 )"},
     {"info", "[--json]", "what the server is and can do", "", "info --server gpu-node:50051"},
-    {"health", "[--service NAME]", "exit with 0 if the server is serving, with 1 if it is not", " service ",
-     "health --service warpline.v1.KernelService"},
+    {"health", "[--service NAME] [--quiet]", "exit with 0 if the server is serving, with 1 if it is not",
+     " service quiet ", "health --service warpline.v1.KernelService"},
     {"bench", "[--op transpose] [--shape 32x32] [--dtype f32] [--concurrency N] [--rate R] ...",
      "requests per second, throughput and latency",
      " variant dtype op shape reduce-op axes channels concurrency rate arrivals duration requests warmup ",
@@ -302,7 +302,6 @@ absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
   ASSIGN_OR_RETURN(common.deadline, args.Duration("deadline", kDefaultDeadline));
   common.variant = args.String("variant", "");
   ASSIGN_OR_RETURN(common.dtype, DTypeFlag(args, "dtype"));
-  ASSIGN_OR_RETURN(common.quiet, args.Bool("quiet"));
   ASSIGN_OR_RETURN(common.timings, args.Bool("timings"));
   ASSIGN_OR_RETURN(common.json, args.Bool("json"));
   return common;

@@ -53,7 +53,6 @@ struct CommonFlags {
   absl::Duration deadline;
   std::string variant;
   std::optional<DType> dtype;
-  bool quiet = false;
   bool timings = false;
   bool json = false;
 

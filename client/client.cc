@@ -74,7 +74,7 @@ absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const E
     // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
     ASSIGN_OR_RETURN(OutgoingMessage message, encode());
     absl::StatusOr<grpc::ByteBuffer> response =
-        channel_.Call(method, std::move(message), deadline, options.request_id, options.progress);
+        channel_.Call(method, std::move(message), deadline, options.request_id);
     if (response.ok() || attempt >= max_retries_) return response;
     const std::optional<absl::Duration> delay = RetryDelay(response.status(), attempt);
     if (!delay || absl::Now() + *delay >= deadline) return response;

@@ -33,7 +33,6 @@ struct CallOptions {
   // Of the resulting elements, but for Run, whose arguments have one an output. Must stay until the call is
   // over.
   Destination destination{};
-  ProgressHook progress{};
 };
 
 using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
@@ -60,7 +59,7 @@ class Client {
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
   // Any of the operations, without waiting and without retries. `done` runs on a thread of the client's, or
-  // at once on the caller's if the request cannot be sent. The progress hook is not used.
+  // at once on the caller's if the request cannot be sent.
   void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                  std::function<void(absl::StatusOr<Result>)> done);
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,

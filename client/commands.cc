@@ -66,7 +66,7 @@ absl::Status RunTranspose(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_RETURN(const NpyArray x, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_USAGE(std::vector<int> stored_perm, StoredPerm(x, perm));
   TransposeArgs request{.x = x.stored, .perm = std::move(stored_perm), .variant = common.variant};
-  ASSIGN_OR_RETURN(const Result result, session.Compute("transpose", std::move(request), BytesOf(x)));
+  ASSIGN_OR_RETURN(const Result result, session.Compute("transpose", std::move(request)));
   return session.Write(args.String("output", ""), result.array, false);
 }
 
@@ -92,7 +92,6 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
   RETURN_IF_ERROR(CheckKnows(session, args, {"bias", "activation", "out-dtype"}));
   ASSIGN_OR_RETURN(NpyArray a, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_RETURN(NpyArray b, session.Read(args.positionals()[2], common.dtype));
-  std::size_t bytes = BytesOf(a) + BytesOf(b);
   RETURN_IF_ERROR(MakeGemmOperand(session, a, request.trans_a));
   RETURN_IF_ERROR(MakeGemmOperand(session, b, request.trans_b));
   request.a = a.stored;
@@ -103,16 +102,14 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
   if (args.Has("c") && *request.beta != 0) {
     ASSIGN_OR_RETURN(NpyArray c, session.Read(args.String("c", ""), result_dtype));
     RETURN_IF_ERROR(session.MakeRowMajor(c));  // op applies to A and B only
-    bytes += BytesOf(c);
     request.c = c.stored;
   }
   if (args.Has("bias")) {
     ASSIGN_OR_RETURN(NpyArray bias, session.Read(args.String("bias", ""), result_dtype));
     RETURN_IF_ERROR(session.MakeRowMajor(bias));
-    bytes += BytesOf(bias);
     request.bias = bias.stored;
   }
-  ASSIGN_OR_RETURN(const Result result, session.Compute("gemm", std::move(request), bytes));
+  ASSIGN_OR_RETURN(const Result result, session.Compute("gemm", std::move(request)));
   return session.Write(args.String("output", ""), result.array, false);
 }
 
@@ -135,7 +132,7 @@ absl::Status RunReduce(const Args& args, const CommonFlags& common) {
   if (gives_index && axes.size() != 1) RETURN_IF_ERROR(session.MakeRowMajor(x));
   ASSIGN_OR_USAGE(request.axes, StoredAxes(x, axes));
   request.x = x.stored;
-  ASSIGN_OR_RETURN(const Result result, session.Compute("reduce", std::move(request), BytesOf(x)));
+  ASSIGN_OR_RETURN(const Result result, session.Compute("reduce", std::move(request)));
   return session.Write(args.String("output", ""), result.array, x.fortran && result.array.shape().rank > 1);
 }
 
@@ -160,10 +157,11 @@ absl::Status RunInfo(const Args& args, const CommonFlags& common) {
 
 absl::Status RunHealth(const Args& args, const CommonFlags& common) {
   if (args.positionals().size() > 1) return UsageError("health takes no file");
+  ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
   Client client(common.server, {});
   ASSIGN_OR_RETURN(const bool serving, client.IsServing(args.String("service", ""), common.deadline));
   if (!serving) return absl::UnavailableError("NOT_SERVING");
-  if (!common.quiet) std::puts("SERVING");
+  if (!quiet) std::puts("SERVING");
   return absl::OkStatus();
 }
 

@@ -22,7 +22,6 @@ using std::chrono::milliseconds;
 using std::chrono::system_clock;
 
 constexpr char kRequestIdKey[] = "x-request-id";
-constexpr milliseconds kProgressPeriod(100);
 // How often to look whether gRPC has let go of borrowed memory. Nearly always it has when a call ends; only
 // a cancelled call may have bytes on their way into a socket.
 constexpr milliseconds kReleasePeriod(1);
@@ -118,41 +117,23 @@ RawChannel::~RawChannel() {
 // The caller's thread polls a queue of its own, which spares a small request the hand-over from another
 // thread.
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
-                                                  absl::Time deadline, const std::string& request_id,
-                                                  const ProgressHook& progress) {
-  const absl::Time start = absl::Now();
+                                                  absl::Time deadline, const std::string& request_id) {
   grpc::CompletionQueue queue;
   std::optional<CallState> state(std::in_place, deadline, request_id);
   const std::shared_ptr<SendTracker> tracker = message.tracker;
-  const std::size_t bytes = message.buffer.Length();
   state->reader = stub_.PrepareUnaryCall(&state->context, method, message.buffer, &queue);
   message.buffer.Clear();  // what remains are gRPC's own references
   state->reader->StartCall();
-  char headers_tag = 0, finish_tag = 0;  // only their addresses matter
-  // Asking for the headers apart from the rest costs a batch, and is only good for telling the phase.
-  if (progress) state->reader->ReadInitialMetadata(&headers_tag);
-  state->reader->Finish(&state->response, &state->status, &finish_tag);
-
+  state->reader->Finish(&state->response, &state->status, &*state);
   void* tag = nullptr;
-  bool ok = false, headers = false, finished = false;
-  while (!finished) {
-    const auto wake = progress ? system_clock::now() + kProgressPeriod : system_clock::time_point::max();
-    if (queue.AsyncNext(&tag, &ok, wake) == grpc::CompletionQueue::GOT_EVENT) {
-      finished = tag == &finish_tag;
-      headers = headers || (tag == &headers_tag && ok);
-    } else {
-      progress({headers ? Phase::kReceiving : Phase::kSending, headers ? 0 : bytes, absl::Now() - start});
-    }
-  }
+  bool ok = false;
+  queue.Next(&tag, &ok);  // the queue's only event
   absl::StatusOr<grpc::ByteBuffer> outcome = state->TakeOutcome();
   state.reset();  // of a cancelled call, this is what drops the message
   // Polling, as what remains may be waiting for a socket.
   while (HoldsBorrowed(tracker)) queue.AsyncNext(&tag, &ok, system_clock::now() + kReleasePeriod);
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
-  }
-  if (progress && outcome.ok()) {
-    progress({Phase::kCopying, outcome->Length(), absl::Now() - start});
   }
   return outcome;
 }

@@ -7,7 +7,6 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,25 +18,6 @@
 #include "client/message_writer.h"
 
 namespace warpline::client {
-
-// gRPC 1.51 tells of a unary call that the response's headers are here, and that the call is over: not how
-// much of the request is sent, nor how much of the response has come. Cutting the request into small slices
-// does not help: whatever their size, and with gRPC's retries off too, it was seen to release all of them
-// when the call was over, and none before.
-enum class Phase {
-  kSending,    // sending or computing; `bytes` of the request
-  kReceiving,  // headers are here, the message is arriving; `bytes` is 0
-  kCopying,    // `bytes` of the response are on their way to their destination
-};
-
-struct Progress {
-  Phase phase = Phase::kSending;
-  std::size_t bytes = 0;
-  absl::Duration elapsed{};
-};
-
-// Called a few times a second, on the thread of the call. Cheap, and calls nothing of this library.
-using ProgressHook = std::function<void(const Progress&)>;
 
 struct ChannelOptions {
   // A connection of its own, even if the process has another channel to the same target.
@@ -60,8 +40,7 @@ class RawChannel {
   // The deadline is absolute. Returns when the call is over and borrowed payloads are released. `request_id`
   // may be empty. Errors are gRPC's, with details (error.h).
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, OutgoingMessage message,
-                                        absl::Time deadline, const std::string& request_id,
-                                        const ProgressHook& progress);
+                                        absl::Time deadline, const std::string& request_id);
 
   // The same without waiting: `done` runs on this channel's thread, so the next response waits for it. It
   // may start calls.

@@ -131,7 +131,6 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
   for (const Assignment& result : results) paths.push_back(result.path);
   ASSIGN_OR_RETURN(Session session, Session::Create(args, common, paths));
 
-  std::size_t bytes = 0;
   for (const Assignment& input : inputs) {
     if (reads_stdin && input.path == "-") {
       return UsageError("standard input cannot be both the program and an array");
@@ -141,10 +140,9 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
     // By a request of its own: a step of the program would change the numbers of all others, which errors
     // name, and there may be no room for one.
     RETURN_IF_ERROR(session.MakeRowMajor(array));
-    bytes += BytesOf(array);
     request.inputs.emplace_back(input.name, array.stored);
   }
-  ASSIGN_OR_RETURN(const RunResult result, session.Compute(request, bytes));
+  ASSIGN_OR_RETURN(const RunResult result, session.Compute(request));
   for (std::size_t i = 0; i < results.size(); ++i) {
     RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, false));
   }

@@ -11,7 +11,6 @@
 #include "client/cli_output.h"
 #include "client/operands.h"
 #include "client/output_file.h"
-#include "client/progress.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -69,13 +68,11 @@ absl::Status Session::Write(const std::string& path, const Array& array, bool fo
 }
 
 template <typename Send>
-auto Session::Timed(const absl::Status& sendable, std::size_t bytes, std::string_view op, Send send)
-    -> decltype(send(CallOptions())) {
+auto Session::Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send()) {
   // What cannot be sent at all is refused here, and must not look like an answer of the server's.
   if (!sendable.ok()) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
-  ProgressLine line(bytes, common_.quiet);
-  auto result = send(CallOptions{.progress = line.Hook()});
+  auto result = send();
   if (result.ok() && common_.timings) {
     const Timing timing{
         .op = op, .arrays = Described(*result), .wall = absl::Now() - start, .execution = result->execution};
@@ -84,23 +81,21 @@ auto Session::Timed(const absl::Status& sendable, std::size_t bytes, std::string
   return result;
 }
 
-absl::StatusOr<Result> Session::Compute(std::string_view op, const OperationArgs& request,
-                                        std::size_t bytes) {
+absl::StatusOr<Result> Session::Compute(std::string_view op, const OperationArgs& request) {
   const absl::Status sendable = std::visit([](const auto& args) { return Encode(args).status(); }, request);
-  return Timed(sendable, bytes, op, [&](const CallOptions& options) -> absl::StatusOr<Result> {
+  return Timed(sendable, op, [&]() -> absl::StatusOr<Result> {
     if (const auto* transpose = std::get_if<TransposeArgs>(&request)) {
-      return client_->Transpose(*transpose, common_.deadline, options);
+      return client_->Transpose(*transpose, common_.deadline);
     }
     if (const auto* gemm = std::get_if<GemmArgs>(&request)) {
-      return client_->Gemm(*gemm, common_.deadline, options);
+      return client_->Gemm(*gemm, common_.deadline);
     }
-    return client_->Reduce(std::get<ReduceArgs>(request), common_.deadline, options);
+    return client_->Reduce(std::get<ReduceArgs>(request), common_.deadline);
   });
 }
 
-absl::StatusOr<RunResult> Session::Compute(const RunArgs& request, std::size_t bytes) {
-  return Timed(Encode(request).status(), bytes, "run",
-               [&](const CallOptions& options) { return client_->Run(request, common_.deadline, options); });
+absl::StatusOr<RunResult> Session::Compute(const RunArgs& request) {
+  return Timed(Encode(request).status(), "run", [&] { return client_->Run(request, common_.deadline); });
 }
 
 absl::Status Session::CheckKnows(std::string_view flag) {
@@ -117,11 +112,9 @@ absl::Status Session::CheckKnows(std::string_view flag) {
 absl::Status Session::MakeRowMajor(NpyArray& array) {
   if (!array.fortran) return absl::OkStatus();
   TransposeArgs request{.x = array.stored, .perm = ToRowMajorPerm(array)};
-  ASSIGN_OR_RETURN(const Result result, Compute("transpose", std::move(request), BytesOf(array)));
+  ASSIGN_OR_RETURN(const Result result, Compute("transpose", std::move(request)));
   array = {.stored = result.array.View()};
   return absl::OkStatus();
 }
-
-std::size_t BytesOf(const NpyArray& array) { return ByteSize(array.stored).value_or(0); }
 
 }  // namespace warpline::client

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_CLIENT_SESSION_H_
 #define WARPLINE_CLIENT_SESSION_H_
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,10 +30,10 @@ class Session {
   absl::StatusOr<NpyArray> Read(const std::string& path, std::optional<DType> dtype) const;
   absl::Status Write(const std::string& path, const Array& array, bool fortran) const;
 
-  // One request, which has the whole deadline: how long its inputs took to come is not its fault. `bytes`: of
-  // its operands. Prints its timing, if that is wanted.
-  absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request, std::size_t bytes);
-  absl::StatusOr<RunResult> Compute(const RunArgs& request, std::size_t bytes);
+  // One request, which has the whole deadline: how long its inputs took to come is not its fault. Prints its
+  // timing, if that is wanted.
+  absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request);
+  absl::StatusOr<RunResult> Compute(const RunArgs& request);
 
   // An older server ignores fields that it does not know, and computes something else: an error if this one
   // would ignore what `flag` says.
@@ -46,16 +45,12 @@ class Session {
  private:
   Session(const CommonFlags& common, bool prints_to_stderr, int retries);
   template <typename Send>
-  auto Timed(const absl::Status& sendable, std::size_t bytes, std::string_view op, Send send)
-      -> decltype(send(CallOptions()));
+  auto Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send());
 
   CommonFlags common_;
   bool prints_to_stderr_;  // as a result goes to standard output
   std::unique_ptr<Client> client_;
 };
-
-// Of the elements.
-std::size_t BytesOf(const NpyArray& array);
 
 }  // namespace warpline::client
 

@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "client/error.h"
-#include "client/progress.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "warpline/v1/warpline.grpc.pb.h"
@@ -48,8 +47,7 @@ class FakeKernels : public v1::KernelService::Service {
       retry.mutable_retry_delay()->set_nanos(20'000'000);
       return Refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", retry);
     }
-    while ((request->variant() == "slow" || (request->variant() == "held" && held)) &&
-           !context->IsCancelled()) {
+    while (request->variant() == "slow" && !context->IsCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     *response->mutable_y() = request->x();
@@ -74,7 +72,6 @@ class FakeKernels : public v1::KernelService::Service {
   }
 
   std::atomic<int> attempts = 0;
-  std::atomic<bool> held = true;
 };
 
 class ClientTest : public testing::Test {
@@ -117,34 +114,6 @@ TEST_F(ClientTest, BringsElementsThereAndBack) {
   EXPECT_EQ(back, elements_);
   EXPECT_EQ(result->execution.backend(), "fake");
   EXPECT_EQ(result->execution.request_id(), "mine");
-}
-
-TEST_F(ClientTest, ReportsPhasesInOrder) {
-  Client client(target_, {});
-  std::vector<Progress> seen;
-  CallOptions options;
-  // The server answers when the first phase has been seen twice.
-  options.progress = [&](const Progress& progress) {
-    seen.push_back(progress);
-    kernels_.held = seen.size() < 2;
-  };
-  ASSERT_TRUE(client.Transpose(Request("held"), absl::Seconds(30), options).ok());
-  ASSERT_GE(seen.size(), 3u);
-  EXPECT_EQ(seen[0].phase, Phase::kSending);
-  EXPECT_EQ(seen[1].phase, Phase::kSending);
-  EXPECT_GE(seen[0].bytes, elements_.size() * sizeof(elements_[0]));
-  EXPECT_GT(seen[1].elapsed, seen[0].elapsed);
-  EXPECT_EQ(seen.back().phase, Phase::kCopying);
-  EXPECT_GE(seen.back().bytes, elements_.size() * sizeof(elements_[0]));
-  for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_GE(seen[i].phase, seen[i - 1].phase);
-}
-
-TEST(FormatProgressTest, TellsPhaseSizeAndTime) {
-  const std::size_t bytes = std::size_t{256} << 20;
-  EXPECT_EQ(FormatProgress({Phase::kSending, bytes, absl::Milliseconds(449)}),
-            "sending or computing, 256 MiB, 0.4 s");
-  EXPECT_EQ(FormatProgress({Phase::kReceiving, 0, absl::Seconds(12)}), "receiving, 12.0 s");
-  EXPECT_EQ(FormatProgress({Phase::kCopying, bytes, absl::Seconds(1)}), "storing, 256 MiB, 1.0 s");
 }
 
 TEST_F(ClientTest, KeepsTheDetailsOfErrors) {

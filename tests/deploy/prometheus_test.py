@@ -83,14 +83,14 @@ def start_load(stack, cli, server):
     """Each operation at a moderate rate, until the stack ends."""
     for op in OPS:
         start(stack, cli, "--server", server, "bench", "--op", op, "--shape", "256x256", "--rate", "40",
-              "--concurrency", "1", "--duration", "1h", "--warmup", "0s", "--quiet",
+              "--concurrency", "1", "--duration", "1h", "--warmup", "0s",
               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def provoke_rejections(cli, server):
     """A burst of more requests at once than the daemon admits. The CLI's exit code tells of those refused."""
     subprocess.run([cli, "--server", server, "bench", "--op", "gemm", "--shape", "256x256", "--concurrency", "32",
-                    "--requests", "200", "--warmup", "0s", "--quiet"],
+                    "--requests", "200", "--warmup", "0s"],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
 

@@ -161,7 +161,7 @@ TEST_F(CliProgramTest, WritesStandardOutput) {
     EXPECT_EQ(finished.code, 0);
     EXPECT_EQ(FromNpy<float>(finished.out), xt_);
     EXPECT_THAT(finished.err, StartsWith("transpose f32[3,2] "));
-    finished = Run(std::string("warpline transpose x.npy -q -o ") + output + " | cat >y.npy");
+    finished = Run(std::string("warpline transpose x.npy -o ") + output + " | cat >y.npy");
     EXPECT_EQ(FromNpy<float>(Get("y.npy")), xt_);
     EXPECT_THAT(finished.err, IsEmpty());
   }
