@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -37,14 +36,6 @@ absl::StatusOr<Session> OpenSession(const Args& args, const CommonFlags& common)
                                    outputs.size(), " times"));
   }
   return Session::Create(args, common, outputs);
-}
-
-// Asks only where one of these flags is given.
-absl::Status CheckKnows(Session& session, const Args& args, std::initializer_list<std::string_view> flags) {
-  for (std::string_view flag : flags) {
-    if (args.Has(flag)) return session.CheckKnows(flag);
-  }
-  return absl::OkStatus();
 }
 
 // A Fortran matrix is the transpose of a row-major one, and the product can take it as that; a batch of
@@ -89,7 +80,6 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
   if (args.Has("c") && !request.beta) request.beta = 1;
   if (!args.Has("c") && request.beta.value_or(0) != 0) return UsageError("--beta needs --c C.npy");
 
-  RETURN_IF_ERROR(CheckKnows(session, args, {"bias", "activation", "out-dtype"}));
   ASSIGN_OR_RETURN(NpyArray a, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_RETURN(NpyArray b, session.Read(args.positionals()[2], common.dtype));
   RETURN_IF_ERROR(MakeGemmOperand(session, a, request.trans_a));
@@ -125,7 +115,6 @@ absl::Status RunReduce(const Args& args, const CommonFlags& common) {
   request.ddof = static_cast<int>(ddof);
   ASSIGN_OR_USAGE(const std::vector<int> axes, args.Integers("axes"));
   ASSIGN_OR_USAGE(request.keepdims, args.Bool("keepdims"));
-  RETURN_IF_ERROR(CheckKnows(session, args, {"out-dtype"}));
   ASSIGN_OR_RETURN(NpyArray x, session.Read(args.positionals()[1], common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;

@@ -1,6 +1,5 @@
 #include "client/session.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 #include <variant>
@@ -96,17 +95,6 @@ absl::StatusOr<Result> Session::Compute(std::string_view op, const OperationArgs
 
 absl::StatusOr<RunResult> Session::Compute(const RunArgs& request) {
   return Timed(Encode(request).status(), "run", [&] { return client_->Run(request, common_.deadline); });
-}
-
-absl::Status Session::CheckKnows(std::string_view flag) {
-  ASSIGN_OR_RETURN(const v1::GetInfoResponse info, client_->GetInfo(common_.deadline));
-  // An operation that came with the fields.
-  const bool knows = std::any_of(info.operations().begin(), info.operations().end(),
-                                 [](const v1::Operation& operation) { return operation.name() == "cast"; });
-  if (knows) return absl::OkStatus();
-  return LocalError(absl::StrCat("the server at ", common_.server, " (", info.version(), ", ",
-                                 info.revision(), ") is too old for --", std::string(flag),
-                                 " and would ignore it"));
 }
 
 absl::Status Session::MakeRowMajor(NpyArray& array) {

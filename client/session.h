@@ -35,10 +35,6 @@ class Session {
   absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request);
   absl::StatusOr<RunResult> Compute(const RunArgs& request);
 
-  // An older server ignores fields that it does not know, and computes something else: an error if this one
-  // would ignore what `flag` says.
-  absl::Status CheckKnows(std::string_view flag);
-
   // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
   absl::Status MakeRowMajor(NpyArray& array);
 
