@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "client/array.h"
-#include "client/codec.h"
+#include "client/requests.h"
 #include "kernels/dtype.h"
 
 namespace warpline::client {

@@ -6,6 +6,8 @@
 
 #include "absl/time/clock.h"
 #include "client/bench_values.h"
+#include "client/codec.h"
+#include "client/methods.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

@@ -11,7 +11,9 @@
 #include "absl/status/statusor.h"
 #include "client/array.h"
 #include "client/bench_flags.h"
-#include "client/client.h"
+#include "client/message_writer.h"
+#include "client/raw_channel.h"
+#include "client/requests.h"
 
 namespace warpline::client {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,7 +10,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/codec.h"
 #include "client/error.h"
+#include "client/message_writer.h"
+#include "client/methods.h"
+#include "client/raw_channel.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
 #include "proto/wire/tensor_field.h"
@@ -19,15 +24,6 @@ namespace {
 
 // Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
-
-// What is sent to the methods, in the order of OperationArgs.
-const std::string kOperationMethods[] = {"/warpline.v1.KernelService/Transpose",
-                                         "/warpline.v1.KernelService/Gemm",
-                                         "/warpline.v1.KernelService/Reduce"};
-const std::string kRunMethod = "/warpline.v1.KernelService/Run";
-const std::string kEchoMethod = "/warpline.v1.EchoService/Echo";
-const std::string kGetInfoMethod = "/warpline.v1.InfoService/GetInfo";
-const std::string kHealthMethod = "/grpc.health.v1.Health/Check";
 
 absl::Status CheckTimeout(absl::Duration timeout) {
   if (timeout > absl::ZeroDuration() && timeout < absl::InfiniteDuration()) return absl::OkStatus();
@@ -59,15 +55,30 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 
 }  // namespace
 
-const std::string& MethodOf(const OperationArgs& args) { return kOperationMethods[args.index()]; }
-const std::string& EchoMethod() { return kEchoMethod; }
+class Client::Impl {
+ public:
+  Impl(const std::string& target, const ClientOptions& options)
+      : max_retries_(options.max_retries), channel_(target, options.channel) {}
 
-Client::Client(const std::string& target, const ClientOptions& options)
-    : max_retries_(options.max_retries), channel_(target, options.channel) {}
+  // `encode` makes the message, once for each attempt.
+  template <typename EncodeRequest>
+  absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, const EncodeRequest& encode,
+                                        absl::Duration timeout, const CallOptions& options);
+  // One of the operations.
+  template <typename Args>
+  absl::StatusOr<Result> Compute(const Args& args, absl::Duration timeout, const CallOptions& options);
+  template <typename Decode, typename Done>
+  void CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message, absl::Duration timeout,
+                 const CallOptions& options, Decode decode, Done done);
+
+ private:
+  int max_retries_;
+  RawChannel channel_;
+};
 
 template <typename EncodeRequest>
-absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const EncodeRequest& encode,
-                                              absl::Duration timeout, const CallOptions& options) {
+absl::StatusOr<grpc::ByteBuffer> Client::Impl::Call(const std::string& method, const EncodeRequest& encode,
+                                                    absl::Duration timeout, const CallOptions& options) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   const absl::Time deadline = absl::Now() + timeout;
   for (int attempt = 0;; ++attempt) {
@@ -83,39 +94,57 @@ absl::StatusOr<grpc::ByteBuffer> Client::Call(const std::string& method, const E
 }
 
 template <typename Args>
-absl::StatusOr<Result> Client::Compute(const Args& args, absl::Duration timeout, const CallOptions& options) {
+absl::StatusOr<Result> Client::Impl::Compute(const Args& args, absl::Duration timeout,
+                                             const CallOptions& options) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    Call(
                        MethodOf(args), [&] { return Encode(args); }, timeout, options));
   return DecodeResult(response, options.destination);
 }
 
+template <typename Decode, typename Done>
+void Client::Impl::CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message,
+                             absl::Duration timeout, const CallOptions& options, Decode decode, Done done) {
+  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  if (!message.ok()) return done(message.status());
+  channel_.CallAsync(
+      method, *std::move(message), absl::Now() + timeout, options.request_id,
+      [decode = std::move(decode), done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
+        if (!response.ok()) return done(response.status());
+        done(decode(*response));
+      });
+}
+
+Client::Client(const std::string& target, const ClientOptions& options)
+    : impl_(std::make_unique<Impl>(target, options)) {}
+Client::~Client() = default;
+
 absl::StatusOr<Result> Client::Transpose(const TransposeArgs& args, absl::Duration timeout,
                                          const CallOptions& options) {
-  return Compute(args, timeout, options);
+  return impl_->Compute(args, timeout, options);
 }
 
 absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout,
                                     const CallOptions& options) {
-  return Compute(args, timeout, options);
+  return impl_->Compute(args, timeout, options);
 }
 
 absl::StatusOr<Result> Client::Reduce(const ReduceArgs& args, absl::Duration timeout,
                                       const CallOptions& options) {
-  return Compute(args, timeout, options);
+  return impl_->Compute(args, timeout, options);
 }
 
 absl::StatusOr<RunResult> Client::Run(const RunArgs& args, absl::Duration timeout,
                                       const CallOptions& options) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   Call(
-                       kRunMethod, [&] { return Encode(args); }, timeout, options));
+                   impl_->Call(
+                       RunMethod(), [&] { return Encode(args); }, timeout, options));
   return DecodeRunResult(response, OutputsOf(args), args.destinations);
 }
 
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   Call(kGetInfoMethod, [] { return MessageWriter().Finish(); }, timeout, {}));
+                   impl_->Call(GetInfoMethod(), [] { return MessageWriter().Finish(); }, timeout, {}));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   v1::GetInfoResponse info;
   if (!info.ParseFromString(bytes)) return absl::InternalError("the server's GetInfoResponse is not valid");
@@ -135,7 +164,7 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
     message.Append(request + service);
     return std::move(message).Finish();
   };
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, Call(kHealthMethod, encode, timeout, {}));
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, impl_->Call(HealthMethod(), encode, timeout, {}));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   google::protobuf::UnknownFieldSet fields;
   if (!fields.ParseFromString(bytes)) {
@@ -151,26 +180,13 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
   return status == kServing;
 }
 
-template <typename Decode, typename Done>
-void Client::CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message,
-                       absl::Duration timeout, const CallOptions& options, Decode decode, Done done) {
-  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
-  if (!message.ok()) return done(message.status());
-  channel_.CallAsync(
-      method, *std::move(message), absl::Now() + timeout, options.request_id,
-      [decode = std::move(decode), done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
-        if (!response.ok()) return done(response.status());
-        done(decode(*response));
-      });
-}
-
 void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                        std::function<void(absl::StatusOr<Result>)> done) {
   const auto decode = [destination = options.destination](const grpc::ByteBuffer& response) {
     return DecodeResult(response, destination);
   };
-  CallAsync(MethodOf(args), std::visit([](const auto& a) { return Encode(a); }, args), timeout, options,
-            decode, std::move(done));
+  impl_->CallAsync(MethodOf(args), std::visit([](const auto& a) { return Encode(a); }, args), timeout,
+                   options, decode, std::move(done));
 }
 
 void Client::RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
@@ -179,7 +195,7 @@ void Client::RunAsync(const RunArgs& args, absl::Duration timeout, const CallOpt
                        destinations = args.destinations](const grpc::ByteBuffer& response) {
     return DecodeRunResult(response, outputs, destinations);
   };
-  CallAsync(kRunMethod, Encode(args), timeout, options, decode, std::move(done));
+  impl_->CallAsync(RunMethod(), Encode(args), timeout, options, decode, std::move(done));
 }
 
 }  // namespace warpline::client

@@ -6,67 +6,15 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/array.h"
 #include "client/message_writer.h"
-#include "warpline/v1/warpline.pb.h"
+#include "client/requests.h"
 
 namespace warpline::client {
-
-// The requests, field by field as in warpline.proto, which says what is valid.
-struct TransposeArgs {
-  ConstArray x{};
-  std::vector<int> perm{};
-  std::string variant{};
-};
-
-struct GemmArgs {
-  ConstArray a{}, b{};
-  std::optional<ConstArray> c{};
-  bool trans_a = false, trans_b = false;
-  std::optional<double> alpha{}, beta{};
-  v1::Precision precision = v1::PRECISION_UNSPECIFIED;
-  std::string variant{};
-  std::optional<ConstArray> bias{};
-  v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
-  std::optional<DType> out_data_type{};
-};
-
-struct ReduceArgs {
-  ConstArray x{};
-  v1::ReduceOp op = v1::REDUCE_OP_SUM;
-  std::vector<int> axes{};
-  bool keepdims = false;
-  std::string variant{};
-  std::optional<DType> out_data_type{};
-  int ddof = 0;
-};
-
-// A program is written as a message, or parsed from an expression (expression.h).
-struct RunArgs {
-  v1::Program program{};
-  std::vector<std::pair<std::string, ConstArray>> inputs{};
-  // Where the outputs go, in their order. Those without one here go into new memory.
-  std::vector<Destination> destinations{};
-};
-
-// What came of an operation: the array, and how it was computed.
-struct Result {
-  Array array;
-  v1::Execution execution;
-};
-
-struct RunResult {
-  // In the order of Program.outputs.
-  std::vector<std::pair<std::string, Array>> outputs;
-  v1::Execution execution;
-};
 
 // InvalidArgument for what cannot be sent at all: impossible sizes, a message over kMaxMessageBytes.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args);

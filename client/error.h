@@ -2,8 +2,6 @@
 #ifndef WARPLINE_CLIENT_ERROR_H_
 #define WARPLINE_CLIENT_ERROR_H_
 
-#include <grpcpp/support/status.h>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,9 +22,6 @@ struct ErrorDetails {
   // Set if the server says that trying again later can succeed.
   std::optional<absl::Duration> retry_delay;
 };
-
-// The codes of the two enumerations are the same. Details that cannot be parsed are left out.
-absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
 
 // Of a status that a call of this library returned; empty for any other.
 ErrorDetails DetailsOf(const absl::Status& status);

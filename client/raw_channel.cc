@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/error.h"
+#include "client/grpc_error.h"
 
 namespace warpline::client {
 namespace {

@@ -16,13 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/message_writer.h"
+#include "client/options.h"
 
 namespace warpline::client {
-
-struct ChannelOptions {
-  // A connection of its own, even if the process has another channel to the same target.
-  bool own_connection = false;
-};
 
 // Thread-safe.
 class RawChannel {
@@ -38,7 +34,7 @@ class RawChannel {
   RawChannel& operator=(const RawChannel&) = delete;
 
   // The deadline is absolute. Returns when the call is over and borrowed payloads are released. `request_id`
-  // may be empty. Errors are gRPC's, with details (error.h).
+  // may be empty. Errors are gRPC's, with details (grpc_error.h).
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, OutgoingMessage message,
                                         absl::Time deadline, const std::string& request_id);
 

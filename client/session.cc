@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli_output.h"
+#include "client/codec.h"
 #include "client/operands.h"
 #include "client/output_file.h"
 #include "kernels/status_macros.h"

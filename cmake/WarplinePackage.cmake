@@ -20,8 +20,8 @@ install(TARGETS warpline_client warpline_kernels warpline_proto warpline_wire EX
 foreach(name IN ITEMS client kernels proto wire)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-foreach(header IN ITEMS client/array.h client/client.h client/codec.h client/error.h client/expression.h
-                        client/message_writer.h client/raw_channel.h kernels/dtype.h kernels/shape.h)
+foreach(header IN ITEMS client/array.h client/client.h client/error.h client/expression.h client/options.h
+                        client/requests.h kernels/dtype.h kernels/shape.h)
   get_filename_component(directory ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION include/warpline/${directory} COMPONENT development)
 endforeach()

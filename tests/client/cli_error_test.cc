@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/error.h"
+#include "client/grpc_error.h"
 
 namespace warpline::client {
 namespace {

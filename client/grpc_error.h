@@ -1,0 +1,18 @@
+// Errors of gRPC as those of this library.
+#ifndef WARPLINE_CLIENT_GRPC_ERROR_H_
+#define WARPLINE_CLIENT_GRPC_ERROR_H_
+
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace warpline::client {
+
+// With the same code, and with what DetailsOf (error.h) reads; `request_id` may be empty.
+absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_GRPC_ERROR_H_

@@ -1,0 +1,21 @@
+// The paths of the API's methods, as gRPC wants them.
+#ifndef WARPLINE_CLIENT_METHODS_H_
+#define WARPLINE_CLIENT_METHODS_H_
+
+#include <string>
+
+#include "client/requests.h"
+
+namespace warpline::client {
+
+// Of the method that carries out these arguments.
+const std::string& MethodOf(const OperationArgs& args);
+const std::string& RunMethod();
+const std::string& GetInfoMethod();
+const std::string& HealthMethod();
+// Of servers that are told to have it; for benchmarks.
+const std::string& EchoMethod();
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_METHODS_H_

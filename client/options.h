@@ -1,0 +1,33 @@
+// What a client, its connection and each of its calls can be told.
+#ifndef WARPLINE_CLIENT_OPTIONS_H_
+#define WARPLINE_CLIENT_OPTIONS_H_
+
+#include <string>
+
+#include "client/array.h"
+
+namespace warpline::client {
+
+struct ChannelOptions {
+  // A connection of its own, even if the process has another channel to the same target.
+  bool own_connection = false;
+};
+
+struct ClientOptions {
+  ChannelOptions channel{};
+  // How often a blocking call is sent again after UNAVAILABLE, or after RESOURCE_EXHAUSTED with a delay from
+  // the server, which is obeyed. Never beyond the deadline. gRPC itself only sends again what no server saw.
+  int max_retries = 0;
+};
+
+struct CallOptions {
+  // Sent as x-request-id; empty: the server makes one.
+  std::string request_id{};
+  // Of the resulting elements, but for Run, whose arguments have one an output. Must stay until the call is
+  // over.
+  Destination destination{};
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_OPTIONS_H_
