@@ -1,11 +1,11 @@
 // The load generator: one request, sent again and again over some connections, in a closed loop (each answer
 // is followed by the next request) or an open one (requests are due at given times, whatever the answers).
-#ifndef WARPLINE_CLIENT_BENCH_H_
-#define WARPLINE_CLIENT_BENCH_H_
+#ifndef WARPLINE_CLIENT_BENCH_BENCH_H_
+#define WARPLINE_CLIENT_BENCH_BENCH_H_
 
 #include "absl/status/statusor.h"
-#include "client/bench_flags.h"
-#include "client/bench_stats.h"
+#include "client/bench/flags.h"
+#include "client/bench/stats.h"
 
 namespace warpline::client {
 
@@ -16,4 +16,4 @@ absl::StatusOr<BenchReport> Bench(const BenchFlags& flags);
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_BENCH_H_
+#endif  // WARPLINE_CLIENT_BENCH_BENCH_H_

@@ -1,11 +1,11 @@
-#include "client/bench_work.h"
+#include "client/bench/work.h"
 
 #include <cstring>
 #include <utility>
 #include <variant>
 
 #include "absl/time/clock.h"
-#include "client/bench_values.h"
+#include "client/bench/values.h"
 #include "client/codec.h"
 #include "client/methods.h"
 #include "kernels/status_macros.h"

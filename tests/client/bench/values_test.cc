@@ -1,4 +1,4 @@
-#include "client/bench_values.h"
+#include "client/bench/values.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/array.h"
-#include "client/bench_flags.h"
+#include "client/bench/flags.h"
 #include "client/message_writer.h"
 #include "client/raw_channel.h"
 #include "client/requests.h"

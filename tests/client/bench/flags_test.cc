@@ -1,4 +1,4 @@
-#include "client/bench_flags.h"
+#include "client/bench/flags.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/bench.h"
+#include "client/bench/bench.h"
 
 #include <sys/prctl.h>
 
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "client/bench_work.h"
+#include "client/bench/work.h"
 #include "client/commands.h"
 #include "client/raw_channel.h"
 #include "kernels/status_macros.h"

@@ -1,4 +1,4 @@
-#include "client/bench_stats.h"
+#include "client/bench/stats.h"
 
 #include <algorithm>
 #include <bit>
