@@ -18,7 +18,7 @@
 
 #include "absl/time/clock.h"
 #include "client/bench/work.h"
-#include "client/commands.h"
+#include "client/cli/commands.h"
 #include "client/raw_channel.h"
 #include "kernels/status_macros.h"
 

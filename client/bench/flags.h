@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli_flags.h"
+#include "client/cli/flags.h"
 #include "kernels/dtype.h"
 #include "kernels/shape.h"
 #include "warpline/v1/warpline.pb.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/cli_error.h"
-#include "client/cli_output.h"
+#include "client/cli/error.h"
+#include "client/cli/output.h"
 
 namespace warpline::client {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "client/cli_error.h"
+#include "client/cli/error.h"
 
 namespace warpline::client {
 namespace {

@@ -1,0 +1,96 @@
+#include "client/cli/error.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/error.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr char kUsageUrl[] = "warpline/usage";
+constexpr char kLocalUrl[] = "warpline/local";
+constexpr char kAdviceUrl[] = "warpline/advice";
+
+absl::Status Marked(absl::Status status, const char* url) {
+  status.SetPayload(url, absl::Cord());
+  return status;
+}
+
+}  // namespace
+
+absl::Status UsageError(std::string_view message) {
+  return AsUsageError(absl::InvalidArgumentError(std::string(message)));
+}
+
+absl::Status AsUsageError(const absl::Status& status) { return Marked(status, kUsageUrl); }
+
+bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsageUrl).has_value(); }
+
+absl::Status LocalError(std::string_view message) {
+  return Marked(absl::UnknownError(std::string(message)), kLocalUrl);
+}
+
+absl::Status AsFileError(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? AsUsageError(status) : Marked(status, kLocalUrl);
+}
+
+absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
+  if (status.ok() || status.GetPayload(kAdviceUrl).has_value()) return status;
+  absl::Status advised = status;
+  advised.SetPayload(kAdviceUrl, absl::Cord(absl::string_view(advice.data(), advice.size())));
+  return advised;
+}
+
+absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server) {
+  if (IsUsageError(status) || status.GetPayload(kLocalUrl).has_value()) return status;
+  // gRPC's words for it: the code alone may also be a server that drains.
+  const bool nobody_there =
+      absl::IsUnavailable(status) && (absl::StrContains(status.message(), "failed to connect") ||
+                                      absl::StrContains(status.message(), "resolution failed"));
+  if (nobody_there) {
+    return WithAdvice(status, absl::StrCat("no server answers at ", std::string(server),
+                                           ": start warplined there, or name another with --server or "
+                                           "$WARPLINE_SERVER"));
+  }
+  // gRPC's words for it. This program takes responses of any size, so the limit is the server's.
+  if (absl::IsResourceExhausted(status) &&
+      absl::StrContains(status.message(), "Received message larger than max")) {
+    return WithAdvice(status, absl::StrCat("the request is larger than the server at ", std::string(server),
+                                           " takes: its --max-inline-bytes is the limit, and `warpline info` "
+                                           "shows it"));
+  }
+  // A method that the server knows has a request id in its errors.
+  if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {
+    return WithAdvice(status,
+                      absl::StrCat("the server at ", std::string(server),
+                                   " has no such method: it is older than this program, or none of "
+                                   "warpline's; `warpline info` and `warpline --version` tell the two "
+                                   "versions"));
+  }
+  return status;
+}
+
+absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view command) {
+  if (!IsUsageError(status)) return status;
+  return WithAdvice(status, absl::StrCat("`warpline ", std::string(command), " --help` tells more"));
+}
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return 0;
+  return IsUsageError(status) ? 2 : 1;
+}
+
+std::string Complaint(const absl::Status& status) {
+  if (status.GetPayload(kLocalUrl).has_value()) return std::string(status.message());
+  const bool is_usage = IsUsageError(status);
+  std::string text = is_usage ? std::string(status.message()) : Describe(status);
+  if (const auto advice = status.GetPayload(kAdviceUrl)) {
+    absl::StrAppend(&text, "\n(", std::string(*advice), ")");
+  } else if (is_usage) {
+    absl::StrAppend(&text, "\n(`warpline --help` tells more)");
+  }
+  return text;
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,149 @@
+#include "client/cli/output.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/array.h"
+
+namespace warpline::client {
+namespace {
+
+std::vector<std::pair<const char*, double>> Stages(const v1::StageTimes& times) {
+  return {{"convert", times.convert()},
+          {"admission", times.admission()},
+          {"queue", times.queue()},
+          {"stage", times.stage()},
+          {"device", times.device()}};
+}
+
+std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", seconds * 1e3); }
+
+// A run of types that are shown as one when all of them are there.
+struct TypeGroup {
+  const char* name;
+  std::vector<DType> dtypes;
+};
+
+// "u8-u64 i8 f32"; "all types".
+template <typename DataTypes>
+std::string TypeNames(const DataTypes& data_types) {
+  static const std::vector<TypeGroup> kGroups = {
+      {"all types", {kAllDTypes.begin(), kAllDTypes.end()}},
+      {"u8-u64", {DType::kU8, DType::kU16, DType::kU32, DType::kU64}},
+      {"i8-i64", {DType::kI8, DType::kI16, DType::kI32, DType::kI64}}};
+  std::set<int> left(data_types.begin(), data_types.end());
+  std::vector<std::string> names;
+  while (!left.empty()) {
+    const int first = *left.begin();
+    const auto group = std::find_if(kGroups.begin(), kGroups.end(), [&](const TypeGroup& g) {
+      return ToProto(g.dtypes[0]) == first && std::all_of(g.dtypes.begin(), g.dtypes.end(), [&](DType dtype) {
+               return left.count(ToProto(dtype)) > 0;
+             });
+    });
+    if (group != kGroups.end()) {
+      names.emplace_back(group->name);
+      for (DType dtype : group->dtypes) left.erase(ToProto(dtype));
+      continue;
+    }
+    const std::optional<DType> dtype = FromProto(static_cast<v1::DataType>(first));
+    // A newer server may have types that we have not.
+    names.push_back(dtype ? std::string(Name(*dtype)) : absl::StrCat("#", first));
+    left.erase(first);
+  }
+  return absl::StrJoin(names, " ");
+}
+
+std::string MiB(std::int64_t bytes) { return absl::StrFormat("%d MiB", bytes >> 20); }
+
+}  // namespace
+
+std::string JsonString(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", c);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+std::string FormatTiming(const Timing& timing, bool json) {
+  const v1::Execution& execution = timing.execution;
+  const double wall = absl::ToDoubleSeconds(timing.wall);
+  std::vector<std::string> arrays, stages;
+  if (json) {
+    std::vector<std::string> variants;
+    for (const std::string& variant : execution.variants()) variants.push_back(JsonString(variant));
+    for (const auto& [name, seconds] : Stages(execution.stage_times())) {
+      stages.push_back(absl::StrFormat("\"%s\":%.9f", name, seconds));
+    }
+    for (const Timing::Array& array : timing.arrays) {
+      arrays.push_back(
+          absl::StrFormat("\"dtype\":%s,\"shape\":%s", JsonString(Name(array.dtype)), ToString(array.shape)));
+      if (!array.name.empty())
+        arrays.back() = absl::StrCat("{\"name\":", JsonString(array.name), ",", arrays.back(), "}");
+    }
+    std::string result = absl::StrJoin(arrays, ",");
+    // The one array of an operation needs no list.
+    if (result.empty() || result[0] == '{') result = absl::StrCat("\"outputs\":[", result, "]");
+    return absl::StrFormat(
+        "{\"op\":%s,%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],"
+        "\"request_id\":%s,\"wall_seconds\":%.9f,\"stage_seconds\":{%s}}\n",
+        JsonString(timing.op), result, JsonString(execution.backend()), execution.device(),
+        absl::StrJoin(variants, ","), JsonString(execution.request_id()), wall, absl::StrJoin(stages, ","));
+  }
+  for (const Timing::Array& array : timing.arrays) {
+    arrays.push_back(absl::StrCat(array.name, array.name.empty() ? "" : "=", std::string(Name(array.dtype)),
+                                  ToString(array.shape)));
+  }
+  for (const auto& [name, seconds] : Stages(execution.stage_times())) {
+    stages.push_back(absl::StrCat(name, " ", Milliseconds(seconds)));
+  }
+  return absl::StrCat(std::string(timing.op), " ", absl::StrJoin(arrays, " "), " ", execution.backend(), ":",
+                      execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
+                      Milliseconds(wall), " ms (", absl::StrJoin(stages, ", "), ") id ",
+                      execution.request_id(), "\n");
+}
+
+std::string FormatInfo(const v1::GetInfoResponse& info) {
+  std::string text =
+      absl::StrFormat("version    %s (%s)\nbackend    %s\n", info.version(), info.revision(), info.backend());
+  for (const v1::Device& device : info.devices()) {
+    absl::StrAppendFormat(&text, "device %-3d %s, %d lanes", device.ordinal(), device.name(), device.lanes());
+    if (!device.compute_capability().empty()) {
+      absl::StrAppend(&text, ", compute capability ", device.compute_capability());
+    }
+    if (device.memory_bytes() > 0) absl::StrAppend(&text, ", ", MiB(device.memory_bytes()));
+    text += '\n';
+  }
+  const v1::Limits& limits = info.limits();
+  absl::StrAppendFormat(&text, "limits     %s a request, rank %d; %d requests and %s at one time\n",
+                        MiB(limits.max_inline_bytes()), limits.max_rank(), limits.max_jobs(),
+                        MiB(limits.max_job_bytes()));
+  for (const v1::Operation& operation : info.operations()) {
+    const std::string types = TypeNames(operation.data_types());
+    absl::StrAppendFormat(&text, "%s (%s)\n", operation.name(), types);
+    std::size_t width = 0;
+    for (const v1::Variant& variant : operation.variants()) width = std::max(width, variant.name().size());
+    for (const v1::Variant& variant : operation.variants()) {
+      const std::string own = TypeNames(variant.data_types());
+      absl::StrAppendFormat(&text, "  %-*s  %s%s%s\n", static_cast<int>(width), variant.name(),
+                            variant.summary(), own == types ? "" : absl::StrCat(" (", own, ")"),
+                            variant.reproducible() ? "" : " [not reproducible]");
+    }
+  }
+  return text;
+}
+
+}  // namespace warpline::client

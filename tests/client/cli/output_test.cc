@@ -1,0 +1,69 @@
+#include "client/cli/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/array.h"
+
+namespace warpline::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+v1::Operation& AddOperation(v1::GetInfoResponse& info, const std::string& name) {
+  v1::Operation& operation = *info.add_operations();
+  operation.set_name(name);
+  return operation;
+}
+
+TEST(FormatInfoTest, NamesRunsOfTypesAsOne) {
+  v1::GetInfoResponse info;
+  v1::Operation& all = AddOperation(info, "transpose");
+  for (DType dtype : kAllDTypes) all.add_data_types(ToProto(dtype));
+  v1::Operation& some = AddOperation(info, "reduce");
+  for (DType dtype : kAllDTypes) {
+    if (dtype != DType::kU16 && IsReal(dtype)) some.add_data_types(ToProto(dtype));
+  }
+  AddOperation(info, "cast").add_data_types(static_cast<v1::DataType>(99));
+  const std::string text = FormatInfo(info);
+  EXPECT_THAT(text, AllOf(HasSubstr("transpose (all types)\n"),
+                          HasSubstr("reduce (bool u8 u32 u64 i8-i64 f16 bf16 f32 f64)\n"),
+                          HasSubstr("cast (#99)\n")));
+}
+
+TEST(FormatInfoTest, RepeatsNoTypesForVariantsThatHaveThemAll) {
+  v1::GetInfoResponse info;
+  v1::Operation& gemm = AddOperation(info, "gemm");
+  gemm.add_data_types(v1::DATA_TYPE_F32);
+  gemm.add_data_types(v1::DATA_TYPE_F64);
+  v1::Variant plain;
+  plain.set_name("plain");
+  plain.set_summary("loops");
+  plain.set_reproducible(true);
+  *plain.mutable_data_types() = gemm.data_types();
+  *gemm.add_variants() = plain;
+  plain.set_name("fast");
+  plain.mutable_data_types()->RemoveLast();
+  *gemm.add_variants() = plain;
+  EXPECT_THAT(FormatInfo(info), HasSubstr("gemm (f32 f64)\n  plain  loops\n  fast   loops (f32)\n"));
+}
+
+TEST(FormatTimingTest, NamesTheOutputsOfAProgram) {
+  Timing timing{.op = "run", .arrays = {{"y", DType::kF32, {2, 3}}, {"n", DType::kI64, {}}}};
+  timing.execution.add_variants("a");
+  timing.execution.add_variants("b");
+  EXPECT_THAT(FormatTiming(timing, false), testing::StartsWith("run y=f32[2,3] n=i64[] :0 a+b "));
+  EXPECT_THAT(
+      FormatTiming(timing, true),
+      HasSubstr(
+          R"("outputs":[{"name":"y","dtype":"f32","shape":[2,3]},{"name":"n","dtype":"i64","shape":[]}])"));
+  timing = {.op = "gemm", .arrays = {{"", DType::kF32, {2}}}};
+  EXPECT_THAT(FormatTiming(timing, false), testing::StartsWith("gemm f32[2] "));
+  EXPECT_THAT(FormatTiming(timing, true),
+              AllOf(HasSubstr(R"({"op":"gemm","dtype":"f32","shape":[2],)"), Not(HasSubstr("outputs"))));
+}
+
+}  // namespace
+}  // namespace warpline::client
