@@ -13,23 +13,23 @@ install(FILES ${core_versions} DESTINATION lib)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION share/doc/warpline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
 
-# The client library. Headers include each other as in the source tree ("client/array.h"), below
-# include/warpline; users write "warpline/client/client.h".
+# The client library; users write <warpline/client.h>. Below include/warpline/internal is what its headers include under
+# names that others may have too ("kernels/dtype.h"): users get that folder from CMake. include/warpline itself must not
+# be searched: its error.h would hide that of the C library.
 install(TARGETS warpline_client warpline_kernels warpline_proto warpline_wire EXPORT warplineTargets
-        ARCHIVE DESTINATION lib COMPONENT development INCLUDES DESTINATION include include/warpline)
+        ARCHIVE DESTINATION lib COMPONENT development INCLUDES DESTINATION include include/warpline/internal)
 foreach(name IN ITEMS client kernels proto wire)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-foreach(header IN ITEMS client/array.h client/client.h client/error.h client/expression.h client/options.h
-                        client/requests.h kernels/dtype.h kernels/shape.h)
-  get_filename_component(directory ${header} DIRECTORY)
-  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION include/warpline/${directory} COMPONENT development)
-endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/client/include/warpline DESTINATION include COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_SOURCE_DIR}/kernels/dtype.h ${CMAKE_SOURCE_DIR}/kernels/shape.h
+        DESTINATION include/warpline/internal/kernels COMPONENT development)
 set(generated ${CMAKE_BINARY_DIR}/proto/gen)
 install(FILES ${generated}/warpline/v1/warpline.pb.h ${generated}/warpline/v1/warpline.grpc.pb.h
         DESTINATION include/warpline/v1 COMPONENT development)
 install(FILES ${generated}/google/rpc/status.pb.h ${generated}/google/rpc/error_details.pb.h
-        DESTINATION include/warpline/google/rpc COMPONENT development)
+        DESTINATION include/warpline/internal/google/rpc COMPONENT development)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/warplineConfigVersion.cmake COMPATIBILITY SameMinorVersion)

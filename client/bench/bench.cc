@@ -19,7 +19,7 @@
 #include "absl/time/clock.h"
 #include "client/bench/work.h"
 #include "client/cli/commands.h"
-#include "client/raw_channel.h"
+#include "client/src/raw_channel.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "client/array.h"
-#include "client/requests.h"
 #include "kernels/dtype.h"
+#include "warpline/array.h"
+#include "warpline/requests.h"
 
 namespace warpline::client {
 

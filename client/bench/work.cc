@@ -6,8 +6,8 @@
 
 #include "absl/time/clock.h"
 #include "client/bench/values.h"
-#include "client/codec.h"
-#include "client/methods.h"
+#include "client/src/codec.h"
+#include "client/src/methods.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/array.h"
 #include "client/bench/flags.h"
-#include "client/message_writer.h"
-#include "client/raw_channel.h"
-#include "client/requests.h"
+#include "client/src/message_writer.h"
+#include "client/src/raw_channel.h"
+#include "warpline/array.h"
+#include "warpline/requests.h"
 
 namespace warpline::client {
 

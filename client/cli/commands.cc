@@ -15,8 +15,8 @@
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/session.h"
-#include "client/client.h"
 #include "kernels/status_macros.h"
+#include "warpline/client.h"
 
 namespace warpline::client {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/error.h"
+#include "warpline/error.h"
 
 namespace warpline::client {
 namespace {

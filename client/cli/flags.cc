@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/array.h"
-#include "client/enum_names.h"
+#include "client/src/enum_names.h"
+#include "warpline/array.h"
 
 // Set by the build.
 #ifndef WARPLINE_VERSION

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/array.h"
+#include "warpline/array.h"
 
 namespace warpline::client {
 namespace {

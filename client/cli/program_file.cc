@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/enum_names.h"
+#include "client/src/enum_names.h"
 
 namespace warpline::client {
 namespace {

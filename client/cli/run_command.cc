@@ -13,8 +13,8 @@
 #include "client/cli/file_io.h"
 #include "client/cli/program_file.h"
 #include "client/cli/session.h"
-#include "client/expression.h"
 #include "kernels/status_macros.h"
+#include "warpline/program.h"
 
 namespace warpline::client {
 namespace {

@@ -10,7 +10,7 @@
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/output_file.h"
-#include "client/codec.h"
+#include "client/src/codec.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

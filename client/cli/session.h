@@ -13,8 +13,8 @@
 #include "client/cli/args.h"
 #include "client/cli/flags.h"
 #include "client/cli/npy/file.h"
-#include "client/client.h"
 #include "kernels/dtype.h"
+#include "warpline/client.h"
 
 namespace warpline::client {
 

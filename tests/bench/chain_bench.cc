@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/client.h"
 #include "kernels/status_macros.h"
+#include "warpline/client.h"
 
 namespace warpline::client {
 namespace {

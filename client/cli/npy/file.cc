@@ -17,7 +17,7 @@
 #include "client/cli/file_io.h"
 #include "client/cli/npy/header.h"
 #include "client/cli/output_file.h"
-#include "client/message_writer.h"
+#include "client/src/message_writer.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

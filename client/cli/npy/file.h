@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/array.h"
 #include "kernels/dtype.h"
+#include "warpline/array.h"
 
 namespace warpline::client {
 

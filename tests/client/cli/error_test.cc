@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/grpc_error.h"
+#include "client/src/grpc_error.h"
 
 namespace warpline::client {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/array.h"
+#include "warpline/array.h"
 
 namespace warpline::client {
 namespace {

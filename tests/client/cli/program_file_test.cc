@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "client/expression.h"
+#include "warpline/program.h"
 
 namespace warpline::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/array.h"
+#include "warpline/array.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "warpline/client.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,14 +10,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/codec.h"
-#include "client/error.h"
-#include "client/message_writer.h"
-#include "client/methods.h"
-#include "client/raw_channel.h"
+#include "client/src/codec.h"
+#include "client/src/message_writer.h"
+#include "client/src/methods.h"
+#include "client/src/raw_channel.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
 #include "proto/wire/tensor_field.h"
+#include "warpline/error.h"
 
 namespace warpline::client {
 namespace {

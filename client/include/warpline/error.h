@@ -1,6 +1,6 @@
 // What a failed call tells: an absl::Status whose code is gRPC's, with the details of google.rpc as payloads.
-#ifndef WARPLINE_CLIENT_ERROR_H_
-#define WARPLINE_CLIENT_ERROR_H_
+#ifndef WARPLINE_ERROR_H_
+#define WARPLINE_ERROR_H_
 
 #include <optional>
 #include <string>
@@ -32,4 +32,4 @@ std::string Describe(const absl::Status& status);
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_ERROR_H_
+#endif  // WARPLINE_ERROR_H_

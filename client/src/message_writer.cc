@@ -1,4 +1,4 @@
-#include "client/message_writer.h"
+#include "client/src/message_writer.h"
 
 #include <utility>
 

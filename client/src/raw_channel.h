@@ -1,6 +1,6 @@
 // Unary calls on slices: connections, deadlines, the release of borrowed memory, and nothing about arrays.
-#ifndef WARPLINE_CLIENT_RAW_CHANNEL_H_
-#define WARPLINE_CLIENT_RAW_CHANNEL_H_
+#ifndef WARPLINE_CLIENT_SRC_RAW_CHANNEL_H_
+#define WARPLINE_CLIENT_SRC_RAW_CHANNEL_H_
 
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
@@ -15,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/message_writer.h"
-#include "client/options.h"
+#include "client/src/message_writer.h"
+#include "warpline/options.h"
 
 namespace warpline::client {
 
@@ -57,4 +57,4 @@ class RawChannel {
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_RAW_CHANNEL_H_
+#endif  // WARPLINE_CLIENT_SRC_RAW_CHANNEL_H_

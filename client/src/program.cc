@@ -1,4 +1,4 @@
-#include "client/expression.h"
+#include "warpline/program.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/enum_names.h"
+#include "client/src/enum_names.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

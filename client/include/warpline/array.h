@@ -1,6 +1,6 @@
 // Arrays on the client's side: views of the caller's memory, and an owner for results.
-#ifndef WARPLINE_CLIENT_ARRAY_H_
-#define WARPLINE_CLIENT_ARRAY_H_
+#ifndef WARPLINE_ARRAY_H_
+#define WARPLINE_ARRAY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -71,4 +71,4 @@ std::optional<DType> DTypeNamed(std::string_view name);
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_ARRAY_H_
+#endif  // WARPLINE_ARRAY_H_

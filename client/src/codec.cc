@@ -1,4 +1,4 @@
-#include "client/codec.h"
+#include "client/src/codec.h"
 
 #include <cstring>
 #include <optional>

@@ -1,6 +1,6 @@
 // Errors of gRPC as those of this library.
-#ifndef WARPLINE_CLIENT_GRPC_ERROR_H_
-#define WARPLINE_CLIENT_GRPC_ERROR_H_
+#ifndef WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
+#define WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
 
 #include <grpcpp/support/status.h>
 
@@ -15,4 +15,4 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_GRPC_ERROR_H_
+#endif  // WARPLINE_CLIENT_SRC_GRPC_ERROR_H_

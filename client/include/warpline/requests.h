@@ -1,6 +1,6 @@
 // What is asked of a server, and what comes back: the arguments and results of a client's calls.
-#ifndef WARPLINE_CLIENT_REQUESTS_H_
-#define WARPLINE_CLIENT_REQUESTS_H_
+#ifndef WARPLINE_REQUESTS_H_
+#define WARPLINE_REQUESTS_H_
 
 #include <optional>
 #include <string>
@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "client/array.h"
 #include "kernels/dtype.h"
+#include "warpline/array.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -43,7 +43,7 @@ struct ReduceArgs {
   int ddof = 0;
 };
 
-// A program is written as a message, or parsed from an expression (expression.h).
+// A program is written as a message, or parsed from an expression (program.h).
 struct RunArgs {
   v1::Program program{};
   std::vector<std::pair<std::string, ConstArray>> inputs{};
@@ -68,4 +68,4 @@ struct RunResult {
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_REQUESTS_H_
+#endif  // WARPLINE_REQUESTS_H_

@@ -1,7 +1,7 @@
 // Protobuf messages as gRPC slices that are put together by hand, so that array elements are never copied
 // into a generated `bytes` field, which would cost two copies and an allocation of the payload's size.
-#ifndef WARPLINE_CLIENT_MESSAGE_WRITER_H_
-#define WARPLINE_CLIENT_MESSAGE_WRITER_H_
+#ifndef WARPLINE_CLIENT_SRC_MESSAGE_WRITER_H_
+#define WARPLINE_CLIENT_SRC_MESSAGE_WRITER_H_
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -86,4 +86,4 @@ class MessageWriter {
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_MESSAGE_WRITER_H_
+#endif  // WARPLINE_CLIENT_SRC_MESSAGE_WRITER_H_

@@ -1,4 +1,4 @@
-#include "client/methods.h"
+#include "client/src/methods.h"
 
 namespace warpline::client {
 namespace {

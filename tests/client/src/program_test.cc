@@ -1,4 +1,4 @@
-#include "client/expression.h"
+#include "warpline/program.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

@@ -1,4 +1,4 @@
-#include "client/enum_names.h"
+#include "client/src/enum_names.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -1,10 +1,10 @@
 // What a client, its connection and each of its calls can be told.
-#ifndef WARPLINE_CLIENT_OPTIONS_H_
-#define WARPLINE_CLIENT_OPTIONS_H_
+#ifndef WARPLINE_OPTIONS_H_
+#define WARPLINE_OPTIONS_H_
 
 #include <string>
 
-#include "client/array.h"
+#include "warpline/array.h"
 
 namespace warpline::client {
 
@@ -30,4 +30,4 @@ struct CallOptions {
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_OPTIONS_H_
+#endif  // WARPLINE_OPTIONS_H_

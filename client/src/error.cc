@@ -1,9 +1,9 @@
-#include "client/error.h"
+#include "warpline/error.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/grpc_error.h"
+#include "client/src/grpc_error.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 

@@ -1,4 +1,4 @@
-#include "client/raw_channel.h"
+#include "client/src/raw_channel.h"
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/grpc_error.h"
+#include "client/src/grpc_error.h"
 
 namespace warpline::client {
 namespace {

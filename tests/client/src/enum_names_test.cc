@@ -1,10 +1,10 @@
-#include "client/enum_names.h"
+#include "client/src/enum_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/array.h"
 #include "kernels/dtype.h"
+#include "warpline/array.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {

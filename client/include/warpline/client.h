@@ -3,10 +3,10 @@
 //   warpline::client::Client client("127.0.0.1:50051", {});
 //   auto result = client.Transpose({.x = {.dtype = DType::kF32, .shape = {3, 4}, .data = data}},
 //                                 absl::Seconds(5));
-//   auto chain = client.Run({.program = *ParseExpression("reduce(gemm(a, b), op=sum)"),  // expression.h
+//   auto chain = client.Run({.program = *ParseExpression("reduce(gemm(a, b), op=sum)"),  // program.h
 //                            .inputs = {{"a", a}, {"b", b}}}, absl::Seconds(5));
-#ifndef WARPLINE_CLIENT_CLIENT_H_
-#define WARPLINE_CLIENT_CLIENT_H_
+#ifndef WARPLINE_CLIENT_H_
+#define WARPLINE_CLIENT_H_
 
 #include <functional>
 #include <memory>
@@ -14,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/options.h"
-#include "client/requests.h"
+#include "warpline/options.h"
+#include "warpline/requests.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -57,4 +57,4 @@ class Client {
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_CLIENT_H_
+#endif  // WARPLINE_CLIENT_H_

@@ -1,6 +1,6 @@
 // Enumerations of the API by the names that people write: "sum" for REDUCE_OP_SUM, "f32" for DATA_TYPE_F32.
-#ifndef WARPLINE_CLIENT_ENUM_NAMES_H_
-#define WARPLINE_CLIENT_ENUM_NAMES_H_
+#ifndef WARPLINE_CLIENT_SRC_ENUM_NAMES_H_
+#define WARPLINE_CLIENT_SRC_ENUM_NAMES_H_
 
 #include <google/protobuf/descriptor.h>
 
@@ -20,4 +20,4 @@ std::vector<std::string> EnumValueNames(const google::protobuf::EnumDescriptor& 
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_ENUM_NAMES_H_
+#endif  // WARPLINE_CLIENT_SRC_ENUM_NAMES_H_

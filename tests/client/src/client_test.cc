@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "warpline/client.h"
 
 #include <grpc/grpc.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -12,9 +12,9 @@
 #include <numeric>
 #include <thread>
 
-#include "client/error.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "warpline/error.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline::client {

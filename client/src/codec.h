@@ -1,7 +1,7 @@
 // The messages of the API, as slices. Elements are neither copied into requests nor out of responses by
 // protobuf, which reads and writes everything else.
-#ifndef WARPLINE_CLIENT_CODEC_H_
-#define WARPLINE_CLIENT_CODEC_H_
+#ifndef WARPLINE_CLIENT_SRC_CODEC_H_
+#define WARPLINE_CLIENT_SRC_CODEC_H_
 
 #include <grpcpp/support/byte_buffer.h>
 
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/array.h"
-#include "client/message_writer.h"
-#include "client/requests.h"
+#include "client/src/message_writer.h"
+#include "warpline/array.h"
+#include "warpline/requests.h"
 
 namespace warpline::client {
 
@@ -38,4 +38,4 @@ absl::StatusOr<std::size_t> DecodeEcho(const grpc::ByteBuffer& message, const De
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_CODEC_H_
+#endif  // WARPLINE_CLIENT_SRC_CODEC_H_

@@ -2,8 +2,8 @@
 //
 //   auto program = ParseExpression("reduce(transpose(gemm(a, b)), op=sum, axes=[1])");
 //   auto program = ParseExpression("p = gemm(a, b, bias=v, activation=relu); add(p, transpose(p))");
-#ifndef WARPLINE_CLIENT_EXPRESSION_H_
-#define WARPLINE_CLIENT_EXPRESSION_H_
+#ifndef WARPLINE_PROGRAM_H_
+#define WARPLINE_PROGRAM_H_
 
 #include <string_view>
 
@@ -37,4 +37,4 @@ absl::StatusOr<v1::Program> ParseExpression(std::string_view text);
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_EXPRESSION_H_
+#endif  // WARPLINE_PROGRAM_H_

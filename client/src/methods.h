@@ -1,10 +1,10 @@
 // The paths of the API's methods, as gRPC wants them.
-#ifndef WARPLINE_CLIENT_METHODS_H_
-#define WARPLINE_CLIENT_METHODS_H_
+#ifndef WARPLINE_CLIENT_SRC_METHODS_H_
+#define WARPLINE_CLIENT_SRC_METHODS_H_
 
 #include <string>
 
-#include "client/requests.h"
+#include "warpline/requests.h"
 
 namespace warpline::client {
 
@@ -18,4 +18,4 @@ const std::string& EchoMethod();
 
 }  // namespace warpline::client
 
-#endif  // WARPLINE_CLIENT_METHODS_H_
+#endif  // WARPLINE_CLIENT_SRC_METHODS_H_

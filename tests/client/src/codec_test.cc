@@ -1,4 +1,4 @@
-#include "client/codec.h"
+#include "client/src/codec.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>

@@ -1,4 +1,4 @@
-#include "client/message_writer.h"
+#include "client/src/message_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/codec.h"
+#include "client/src/codec.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
