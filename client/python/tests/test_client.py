@@ -5,7 +5,7 @@ import pytest
 from daemon import Daemon
 
 import warpline
-from warpline import calls
+from warpline import sending
 
 
 def test_results_cannot_be_written(client):
@@ -91,7 +91,7 @@ def test_unix_sockets(tmp_path):
     ("[::1]", "[::1]:50051"), ("[::1]:1", "[::1]:1"), ("unix:s", "unix:s"), ("unix:/s", "unix:/s"),
     ("unix-abstract:s", "unix-abstract:s"), ("dns:///host:1", "dns:///host:1"), ("ipv4:10.0.0.1:1", "ipv4:10.0.0.1:1")])
 def test_targets(target, checked):
-    assert calls.check_target(target) == checked
+    assert sending.check_target(target) == checked
 
 
 def test_urls_are_no_targets():

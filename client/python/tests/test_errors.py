@@ -207,6 +207,7 @@ def test_retries():
 @pytest.mark.parametrize("code, kind", [
     (grpc.StatusCode.INVALID_ARGUMENT, warpline.InvalidArgument), (grpc.StatusCode.INTERNAL, warpline.Internal),
     (grpc.StatusCode.UNIMPLEMENTED, warpline.Unimplemented), (grpc.StatusCode.CANCELLED, warpline.Cancelled),
+    (grpc.StatusCode.NOT_FOUND, warpline.NotFound), (grpc.StatusCode.FAILED_PRECONDITION, warpline.FailedPrecondition),
     (grpc.StatusCode.UNAVAILABLE, warpline.Unavailable), (grpc.StatusCode.UNAUTHENTICATED, warpline.Error),
     (grpc.StatusCode.DEADLINE_EXCEEDED, warpline.DeadlineExceeded),
     (grpc.StatusCode.RESOURCE_EXHAUSTED, warpline.ResourceExhausted)])

@@ -19,15 +19,15 @@ import grpc
 from warpline import aio
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
-from warpline.errors import (Cancelled, DeadlineExceeded, Error, FieldViolation, Internal, InvalidArgument,
-                             ResourceExhausted, Unavailable, Unimplemented)
+from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
+                             InvalidArgument, NotFound, ResourceExhausted, Unavailable, Unimplemented)
 from warpline.programs import Program, Tensor, program
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cancelled", "Client", "DeadlineExceeded", "Error", "FieldViolation", "Internal", "InvalidArgument", "Program",
-    "ResourceExhausted", "Tensor", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn",
+    "Cancelled", "Client", "DeadlineExceeded", "Error", "FailedPrecondition", "FieldViolation", "Internal",
+    "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn",
     "float8_e5m2", "program",
 ]
 

@@ -4,11 +4,7 @@ What the blocking and the asynchronous client have in common; neither of them lo
 """
 
 import io
-import ipaddress
-import math
 import operator
-import re
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,8 +21,6 @@ from warpline.v1 import warpline_pb2 as v1
 
 # 2 GiB is where protobuf ends; 4 GiB is where gRPC's own length field wraps, silently.
 _MAX_MESSAGE_BYTES = (2 << 30) - (64 << 10)
-
-_DEFAULT_PORT = 50051
 
 _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
@@ -201,46 +195,6 @@ def run(program: v1.Program, inputs: Sequence[tuple[str, Operand]]) -> Call:
         operands.append((prefix + named, operand))
     body = _body(v1.RunRequest(program=program).SerializeToString(), operands)
     return Call(_KERNELS + "Run", body, outputs=len(program.outputs))
-
-
-# --- Sending
-
-
-def check_timeout(timeout: float) -> float:
-    """Seconds. ValueError unless it is above zero and finite: every call has a deadline."""
-    if not 0 < timeout < math.inf:
-        raise ValueError(f"timeout is {timeout}: seconds above zero, and finite")
-    return timeout
-
-
-def check_request_id(request_id: str | None) -> str:
-    """A new one for None. ValueError for what cannot be sent."""
-    if request_id is None:
-        return uuid.uuid4().hex
-    if not 1 <= len(request_id) <= 128 or not all(" " < character <= "~" for character in request_id):
-        raise ValueError(f"request_id is {request_id!r}: 1 to 128 printable ASCII characters without spaces")
-    return request_id
-
-
-def check_target(target: str) -> str:
-    """A host with the default port if it has none; names with a scheme of gRPC's (unix:, dns:) as they are.
-    ValueError for a URL."""
-    if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
-        raise ValueError(f"the target is {target!r}: host:port, without a scheme of the web's")
-    if re.fullmatch(r"[\w.-]+|\[[^\]]*\]", target):
-        return f"{target}:{_DEFAULT_PORT}"
-    try:
-        return f"[{ipaddress.IPv6Address(target)}]:{_DEFAULT_PORT}"
-    except ValueError:
-        return target
-
-
-def channel_options(target: str) -> list[tuple[str, int]]:
-    options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
-    # gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
-    if target.startswith(("127.", "localhost:", "[::1]:", "unix:")):
-        options.append(("grpc.enable_http_proxy", 0))
-    return options
 
 
 # --- Responses

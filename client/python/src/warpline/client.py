@@ -1,6 +1,5 @@
 """The blocking client."""
 
-import time
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
@@ -8,9 +7,10 @@ from typing import Any
 import grpc
 import numpy.typing as npt
 
-from warpline import calls, errors
+from warpline import calls
 from warpline.arrays import Array
 from warpline.calls import Axes, Call, Report
+from warpline.connections import Connection
 from warpline.programs import Tensor, compile_program
 from warpline.v1 import warpline_pb2 as v1
 
@@ -45,15 +45,7 @@ class Client:
                  credentials: grpc.ChannelCredentials | None = None,
                  options: Sequence[tuple[str, Any]] = ()) -> None:
         """See warpline.connect."""
-        self._timeout = calls.check_timeout(timeout)
-        self._max_retries = max_retries
-        self._closed = False
-        target = calls.check_target(target)
-        arguments = [*calls.channel_options(target), *options]
-        if credentials is None:
-            self._channel = grpc.insecure_channel(target, arguments)
-        else:
-            self._channel = grpc.secure_channel(target, credentials, arguments)
+        self._connection = Connection(target, timeout, max_retries, credentials, options)
 
     def __enter__(self) -> "Client":
         return self
@@ -64,8 +56,7 @@ class Client:
 
     def close(self) -> None:
         """Ends the connection. Calls in flight and later ones raise Cancelled."""
-        self._closed = True
-        self._channel.close()
+        self._connection.close()
 
     def transpose(self, x: npt.ArrayLike, perm: Iterable[int] | None = None, *, variant: str = "",
                   out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
@@ -129,7 +120,7 @@ class Client:
 
     def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
         """What the server is and can do: version, backend, devices, operations with their variants, limits."""
-        return calls.decode_info(*self._invoke(calls.INFO_METHOD, b"", timeout, None))
+        return calls.decode_info(*self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 
     def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """grpc.health.v1: whether the server takes requests, or one of its services does.
@@ -138,7 +129,7 @@ class Client:
         server, as while it drains; where there is none, Unavailable is raised.
         """
         body = calls.encode_health(service)
-        return calls.decode_health(*self._invoke(calls.HEALTH_METHOD, body, timeout, None))
+        return calls.decode_health(*self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None))
 
     def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                report: Report | None) -> Array:
@@ -146,29 +137,5 @@ class Client:
 
     def _arrays(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                 report: Report | None) -> list[Array]:
-        response, used_id = self._invoke(call.method, call.body, timeout, request_id)
+        response, used_id = self._connection.invoke(call.method, call.body, timeout, request_id)
         return calls.deliver(calls.decode(call, response, used_id, report), outs)
-
-    def _invoke(self, method: str, body: bytes, timeout: float | None,
-                request_id: str | None) -> tuple[bytes, str]:
-        """The response, and the request's id."""
-        deadline = time.monotonic() + calls.check_timeout(self._timeout if timeout is None else timeout)
-        request_id = calls.check_request_id(request_id)
-        invoke = self._channel.unary_unary(method)
-        attempt = 0
-        while True:
-            try:
-                left = max(deadline - time.monotonic(), 0.0)
-                return invoke(body, timeout=left, metadata=(("x-request-id", request_id),)), request_id
-            except grpc.RpcError as rpc_error:
-                error = errors.from_rpc_error(rpc_error, request_id)
-                delay = errors.retry_delay(error, attempt) if attempt < self._max_retries else None
-                if delay is None or time.monotonic() + delay >= deadline:
-                    raise error from None
-            except ValueError:
-                # gRPC's, of a channel that is closed.
-                if not self._closed:
-                    raise
-                raise errors.closed(request_id) from None
-            time.sleep(delay)
-            attempt += 1

@@ -60,6 +60,15 @@ class Cancelled(Error):
     """The call was cancelled, the client closed, or the response not read within the server's send timeout."""
 
 
+class NotFound(Error):
+    """There is no such resident tensor: never made, dropped, its lease over, lost with its device, or another
+    owner's."""
+
+
+class FailedPrecondition(Error):
+    """Another server made the resident tensor, or operands lie on devices between which nothing is copied."""
+
+
 class Internal(Error):
     """A defect of the server, or of this package."""
 
@@ -71,6 +80,8 @@ _CLASSES = {
     grpc.StatusCode.UNAVAILABLE: Unavailable,
     grpc.StatusCode.UNIMPLEMENTED: Unimplemented,
     grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.FAILED_PRECONDITION: FailedPrecondition,
     grpc.StatusCode.INTERNAL: Internal,
 }
 

@@ -1,0 +1,17 @@
+"""The asynchronous client, on grpc.aio. Its methods are those of warpline.Client, as coroutines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+from warpline.aio.client import Client
+
+__all__ = ["Client", "connect"]
+
+
+def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
+            credentials: grpc.ChannelCredentials | None = None,
+            options: Sequence[tuple[str, Any]] = ()) -> Client:
+    """As warpline.connect. To be called, and used, in one event loop."""
+    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options)

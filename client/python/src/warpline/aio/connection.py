@@ -1,0 +1,57 @@
+"""The connection of an asynchronous client."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from warpline import errors, sending
+from warpline.sending import Attempts
+
+
+class Connection:
+    """A channel to one server, for one event loop."""
+
+    def __init__(self, target: str, timeout: float, max_retries: int, credentials: grpc.ChannelCredentials | None,
+                 options: Sequence[tuple[str, Any]]) -> None:
+        """See warpline.connect."""
+        self._timeout = sending.check_timeout(timeout)
+        self._max_retries = max_retries
+        self._closed = False
+        target = sending.check_target(target)
+        arguments = sending.channel_options(target, options)
+        if credentials is None:
+            self._channel = grpc.aio.insecure_channel(target, arguments)
+        else:
+            self._channel = grpc.aio.secure_channel(target, credentials, arguments)
+
+    async def close(self) -> None:
+        """Calls in flight and later ones raise Cancelled."""
+        self._closed = True
+        await self._channel.close()
+
+    async def invoke(self, method: str, body: bytes, timeout: float | None,
+                     request_id: str | None) -> tuple[bytes, str]:
+        """The response, and the request's id."""
+        deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
+        attempts = Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
+        call = self._channel.unary_unary(method)
+        while True:
+            try:
+                response = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
+                return response, attempts.request_id
+            except grpc.RpcError as rpc_error:
+                delay = attempts.delay_after(rpc_error)
+            except grpc.aio.UsageError:
+                # gRPC's, of a channel that is closed.
+                raise errors.closed(attempts.request_id) from None
+            except asyncio.CancelledError:
+                # gRPC's too, where it was close that ended the call, and not someone the task.
+                task = asyncio.current_task()
+                if not self._closed or task is None or task.cancelling():
+                    raise
+                raise errors.closed(attempts.request_id) from None
+            await asyncio.sleep(delay)
