@@ -1,5 +1,6 @@
 import pytest
 from daemon import Daemon
+from tensor_server import TensorServer
 
 import warpline
 
@@ -14,3 +15,26 @@ def daemon():
 def client(daemon):
     with warpline.connect(daemon.address) as connected:
         yield connected
+
+
+@pytest.fixture
+def fake():
+    """A TensorServer, with its address."""
+    server = TensorServer()
+    with server.serving() as server.address:
+        yield server
+
+
+@pytest.fixture(params=["fake", "daemon"])
+def address(request):
+    """Of a server that has resident tensors: the one that these tests bring along, and a real one if it can."""
+    if request.param == "fake":
+        yield request.getfixturevalue("fake").address
+        return
+    daemon = request.getfixturevalue("daemon")
+    with warpline.connect(daemon.address) as probe:
+        try:
+            probe.tensors()
+        except warpline.Unimplemented as error:
+            pytest.skip(f"this daemon has no resident tensors yet: {error}")
+    yield daemon.address

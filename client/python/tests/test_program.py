@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import elements
 import numpy as np
 import pytest
@@ -25,7 +28,7 @@ def test_only_what_is_needed_is_sent(rng):
     d = c.transpose().sum(axis=1)
     sent = request(d)
     assert [step.WhichOneof("operation") for step in sent.program.steps] == ["gemm", "transpose", "reduce"]
-    assert list(sent.program.outputs) == [d.name]
+    assert list(sent.program.outputs) == [sent.program.steps[-1].name]
     assert [t.tensor.inline for t in sent.inputs] == [a.tobytes(), b.tobytes()]
     assert [list(t.tensor.shape) for t in sent.inputs] == [[3, 4], [4, 5]]
 
@@ -50,16 +53,39 @@ def test_names_are_different(rng):
 def test_names_made_are_none_of_those_given(rng):
     a = rng.standard_normal((4, 4))
     p = warpline.program()
-    s = p.reduce(a, "sum", name="scale2")
-    given = [p.scale(a, 2, name=f"{kind}{i}") for i in range(20) for kind in ("x", "add", "scale") if (kind, i) not in
-             (("x", 0), ("scale", 2))]
-    total = p.scale(s, 3) + np.ones(3)
-    for tensor in given:
-        total = total + tensor.sum()
-    names = [t.name for t in request(total).inputs] + [step.name for step in request(total).program.steps]
+    total = p.input(a)
+    for kind in ("x", "add", "scale", "reduce"):
+        for i in range(20):
+            total = total + p.scale(total, 2, name=f"{kind}{i}").sum()
+    sent = request(total)
+    names = [t.name for t in sent.inputs] + [step.name for step in sent.program.steps]
     assert len(set(names)) == len(names)
-    with pytest.raises(ValueError, match="name"):
-        p.scale(a, 2, name=total.name)
+    with pytest.raises(ValueError, match="twin"):
+        request(p.scale(a, 2, name="twin") + p.scale(a, 3, name="twin"))
+
+
+def test_equal_programs_are_sent_with_equal_names(rng):
+    """So that the server knows them again."""
+    a = rng.standard_normal((4, 4))
+
+    def built(p):
+        return request((p.gemm(a, a.T) * 2).sum(axis=0)).SerializeToString()
+
+    once = warpline.program()
+    assert built(once) == built(once) == built(warpline.program())
+
+
+def test_programs_keep_no_arrays(rng):
+    a = rng.standard_normal((4, 4))
+    alive = weakref.ref(a)
+    p = warpline.program()
+    total = p.input(a.T).sum()
+    del a
+    gc.collect()
+    assert alive() is not None
+    del total
+    gc.collect()
+    assert alive() is None
 
 
 def test_arrays_are_read_when_the_program_is_run():

@@ -7,6 +7,8 @@
         s = c.reduce(x, "sum", axis=1)
         p = warpline.program()
         z = c.run(p.gemm(a, b).transpose().sum(axis=1))
+        t = c.put(a)                                # stays on the server
+        w = c.run((t @ b).max(axis=0))
 
 The same, asynchronously: warpline.aio.connect. Element types that NumPy lacks: warpline.dtypes.
 """
@@ -21,14 +23,18 @@ from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
                              InvalidArgument, NotFound, ResourceExhausted, Unavailable, Unimplemented)
-from warpline.programs import Program, Tensor, program
+from warpline.expressions import Expression
+from warpline.programs import Program, placeholder, program
+from warpline.residents import TensorInfo
+from warpline.tensors import Tensor
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Cancelled", "Client", "DeadlineExceeded", "Error", "FailedPrecondition", "FieldViolation", "Internal",
-    "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn",
-    "float8_e5m2", "program",
+    "Cancelled", "Client", "DeadlineExceeded", "Error", "Expression", "FailedPrecondition", "FieldViolation",
+    "Internal", "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "TensorInfo",
+    "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder",
+    "program",
 ]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from warpline import wire
 from warpline.dlpack import from_dlpack
 from warpline.dtypes import DTYPES, data_type
+from warpline.residents import Remote, Resident, ResidentOperand, TensorInfo, decode_kept
 from warpline.v1 import warpline_pb2 as v1
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +22,9 @@ _BLOCK_BYTES = 256 << 10
 def as_array(x: Any) -> Array:
     """`x` as a NumPy array, without a copy if it is one, or has `__array_interface__`, or `__dlpack__` in host
     memory; of anything else what np.asarray makes. TypeError for masked arrays, whose mask would be lost, and
-    for memory that the CPU cannot read."""
+    for memory that the CPU cannot read, and for tensors, whose elements are elsewhere."""
+    if isinstance(x, Remote):
+        raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("a masked array cannot be sent: fill it first")
     if isinstance(x, np.ndarray):
@@ -38,13 +41,16 @@ class Operand:
 
     array: as given. stored: a view of it with the axes in the order in which they are sent.
     perm: axis i of the array is axis perm[i] of what is sent. in_order: no axis is elsewhere.
+    rank, nbytes: of the array.
     """
 
     def __init__(self, x: Any, any_order: bool = True) -> None:
         """With any_order false, axes are sent in their own order."""
         self.array = as_array(x)
         self.data_type = data_type(self.array.dtype)
-        self.perm = tuple(range(self.array.ndim))
+        self.rank = self.array.ndim
+        self.nbytes = self.array.nbytes
+        self.perm = tuple(range(self.rank))
         self.in_order = True
         self.stored = self.array
         if any_order and not self.array.flags.c_contiguous:
@@ -57,7 +63,7 @@ class Operand:
     @property
     def swaps_last_two(self) -> bool:
         """What is sent is the array with its last two axes swapped."""
-        rank = len(self.perm)
+        rank = self.rank
         return rank >= 2 and self.perm == (*range(rank - 2), rank - 1, rank - 2)
 
     def header(self) -> bytes:
@@ -70,13 +76,26 @@ class Operand:
         """The elements, in pieces, each read when it is asked for."""
         if not self.array.size:
             return
-        if self.stored.flags.c_contiguous and self.stored.dtype.isnative:
-            yield _memory(self.stored)
+        if is_dense(self.stored):
+            yield memory(self.stored)
         else:
             yield from _dense_blocks(self.stored)
 
 
+AnyOperand = Operand | ResidentOperand
+
 _INLINE = v1.Tensor.INLINE_FIELD_NUMBER
+_RESIDENT = v1.Tensor.RESIDENT_FIELD_NUMBER
+
+
+def operand_of(x: Any, any_order: bool = True) -> AnyOperand:
+    """An array or a resident tensor as it is sent."""
+    return ResidentOperand(x) if isinstance(x, Resident) else Operand(x, any_order)
+
+
+def is_dense(x: Array) -> bool:
+    """The elements lie as they are sent."""
+    return x.flags.c_contiguous and x.dtype.isnative
 
 
 def _memory_order(x: Array) -> list[int]:
@@ -96,7 +115,7 @@ def _dense_blocks(x: Array) -> Iterator[memoryview]:
     """The elements in row-major order and in our own byte order, copied block by block."""
     if x.nbytes <= _BLOCK_BYTES or x.ndim == 0:
         native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
-        yield _memory(np.ascontiguousarray(native))
+        yield memory(np.ascontiguousarray(native))
         return
     rows = _BLOCK_BYTES // (x.nbytes // len(x))
     for i in range(0, len(x), rows or 1):
@@ -106,14 +125,15 @@ def _dense_blocks(x: Array) -> Iterator[memoryview]:
             yield from _dense_blocks(x[i])
 
 
-def _memory(dense: Array) -> memoryview:
+def memory(dense: Array) -> memoryview:
     """The bytes of a dense array; its own memoryview would not do for types that NumPy lacks."""
     return dense.reshape(-1).view(np.uint8).data
 
 
-def decode_tensor(message: memoryview) -> Array:
-    """The array of a message Tensor: a read-only view of the message, possibly unaligned."""
-    number, payload = 0, message[:0]
+def decode_tensor(message: memoryview) -> Array | TensorInfo:
+    """The array of a message Tensor: a read-only view of the message, possibly unaligned. For a resident tensor
+    what is known of it, but for its device."""
+    number, payload, resident = 0, message[:0], None
     shape: list[int] = []
     for field, value in wire.fields(message):
         if field == 1:
@@ -122,9 +142,15 @@ def decode_tensor(message: memoryview) -> Array:
             shape += wire.integers(value)
         elif field == _INLINE:
             payload = wire.submessage(value)
+        elif field == _RESIDENT:
+            resident = wire.submessage(value)
     dtype = DTYPES.get(cast(v1.DataType, number))
     if dtype is None:
         raise wire.WireError(f"the element type {number} is unknown")
+    if min(shape, default=0) < 0:
+        raise wire.WireError(f"{shape} is no shape")
+    if resident is not None:
+        return decode_kept(resident, dtype, tuple(shape))
     count = 1
     for n in shape:
         count *= n

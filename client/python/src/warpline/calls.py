@@ -3,10 +3,11 @@
 What the blocking and the asynchronous client have in common; neither of them looks at arrays.
 """
 
+import dataclasses
 import io
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 import numpy as np
@@ -14,9 +15,10 @@ import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
 from warpline import wire
-from warpline.arrays import Array, Operand, decode_tensor
+from warpline.arrays import AnyOperand, Array, Operand, decode_tensor, operand_of
 from warpline.dtypes import result_data_type
 from warpline.errors import Error, Internal, ResourceExhausted
+from warpline.residents import Resident, TensorInfo, check_ttl
 from warpline.v1 import warpline_pb2 as v1
 
 # 2 GiB is where protobuf ends; 4 GiB is where gRPC's own length field wraps, silently.
@@ -29,6 +31,11 @@ HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 # What a caller is told of how its request was carried out.
 Report = Callable[[v1.Execution], None]
 Axes = int | Iterable[int] | None
+# What may stand for an array.
+Input = npt.ArrayLike | Resident
+
+
+_T = TypeVar("_T")
 
 
 class Call(NamedTuple):
@@ -37,8 +44,10 @@ class Call(NamedTuple):
     method: str
     body: bytes
     finish: Callable[[Array], Array] | None = None
-    # Of a Run: a response has as many arrays, in NamedTensors.
-    outputs: int | None = None
+    # Of each result: whether it stays on the server.
+    keeps: Sequence[bool] = (False,)
+    # The response has NamedTensors.
+    named: bool = False
 
 
 # --- What a caller may say in words
@@ -96,13 +105,42 @@ def _from_front(axes: Sequence[int], rank: int) -> list[int]:
     return [a + rank if -rank <= a < 0 else a for a in axes]
 
 
+class Keep(NamedTuple):
+    """Which results stay on the server, one answer for each, and their lease in seconds, 0 for the default."""
+
+    results: Sequence[bool] = (False,)
+    ttl: float = 0.0
+
+    def options(self, names: Sequence[str] = ("",)) -> v1.RequestOptions | None:
+        """What says so of results of these names; None if all come inline."""
+        resident = v1.ResidentSink(ttl_seconds=self.ttl)
+        sinks = [v1.Sink(output=name, resident=resident) for kept, name in zip(self.results, names) if kept]
+        return v1.RequestOptions(sinks=sinks) if sinks else None
+
+
+INLINE = Keep()
+
+
+def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int = 1) -> Keep:
+    """What is given for `count` results: one answer for all, or one for each. ValueError where the arguments do
+    not go together."""
+    results = [keep] * count if isinstance(keep, (bool, np.bool_)) else list(keep)
+    if len(results) != count or not all(isinstance(one, (bool, np.bool_)) for one in results):
+        raise ValueError(f"keep is {keep!r}: True, False, or one of them for each of {count} results")
+    if ttl is not None and not any(results):
+        raise ValueError("ttl is given, but no result is kept: keep=True")
+    if any(kept and one is not None for kept, one in zip(results, outs_of(out, count))):
+        raise ValueError("out is given for a result that is kept on the server")
+    return Keep(results, check_ttl(ttl))
+
+
 # --- Requests
 
 
-def _body(fields: bytes, operands: Sequence[tuple[bytes, Operand]]) -> bytes:
+def _body(fields: bytes, operands: Sequence[tuple[bytes, AnyOperand]]) -> bytes:
     """A request: encoded fields, then each operand behind what introduces it. One copy of all. What is too
     large is refused before anything is copied."""
-    size = len(fields) + sum(len(head) + operand.array.nbytes for head, operand in operands)
+    size = len(fields) + sum(len(head) + operand.nbytes for head, operand in operands)
     if size > _MAX_MESSAGE_BYTES:
         raise ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED,
                                 f"the request has {size} bytes; one message can have {_MAX_MESSAGE_BYTES}")
@@ -116,67 +154,72 @@ def _body(fields: bytes, operands: Sequence[tuple[bytes, Operand]]) -> bytes:
     return body.getvalue()
 
 
-def _field(number: int, operand: Operand) -> tuple[bytes, Operand]:
+def _field(number: int, operand: AnyOperand) -> tuple[bytes, AnyOperand]:
     """An operand as the field of that number."""
     header = operand.header()
-    return wire.length_prefix(number, len(header) + operand.array.nbytes) + header, operand
+    return wire.length_prefix(number, len(header) + operand.nbytes) + header, operand
 
 
-def transpose(x: Any, perm: Iterable[int] | None, variant: str) -> Call:
-    operand, axes = Operand(x), perm_of(perm)
-    rank = operand.array.ndim
+def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep = INLINE) -> Call:
+    operand, axes = operand_of(x), perm_of(perm)
+    rank = operand.rank
     if not operand.in_order:
         wanted = axes or [*range(rank - 2), rank - 1, rank - 2]
         if sorted(wanted) == list(range(rank)):
             axes = [operand.perm[a] for a in wanted]
         else:
-            operand = Operand(operand.array, any_order=False)
-    request = v1.TransposeRequest(perm=axes, variant=variant)
+            operand = operand_of(x, any_order=False)
+    request = v1.TransposeRequest(perm=axes, variant=variant, options=keep.options())
     number = v1.TransposeRequest.X_FIELD_NUMBER
-    return Call(_KERNELS + "Transpose", _body(request.SerializeToString(), [_field(number, operand)]))
+    body = _body(request.SerializeToString(), [_field(number, operand)])
+    return Call(_KERNELS + "Transpose", body, keeps=keep.results)
 
 
-def matrix(x: Any) -> tuple[Operand, bool]:
+def matrix(x: Any) -> tuple[AnyOperand, bool]:
     """A factor of a product, and whether what is sent is its transpose."""
-    operand = Operand(x)
+    operand = operand_of(x)
     if operand.in_order:
         return operand, False
     if operand.swaps_last_two:
         return operand, True
-    return Operand(operand.array, any_order=False), False
+    return operand_of(x, any_order=False), False
 
 
 def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: str | None,
-         trans_a: bool, trans_b: bool, precision: str | None, dtype: npt.DTypeLike | None, variant: str) -> Call:
+         trans_a: bool, trans_b: bool, precision: str | None, dtype: npt.DTypeLike | None, variant: str,
+         keep: Keep = INLINE) -> Call:
     (a, a_swapped), (b, b_swapped) = matrix(a), matrix(b)
     operands = [_field(v1.GemmRequest.A_FIELD_NUMBER, a), _field(v1.GemmRequest.B_FIELD_NUMBER, b)]
     if c is not None:
-        operands.append(_field(v1.GemmRequest.C_FIELD_NUMBER, Operand(c, any_order=False)))
+        operands.append(_field(v1.GemmRequest.C_FIELD_NUMBER, operand_of(c, any_order=False)))
     if bias is not None:
-        operands.append(_field(v1.GemmRequest.BIAS_FIELD_NUMBER, Operand(bias, any_order=False)))
+        operands.append(_field(v1.GemmRequest.BIAS_FIELD_NUMBER, operand_of(bias, any_order=False)))
     request = v1.GemmRequest(
         trans_a=bool(trans_a) != a_swapped, trans_b=bool(trans_b) != b_swapped, alpha=alpha,
         beta=beta_of(beta, c is not None), precision=precision_of(precision),
-        activation=activation_of(activation), out_data_type=result_data_type(dtype), variant=variant)
-    return Call(_KERNELS + "Gemm", _body(request.SerializeToString(), operands))
+        activation=activation_of(activation), out_data_type=result_data_type(dtype), variant=variant,
+        options=keep.options())
+    return Call(_KERNELS + "Gemm", _body(request.SerializeToString(), operands), keeps=keep.results)
 
 
 def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int,
-           variant: str) -> Call:
-    operand, axes = Operand(x), axes_of(axis)
-    rank, finish = operand.array.ndim, None
+           variant: str, keep: Keep = INLINE) -> Call:
+    # What is kept must have its axes in their order already.
+    operand, axes = operand_of(x, any_order=not any(keep.results)), axes_of(axis)
+    rank, finish = operand.rank, None
     if not operand.in_order:
         logical = _from_front(axes, rank) or list(range(rank))
         index_of_all = op in ("argmin", "argmax") and len(logical) == rank
         if index_of_all or not set(logical) <= set(range(rank)):
-            operand = Operand(operand.array, any_order=False)
+            operand = operand_of(x, any_order=False)
         else:
             axes = [operand.perm[i] for i in logical] if axes else []
             finish = _axes_back(operand.perm, logical, keepdims)
     request = v1.ReduceRequest(op=reduce_op(op), axes=axes, keepdims=keepdims, ddof=ddof, variant=variant,
-                               out_data_type=result_data_type(dtype))
+                               out_data_type=result_data_type(dtype), options=keep.options())
     number = v1.ReduceRequest.X_FIELD_NUMBER
-    return Call(_KERNELS + "Reduce", _body(request.SerializeToString(), [_field(number, operand)]), finish)
+    body = _body(request.SerializeToString(), [_field(number, operand)])
+    return Call(_KERNELS + "Reduce", body, finish, keep.results)
 
 
 def _axes_back(perm: Sequence[int], reduced: Sequence[int], keepdims: bool) -> Callable[[Array], Array]:
@@ -186,15 +229,15 @@ def _axes_back(perm: Sequence[int], reduced: Sequence[int], keepdims: bool) -> C
     return lambda y: y.transpose(order)
 
 
-def run(program: v1.Program, inputs: Sequence[tuple[str, Operand]]) -> Call:
+def run(program: v1.Program, inputs: Sequence[tuple[str, AnyOperand]], keep: Keep) -> Call:
     operands = []
     for name, operand in inputs:
         tensor, _ = _field(v1.NamedTensor.TENSOR_FIELD_NUMBER, operand)
         named = v1.NamedTensor(name=name).SerializeToString() + tensor
-        prefix = wire.length_prefix(v1.RunRequest.INPUTS_FIELD_NUMBER, len(named) + operand.array.nbytes)
+        prefix = wire.length_prefix(v1.RunRequest.INPUTS_FIELD_NUMBER, len(named) + operand.nbytes)
         operands.append((prefix + named, operand))
-    body = _body(v1.RunRequest(program=program).SerializeToString(), operands)
-    return Call(_KERNELS + "Run", body, outputs=len(program.outputs))
+    request = v1.RunRequest(program=program, options=keep.options(program.outputs))
+    return Call(_KERNELS + "Run", _body(request.SerializeToString(), operands), keeps=keep.results, named=True)
 
 
 # --- Responses
@@ -204,31 +247,44 @@ def _defect(text: str, request_id: str) -> Error:
     return Internal(grpc.StatusCode.INTERNAL, text, request_id)
 
 
-def _not_valid(error: Exception, request_id: str) -> Error:
+def not_valid(error: Exception, request_id: str) -> Error:
     return _defect(f"the server's response is not valid: {error}", request_id)
 
 
-def decode(call: Call, response: bytes, request_id: str, report: Report | None) -> list[Array]:
-    """The arrays of a response, which are views of it. Internal if it is not a response to this call."""
-    arrays: list[Array] = []
+def valid(decode: Callable[[bytes], _T], response: bytes, request_id: str) -> _T:
+    """What `decode` makes of a response. Internal if it is none."""
+    try:
+        return decode(response)
+    except wire.WireError as error:
+        raise not_valid(error, request_id) from error
+
+
+def decode(call: Call, response: bytes, request_id: str, report: Report | None) -> list[Array | TensorInfo]:
+    """The results of a response: arrays, which are views of it, and what stays on the server. Internal if it is
+    not a response to this call."""
+    results: list[Array | TensorInfo] = []
     execution = v1.Execution()
     try:
         for number, value in wire.fields(memoryview(response)):
             if number == 1:
                 message = wire.submessage(value)
-                if call.outputs is not None:
+                if call.named:
                     message = wire.submessage(dict(wire.fields(message))[v1.NamedTensor.TENSOR_FIELD_NUMBER])
-                array = decode_tensor(message)
-                arrays.append(call.finish(array) if call.finish else array)
-            elif number == 2 and report is not None:
+                result = decode_tensor(message)
+                if call.finish and not isinstance(result, TensorInfo):
+                    result = call.finish(result)
+                results.append(result)
+            elif number == 2 and (report is not None or any(call.keeps)):
                 execution.MergeFromString(bytes(wire.submessage(value)))
     except (ValueError, KeyError, DecodeError) as error:
-        raise _not_valid(error, request_id) from error
-    if len(arrays) != (call.outputs or 1):
-        raise _defect(f"the server's response has {len(arrays)} arrays", request_id)
+        raise not_valid(error, request_id) from error
+    if [isinstance(result, TensorInfo) for result in results] != list(call.keeps):
+        raise _defect(f"the server's response has {len(results)} results, or not those on the server that were "
+                      f"to stay there", request_id)
     if report is not None:
         report(execution)
-    return arrays
+    return [dataclasses.replace(result, device=execution.device) if isinstance(result, TensorInfo) else result
+            for result in results]
 
 
 def outs_of(out: Any, count: int) -> list[Array | None]:
@@ -238,14 +294,14 @@ def outs_of(out: Any, count: int) -> list[Array | None]:
     return [out] if count == 1 else list(out)
 
 
-def deliver(arrays: Sequence[Array], outs: Sequence[Array | None]) -> list[Array]:
-    """The arrays, or those of `outs` with the elements copied into them. ValueError where shape or dtype are
-    not those of the result."""
-    if len(arrays) != len(outs):
-        raise ValueError(f"out has {len(outs)} arrays for {len(arrays)} results")
-    delivered = []
-    for array, out in zip(arrays, outs):
-        if out is not None:
+def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None]) -> list[Array | TensorInfo]:
+    """The results, or the arrays of `outs` with the elements copied into them. ValueError where shape or dtype
+    are not those of the result."""
+    if len(results) != len(outs):
+        raise ValueError(f"out has {len(outs)} arrays for {len(results)} results")
+    delivered: list[Array | TensorInfo] = []
+    for array, out in zip(results, outs):
+        if out is not None and not isinstance(array, TensorInfo):
             if out.shape != array.shape or out.dtype != array.dtype:
                 raise ValueError(f"out is {out.dtype}{list(out.shape)}, the result {array.dtype}{list(array.shape)}")
             np.copyto(out, array)
@@ -259,7 +315,7 @@ def decode_info(response: bytes, request_id: str) -> v1.GetInfoResponse:
     try:
         info.MergeFromString(response)
     except DecodeError as error:
-        raise _not_valid(error, request_id) from error
+        raise not_valid(error, request_id) from error
     return info
 
 
@@ -273,4 +329,4 @@ def decode_health(response: bytes, request_id: str) -> bool:
     try:
         return wire.integer(dict(wire.fields(memoryview(response))).get(1, 0)) == 1
     except wire.WireError as error:
-        raise _not_valid(error, request_id) from error
+        raise not_valid(error, request_id) from error

@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 import grpc
 import numpy.typing as npt
 
-from warpline import calls
+from warpline import calls, residents, transfers
 from warpline.arrays import Array
-from warpline.calls import Axes, Call, Report
+from warpline.calls import Axes, Call, Input, Report
 from warpline.connections import Connection
-from warpline.programs import Tensor, compile_program
+from warpline.expressions import Operators
+from warpline.leases import Leases
+from warpline.programs import Program, compile_program
+from warpline.residents import TensorInfo
+from warpline.tensors import Tensor
 from warpline.v1 import warpline_pb2 as v1
 
 
@@ -21,7 +25,7 @@ class Client:
     Arrays may be anything that NumPy takes, and whatever has `__array_interface__` or `__dlpack__` and lies in
     host memory. They are sent in the order of axes in which they lie in memory, so that x.T costs what x does;
     what is not dense is gathered while it is copied into the request. They must not change before the call
-    returns.
+    returns. Resident tensors (`put`) stand wherever arrays may.
 
     Results are read-only views of gRPC's message: `.copy()` makes them writable, or give `out=`, an array of
     the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
@@ -31,21 +35,25 @@ class Client:
     the way in two of gRPC's and none of ours; one more with `out=`. gRPC takes and gives nothing but bytes
     objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times that.
 
+    With keep=True the result stays on the server and comes as a Tensor, with a lease of `ttl` seconds, which is
+    renewed while the object lives; None: the server's default.
+
     Every method takes
       timeout: seconds from the call to the result, above zero and finite; None: that of the client.
       request_id: 1 to 128 printable ASCII characters that mark the request in the server's log; None: a new one.
       report: called with the Execution message of the response: backend, device, variants, stage times.
     and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
-    field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal.
+    field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
+    for resident tensors NotFound and FailedPrecondition.
     TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
     for words and timeouts that cannot be sent; nothing has been sent then.
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
-                 credentials: grpc.ChannelCredentials | None = None,
-                 options: Sequence[tuple[str, Any]] = ()) -> None:
+                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
         """See warpline.connect."""
         self._connection = Connection(target, timeout, max_retries, credentials, options)
+        self._leases = Leases(self._connection)
 
     def __enter__(self) -> "Client":
         return self
@@ -55,26 +63,53 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection. Calls in flight and later ones raise Cancelled."""
+        """Drops the resident tensors that are still owned, which takes a few seconds at the most, and ends the
+        connection. Calls in flight and later ones raise Cancelled."""
+        self._leases.close()
         self._connection.close()
 
-    def transpose(self, x: npt.ArrayLike, perm: Iterable[int] | None = None, *, variant: str = "",
-                  out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
-                  report: Report | None = None) -> Array:
+    @overload
+    def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
+                  keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+                  request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
+                  ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+                  report: Report | None = ...) -> Tensor: ...
+
+    def transpose(self, x: Input, perm: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
+                  keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+                  request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """Permutes the axes of `x`, of any element type and rank 0 to 8.
 
-        perm: axis i of the result is axis perm[i] of x, -1 the last one. None: the last two are swapped. That is not NumPy's
-        default, which reverses all.
+        perm: axis i of the result is axis perm[i] of x, -1 the last one. None: the last two are swapped. That is
+        not NumPy's default, which reverses all.
         variant: the name of one implementation (see info); "": the server's choice.
         """
-        return self._array(calls.transpose(x, perm, variant), out, timeout, request_id, report)
+        call = calls.transpose(x, perm, variant, calls.keep_of(keep, ttl, out))
+        return self._result(call, out, timeout, request_id, report)
 
-    def gemm(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike | None = None, *,
-             alpha: float | None = None, beta: float | None = None, bias: npt.ArrayLike | None = None,
-             activation: str | None = None, trans_a: bool = False, trans_b: bool = False,
-             precision: str | None = None, dtype: npt.DTypeLike | None = None, variant: str = "",
-             out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
-             report: Report | None = None) -> Array:
+    @overload
+    def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
+             bias: Input | None = ..., activation: str | None = ..., trans_a: bool = ..., trans_b: bool = ...,
+             precision: str | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
+             out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+             request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
+             bias: Input | None = ..., activation: str | None = ..., trans_a: bool = ..., trans_b: bool = ...,
+             precision: str | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
+             ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+             report: Report | None = ...) -> Tensor: ...
+
+    def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
+             beta: float | None = None, bias: Input | None = None, activation: str | None = None,
+             trans_a: bool = False, trans_b: bool = False, precision: str | None = None,
+             dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None, keep: bool = False,
+             ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
+             report: Report | None = None) -> Array | Tensor:
         """activation(alpha * op(a) @ op(b) + beta * c + bias): [batch..., m, n].
 
         a: [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or float64.
@@ -86,13 +121,25 @@ class Client:
         dtype: of the result. None: int32 for int8, else that of a. float16 and bfloat16 may give float32.
         Transposed views (a.T) are sent as they lie in memory, with the flag turned.
         """
-        call = calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant)
-        return self._array(call, out, timeout, request_id, report)
+        call = calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
+                          calls.keep_of(keep, ttl, out))
+        return self._result(call, out, timeout, request_id, report)
 
-    def reduce(self, x: npt.ArrayLike, op: str, axis: Axes = None, *, keepdims: bool = False,
+    @overload
+    def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ..., dtype: npt.DTypeLike | None = ...,
+               ddof: int = ..., variant: str = ..., out: Array | None = ..., keep: Literal[False] = ...,
+               ttl: None = ..., timeout: float | None = ..., request_id: str | None = ...,
+               report: Report | None = ...) -> Array: ...
+
+    @overload
+    def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ..., dtype: npt.DTypeLike | None = ...,
+               ddof: int = ..., variant: str = ..., keep: Literal[True], ttl: float | None = ...,
+               timeout: float | None = ..., request_id: str | None = ..., report: Report | None = ...) -> Tensor: ...
+
+    def reduce(self, x: Input, op: str, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
-               timeout: float | None = None, request_id: str | None = None,
-               report: Report | None = None) -> Array:
+               keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+               request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """Reduces `x`, of any element type but complex and 8-bit floats, over some of its axes.
 
         op: sum, prod, min, max, mean, argmin, argmax, any, all, count_nonzero, norm1, norm2, norminf, sumsq,
@@ -102,21 +149,60 @@ class Client:
         dtype: of the result, where it is not to be the op's own. ddof: of var and std, as NumPy's.
         Empty axes: min, max, argmin, argmax and norminf raise InvalidArgument.
         """
-        call = calls.reduce(x, op, axis, keepdims, dtype, ddof, variant)
-        return self._array(call, out, timeout, request_id, report)
+        call = calls.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
+        return self._result(call, out, timeout, request_id, report)
 
-    def run(self, *tensors: Tensor, out: Array | Sequence[Array | None] | None = None,
-            timeout: float | None = None, request_id: str | None = None,
-            report: Report | None = None) -> Any:
-        """Computes tensors of one program (warpline.program): an array for one, a tuple for several.
+    def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
+            keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
+            request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
+        """Computes expressions of one program (warpline.program, operators of resident tensors), or the outputs
+        of a program that has some: one result for one, a tuple for several.
 
         Only the steps that they need are sent, at most 64, with their inputs, each once. What lies between
-        stays on the server's device. out: an array for one tensor, a sequence of arrays or None for several.
+        stays on the server's device. out: an array for one result, a sequence of arrays or None for several.
+        keep: True, or for several results a sequence of True and False, one for each. inputs: of each placeholder
+        (warpline.placeholder) an array or a resident tensor, by its name; TypeError if they are others.
         """
-        call = compile_program(tensors)
-        outs = calls.outs_of(out, len(tensors))
-        arrays = self._arrays(call, outs, timeout, request_id, report)
-        return arrays[0] if len(tensors) == 1 else tuple(arrays)
+        call = compile_program(expressions, inputs, keep, ttl, out)
+        results = self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
+            channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
+        """Makes a resident tensor of an array of any element type, rank 0 to 8 and size: it travels in messages
+        of 1 MiB, and no other limit counts than the memory of the device.
+
+        ttl: seconds of the lease, which is renewed while the Tensor lives; None: the server's default. device:
+        ordinal among those of the server (info().devices); None: the server's choice. channels: connections to
+        use at once, 1 to 64; None: 4 from 64 MiB on, else 1. timeout: of the whole.
+        Elements are copied here once, and by gRPC once; what is not dense, once more, message by message.
+        Calls that fail and may be tried again (connect's max_retries) are so for at most 64 MiB. If that does not
+        help, the tensor is dropped. Errors: ResourceExhausted, with the figures, if the memory for resident
+        tensors is full.
+        """
+        info = transfers.Put(self._connection, x, ttl, device, channels, timeout, request_id).run()
+        return self._tensor(info)
+
+    def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
+        """The resident tensor of that id, which somebody else owns: it is not dropped with the object, nor, unless
+        `renew`, renewed in the background. This call renews its lease once. NotFound if there is none."""
+        body = residents.encode_renew(residents.check_id(id))
+        response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
+        info = calls.valid(residents.decode_created, response, request_id)
+        return Tensor(self, self._connection, info, self._leases if renew else None, owned=False)
+
+    def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
+        """The caller's resident tensors, whoever made them, in the order of their ids. Renews no lease. timeout:
+        of each page of 1000."""
+        found: list[TensorInfo] = []
+        token = ""
+        while True:
+            body = residents.encode_list(token)
+            response, request_id = self._connection.invoke(residents.LIST_METHOD, body, timeout, None)
+            page, token = calls.valid(residents.decode_list, response, request_id)
+            found += page
+            if not token:
+                return found
 
     def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
         """What the server is and can do: version, backend, devices, operations with their variants, limits."""
@@ -131,11 +217,16 @@ class Client:
         body = calls.encode_health(service)
         return calls.decode_health(*self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None))
 
-    def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-               report: Report | None) -> Array:
-        return self._arrays(call, [out], timeout, request_id, report)[0]
+    def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
+                report: Report | None) -> Any:
+        return self._results(call, [out], timeout, request_id, report)[0]
 
-    def _arrays(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
-                report: Report | None) -> list[Array]:
+    def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
+                 report: Report | None) -> list[Array | Tensor]:
         response, used_id = self._connection.invoke(call.method, call.body, timeout, request_id)
-        return calls.deliver(calls.decode(call, response, used_id, report), outs)
+        results = calls.deliver(calls.decode(call, response, used_id, report), outs)
+        return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
+
+    def _tensor(self, info: TensorInfo) -> Tensor:
+        """Of one that is new, and ours."""
+        return Tensor(self, self._connection, info, self._leases, owned=True)

@@ -6,8 +6,9 @@ from typing import Any
 import grpc
 
 from warpline.aio.client import Client
+from warpline.aio.tensors import Tensor
 
-__all__ = ["Client", "connect"]
+__all__ = ["Client", "Tensor", "connect"]
 
 
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,

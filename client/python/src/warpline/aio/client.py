@@ -2,31 +2,39 @@
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 import grpc
 import numpy.typing as npt
 
-from warpline import calls
+from warpline import calls, connections, residents, transfers
+from warpline.aio import tensors
 from warpline.aio.connection import Connection
+from warpline.aio.leases import Leases
+from warpline.aio.tensors import Tensor, Transport
+from warpline.aio.threads import copying
 from warpline.arrays import Array
-from warpline.calls import Axes, Call, Report
-from warpline.programs import Tensor, compile_program
+from warpline.calls import Axes, Call, Input, Report
+from warpline.expressions import Operators
+from warpline.programs import Program, plan_program
+from warpline.residents import TensorInfo
 from warpline.v1 import warpline_pb2 as v1
 
 
 class Client:
     """As warpline.Client, for one event loop; an asynchronous context manager.
 
-    Requests are put together on the loop's thread, which for 256 MiB takes tenths of a second. Cancelling the
-    task cancels the call.
+    Elements are copied by threads if they are more than 1 MiB; gRPC's own copies of requests and responses are
+    made on the loop's thread, but for those of `put` and `numpy`. Cancelling the task cancels the call.
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
-                 credentials: grpc.ChannelCredentials | None = None,
-                 options: Sequence[tuple[str, Any]] = ()) -> None:
+                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
         """See warpline.connect."""
         self._connection = Connection(target, timeout, max_retries, credentials, options)
+        self._transport = Transport(self._connection, lambda: connections.Connection(
+            target, timeout, max_retries, credentials, options))
+        self._leases = Leases(self._connection)
 
     async def __aenter__(self) -> "Client":
         return self
@@ -36,56 +44,133 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection. Calls in flight and later ones raise Cancelled."""
+        """See warpline.Client.close."""
+        await self._leases.close()
+        await self._transport.close()
         await self._connection.close()
 
-    async def transpose(self, x: npt.ArrayLike, perm: Iterable[int] | None = None, *, variant: str = "",
-                        out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
-                        report: Report | None = None) -> Array:
+    @overload
+    async def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ...,
+                        out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ...,
+                        timeout: float | None = ..., request_id: str | None = ...,
+                        report: Report | None = ...) -> Array: ...
+
+    @overload
+    async def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
+                        ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+                        report: Report | None = ...) -> Tensor: ...
+
+    async def transpose(self, x: Input, perm: Iterable[int] | None = None, *, variant: str = "",
+                        out: Array | None = None, keep: bool = False, ttl: float | None = None,
+                        timeout: float | None = None, request_id: str | None = None,
+                        report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.transpose."""
-        return await self._array(calls.transpose(x, perm, variant), out, timeout, request_id, report)
+        call = await copying([x], calls.transpose, x, perm, variant, calls.keep_of(keep, ttl, out))
+        return await self._result(call, out, timeout, request_id, report)
 
-    async def gemm(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike | None = None, *,
-                   alpha: float | None = None, beta: float | None = None, bias: npt.ArrayLike | None = None,
-                   activation: str | None = None, trans_a: bool = False, trans_b: bool = False,
-                   precision: str | None = None, dtype: npt.DTypeLike | None = None, variant: str = "",
-                   out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
-                   report: Report | None = None) -> Array:
+    @overload
+    async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
+                   beta: float | None = ..., bias: Input | None = ..., activation: str | None = ...,
+                   trans_a: bool = ..., trans_b: bool = ..., precision: str | None = ...,
+                   dtype: npt.DTypeLike | None = ..., variant: str = ..., out: Array | None = ...,
+                   keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+                   request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
+                   beta: float | None = ..., bias: Input | None = ..., activation: str | None = ...,
+                   trans_a: bool = ..., trans_b: bool = ..., precision: str | None = ...,
+                   dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
+                   ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+                   report: Report | None = ...) -> Tensor: ...
+
+    async def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
+                   beta: float | None = None, bias: Input | None = None, activation: str | None = None,
+                   trans_a: bool = False, trans_b: bool = False, precision: str | None = None,
+                   dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None,
+                   keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+                   request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.gemm."""
-        call = calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant)
-        return await self._array(call, out, timeout, request_id, report)
+        call = await copying([a, b, c, bias], calls.gemm, a, b, c, alpha, beta, bias, activation, trans_a, trans_b,
+                             precision, dtype, variant, calls.keep_of(keep, ttl, out))
+        return await self._result(call, out, timeout, request_id, report)
 
-    async def reduce(self, x: npt.ArrayLike, op: str, axis: Axes = None, *, keepdims: bool = False,
-                     dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "",
-                     out: Array | None = None, timeout: float | None = None, request_id: str | None = None,
-                     report: Report | None = None) -> Array:
+    @overload
+    async def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ...,
+                     dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
+                     keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+                     request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    async def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ...,
+                     dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
+                     ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+                     report: Report | None = ...) -> Tensor: ...
+
+    async def reduce(self, x: Input, op: str, axis: Axes = None, *, keepdims: bool = False,
+                     dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
+                     keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+                     request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.reduce."""
-        call = calls.reduce(x, op, axis, keepdims, dtype, ddof, variant)
-        return await self._array(call, out, timeout, request_id, report)
+        call = await copying([x], calls.reduce, x, op, axis, keepdims, dtype, ddof, variant,
+                             calls.keep_of(keep, ttl, out))
+        return await self._result(call, out, timeout, request_id, report)
 
-    async def run(self, *tensors: Tensor, out: Array | Sequence[Array | None] | None = None,
-                  timeout: float | None = None, request_id: str | None = None,
-                  report: Report | None = None) -> Any:
+    async def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
+                  keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
+                  request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
         """See warpline.Client.run."""
-        call = compile_program(tensors)
-        outs = calls.outs_of(out, len(tensors))
-        arrays = await self._arrays(call, outs, timeout, request_id, report)
-        return arrays[0] if len(tensors) == 1 else tuple(arrays)
+        plan = plan_program(expressions, inputs, keep, ttl, out)
+        call = await copying([operand for _, operand in plan.inputs], calls.run, *plan)
+        results = await self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
+                  channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
+        """See warpline.Client.put."""
+        bulk = self._transport.bulk()
+        info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id))
+        return self._tensor(info)
+
+    async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
+        """See warpline.Client.tensor."""
+        body = residents.encode_renew(residents.check_id(id))
+        response, request_id = await self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
+        info = calls.valid(residents.decode_created, response, request_id)
+        return Tensor(self._transport, info, self._leases if renew else None, owned=False)
+
+    async def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
+        """See warpline.Client.tensors."""
+        found: list[TensorInfo] = []
+        token = ""
+        while True:
+            body = residents.encode_list(token)
+            response, request_id = await self._connection.invoke(residents.LIST_METHOD, body, timeout, None)
+            page, token = calls.valid(residents.decode_list, response, request_id)
+            found += page
+            if not token:
+                return found
 
     async def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
         """See warpline.Client.info."""
-        return calls.decode_info(*(await self._connection.invoke(calls.INFO_METHOD, b"", timeout, None)))
+        return calls.decode_info(*await self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 
     async def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """See warpline.Client.is_serving."""
         body = calls.encode_health(service)
-        return calls.decode_health(*(await self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None)))
+        return calls.decode_health(*await self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None))
 
-    async def _array(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
-                     report: Report | None) -> Array:
-        return (await self._arrays(call, [out], timeout, request_id, report))[0]
+    async def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
+                      report: Report | None) -> Any:
+        return (await self._results(call, [out], timeout, request_id, report))[0]
 
-    async def _arrays(self, call: Call, outs: Sequence[Array | None], timeout: float | None,
-                      request_id: str | None, report: Report | None) -> list[Array]:
+    async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
+                       report: Report | None) -> list[Array | Tensor]:
         response, used_id = await self._connection.invoke(call.method, call.body, timeout, request_id)
-        return calls.deliver(calls.decode(call, response, used_id, report), outs)
+        decoded = calls.decode(call, response, used_id, report)
+        results = await copying(outs, calls.deliver, decoded, outs)
+        return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
+
+    def _tensor(self, info: TensorInfo) -> Tensor:
+        """Of one that is new, and ours."""
+        return Tensor(self._transport, info, self._leases, owned=True)

@@ -1,0 +1,125 @@
+"""Resident tensors of the asynchronous client."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from warpline import calls, connections, errors, residents, transfers
+from warpline.aio.connection import Connection
+from warpline.aio.leases import Leases
+from warpline.aio.threads import in_thread
+from warpline.arrays import Array
+from warpline.residents import TensorInfo
+from warpline.tensors import Handle
+from warpline.transfers import Transfer
+
+_T = TypeVar("_T")
+
+
+class Transport:
+    """What tensors of one client share. Elements travel over connections of their own, moved by threads, so that
+    the event loop goes on meanwhile."""
+
+    def __init__(self, connection: Connection, bulk: Callable[[], connections.Connection]) -> None:
+        self.connection = connection
+        self._open = bulk
+        self._bulk: connections.Connection | None = None
+        self._closed = False
+
+    def bulk(self) -> connections.Connection:
+        if self._bulk is None:
+            self._bulk = self._open()
+            if self._closed:
+                self._bulk.close()
+        return self._bulk
+
+    async def close(self) -> None:
+        """Transfers on their way and later ones raise Cancelled."""
+        self._closed = True
+        if self._bulk is not None:
+            await asyncio.to_thread(self._bulk.close)
+
+
+async def run(make: Callable[[], Transfer[_T]]) -> _T:
+    """Makes and runs a transfer in a thread. Cancelling the task cancels it."""
+    made: list[Transfer[_T]] = []
+    cancelled = threading.Event()
+
+    def work() -> _T:
+        made.append(make())
+        # The task was cancelled before there was anything to cancel.
+        if cancelled.is_set():
+            made[0].cancel()
+        return made[0].run()
+
+    def cancel() -> None:
+        cancelled.set()
+        for transfer in made:
+            transfer.cancel()
+
+    return await in_thread(work, cancel)
+
+
+class Tensor(Handle):
+    """As warpline.Tensor; `async with` drops it at the end. There is no np.asarray: `await t.numpy()`, and
+    `await client.run(t @ u)`."""
+
+    def __init__(self, transport: Transport, info: TensorInfo, leases: Leases | None, owned: bool) -> None:
+        """leases: those that renew it; None: nobody does."""
+        super().__init__(info)
+        self._transport = transport
+        self._process = os.getpid()
+        self._owned = owned
+        self._let_go: Callable[[], object] | None = leases.keep(self, info.ttl, owned) if leases else None
+
+    async def __aenter__(self) -> "Tensor":
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                        traceback: TracebackType | None) -> None:
+        if not self._owned:
+            self.release()
+            return
+        try:
+            await self.drop()
+        except errors.Error:
+            # The first error says more.
+            if kind is None:
+                raise
+
+    async def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
+                    request_id: str | None = None) -> Array:
+        """See warpline.Tensor.numpy."""
+        bulk = self._transport.bulk()
+        return await run(lambda: transfers.Get(bulk, self, out, channels, timeout, request_id))
+
+    async def drop(self, *, timeout: float | None = None) -> None:
+        """See warpline.Tensor.drop."""
+        if os.getpid() != self._process:
+            return
+        self.release()
+        try:
+            await self._transport.connection.invoke(residents.DROP_METHOD, residents.encode_drop(self.id), timeout,
+                                                    None)
+        except errors.NotFound:
+            pass
+
+    def release(self) -> str:
+        """See warpline.Tensor.release."""
+        if self._let_go is not None and os.getpid() == self._process:
+            self._let_go()
+        self._let_go = None
+        self._owned = False
+        return self.id
+
+    async def renew(self, ttl: float | None = None, *, timeout: float | None = None) -> TensorInfo:
+        """See warpline.Tensor.renew."""
+        body = residents.encode_renew(self.id, ttl)
+        response, request_id = await self._transport.connection.invoke(residents.RENEW_METHOD, body, timeout, None)
+        return calls.valid(residents.decode_created, response, request_id)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        raise TypeError(f"{self!r} is of an asynchronous client: await its numpy()")

@@ -1,0 +1,44 @@
+"""Work that would hold up the event loop, in threads."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from warpline.residents import Remote
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+# Of elements: less is copied in about the time that a thread costs, some tenths of a millisecond.
+_SMALL_BYTES = 1 << 20
+
+
+async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambda: None) -> _T:
+    """What `work` returns, in a thread of the loop's pool. If the task is cancelled, `cancel` is called and the end
+    of the work awaited: no thread reads or writes an array after that."""
+    future = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        cancel()
+        await asyncio.wait([future])
+        if not future.cancelled():
+            future.exception()  # Nobody else looks at it.
+        raise
+
+
+async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """What `work` returns, which copies the elements of `arrays`: in a thread if they are many."""
+    if sum(map(_bytes_of, arrays)) <= _SMALL_BYTES:
+        return work(*args, **kwargs)
+    return await in_thread(lambda: work(*args, **kwargs))
+
+
+def _bytes_of(x: Any) -> int:
+    """To be copied; of what has to become an array first, more than a little."""
+    if x is None or isinstance(x, Remote) or np.isscalar(x):
+        return 0
+    nbytes: int = getattr(x, "nbytes", _SMALL_BYTES + 1)
+    return nbytes

@@ -1,0 +1,209 @@
+"""What can be computed from tensors: methods and operators, and the expressions that they give."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline.arrays import AnyOperand, Array
+from warpline.calls import Axes, Input
+from warpline.dtypes import ML_DTYPES
+from warpline.residents import Remote
+
+if TYPE_CHECKING:
+    from warpline.programs import Program
+
+# Expressions are computed in the order in which they were made, whichever programs they are of.
+_serials = itertools.count()
+
+
+class Operators(Remote):
+    """Methods and operators of expressions and resident tensors. All of them give an Expression: nothing is
+    computed before a client's run, or np.asarray.
+
+    Operators: t + u and t - u (u: expression, resident tensor or array), t * 2.0 and -t (scaling), t @ u
+    (product).
+
+    t + 1 and t - 1 take the number as an element of t's dtype, which must be known here: that of an input, what
+    astype or dtype= names, and what transposing, scaling and adding make of those. TypeError for others, for
+    which np.array(1, "f4") does, and for a number that is none of the dtype. There is no division, which
+    t * (1 / y) would round twice.
+    """
+
+    @property
+    def program(self) -> "Program":
+        """The one that this belongs to."""
+        raise NotImplementedError
+
+    def _known_dtype(self) -> np.dtype[Any] | None:
+        """Of the elements, where it is known before the server says it."""
+        raise NotImplementedError
+
+    def transpose(self, perm: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
+        """As Client.transpose: axis i is axis perm[i] of this one; None: the last two are swapped."""
+        return self.program.transpose(self, perm, variant=variant, name=name)
+
+    @property
+    def mT(self) -> "Expression":
+        """With the last two axes swapped."""
+        return self.transpose()
+
+    def reduce(self, op: str, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+               ddof: int = 0, variant: str = "", name: str = "") -> "Expression":
+        """As Client.reduce."""
+        return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
+                                   name=name)
+
+    def sum(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Options of this and the next ones: those of reduce."""
+        return self.reduce("sum", axis, **options)
+
+    def prod(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("prod", axis, **options)
+
+    def min(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("min", axis, **options)
+
+    def max(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("max", axis, **options)
+
+    def mean(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("mean", axis, **options)
+
+    def var(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("var", axis, **options)
+
+    def std(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("std", axis, **options)
+
+    def argmin(self, axis: int | None = None, **options: Any) -> "Expression":
+        return self.reduce("argmin", axis, **options)
+
+    def argmax(self, axis: int | None = None, **options: Any) -> "Expression":
+        return self.reduce("argmax", axis, **options)
+
+    def any(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("any", axis, **options)
+
+    def all(self, axis: Axes = None, **options: Any) -> "Expression":
+        return self.reduce("all", axis, **options)
+
+    def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, **options: Any) -> "Expression":
+        """The product of this and b, with the options of Program.gemm."""
+        return self.program.gemm(self, b, c, **options)
+
+    def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
+        """Floats become integers by truncation, what is out of range the nearest in range, NaN 0; integers
+        become narrower ones modulo 2^bits."""
+        return self.program.cast(self, dtype, name=name)
+
+    def __add__(self, other: "Expression | Input") -> "Expression":
+        return self.program.add(self, other)
+
+    def __radd__(self, other: npt.ArrayLike) -> "Expression":
+        return self.program.add(other, self)
+
+    def __sub__(self, other: "Expression | Input") -> "Expression":
+        if is_number(other):
+            return self.program.add(self, np.negative(self._element(other)))
+        return self.program.add(self, self.program.scale(other, -1))
+
+    def __rsub__(self, other: npt.ArrayLike) -> "Expression":
+        return self.program.add(other, self.program.scale(self, -1))
+
+    def __mul__(self, factor: float) -> "Expression":
+        return self.program.scale(self, factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise TypeError("a program does not divide: t * (1 / y) scales floats, with one more rounding")
+
+    def __neg__(self) -> "Expression":
+        return self.program.scale(self, -1)
+
+    def __matmul__(self, other: "Expression | Input") -> "Expression":
+        return self.program.gemm(self, other)
+
+    def __rmatmul__(self, other: npt.ArrayLike) -> "Expression":
+        return self.program.gemm(other, self)
+
+    def _element(self, number: Any) -> Array:
+        """A number as an array of our dtype. TypeError if that is not known, or has no such element."""
+        dtype = self._known_dtype()
+        advice = 'give an array of the dtype that is meant, as np.array(1, "f4")'
+        if dtype is None:
+            raise TypeError(f"the dtype of {self} is not known before it is computed, and {number!r} has none: "
+                            f"{advice}")
+        kind = "f" if dtype in ML_DTYPES.values() else dtype.kind
+        given = np.asarray(number)
+        if given.dtype == dtype:
+            return given
+        if kind == "f" and given.dtype.kind not in "bc":
+            return np.asarray(float(number)).astype(dtype)
+        if kind in "iu" and given.dtype.kind in "iuO":
+            limits = np.iinfo(dtype)
+            if limits.min <= int(number) <= limits.max:
+                return np.array(int(number), dtype)
+        raise TypeError(f"{number!r} is not made an element of {self}, which has {dtype}: {advice}")
+
+
+class Operation(NamedTuple):
+    """What a step does."""
+
+    # Of the step's message: "gemm".
+    kind: str
+    # The message of that field.
+    fields: Any
+    variant: str
+
+
+class Expression(Operators):
+    """An input of a program or the result of one of its steps. Made by the methods of Program, and by methods
+    and operators of resident tensors, placeholders and expressions.
+
+    np.asarray(e) computes what is made of resident tensors, with the client that they are of. There is no T, as
+    the rank of a step's result is not known here. name: what it was given, "" if nothing.
+    """
+
+    def __init__(self, program: "Program", name: str = "", inputs: Sequence["Expression"] = (),
+                 operation: Operation | None = None, operand: AnyOperand | None = None,
+                 dtype: np.dtype[Any] | None = None) -> None:
+        """An input has neither operation nor, if it is a placeholder, operand."""
+        self.name = name
+        self._program = program
+        self._serial = next(_serials)
+        self._inputs = tuple(inputs)
+        self._operation = operation
+        self._operand = operand
+        self._dtype = dtype
+        # The expression of which this one is the transpose in the last two axes, if an input is sent that way.
+        self._stored: Expression | None = None
+
+    def __repr__(self) -> str:
+        kind = self._operation.kind if self._operation else "input"
+        return f"<warpline.Expression {self.name or kind}>"
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return computed_array(self._program._compute(self), dtype, copy)
+
+    @property
+    def program(self) -> "Program":
+        return self._program
+
+    def _known_dtype(self) -> np.dtype[Any] | None:
+        return self._dtype
+
+
+def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
+    """What `__array__` gives of elements that have just come. ValueError if none may be copied, as they were."""
+    if copy is False:
+        raise ValueError("the elements are on the server: an array of them is a copy")
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def is_number(x: Any) -> bool:
+    """Without a dtype that anyone has chosen: Python's, and what NumPy makes when it computes or indexes."""
+    return isinstance(x, (int, float, complex, np.generic))

@@ -1,0 +1,197 @@
+"""Tensors that stay on the server: what is known of them here, and the calls of TensorService."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from warpline import wire
+from warpline.dtypes import DTYPES, data_type
+from warpline.v1 import warpline_pb2 as v1
+
+_TENSORS = "/warpline.v1.TensorService/"
+CREATE_METHOD = _TENSORS + "Create"
+PUT_METHOD = _TENSORS + "Put"
+GET_METHOD = _TENSORS + "Get"
+DROP_METHOD = _TENSORS + "Drop"
+RENEW_METHOD = _TENSORS + "Renew"
+LIST_METHOD = _TENSORS + "List"
+
+
+def short(id: str) -> str:
+    """What may be shown of an id, which is a secret."""
+    return f"...{id[-8:]}"
+
+
+@dataclass(frozen=True, repr=False)
+class TensorInfo:
+    """A resident tensor as its owner sees it.
+
+    id: a secret, which gives access to the elements. dtype, shape: of the array. device: ordinal of the device
+    on which it lies. nbytes: of the elements. missing_bytes: of these, what is still to be put. ttl: seconds that
+    its lease still lasts if it is neither used nor renewed.
+    """
+
+    id: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    device: int
+    nbytes: int
+    missing_bytes: int
+    ttl: float
+
+    def __repr__(self) -> str:
+        return (f"TensorInfo(id={short(self.id)!r}, dtype={self.dtype}, shape={self.shape}, device={self.device}, "
+                f"nbytes={self.nbytes}, missing_bytes={self.missing_bytes}, ttl={self.ttl:g})")
+
+
+class Remote:
+    """Base of what has its elements elsewhere, so that it is not taken for an array."""
+
+    # NumPy leaves array + tensor to us.
+    __array_ufunc__ = None
+
+
+class Resident(Remote):
+    """A tensor that stays on the server: base of warpline.Tensor and warpline.aio.Tensor."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self._info = info
+
+    def __repr__(self) -> str:
+        return f"<warpline.Tensor {short(self.id)} {self.dtype}{list(self.shape)}>"
+
+    @property
+    def id(self) -> str:
+        """What names the tensor to the server. It is a secret: whoever has it may read and drop the tensor."""
+        return self._info.id
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._info.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._info.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the elements, on the device."""
+        return self._info.nbytes
+
+    @property
+    def device(self) -> int:
+        """Ordinal of the device on which it lies (info().devices)."""
+        return self._info.device
+
+    def _compute(self, expression: Any) -> Any:
+        """The value of an expression that reads this tensor, as an array."""
+        raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
+
+
+class ResidentOperand:
+    """A resident tensor in the place of an arrays.Operand: nothing but its id is sent."""
+
+    in_order = True
+    swaps_last_two = False
+    # Of the elements in the request.
+    nbytes = 0
+
+    def __init__(self, tensor: Resident) -> None:
+        # Kept, so that its lease lasts for as long as something is to read it.
+        self.tensor = tensor
+        self.data_type = data_type(tensor.dtype)
+        self.rank = tensor.ndim
+        self.perm = tuple(range(self.rank))
+
+    def header(self) -> bytes:
+        """The message Tensor."""
+        encoded: bytes = v1.Tensor(resident=v1.ResidentTensor(id=self.tensor.id)).SerializeToString()
+        return encoded
+
+    def payload(self) -> Iterator[memoryview]:
+        return iter(())
+
+
+# --- TensorService
+
+
+def check_ttl(ttl: float | None) -> float:
+    """Seconds for the wire, where 0 is the default. ValueError unless it is above zero and finite."""
+    if ttl is None:
+        return 0.0
+    if not 0 < ttl < math.inf:
+        raise ValueError(f"ttl is {ttl}: seconds above zero, and finite, or None for the server's default")
+    return ttl
+
+
+def check_id(id: Any) -> str:
+    if not isinstance(id, str) or not id:
+        raise TypeError(f"an id is a str that is not empty, not {type(id).__name__}")
+    return id
+
+
+def encode_create(number: v1.DataType, shape: tuple[int, ...], ttl: float | None, device: int | None) -> bytes:
+    request = v1.CreateRequest(data_type=number, shape=shape, ttl_seconds=check_ttl(ttl), device=device)
+    return cast(bytes, request.SerializeToString())
+
+
+def encode_drop(id: str) -> bytes:
+    return cast(bytes, v1.DropRequest(id=id).SerializeToString())
+
+
+def encode_renew(id: str, ttl: float | None = None) -> bytes:
+    return cast(bytes, v1.RenewRequest(id=id, ttl_seconds=check_ttl(ttl)).SerializeToString())
+
+
+def encode_list(page_token: str) -> bytes:
+    return cast(bytes, v1.ListRequest(page_token=page_token).SerializeToString())
+
+
+def decode_info(message: v1.TensorInfo) -> TensorInfo:
+    """WireError if the message makes no sense."""
+    dtype, shape, id = DTYPES.get(message.data_type), tuple(message.shape), message.resident.id
+    if dtype is None or not id:
+        raise wire.WireError(f"a resident tensor of type {message.data_type} with an id of {len(id)} characters")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != message.size_bytes:
+        raise wire.WireError(f"{message.size_bytes} bytes for {list(shape)} elements of {dtype}")
+    return TensorInfo(id, dtype, shape, message.device, message.size_bytes, message.missing_bytes,
+                      message.resident.ttl_seconds)
+
+
+def decode_created(response: bytes) -> TensorInfo:
+    """Of CreateResponse and RenewResponse, which look alike. WireError if it is none."""
+    return decode_info(_parsed(v1.RenewResponse, response).tensor)
+
+
+def decode_list(response: bytes) -> tuple[list[TensorInfo], str]:
+    """One page, and the token of the next. WireError if it is none."""
+    page = _parsed(v1.ListResponse, response)
+    return [decode_info(tensor) for tensor in page.tensors], page.next_page_token
+
+
+def _parsed(kind: Any, message: bytes) -> Any:
+    try:
+        return kind.FromString(message)
+    except DecodeError as error:
+        raise wire.WireError(str(error)) from error
+
+
+def decode_kept(message: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> TensorInfo:
+    """Of the ResidentTensor in a response, on a device that another field names. WireError if it is none."""
+    resident = _parsed(v1.ResidentTensor, bytes(message))
+    if not resident.id:
+        raise wire.WireError("a resident tensor without an id")
+    return TensorInfo(resident.id, dtype, shape, 0, math.prod(shape) * dtype.itemsize, 0, resident.ttl_seconds)
