@@ -49,18 +49,18 @@ class Stored:
 class TensorServer:
     """asked: (method, peer, request id) of each call. faults: by method, what happens to its next calls: a function
     of the context that aborts it, or None for nothing, each once; "counted" in place of it for a Put that aborts
-    after its range counts. stored: by id."""
+    after its range counts. stored: by id. slack: seconds for which a tensor outlives its lease."""
 
     def __init__(self):
         self.stored, self.asked, self.faults = {}, [], {}
-        self.lock = threading.RLock()
+        self.lock, self.slack = threading.RLock(), 0
 
     def count(self, method):
         return sum(name == method for name, _, _ in self.asked)
 
     def find(self, id, context):
         stored = self.stored.get(id)
-        if stored is None or stored.end < time.monotonic():
+        if stored is None or stored.end + self.slack < time.monotonic():
             self.stored.pop(id, None)
             code = CODE.NOT_FOUND if id.startswith("fake-") else CODE.FAILED_PRECONDITION
             context.abort(code, f"no tensor ...{id[-8:]}")

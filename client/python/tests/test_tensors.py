@@ -41,6 +41,8 @@ def test_elements_come_back(c, name, rng):
             assert (t.dtype, t.shape, t.ndim, t.size, t.nbytes) == (x.dtype, x.shape, x.ndim, x.size, x.nbytes)
             assert y.dtype == x.dtype and y.shape == x.shape and np.array_equal(elements.bits(y), elements.bits(x))
             assert y.flags.writeable
+        with c.put(x.T) as t:
+            assert np.array_equal(elements.bits(t.numpy()), elements.bits(x.T))
 
 
 def test_arrays_of_many_messages_over_several_channels(c, rng):

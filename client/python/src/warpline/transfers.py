@@ -30,7 +30,7 @@ _LARGE_BYTES = 64 << 20
 _LARGE_CHANNELS = 4
 _MAX_CHANNELS = 64
 # Of the drop that follows a failure. Seconds.
-_DROP_TIMEOUT = 5.0
+_DROP_TIMEOUT = 2.0
 
 _T = TypeVar("_T")
 
@@ -213,7 +213,7 @@ class Put(Transfer[TensorInfo]):
             return self._bytes[begin:end]
         size = self._array.itemsize
         elements = self._array.flat[begin // size : end // size]
-        return memory(elements.astype(elements.dtype.newbyteorder("="), copy=False))
+        return memory(elements if elements.dtype.isnative else elements.astype(elements.dtype.newbyteorder("=")))
 
     def _drop(self) -> None:
         """Best effort: otherwise it ends with its lease."""

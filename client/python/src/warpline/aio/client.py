@@ -129,7 +129,9 @@ class Client:
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """See warpline.Client.put."""
         bulk = self._transport.bulk()
-        info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id))
+        # What nobody gets is garbage, and dropped as such.
+        info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id),
+                                 discard=self._tensor)
         return self._tensor(info)
 
     async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:

@@ -43,8 +43,9 @@ class Transport:
             await asyncio.to_thread(self._bulk.close)
 
 
-async def run(make: Callable[[], Transfer[_T]]) -> _T:
-    """Makes and runs a transfer in a thread. Cancelling the task cancels it."""
+async def run(make: Callable[[], Transfer[_T]], discard: Callable[[_T], object] = lambda _: None) -> _T:
+    """Makes and runs a transfer in a thread. Cancelling the task cancels it. discard: is given what it gave all
+    the same."""
     made: list[Transfer[_T]] = []
     cancelled = threading.Event()
 
@@ -60,7 +61,7 @@ async def run(make: Callable[[], Transfer[_T]]) -> _T:
         for transfer in made:
             transfer.cancel()
 
-    return await in_thread(work, cancel)
+    return await in_thread(work, cancel, discard)
 
 
 class Tensor(Handle):

@@ -15,17 +15,18 @@ _T = TypeVar("_T")
 _SMALL_BYTES = 1 << 20
 
 
-async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambda: None) -> _T:
+async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambda: None,
+                    discard: Callable[[_T], object] = lambda _: None) -> _T:
     """What `work` returns, in a thread of the loop's pool. If the task is cancelled, `cancel` is called and the end
-    of the work awaited: no thread reads or writes an array after that."""
+    of the work awaited: no thread reads or writes an array after that. discard: is given what it returns then."""
     future = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         cancel()
         await asyncio.wait([future])
-        if not future.cancelled():
-            future.exception()  # Nobody else looks at it.
+        if not future.cancelled() and future.exception() is None:
+            discard(future.result())
         raise
 
 
