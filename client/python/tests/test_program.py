@@ -1,4 +1,5 @@
 import gc
+import threading
 import weakref
 
 import elements
@@ -105,6 +106,41 @@ def test_programs_do_not_mix():
         compile_program([s, t])
     with pytest.raises(ValueError):
         compile_program([])
+
+
+def test_placeholders_go_into_any_program(rng):
+    a, x = rng.standard_normal((4, 4)), warpline.placeholder("x")
+    free = x + x.sum(axis=0)
+    p, q = warpline.program(), warpline.program()
+    for program in (p, q):
+        sent = v1.RunRequest.FromString(compile_program([program.gemm(free, a)], {"x": a.T}).body)
+        assert [s.WhichOneof("operation") for s in sent.program.steps] == ["reduce", "add", "gemm"]
+        assert {t.name: t.tensor.inline for t in sent.inputs}["x"] == a.T.tobytes() and len(sent.inputs) == 2
+    with pytest.raises(ValueError, match="another program"):
+        p.gemm(free, a).gemm(free + q.input(a))
+    with pytest.raises(ValueError, match="different programs"):
+        free.gemm(p.input(a), q.input(a))
+    compiled = warpline.program(p.gemm(free, a))
+    assert compile_program([compiled], {"x": a}).body == compile_program([compiled], {"x": a}).body
+
+
+def test_several_threads_make_expressions():
+    """The ones that belong to no program share what is known of inputs."""
+    x, failures = warpline.placeholder("x"), []
+
+    def work(seed):
+        for _ in range(100):
+            a = np.full((3, 3), float(seed))
+            sent = v1.RunRequest.FromString(compile_program([(x + a).gemm(a.T)], {"x": a}).body)
+            if [t.tensor.inline for t in sent.inputs] != [a.tobytes()] * 2:
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
 
 
 def test_the_example(client, rng):

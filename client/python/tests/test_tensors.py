@@ -85,6 +85,11 @@ def test_they_stand_where_arrays_may(c, rng):
         assert np.allclose(c.reduce(t, "sum", -1), x.sum(1))
         p = warpline.program()
         assert np.allclose(c.run(p.gemm(t, y).sum(axis=0) + p.gemm(x, u)), (x @ y).sum(0) + x @ y)
+        # And expressions of them.
+        assert np.allclose(c.gemm(t, t.T), x @ x.T) and np.allclose(c.gemm(u.T, x.T), y.T @ x.T)
+        assert np.allclose(c.transpose(t @ u), (x @ y).T) and np.allclose(c.reduce(t @ y, "max", 0), (x @ y).max(0))
+        with c.gemm(t.T, x, keep=True) as d:
+            assert np.allclose(d, x.T @ x)
 
 
 def test_operators(c, rng):
@@ -156,7 +161,7 @@ def test_arguments_that_do_not_go_together(c):
         with pytest.raises(ValueError):
             wrong()
     with c.put(x) as tensor:
-        for wrong in (lambda: c.put(tensor), lambda: c.transpose(s), lambda: c.gemm(tensor, tensor.T),
+        for wrong in (lambda: c.put(tensor), lambda: c.put(tensor.T), lambda: c.run(x),
                       lambda: c.put(np.array([None])), lambda: c.tensor(tensor), lambda: c.run(tensor.id)):
             with pytest.raises(TypeError):
                 wrong()

@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import grpc
 import numpy.typing as npt
 
-from warpline import calls, residents, transfers
+from warpline import calls, direct, residents, transfers
 from warpline.arrays import Array
 from warpline.calls import Axes, Call, Input, Report
 from warpline.connections import Connection
@@ -25,7 +25,7 @@ class Client:
     Arrays may be anything that NumPy takes, and whatever has `__array_interface__` or `__dlpack__` and lies in
     host memory. They are sent in the order of axes in which they lie in memory, so that x.T costs what x does;
     what is not dense is gathered while it is copied into the request. They must not change before the call
-    returns. Resident tensors (`put`) stand wherever arrays may.
+    returns. Resident tensors (`put`) stand wherever arrays may, and so do expressions of them.
 
     Results are read-only views of gRPC's message: `.copy()` makes them writable, or give `out=`, an array of
     the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
@@ -87,7 +87,7 @@ class Client:
         not NumPy's default, which reverses all.
         variant: the name of one implementation (see info); "": the server's choice.
         """
-        call = calls.transpose(x, perm, variant, calls.keep_of(keep, ttl, out))
+        call = direct.transpose(x, perm, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
 
     @overload
@@ -121,7 +121,7 @@ class Client:
         dtype: of the result. None: int32 for int8, else that of a. float16 and bfloat16 may give float32.
         Transposed views (a.T) are sent as they lie in memory, with the flag turned.
         """
-        call = calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
+        call = direct.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
                           calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
 
@@ -149,7 +149,7 @@ class Client:
         dtype: of the result, where it is not to be the op's own. ddof: of var and std, as NumPy's.
         Empty axes: min, max, argmin, argmax and norminf raise InvalidArgument.
         """
-        call = calls.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
+        call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
 
     def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,

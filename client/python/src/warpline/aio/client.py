@@ -7,7 +7,7 @@ from typing import Any, Literal, overload
 import grpc
 import numpy.typing as npt
 
-from warpline import calls, connections, residents, transfers
+from warpline import calls, connections, direct, residents, transfers
 from warpline.aio import tensors
 from warpline.aio.connection import Connection
 from warpline.aio.leases import Leases
@@ -65,7 +65,7 @@ class Client:
                         timeout: float | None = None, request_id: str | None = None,
                         report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.transpose."""
-        call = await copying([x], calls.transpose, x, perm, variant, calls.keep_of(keep, ttl, out))
+        call = await copying([x], direct.transpose, x, perm, variant, calls.keep_of(keep, ttl, out))
         return await self._result(call, out, timeout, request_id, report)
 
     @overload
@@ -91,7 +91,7 @@ class Client:
                    keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                    request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.gemm."""
-        call = await copying([a, b, c, bias], calls.gemm, a, b, c, alpha, beta, bias, activation, trans_a, trans_b,
+        call = await copying([a, b, c, bias], direct.gemm, a, b, c, alpha, beta, bias, activation, trans_a, trans_b,
                              precision, dtype, variant, calls.keep_of(keep, ttl, out))
         return await self._result(call, out, timeout, request_id, report)
 
@@ -112,7 +112,7 @@ class Client:
                      keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                      request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.reduce."""
-        call = await copying([x], calls.reduce, x, op, axis, keepdims, dtype, ddof, variant,
+        call = await copying([x], direct.reduce, x, op, axis, keepdims, dtype, ddof, variant,
                              calls.keep_of(keep, ttl, out))
         return await self._result(call, out, timeout, request_id, report)
 

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from warpline.residents import Remote
+from warpline.residents import Resident
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -38,8 +38,8 @@ async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args,
 
 
 def _bytes_of(x: Any) -> int:
-    """To be copied; of what has to become an array first, more than a little."""
-    if x is None or isinstance(x, Remote) or np.isscalar(x):
+    """To be copied; of what has to become an array first, and of expressions, more than a little."""
+    if x is None or isinstance(x, Resident) or np.isscalar(x):
         return 0
     nbytes: int = getattr(x, "nbytes", _SMALL_BYTES + 1)
     return nbytes
