@@ -290,11 +290,10 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   const std::vector<ResidentResult> kept = Keep(plan, leases, result);
   const std::vector<std::string> headers =
       codec.encode({.outputs = plan.outputs, .residents = kept, .execution = execution});
-  const std::size_t region_bytes = plan.memory.output_bytes;
-  const grpc::Slice region = region_bytes > 0
-                                 ? SliceOver(result.output.bytes().first(region_bytes),
-                                             HeldResult{std::move(result.ticket), std::move(result.output)})
-                                 : grpc::Slice();
+  const std::span<std::byte> outputs = result.output.bytes();
+  const grpc::Slice region =
+      outputs.empty() ? grpc::Slice()
+                      : SliceOver(outputs, HeldResult{std::move(result.ticket), std::move(result.output)});
   std::vector<grpc::Slice> slices;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     slices.emplace_back(headers[i]);
