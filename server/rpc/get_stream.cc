@@ -1,82 +1,45 @@
 #include "server/rpc/get_stream.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/base/mutex.h"
+#include "server/memory/tensor_store.h"
+#include "server/rpc/chunk_window.h"
 #include "server/rpc/codec/tensor_info.h"
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/slices.h"
+#include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
+namespace {
 
-class GetStream::Sending {
- public:
-  Sending(GetStream& get, MessageStream& stream, std::size_t number)
-      : get_(&get), stream_(&stream), hold_(stream), number_(number) {}
-  Sending(Sending&& other) noexcept
-      : get_(std::exchange(other.get_, nullptr)),
-        stream_(other.stream_),
-        hold_(std::move(other.hold_)),
-        number_(other.number_) {}
-  Sending& operator=(Sending&&) = delete;
-  ~Sending() {
-    if (get_ == nullptr) return;
-    // This is inside gRPC, perhaps under its locks.
-    WorkerPool& workers = get_->engine_.workers;
-    workers.Post([get = get_, stream = stream_, hold = std::move(hold_), number = number_] {
-      get->OnChunkSent(*stream, number);
-    });
-  }
-
- private:
-  GetStream* get_;
-  MessageStream* stream_;
-  MessageStream::Hold hold_;
-  std::size_t number_;
+// What a request asks for.
+struct Asked {
+  TensorStore::Reading reading;
+  ByteRange range;
 };
 
-void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
-  MutexLock lock(&mutex_);
-  if (begun_ || ended_) return;  // gRPC's own clients send one
+absl::StatusOr<Asked> Find(const std::vector<grpc::Slice>& message, TensorStore& tensors) {
   v1::GetRequest request;
   if (!request.ParseFromString(ToString(message))) {
-    ended_ = true;
-    return stream.Finish(absl::InvalidArgumentError("the message is no warpline.v1.GetRequest"));
+    return absl::InvalidArgumentError("the message is no warpline.v1.GetRequest");
   }
-  if (const absl::Status status = Begin(request); !status.ok()) {
-    ended_ = true;
-    return stream.Finish(status);
-  }
-  begun_ = true;
-  Advance(stream);
-}
-
-void GetStream::OnLastMessage(MessageStream& stream) {
-  MutexLock lock(&mutex_);
-  if (begun_ || ended_) return;
-  ended_ = true;
-  stream.Finish(absl::InvalidArgumentError("the call ended without a message"));
-}
-
-void GetStream::OnEnd(MessageStream&) {
-  MutexLock lock(&mutex_);
-  ended_ = true;
-}
-
-absl::Status GetStream::Begin(const v1::GetRequest& request) {
   if (request.id().empty()) return FieldError("id", "missing");
   if (request.offset() < 0) return FieldError("offset", absl::StrCat(request.offset(), "; the least is 0"));
   if (request.length() < 0) return FieldError("length", absl::StrCat(request.length(), "; the least is 0"));
-  auto reading = engine_.tensors.Read(kAnonymous, request.id());
+  auto reading = tensors.Read(kAnonymous, request.id());
   RETURN_IF_ERROR(InField("id", reading.status()));
-  reading_ = *std::move(reading);
-  const std::size_t size = reading_.info.spec.bytes;
-  const auto offset = static_cast<std::size_t>(request.offset()),
-             length = static_cast<std::size_t>(request.length());
+  const std::size_t size = reading->info.spec.bytes;
+  const auto offset = static_cast<std::size_t>(request.offset());
+  const auto length = static_cast<std::size_t>(request.length());
   if (offset > size) {
     return FieldError("offset", absl::StrCat(offset, " is beyond the tensor's ", size, " bytes"));
   }
@@ -84,83 +47,168 @@ absl::Status GetStream::Begin(const v1::GetRequest& request) {
     return FieldError("length",
                       absl::StrCat(length, " bytes from ", offset, " on end beyond the tensor's ", size));
   }
-  range_ = {offset, length == 0 ? size : offset + length};
-  const bool on_host = reading_.memory.place().kind == Place::Kind::kHost;
-  ASSIGN_OR_RETURN(window_,
-                   ChunkWindow::Open(range_.size(), on_host, connection_, engine_.admission, engine_.pool));
-  states_.assign(window_.size(), State::kFree);
-  return absl::OkStatus();
+  return Asked{*std::move(reading), {offset, length == 0 ? size : offset + length}};
 }
 
-// An empty range has one chunk too, so that there is a message.
-std::size_t GetStream::chunks() const {
-  return std::max<std::size_t>((range_.size() + ChunkWindow::kChunkBytes - 1) / ChunkWindow::kChunkBytes, 1);
-}
+}  // namespace
 
-ByteRange GetStream::ChunkAt(std::size_t number) const {
-  const std::size_t begin = range_.begin + number * ChunkWindow::kChunkBytes;
-  return {begin, std::min(begin + ChunkWindow::kChunkBytes, range_.end)};
-}
+// What is under way. Slices that gRPC has, and copies of the device, share it, and not the stream: gRPC may
+// keep slices of a call that was cancelled for as long as there is the call.
+class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
+ public:
+  Chunks(const TensorService::Engine& engine, MessageStream& stream, Asked asked, ChunkWindow window)
+      : engine_(engine),
+        reading_(std::move(asked.reading)),
+        range_(asked.range),
+        window_(std::move(window)),
+        stream_(&stream),
+        states_(window_.size(), State::kFree) {}
 
-void GetStream::Advance(MessageStream& stream) {
-  while (!ended_ && next_to_fill_ < chunks() && states_[next_to_fill_ % states_.size()] == State::kFree) {
-    StartFilling(stream, next_to_fill_++);
+  void Begin() {
+    MutexLock lock(&mutex_);
+    Advance();
   }
-  while (!ended_ && next_to_send_ < next_to_fill_ &&
-         states_[next_to_send_ % states_.size()] == State::kFilled) {
-    SendChunk(stream, next_to_send_++);
+  // The stream must not be used any more.
+  void Abandon() {
+    MutexLock lock(&mutex_);
+    stream_ = nullptr;
   }
-  if (ended_ || next_to_send_ < chunks()) return;
-  ended_ = true;
-  stream.Finish(absl::OkStatus());
+
+ private:
+  enum class State { kFree, kFilling, kFilled };
+  // Keeps a chunk while gRPC has it. It goes inside gRPC, perhaps under locks.
+  class Sending {
+   public:
+    Sending(std::shared_ptr<Chunks> chunks, std::size_t number)
+        : chunks_(std::move(chunks)), number_(number) {}
+    Sending(Sending&&) noexcept = default;
+    Sending& operator=(Sending&&) = delete;
+    ~Sending() {
+      if (chunks_ == nullptr) return;
+      WorkerPool& workers = chunks_->engine_.workers;
+      workers.Post(
+          [chunks = std::move(chunks_), number = number_] { chunks->OnState(number, State::kFree); });
+    }
+
+   private:
+    std::shared_ptr<Chunks> chunks_;
+    std::size_t number_;
+  };
+
+  bool on_host() const { return reading_.memory.place().kind == Place::Kind::kHost; }
+  State& StateOf(std::size_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return states_[number % states_.size()];
+  }
+  // An empty range has one chunk too, so that there is a message.
+  std::size_t count() const {
+    return std::max<std::size_t>((range_.size() + ChunkWindow::kChunkBytes - 1) / ChunkWindow::kChunkBytes,
+                                 1);
+  }
+  ByteRange At(std::size_t number) const {
+    const std::size_t begin = range_.begin + number * ChunkWindow::kChunkBytes;
+    return {begin, std::min(begin + ChunkWindow::kChunkBytes, range_.end)};
+  }
+  std::span<std::byte> InTensor(const ByteRange& chunk) const {
+    return reading_.memory.bytes().subspan(chunk.begin, chunk.size());
+  }
+  std::span<std::byte> Staged(std::size_t number) const {
+    return window_.chunk(number % window_.size(), At(number).size());
+  }
+
+  // Fills and sends the chunks for which there is room, and ends the stream behind the last.
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (stream_ != nullptr && next_to_fill_ < count() && StateOf(next_to_fill_) == State::kFree) {
+      Fill(next_to_fill_++);
+    }
+    while (stream_ != nullptr && next_to_send_ < next_to_fill_ && StateOf(next_to_send_) == State::kFilled) {
+      Send(next_to_send_++);
+    }
+    if (stream_ == nullptr || next_to_send_ < count()) return;
+    stream_->Finish(absl::OkStatus());
+    stream_ = nullptr;
+  }
+
+  void Fill(std::size_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const ByteRange chunk = At(number);
+    if (on_host() || chunk.size() == 0) {
+      StateOf(number) = State::kFilled;
+      return;
+    }
+    StateOf(number) = State::kFilling;
+    const Transfer transfer{.direction = Transfer::Direction::kToHost,
+                            .device = reading_.memory.place().device,
+                            .on_host = Staged(number),
+                            .on_device = InTensor(chunk)};
+    // On a worker, as a copy that cannot be started ends at once.
+    engine_.workers.Post([self = shared_from_this(), number, transfer]() mutable {
+      Backend& backend = self->engine_.backend;
+      backend.Start(transfer, [self = std::move(self), number](const absl::Status& status) {
+        status.ok() ? self->OnState(number, State::kFilled) : self->Fail(status);
+      });
+    });
+  }
+
+  void Send(std::size_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const ByteRange chunk = At(number);
+    std::vector<grpc::Slice> slices;
+    slices.emplace_back(GetResponseHead(number == 0 ? &reading_.info : nullptr, chunk.begin, chunk.size()));
+    if (chunk.size() > 0) {
+      slices.push_back(
+          SliceOver(on_host() ? InTensor(chunk) : Staged(number), Sending(shared_from_this(), number)));
+    }
+    stream_->Send(grpc::ByteBuffer(slices.data(), slices.size()));
+  }
+
+  void OnState(std::size_t number, State state) {
+    MutexLock lock(&mutex_);
+    StateOf(number) = state;
+    Advance();
+  }
+
+  void Fail(const absl::Status& status) {
+    MutexLock lock(&mutex_);
+    if (stream_ == nullptr) return;
+    stream_->Finish(status);
+    stream_ = nullptr;
+  }
+
+  const TensorService::Engine& engine_;
+  const TensorStore::Reading reading_;
+  const ByteRange range_;
+  const ChunkWindow window_;
+
+  Mutex mutex_;
+  MessageStream* stream_ ABSL_GUARDED_BY(mutex_);  // null once it has ended
+  // Of the chunks of the window: chunk n of the range is in place n modulo their number.
+  std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
+  std::size_t next_to_fill_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t next_to_send_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+GetStream::GetStream(const TensorService::Engine& engine, OwnerId connection)
+    : engine_(engine), connection_(connection) {}
+
+GetStream::~GetStream() = default;
+
+void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
+  if (chunks_ != nullptr) return;  // gRPC's own clients send one
+  absl::StatusOr<Asked> asked = Find(message, engine_.tensors);
+  if (!asked.ok()) return stream.Finish(asked.status());
+  const bool on_host = asked->reading.memory.place().kind == Place::Kind::kHost;
+  absl::StatusOr<ChunkWindow> window =
+      ChunkWindow::Open(asked->range.size(), on_host, connection_, engine_.admission, engine_.pool);
+  if (!window.ok()) return stream.Finish(window.status());
+  chunks_ = std::make_shared<Chunks>(engine_, stream, *std::move(asked), *std::move(window));
+  chunks_->Begin();
 }
 
-void GetStream::StartFilling(MessageStream& stream, std::size_t number) {
-  const std::size_t place = number % states_.size();
-  const ByteRange chunk = ChunkAt(number);
-  if (reading_.memory.place().kind == Place::Kind::kHost || chunk.size() == 0) {
-    states_[place] = State::kFilled;
-    return;
-  }
-  states_[place] = State::kFilling;
-  const Transfer transfer{.direction = Transfer::Direction::kToHost,
-                          .device = reading_.memory.place().device,
-                          .on_host = window_.chunk(place, chunk.size()),
-                          .on_device = reading_.memory.bytes().subspan(chunk.begin, chunk.size())};
-  // On a worker, as a copy that cannot be started ends at once.
-  engine_.workers.Post([this, &stream, hold = MessageStream::Hold(stream), number, transfer]() mutable {
-    engine_.backend.Start(transfer, [this, &stream, hold = std::move(hold), number](
-                                        const absl::Status& status) { OnFilled(stream, number, status); });
-  });
+void GetStream::OnLastMessage(MessageStream& stream) {
+  // Nothing happens here if the stream has ended with an error.
+  if (chunks_ == nullptr) stream.Finish(absl::InvalidArgumentError("the call ended without a message"));
 }
 
-void GetStream::OnFilled(MessageStream& stream, std::size_t number, const absl::Status& status) {
-  MutexLock lock(&mutex_);
-  states_[number % states_.size()] = State::kFilled;
-  if (!status.ok() && !ended_) {
-    ended_ = true;
-    stream.Finish(status);
-  }
-  Advance(stream);
-}
-
-void GetStream::SendChunk(MessageStream& stream, std::size_t number) {
-  const ByteRange chunk = ChunkAt(number);
-  std::vector<grpc::Slice> slices;
-  slices.emplace_back(GetResponseHead(number == 0 ? &reading_.info : nullptr, chunk.begin, chunk.size()));
-  if (chunk.size() > 0) {
-    const bool on_host = reading_.memory.place().kind == Place::Kind::kHost;
-    const std::span<std::byte> bytes = on_host ? reading_.memory.bytes().subspan(chunk.begin, chunk.size())
-                                               : window_.chunk(number % states_.size(), chunk.size());
-    slices.push_back(SliceOver(bytes, Sending(*this, stream, number)));
-  }
-  stream.Send(grpc::ByteBuffer(slices.data(), slices.size()));
-}
-
-void GetStream::OnChunkSent(MessageStream& stream, std::size_t number) {
-  MutexLock lock(&mutex_);
-  states_[number % states_.size()] = State::kFree;
-  Advance(stream);
+void GetStream::OnEnd(MessageStream&) {
+  if (chunks_ != nullptr) chunks_->Abandon();
 }
 
 }  // namespace warpline

@@ -122,7 +122,9 @@ void MessageStream::OnRead(bool ok) {
       MutexLock lock(&mutex_);
       reading_ = false;
       read_all_ = true;
-      over = over_;
+      over = over_ || status_.has_value();
+      // The reference of the read goes on to this.
+      if (!over && method_.confirms_end) return incoming_->stream().SendInitialMetadata(&confirmed_tag_);
     }
     if (!over) handler_->OnLastMessage(*this);
     return Unref();
@@ -147,6 +149,11 @@ void MessageStream::OnRead(bool ok) {
       });
   if (started.ok()) return;
   Finish(started);
+  Unref();
+}
+
+void MessageStream::OnConfirmed(bool ok) {
+  if (ok) handler_->OnLastMessage(*this);
   Unref();
 }
 

@@ -58,7 +58,8 @@ class MessageStream final : private SendWatchdog::Call {
     // Of a message, decompressed. Larger ones end the stream with RESOURCE_EXHAUSTED.
     virtual std::size_t max_message_bytes() const { return 64 << 10; }
     virtual void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) = 0;
-    // The client has sent its last message. The stream ends only with Finish.
+    // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
+    // set, this may come too when the client has gone.
     virtual void OnLastMessage(MessageStream& stream) = 0;
     // gRPC has taken a message that was sent.
     virtual void OnSent(MessageStream&) {}
@@ -73,6 +74,9 @@ class MessageStream final : private SendWatchdog::Call {
     // Work is waited for by a drain and refused after it, counted, and given up when its client lets too much
     // time pass. Other streams may last for as long as the server.
     bool is_work = false;
+    // What the end of the messages leads to must not happen if the client has cancelled instead: gRPC tells
+    // of both in the same way, but takes an answer only after the first. Nothing may be sent before the end.
+    bool confirms_end = false;
     MethodSeries series = MethodSeries();
   };
   // What all streams of a server share. It outlives them.
@@ -121,6 +125,7 @@ class MessageStream final : private SendWatchdog::Call {
   void Begin();
   void OnRead(bool ok);
   void OnMessage(std::vector<grpc::Slice> slices);
+  void OnConfirmed(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
   void OnDone(bool ok);
@@ -140,6 +145,7 @@ class MessageStream final : private SendWatchdog::Call {
   const std::unique_ptr<Handler> handler_;
   const std::string request_id_;
   Tag<&MessageStream::OnRead> read_tag_{*this};
+  Tag<&MessageStream::OnConfirmed> confirmed_tag_{*this};
   Tag<&MessageStream::OnWritten> written_tag_{*this};
   Tag<&MessageStream::OnFinished> finished_tag_{*this};
   Tag<&MessageStream::OnDone> done_tag_{*this};

@@ -148,7 +148,8 @@ struct RpcServer::Impl {
                .name = "Put",
                .type = "client_stream",
                .make_handler = [&tensors](OwnerId connection) { return tensors.NewPut(connection); },
-               .is_work = true});
+               .is_work = true,
+               .confirms_end = true});
     AddStream({.service = kTensorService,
                .name = "Get",
                .type = "server_stream",

@@ -253,7 +253,8 @@ TEST(StalledReaderTest, IsGivenUpAfterTheSendTimeout) {
 }
 
 TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
-  Daemon daemon({"--lanes=1", "--devices=0"});
+  // A second's work takes a sanitizer on a loaded machine longer than the default grace.
+  Daemon daemon({"--lanes=1", "--devices=0", "--grace=5m"});
   auto channel = daemon.Channel();
   ASSERT_TRUE(Works(channel));
   SlowCall busy(daemon);

@@ -57,17 +57,11 @@ TEST_F(RequestOptionsTest, AVariantThatIsNotReproducibleIsRefused) {
 
 TEST_F(RequestOptionsTest, WhatIsNotBuiltYetIsUnimplementedWithItsField) {
   v1::TransposeRequest request = IotaTranspose(2, 3);
-  request.mutable_options()->add_sinks()->mutable_resident()->set_ttl_seconds(60);
-  ExpectUnimplemented(request, "options.sinks[0].resident");
-  request = IotaTranspose(2, 3);
   request.mutable_options()->add_sinks()->mutable_region()->set_id("r");
   ExpectUnimplemented(request, "options.sinks[0].region");
   request = IotaTranspose(2, 3);
   request.mutable_x()->mutable_region()->set_offset(4096);
   ExpectUnimplemented(request, "x.region");
-  request.mutable_x()->Clear();
-  request.mutable_x()->mutable_resident()->set_id("t");
-  ExpectUnimplemented(request, "x.resident");
 }
 
 }  // namespace

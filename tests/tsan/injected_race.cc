@@ -27,9 +27,10 @@ int racing = 0;
 
 void InjectedRace() { ++racing; }
 
-void Echo(UnaryCall& call) {
+void Handle(UnaryCall& call) {
   // Locks that one handler leaves and another enters would order their accesses. So they wait for each other,
-  // with relaxed operations, which order nothing; not forever, as one thread may get all the calls.
+  // with relaxed operations, which order nothing; not forever, as the first call is handled by the thread that
+  // received it, before others come.
   inside.fetch_add(1, std::memory_order_relaxed);
   const absl::Time give_up = absl::Now() + absl::Milliseconds(500);
   while (inside.load(std::memory_order_relaxed) < 2 && absl::Now() < give_up) {
@@ -43,15 +44,15 @@ int Main() {
   Admission admission({.max_jobs = 1, .max_bytes = 1 << 20}, metrics);
   WorkerPool workers(1);
   Inflater inflater(admission, workers);
+  WorkerPool crew(kThreads);
   const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
   auto server = RpcServer::Start(
       {.listen = {"127.0.0.1:0"},
-       .threads = kThreads,
+       .crew = &crew,
        .max_message_bytes = 1 << 20,
        .memory_quota_bytes = 64 << 20,
-       .max_streams_per_connection = 100,
-       .echo = true},
-      {.transpose = unused, .gemm = unused, .reduce = unused, .get_info = unused, .echo = Echo}, inflater,
+       .max_streams_per_connection = 100},
+      {.transpose = Handle, .gemm = unused, .reduce = unused, .get_info = unused, .echo = unused}, inflater,
       metrics);
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.status().ToString().c_str());
@@ -63,12 +64,12 @@ int Main() {
       grpc::ChannelArguments arguments;
       arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
       arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-      const auto stub = v1::EchoService::NewStub(grpc::CreateCustomChannel(
+      const auto stub = v1::KernelService::NewStub(grpc::CreateCustomChannel(
           (*server)->addresses()[0], grpc::InsecureChannelCredentials(), arguments));
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
-      v1::EchoResponse response;
-      const grpc::Status status = stub->Echo(&context, {}, &response);
+      v1::TransposeResponse response;
+      const grpc::Status status = stub->Transpose(&context, {}, &response);
       if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
     });
   }
