@@ -206,6 +206,7 @@ int Serve(const ServerOptions& options) {
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   auto server = RpcServer::Start({.listen = options.listen,
                                   .threads = options.RpcThreads(cpus),
+                                  .helpers = options.TransferThreads(cpus),
                                   .look = options.Look(cpus),
                                   .crew = crew.size() > 0 ? &crew : nullptr,
                                   .max_connections = options.MaxConnections(descriptors),

@@ -323,6 +323,11 @@ int ServerOptions::RpcThreads(int cpus) const {
   return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
 }
 
+int ServerOptions::TransferThreads(int cpus) const {
+  // Eight connections move some 20 GB/s, of which one thread does 5.
+  return std::clamp(cpus / 2 - 1, 0, 7);
+}
+
 int ServerOptions::Crew(int cpus) const {
   // Four launch some 100,000 small jobs a second on a GPU, and six no more, as they wait for each other in
   // the driver. Where threads must not poll, handing a request over costs more than it saves.

@@ -51,6 +51,8 @@ struct ServerOptions {
   // Staging memory for tiny slots, beside PinnedBytes.
   std::int64_t TinyPinnedBytes(bool cuda) const;
   int RpcThreads(int cpus) const;
+  // Threads that help to receive and send while several large transfers are in progress.
+  int TransferThreads(int cpus) const;
   // Threads that copy payloads and compile plans. `cpus` are those that the process can use
   // (server/base/usable_cpus.h).
   int Workers(int cpus) const;

@@ -68,6 +68,15 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     MutexLock lock(&mutex_);
     Advance();
   }
+  // gRPC has taken a chunk. The next one is sent by a worker: sending copies it into the socket, and
+  // meanwhile the thread that tells of this would receive nothing.
+  void OnSent() {
+    engine_.workers.Post([self = shared_from_this()] {
+      MutexLock lock(&self->mutex_);
+      self->sending_ = false;
+      self->Advance();
+    });
+  }
   // The stream must not be used any more.
   void Abandon() {
     MutexLock lock(&mutex_);
@@ -120,7 +129,9 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     while (stream_ != nullptr && next_to_fill_ < count() && StateOf(next_to_fill_) == State::kFree) {
       Fill(next_to_fill_++);
     }
-    while (stream_ != nullptr && next_to_send_ < next_to_fill_ && StateOf(next_to_send_) == State::kFilled) {
+    if (stream_ != nullptr && !sending_ && next_to_send_ < next_to_fill_ &&
+        StateOf(next_to_send_) == State::kFilled) {
+      sending_ = true;
       Send(next_to_send_++);
     }
     if (stream_ == nullptr || next_to_send_ < count()) return;
@@ -142,8 +153,11 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     // On a worker, as a copy that cannot be started ends at once.
     engine_.workers.Post([self = shared_from_this(), number, transfer]() mutable {
       Backend& backend = self->engine_.backend;
-      backend.Start(transfer, [self = std::move(self), number](const absl::Status& status) {
-        status.ok() ? self->OnState(number, State::kFilled) : self->Fail(status);
+      backend.Start(transfer, [self = std::move(self), number](const absl::Status& status) mutable {
+        if (!status.ok()) return self->Fail(status);
+        // Sending copies a chunk into the socket, for which the device's thread has no time.
+        WorkerPool& workers = self->engine_.workers;
+        workers.Post([self = std::move(self), number] { self->OnState(number, State::kFilled); });
       });
     });
   }
@@ -181,6 +195,7 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
   MessageStream* stream_ ABSL_GUARDED_BY(mutex_);  // null once it has ended
   // Of the chunks of the window: chunk n of the range is in place n modulo their number.
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
+  bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has not taken the last one yet
   std::size_t next_to_fill_ ABSL_GUARDED_BY(mutex_) = 0;
   std::size_t next_to_send_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -205,6 +220,10 @@ void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> messag
 void GetStream::OnLastMessage(MessageStream& stream) {
   // Nothing happens here if the stream has ended with an error.
   if (chunks_ == nullptr) stream.Finish(absl::InvalidArgumentError("the call ended without a message"));
+}
+
+void GetStream::OnSent(MessageStream&) {
+  if (chunks_ != nullptr) chunks_->OnSent();
 }
 
 void GetStream::OnEnd(MessageStream&) {

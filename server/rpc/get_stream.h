@@ -19,6 +19,7 @@ class GetStream final : public MessageStream::Handler {
 
   void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override;
   void OnLastMessage(MessageStream& stream) override;
+  void OnSent(MessageStream& stream) override;
   void OnEnd(MessageStream& stream) override;
 
  private:

@@ -54,6 +54,7 @@ void MessageStream::Begin() {
   if (method_.is_work) {
     method_.series.started.Add();
     server_.watchdog.Add(*this);
+    server_.helpers->Add();
     if (!in_progress_) {
       server_.metrics.CountRejection("draining");
       return Finish(absl::UnavailableError("the server is draining"));
@@ -204,6 +205,7 @@ void MessageStream::OnDone(bool) {
   server_.open.Remove(*this);
   if (method_.is_work) {
     server_.watchdog.Remove(*this);
+    server_.helpers->Remove();
     CountEnd();
   }
   handler_->OnEnd(*this);

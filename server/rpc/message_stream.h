@@ -23,6 +23,7 @@
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
+#include "server/rpc/polling_helpers.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/schedule/owner.h"
 
@@ -86,6 +87,8 @@ class MessageStream final : private SendWatchdog::Call {
     CallCounts& counts;
     Inflater& inflater;
     OpenStreams& open;
+    // Set once, before the first stream.
+    std::unique_ptr<PollingHelpers>& helpers;
   };
   // Keeps the stream and its handler, also when the stream is over.
   class Hold {

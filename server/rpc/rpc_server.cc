@@ -72,7 +72,7 @@ struct RpcServer::Impl {
                      .inflater = inflater,
                      .max_message_bytes = static_cast<std::size_t>(options.max_message_bytes),
                      .crew = options.crew},
-        stream_server{metrics, watchdog, counts, inflater, streams},
+        stream_server{metrics, watchdog, counts, inflater, streams, helpers},
         health(ServiceNames(options.echo)),
         reflection(ReflectedNames(options.echo)) {
     AddUnary({.service = kKernelService,
@@ -176,6 +176,7 @@ struct RpcServer::Impl {
   };
   grpc::AsyncGenericService service;
   std::vector<std::unique_ptr<PollingThread>> threads;
+  std::unique_ptr<PollingHelpers> helpers;
   const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections, threads};
   std::vector<std::string> addresses;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> door;
@@ -222,9 +223,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
     impl->threads.push_back(
         std::make_unique<PollingThread>(builder.AddCompletionQueue(), options.look, kind));
   }
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_of_helpers;
+  for (int i = 0; i < options.helpers; ++i) queues_of_helpers.push_back(builder.AddCompletionQueue());
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr) return absl::InternalError("gRPC does not start its server");
   for (int i = 0; i < kReadyCalls; ++i) IncomingCall::Await(impl->incoming_server);
+  impl->helpers = std::make_unique<PollingHelpers>(std::move(queues_of_helpers));
   std::vector<PollingThread*> threads;
   for (const auto& thread : impl->threads) threads.push_back(thread.get());
   impl->relief = std::make_unique<Relief>(std::move(threads));
@@ -267,6 +271,7 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     if (unused) {
       raw->relief.reset();
       raw->threads.clear();
+      raw->helpers.reset();
     }
     ended->set_value(unused);
   });

@@ -34,6 +34,8 @@ class RpcServer {
     std::shared_ptr<grpc::ServerCredentials> credentials;
     // Each with a completion queue of its own; all but the first sleep unless many calls are in progress.
     int threads = 1;
+    // Threads that poll too while several large transfers are in progress (see PollingHelpers).
+    int helpers = 0;
     // How long a polling thread looks at its queue before it sleeps (see PollingThread).
     absl::Duration look = absl::ZeroDuration();
     // The threads for calls that compute, when several are in progress. Null: the polling threads run them.

@@ -1,0 +1,46 @@
+// Threads that read and write sockets beside the polling threads while large transfers are in progress.
+#ifndef WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
+#define WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "server/base/mutex.h"
+
+namespace warpline {
+
+// One thread copies some 5 GB/s from and to sockets, and in gRPC 1.51 any thread that polls some queue of a
+// server does that for all of its connections. So each of these has a queue on which no call ever is. They
+// poll only while there are several transfers, one thread less than there are: a lone transfer has the
+// polling thread itself, and small requests would pay for every further thread that gRPC may wake for them.
+// docs/benchmarks/2026-11-22-h200-resident.md has the figures. Thread-safe.
+class PollingHelpers {
+ public:
+  explicit PollingHelpers(std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues);
+  // Shuts the queues down and waits for the threads.
+  ~PollingHelpers();
+  PollingHelpers(const PollingHelpers&) = delete;
+  PollingHelpers& operator=(const PollingHelpers&) = delete;
+
+  // Of a transfer from its first message to its end.
+  void Add();
+  void Remove();
+
+ private:
+  void Loop(std::size_t index);
+
+  const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  Mutex mutex_;
+  std::size_t transfers_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
