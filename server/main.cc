@@ -179,6 +179,10 @@ int Serve(const ServerOptions& options) {
       (*backend)->AllocateHost(static_cast<std::size_t>(tiny_bytes + options.PinnedBytes(cuda)));
   if (!staging_memory.ok()) return Fail(staging_memory.status());
   StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
+  // Before those whose tasks and jobs use tensors, so that it goes after them.
+  TensorStore tensors(
+      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend)},
+      [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers(cpus));
@@ -188,14 +192,13 @@ int Serve(const ServerOptions& options) {
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
-  TensorStore tensors(
-      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend)},
-      [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
       {**backend, plans, workers, admission, pool, **scheduler, tensors}, metrics);
-  TensorService tensor_service({**backend, tensors, admission, pool, workers}, metrics);
+  // A quarter: the rest is left for requests, however many transfers there are and however slow.
+  ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
+  TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
 
   const auto handle = [&](std::size_t codec) {
@@ -247,7 +250,8 @@ int Serve(const ServerOptions& options) {
 
   AwaitStop(metrics);
   const absl::Time deadline = absl::Now() + options.grace;
-  Log("info", "draining", {{"grace", absl::FormatDuration(options.grace)}});
+  Log("info", "draining; resident tensors end with this process",
+      {{"grace", absl::FormatDuration(options.grace)}, {"resident_tensors", absl::StrCat(tensors.size())}});
   ready = false;
   (*server)->SetServing(false);
   (*server)->Drain();

@@ -240,6 +240,11 @@ class Scanner {
   }
 
   absl::Status TakeReference(std::size_t length) {
+    if (scanned_.references.size() >= limits_.references) {
+      return absl::InvalidArgumentError(absl::StrCat("the message has ", scanned_.references.size() + 1,
+                                                     " references or more; the limit is ",
+                                                     limits_.references));
+    }
     // It takes the room of the header that it would have taken there.
     RETURN_IF_ERROR(CheckHeaderRoom(length));
     reference_bytes_ += length;

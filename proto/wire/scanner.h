@@ -72,6 +72,7 @@ struct ScanLimits {
   std::size_t header_bytes = 64 * 1024;
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;
+  std::size_t references = 128;
 };
 
 // Few messages have more; those that have no more take no allocation.

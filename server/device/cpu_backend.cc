@@ -222,7 +222,9 @@ class CpuBackend : public Backend {
   }
 
   absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) override { return MapMemory(bytes); }
-  absl::StatusOr<Buffer> AllocateResident(int, std::size_t bytes) override { return MapMemory(bytes); }
+  absl::StatusOr<Buffer> AllocateResident(int, std::size_t bytes) override {
+    return AllocateMemory(bytes, kTensorAlignment);
+  }
 
  private:
   const CpuBackendOptions options_;

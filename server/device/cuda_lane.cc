@@ -51,6 +51,10 @@ CudaLane::~CudaLane() {
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
                               std::size_t device_bytes) const {
   if (cache_.Contains(signature)) return true;
+  // A library may have a module to load first.
+  const bool bound = std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                                 [](const Placement& place) { return place.region == Region::kBound; });
+  if (bound) return false;
   const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
   return ChoosePath(program, plan, question, options_.paths) == Path::kMapped;
 }

@@ -18,6 +18,7 @@ absl::StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(const Options& op
   properties.location.type = cudaMemLocationTypeDevice;
   properties.maxSize = options.bytes;
   RETURN_IF_ERROR(ToStatus(cudaGetDevice(&properties.location.id), "asking for the device"));
+  pool->cuda_ordinal_ = properties.location.id;
   cudaMemPool_t handle = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMemPoolCreate(&handle, &properties), "creating a pool of device memory"));
   pool->pool_.reset(handle);
@@ -71,6 +72,8 @@ absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
 }
 
 void DevicePool::GiveBack(void* block, std::size_t bytes) {
+  // This may be any thread, which would otherwise make a context on the first device of the node.
+  cudaSetDevice(cuda_ordinal_);
   cudaFreeAsync(block, stream_.get());  // an error means that the context is lost, and the block with it
   used_.Add(-static_cast<double>(bytes));
   free_.Add(static_cast<double>(bytes));

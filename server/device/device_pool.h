@@ -58,6 +58,7 @@ class DevicePool {
   void GiveBack(void* block, std::size_t bytes);
 
   const int ordinal_;
+  int cuda_ordinal_ = 0;
   const std::size_t bytes_;
   Gauge used_, free_;
   Pool pool_;

@@ -3,9 +3,11 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/align.h"
 
 namespace warpline {
 
@@ -17,6 +19,16 @@ absl::StatusOr<Buffer> MapMemory(std::size_t bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("mapping ", bytes, " bytes: ", std::strerror(errno)));
   }
   const std::shared_ptr<void> owner(address, [bytes](void* mapped) { munmap(mapped, bytes); });
+  return Buffer({static_cast<std::byte*>(address), bytes}, {.kind = Place::Kind::kHost}, owner);
+}
+
+absl::StatusOr<Buffer> AllocateMemory(std::size_t bytes, std::size_t alignment) {
+  constexpr std::size_t kMapped = std::size_t{1} << 20;
+  if (bytes == 0 || bytes >= kMapped) return MapMemory(bytes);
+  void* const address = std::aligned_alloc(alignment, AlignUp(bytes, alignment));
+  if (address == nullptr)
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
+  const std::shared_ptr<void> owner(address, [](void* allocated) { std::free(allocated); });
   return Buffer({static_cast<std::byte*>(address), bytes}, {.kind = Place::Kind::kHost}, owner);
 }
 

@@ -13,6 +13,10 @@ namespace warpline {
 // RESOURCE_EXHAUSTED if the system refuses.
 absl::StatusOr<Buffer> MapMemory(std::size_t bytes);
 
+// Memory of any content that starts at a multiple of `alignment`: mapped if it is large, and otherwise from
+// the process's allocator, as the system limits the number of mappings.
+absl::StatusOr<Buffer> AllocateMemory(std::size_t bytes, std::size_t alignment);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_SERVER_MEMORY_MAPPED_MEMORY_H_

@@ -18,6 +18,11 @@ absl::Status NoSuchTensor(std::string_view id) {
                                           "; it may have been dropped, or its lease has ended"));
 }
 
+// Others may drop theirs.
+absl::Status Full(const std::string& text) {
+  return WithRetryAfter(absl::ResourceExhaustedError(text), absl::Seconds(1));
+}
+
 }  // namespace
 
 struct TensorStore::Entry {
@@ -107,13 +112,13 @@ absl::StatusOr<Buffer> TensorStore::Allocate(int device, std::size_t bytes) {
     MutexLock lock(&mutex_);
     const std::size_t used = used_bytes_[static_cast<std::size_t>(device)];
     if (charged > limit - used) {
-      return absl::ResourceExhaustedError(
+      const std::string text =
           absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: those on device ", device,
-                       " take ", used, " of ", limit, " bytes (the server's --resident-bytes)"));
+                       " take ", used, " of ", limit, " bytes (the server's --resident-bytes)");
+      return charged <= limit ? Full(text) : absl::ResourceExhaustedError(text);
     }
     if (charged_tensors_ >= options_.max_tensors) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("there are ", charged_tensors_, " resident tensors, which is the limit"));
+      return Full(absl::StrCat("there are ", charged_tensors_, " resident tensors, which is the limit"));
     }
     Charge(device, charged, 1);
   }
@@ -123,7 +128,13 @@ absl::StatusOr<Buffer> TensorStore::Allocate(int device, std::size_t bytes) {
   };
   // The memory goes before its charge.
   std::shared_ptr<void> charge(this, give_back);
-  ASSIGN_OR_RETURN(Buffer memory, allocate_(device, bytes));
+  absl::StatusOr<Buffer> allocated = allocate_(device, bytes);
+  if (absl::IsResourceExhausted(allocated.status())) {
+    return Full(absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: device ", device,
+                             " has no such block left: ", allocated.status().message()));
+  }
+  RETURN_IF_ERROR(allocated.status());
+  Buffer memory = *std::move(allocated);
   struct Charged {
     std::shared_ptr<void> charge;
     Buffer memory;
@@ -299,12 +310,12 @@ std::shared_ptr<TensorStore::Entry> TensorStore::Remove(Entry& entry) {
   return std::move(node.mapped());
 }
 
-absl::Status TensorStore::Drop(OwnerId owner, std::string_view id) {
-  std::shared_ptr<Entry> dropped;
+absl::StatusOr<Buffer> TensorStore::Drop(OwnerId owner, std::string_view id) {
+  std::shared_ptr<Entry> dropped;  // goes after the lock
   MutexLock lock(&mutex_);
-  ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
-  dropped = Remove(*entry);
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(dropped, Find(owner, id));
+  Remove(*dropped);
+  return dropped->memory;
 }
 
 absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_view id,

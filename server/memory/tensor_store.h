@@ -39,7 +39,7 @@ class TensorStore {
   struct Options {
     absl::Duration default_ttl = absl::Minutes(10);
     absl::Duration max_ttl = absl::Hours(24);
-    std::size_t max_tensors = 65536;
+    std::size_t max_tensors = 32768;
     std::vector<std::size_t> device_bytes;  // what the tensors of each device may have together
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
@@ -110,7 +110,7 @@ class TensorStore {
   int RoomiestDevice() const;
 
   // Memory for one more tensor, which counts from here on. RESOURCE_EXHAUSTED, with the figures, if there is
-  // none left, or too many tensors.
+  // none left, or too many tensors; with a delay if there would be room without the others.
   absl::StatusOr<Buffer> Allocate(int device, std::size_t bytes);
   // A tensor of which all bytes are there, in memory that Allocate gave.
   Info Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory);
@@ -122,7 +122,8 @@ class TensorStore {
   absl::StatusOr<Reading> Read(OwnerId owner, std::string_view id);
   // An empty range at `offset`.
   absl::StatusOr<Writing> Write(OwnerId owner, std::string_view id, std::size_t offset);
-  absl::Status Drop(OwnerId owner, std::string_view id);
+  // Returns the memory, which others may still use.
+  absl::StatusOr<Buffer> Drop(OwnerId owner, std::string_view id);
   // Without a ttl, for as long as before.
   absl::StatusOr<Info> Renew(OwnerId owner, std::string_view id, std::optional<absl::Duration> ttl);
 

@@ -16,7 +16,7 @@ class CallCounts {
   void AddObject() { objects_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveObject() { objects_.fetch_sub(1, std::memory_order_release); }
 
-  // A unary call is in progress from its headers on until gRPC has let go of it. Returns false, and counts
+  // A call is in progress from its headers on until gRPC has let go of it. Returns false, and counts
   // nothing, once the server drains: such a call is late.
   bool AddInProgress() {
     // The order of the two, and that of their counterparts, sees to it that a call is either waited for or
@@ -26,7 +26,13 @@ class CallCounts {
     RemoveInProgress();
     return false;
   }
-  int in_progress() const { return in_progress_.load(std::memory_order_relaxed); }
+  // Of those in progress, streams: they last for as long as they like, and say nothing of the load.
+  void AddStream() { streams_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveStream() { streams_.fetch_sub(1, std::memory_order_relaxed); }
+  // Unary calls.
+  int in_progress() const {
+    return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed);
+  }
   void RemoveInProgress() { in_progress_.fetch_sub(1, std::memory_order_release); }
 
   // From now on calls are late.
@@ -47,6 +53,7 @@ class CallCounts {
 
   std::atomic<int> objects_ = 0;
   std::atomic<int> in_progress_ = 0;
+  std::atomic<int> streams_ = 0;
   std::atomic<bool> draining_ = false;
 };
 

@@ -58,9 +58,9 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
  public:
   Chunks(const TensorService::Engine& engine, MessageStream& stream, Asked asked, ChunkWindow window)
       : engine_(engine),
+        window_(std::move(window)),
         reading_(std::move(asked.reading)),
         range_(asked.range),
-        window_(std::move(window)),
         stream_(&stream),
         states_(window_.size(), State::kFree) {}
 
@@ -187,9 +187,10 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
   }
 
   const TensorService::Engine& engine_;
+  const ChunkWindow window_;
+  // Goes before the window, whose ticket the end of the server waits for.
   const TensorStore::Reading reading_;
   const ByteRange range_;
-  const ChunkWindow window_;
 
   Mutex mutex_;
   MessageStream* stream_ ABSL_GUARDED_BY(mutex_);  // null once it has ended
@@ -210,12 +211,14 @@ void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> messag
   absl::StatusOr<Asked> asked = Find(message, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());
   const bool on_host = asked->reading.memory.place().kind == Place::Kind::kHost;
-  absl::StatusOr<ChunkWindow> window =
-      ChunkWindow::Open(asked->range.size(), on_host, connection_, engine_.admission, engine_.pool);
+  absl::StatusOr<ChunkWindow> window = ChunkWindow::Open(asked->range.size(), on_host, connection_,
+                                                         engine_.transfers, engine_.admission, engine_.pool);
   if (!window.ok()) return stream.Finish(window.status());
   chunks_ = std::make_shared<Chunks>(engine_, stream, *std::move(asked), *std::move(window));
   chunks_->Begin();
 }
+
+std::size_t GetStream::least_progress() const { return ChunkWindow::kChunkBytes; }
 
 void GetStream::OnLastMessage(MessageStream& stream) {
   // Nothing happens here if the stream has ended with an error.

@@ -17,6 +17,7 @@ class GetStream final : public MessageStream::Handler {
   GetStream(const TensorService::Engine& engine, OwnerId connection);
   ~GetStream() override;
 
+  std::size_t least_progress() const override;
   void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnSent(MessageStream& stream) override;

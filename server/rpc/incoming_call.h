@@ -26,7 +26,7 @@ using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
 // gRPC's context and stream of one call, and when the client is gone. It belongs to whoever answers the call,
 // who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too.
-// Everything runs while a tag of its thread's queue proceeds.
+// Everything but the end of a stream runs while a tag of its thread's queue proceeds.
 class IncomingCall {
  public:
   // What all calls of a server share. It outlives them.

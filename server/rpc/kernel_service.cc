@@ -220,6 +220,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   if (const absl::Status bound = Bind(*plan, scanned, job); !bound.ok()) {
     return RespondError(call, codec, bound);
   }
+  scanned.referred.clear();  // from here on only the job uses them
   absl::StatusOr<Leases> leases = LeasesOf(*plan, scanned);
   if (!leases.ok()) return RespondError(call, codec, leases.status());
   const MonotonicTime asked = MonotonicClock::now();
@@ -288,6 +289,14 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_device(result.seconds.device);
 
   const std::vector<ResidentResult> kept = Keep(plan, leases, result);
+  result.bindings.clear();  // whoever has the answer may count on the operands' memory
+  if (!kept.empty()) {
+    call.OnNotSent([this, kept] {
+      for (const ResidentResult& resident : kept) {
+        static_cast<void>(engine_.tensors.Drop(kAnonymous, resident.id));
+      }
+    });
+  }
   const std::vector<std::string> headers =
       codec.encode({.outputs = plan.outputs, .residents = kept, .execution = execution});
   const std::span<std::byte> outputs = result.output.bytes();

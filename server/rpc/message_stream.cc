@@ -52,6 +52,7 @@ MessageStream::~MessageStream() = default;
 void MessageStream::Begin() {
   server_.open.Add(*this);
   if (method_.is_work) {
+    if (in_progress_) server_.counts.AddStream();
     method_.series.started.Add();
     server_.watchdog.Add(*this);
     server_.helpers->Add();
@@ -64,15 +65,23 @@ void MessageStream::Begin() {
   ReadNext();
 }
 
+bool MessageStream::is_over() {
+  MutexLock lock(&mutex_);
+  return over_;
+}
+
 void MessageStream::Pause() {
   MutexLock lock(&mutex_);
   paused_ = true;
 }
 
 void MessageStream::Resume() {
-  MutexLock lock(&mutex_);
-  paused_ = false;
-  ReadNext();
+  {
+    MutexLock lock(&mutex_);
+    paused_ = false;
+    ReadNext();
+  }
+  Touch(handler_->least_progress());  // the time until now was ours
 }
 
 void MessageStream::Send(const grpc::ByteBuffer& message) {
@@ -104,6 +113,7 @@ void MessageStream::WriteNext() {
     ++references_;
     const grpc::ByteBuffer message = std::move(unsent_.front());
     unsent_.pop_front();
+    sent_bytes_ = message.Length();
     incoming_->stream().Write(message, &written_tag_);
   } else if (status_.has_value()) {
     finishing_ = true;
@@ -130,7 +140,7 @@ void MessageStream::OnRead(bool ok) {
     if (!over) handler_->OnLastMessage(*this);
     return Unref();
   }
-  Touch();
+  Touch(request_.Length());
   ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
   if (!message.compressed) {
@@ -178,14 +188,18 @@ void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {
 
 void MessageStream::OnWritten(bool ok) {
   if (ok) incoming_->SetAnswered();
+  std::size_t sent_bytes = 0;
   {
     MutexLock lock(&mutex_);
     writing_ = false;
+    sent_bytes = sent_bytes_;
     WriteNext();
     ReadNext();
   }
-  Touch();
-  if (ok) handler_->OnSent(*this);
+  if (ok) {
+    Touch(sent_bytes);
+    handler_->OnSent(*this);
+  }
   Unref();
 }
 
@@ -213,13 +227,14 @@ void MessageStream::OnDone(bool) {
   Unref();
 }
 
-void MessageStream::Touch() {
+void MessageStream::Touch(std::size_t bytes) {
   if (!method_.is_work) return;
   {
     MutexLock lock(&mutex_);
-    if (over_) return;
+    progress_ += bytes;
+    if (over_ || progress_ < handler_->least_progress()) return;
+    progress_ = 0;
   }
-  // The end of the stream comes by a tag too, and tags proceed one at a time.
   server_.watchdog.Touch(*this);
 }
 
@@ -255,7 +270,9 @@ void MessageStream::Unref() {
   // It counts as an object until the last, so that the counts are still there.
   const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
-  if (in_progress) counts.RemoveInProgress();
+  if (!in_progress) return;
+  counts.RemoveStream();
+  counts.RemoveInProgress();
 }
 
 }  // namespace warpline

@@ -58,6 +58,8 @@ class MessageStream final : private SendWatchdog::Call {
     virtual ~Handler() = default;
     // Of a message, decompressed. Larger ones end the stream with RESOURCE_EXHAUSTED.
     virtual std::size_t max_message_bytes() const { return 64 << 10; }
+    // Of work: what a client has to send, or to take, within the send timeout. Less is no progress.
+    virtual std::size_t least_progress() const { return 1; }
     virtual void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) = 0;
     // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
     // set, this may come too when the client has gone.
@@ -110,6 +112,8 @@ class MessageStream final : private SendWatchdog::Call {
   // and before the status. After Finish, and after the client has gone, they do nothing.
   void Send(const grpc::ByteBuffer& message);
   void Finish(const absl::Status& status);
+  // Whether gRPC has said so already; if not, it may be all the same.
+  bool is_over();
   // From OnMessage: no further message is read until Resume.
   void Pause();
   void Resume();
@@ -139,7 +143,8 @@ class MessageStream final : private SendWatchdog::Call {
   // Drops one reference, and deletes this with the last. The mutex must not be held.
   void Unref() override;
   void GiveUp() override { incoming_->context().TryCancel(); }
-  void Touch();
+  // So many bytes have come or gone.
+  void Touch(std::size_t bytes);
   void CountEnd();
 
   const Method& method_;
@@ -161,6 +166,8 @@ class MessageStream final : private SendWatchdog::Call {
   int references_ ABSL_GUARDED_BY(mutex_) = 1;
   std::deque<grpc::ByteBuffer> unsent_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);  // of Finish
+  std::size_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of the message that is being written
+  std::size_t progress_ ABSL_GUARDED_BY(mutex_) = 0;            // since the watchdog was told last
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

@@ -79,7 +79,8 @@ absl::Status PutStream::Begin(const v1::PutRequest& first) {
   RETURN_IF_ERROR(InField(absl::IsInvalidArgument(writing.status()) ? "offset" : "id", writing.status()));
   writing_ = *std::move(writing);
   const std::size_t left = writing_.size() - writing_.range().begin;
-  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), connection_, engine_.admission, engine_.pool));
+  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), connection_, engine_.transfers,
+                                              engine_.admission, engine_.pool));
   for (std::size_t i = 0; i < window_.size(); ++i) free_.push_back(i);
   id_ = first.id();
   return absl::OkStatus();
@@ -163,7 +164,7 @@ void PutStream::EndIfDone(MessageStream& stream) {
     free_.clear();
     return;
   }
-  if (!received_all_ || !waiting_.empty()) return;
+  if (!received_all_ || !waiting_.empty() || stream.is_over()) return;
   v1::PutResponse response;
   response.set_missing_bytes(static_cast<std::int64_t>(writing_.Commit()));
   ended_ = true;

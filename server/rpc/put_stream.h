@@ -32,6 +32,7 @@ class PutStream final : public MessageStream::Handler {
       : engine_(engine), schema_(schema), site_(site), connection_(connection) {}
 
   std::size_t max_message_bytes() const override { return kMaxChunkBytes + (64 << 10); }
+  std::size_t least_progress() const override { return ChunkWindow::kChunkBytes; }
   void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnEnd(MessageStream& stream) override;

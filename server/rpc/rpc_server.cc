@@ -39,6 +39,9 @@ constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 // How long clients are given to close their connections at the end.
 constexpr absl::Duration kToClose = absl::Milliseconds(200);
 
+// Of requests that consist of names and numbers.
+constexpr std::size_t kSmallMessageBytes = 64 << 10;
+
 // Trailers have a limit of 8 KiB.
 constexpr std::size_t kMaxQuotedPath = 256;
 
@@ -98,6 +101,7 @@ struct RpcServer::Impl {
     AddUnary({.service = HealthService::kName,
               .name = "Check",
               .handle = [this](UnaryCall& call) { health.Check(call); },
+              .max_message_bytes = kSmallMessageBytes,
               .while_draining = true});
     AddUnary({.service = HealthService::kName,
               .name = "List",
@@ -136,9 +140,10 @@ struct RpcServer::Impl {
 
   void AddTensorService(TensorService& tensors) {
     const auto unary = [&](const char* name, void (TensorService::*handle)(UnaryCall&)) {
-      AddUnary({.service = kTensorService, .name = name, .handle = [&tensors, handle](UnaryCall& call) {
-                  (tensors.*handle)(call);
-                }});
+      AddUnary({.service = kTensorService,
+                .name = name,
+                .handle = [&tensors, handle](UnaryCall& call) { (tensors.*handle)(call); },
+                .max_message_bytes = kSmallMessageBytes});
     };
     unary("Create", &TensorService::Create);
     unary("Drop", &TensorService::Drop);

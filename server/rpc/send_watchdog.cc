@@ -21,10 +21,12 @@ void SendWatchdog::Add(Call& call) {
   MutexLock lock(&mutex_);
   call.since_ = MonotonicClock::now();
   call.watched_ = sending_.insert(sending_.end(), &call);
+  call.is_watched_ = true;
 }
 
 void SendWatchdog::Touch(Call& call) {
   MutexLock lock(&mutex_);
+  if (!call.is_watched_) return;
   call.since_ = MonotonicClock::now();
   sending_.splice(sending_.end(), sending_, call.watched_);
 }
@@ -32,6 +34,7 @@ void SendWatchdog::Touch(Call& call) {
 void SendWatchdog::Remove(Call& call) {
   MutexLock lock(&mutex_);
   sending_.erase(call.watched_);
+  call.is_watched_ = false;
 }
 
 void SendWatchdog::CancelOverdue() {

@@ -34,6 +34,7 @@ class SendWatchdog {
     friend class SendWatchdog;
     std::list<Call*>::iterator watched_;
     MonotonicTime since_;
+    bool is_watched_ = false;
     bool given_up_ = false;
   };
 
@@ -41,7 +42,7 @@ class SendWatchdog {
   ~SendWatchdog();
 
   void Add(Call& call);
-  // The call has made progress: its time begins anew.
+  // The call has made progress: its time begins anew. Nothing happens if it is not watched any more.
   void Touch(Call& call);
   void Remove(Call& call);
 

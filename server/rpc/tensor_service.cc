@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
@@ -21,6 +22,8 @@ namespace warpline {
 namespace {
 
 constexpr int kMaxPage = 1000;
+// Tensors that are being made at one time.
+constexpr int kMaxCreating = 256;
 
 // Answers a call with what `answer` makes of its request.
 template <typename Request, typename Response, typename Answer>
@@ -50,8 +53,16 @@ TensorService::TensorService(const Engine& engine, Metrics& metrics)
       put_site_(metrics, "put") {}
 
 void TensorService::Create(UnaryCall& call) {
+  if (creating_.fetch_add(1) >= kMaxCreating) {
+    creating_.fetch_sub(1);
+    return call.RespondError(
+        WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", kMaxCreating,
+                                                                 " tensors wait for their memory")),
+                       absl::Milliseconds(50)));
+  }
   // A worker's, because memory that the device does not have at hand takes milliseconds.
   engine_.workers.Post([this, &call] {
+    const absl::Cleanup done = [this] { creating_.fetch_sub(1); };
     Respond<v1::CreateRequest, v1::CreateResponse>(
         call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
           ASSIGN_OR_RETURN(const TensorSpec spec, SpecOf(request));
@@ -75,7 +86,10 @@ void TensorService::Drop(UnaryCall& call) {
   Respond<v1::DropRequest, v1::DropResponse>(
       call, [&](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
         RETURN_IF_ERROR(CheckId(request.id()));
-        RETURN_IF_ERROR(InField("id", engine_.tensors.Drop(kAnonymous, request.id())));
+        absl::StatusOr<Buffer> dropped = engine_.tensors.Drop(kAnonymous, request.id());
+        RETURN_IF_ERROR(InField("id", dropped.status()));
+        // Giving gigabytes back to the system takes a while.
+        engine_.workers.Post([memory = *std::move(dropped)] {});
         return v1::DropResponse();
       });
 }
@@ -106,11 +120,15 @@ void TensorService::List(UnaryCall& call) {
         }
         const int page = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
         const std::vector<TensorStore::Info> infos =
-            engine_.tensors.List(kAnonymous, request.page_token(), static_cast<std::size_t>(page));
+            engine_.tensors.List(kAnonymous, request.page_token(), static_cast<std::size_t>(page) + 1);
         v1::ListResponse response;
-        for (const TensorStore::Info& info : infos) *response.add_tensors() = ToProto(info);
-        // A token is where to go on: the last id.
-        if (infos.size() == static_cast<std::size_t>(page)) response.set_next_page_token(infos.back().id);
+        for (const TensorStore::Info& info : infos) {
+          if (response.tensors_size() < page) *response.add_tensors() = ToProto(info);
+        }
+        // A token is where to go on: the last id. One more than a page tells whether there are more.
+        if (infos.size() > static_cast<std::size_t>(page)) {
+          response.set_next_page_token(response.tensors(page - 1).resident().id());
+        }
         return response;
       });
 }

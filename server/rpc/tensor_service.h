@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 #define WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
+#include "server/rpc/chunk_window.h"
 #include "server/rpc/message_stream.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/owner.h"
@@ -30,6 +32,7 @@ class TensorService {
   struct Engine {
     Backend& backend;
     TensorStore& tensors;
+    ChunkWindow::Budget& transfers;
     Admission& admission;
     StagingPool& pool;
     WorkerPool& workers;
@@ -47,6 +50,7 @@ class TensorService {
   const Engine engine_;
   const ScanSchema put_schema_;
   CopySite put_site_;
+  std::atomic<int> creating_ = 0;
 };
 
 }  // namespace warpline

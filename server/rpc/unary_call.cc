@@ -1,5 +1,6 @@
 #include "server/rpc/unary_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,21 +84,26 @@ void UnaryCall::OnRead(bool ok) {
   }
   received_ = MonotonicClock::now();
   if (!method_.takes_message) return Handle();
+  const std::size_t limit = std::min(server_.max_message_bytes, method_.max_message_bytes);
+  if (const std::size_t bytes = request_.Length(); bytes > limit) {
+    request_.Clear();
+    return RespondError(
+        absl::ResourceExhaustedError(absl::StrCat("the message has ", bytes, " bytes, limit ", limit)));
+  }
   ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
   if (!message.compressed) {
     message_ = std::move(message.slices);
     return Handle();
   }
-  const absl::Status started = server_.inflater.Start(std::move(message.slices), server_.max_message_bytes,
-                                                      incoming_->thread().queue(),
-                                                      [this](absl::StatusOr<Inflater::Inflated> inflated) {
-                                                        if (!inflated.ok())
-                                                          return RespondError(inflated.status());
-                                                        message_ = std::move(inflated->slices);
-                                                        provisional_ticket_ = std::move(inflated->ticket);
-                                                        Handle();
-                                                      });
+  const absl::Status started =
+      server_.inflater.Start(std::move(message.slices), limit, incoming_->thread().queue(),
+                             [this](absl::StatusOr<Inflater::Inflated> inflated) {
+                               if (!inflated.ok()) return RespondError(inflated.status());
+                               message_ = std::move(inflated->slices);
+                               provisional_ticket_ = std::move(inflated->ticket);
+                               Handle();
+                             });
   if (!started.ok()) RespondError(started);
 }
 
@@ -154,6 +160,7 @@ void UnaryCall::OnSent(bool ok) {
   whole_.End();
   if (cut_short_) CountHandled(ok ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::CANCELLED);
   if (ok) incoming_->SetAnswered();
+  if (!ok && on_not_sent_) on_not_sent_();
   server_.watchdog.Remove(*this);
   Unref();
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,9 @@ struct UnaryMethod {
   std::function<void(UnaryCall&)> handle;
   // Whether `handle` takes the message. What nobody takes is not decompressed either.
   bool takes_message = true;
+  // The largest message, decompressed, where that is less than the server's; larger ones are refused before
+  // any of it is copied or parsed.
+  std::size_t max_message_bytes = std::numeric_limits<std::size_t>::max();
   // Whether `handle` has more to do than to answer. If other calls are in progress it then runs on a thread
   // of the crew, so that the polling thread goes on receiving.
   bool computes = false;
@@ -88,6 +92,9 @@ class UnaryCall final : private SendWatchdog::Call {
   // if it has happened. Set it inside `handle`.
   void OnCancel(std::function<void()> hook);
 
+  // The hook is called if the client is found not to have got the response that comes next. Set it before
+  // Respond.
+  void OnNotSent(std::function<void()> hook) { on_not_sent_ = std::move(hook); }
   // Ends the call. After this it may be gone.
   void Respond(grpc::ByteBuffer response);
   void RespondError(const absl::Status& status);
@@ -132,6 +139,7 @@ class UnaryCall final : private SendWatchdog::Call {
   std::vector<grpc::Slice> message_;
   Ticket provisional_ticket_;
   std::optional<grpc::ByteBuffer> response_;
+  std::function<void()> on_not_sent_;
   grpc::Status status_;
   std::string request_id_;
   [[no_unique_address]] nvtx::RequestNumber number_;

@@ -232,6 +232,7 @@ TEST_F(TensorsTest, AllOfThemAreListedPageByPage) {
   } while (!token.empty());
   EXPECT_EQ(listed, ids);
   EXPECT_EQ(pages, 3);
+  EXPECT_EQ(tensors_.List(7).response.next_page_token(), "") << "there are no more";
 }
 
 TEST(TensorQuotaTest, AFullQuotaGivesTheFigures) {
@@ -244,7 +245,10 @@ TEST(TensorQuotaTest, AFullQuotaGivesTheFigures) {
   ASSERT_TRUE(most.status.ok());
   const grpc::Status full = tensors.Create(v1::DATA_TYPE_U8, {200000}).status;
   ExpectRefused(full, grpc::StatusCode::RESOURCE_EXHAUSTED, "", std::to_string(quota));
-  EXPECT_FALSE(DetailsOf(full).has_retry_info) << "waiting does not help";
+  EXPECT_TRUE(DetailsOf(full).has_retry_info) << "others may drop theirs";
+  const grpc::Status never = tensors.Create(v1::DATA_TYPE_U8, {quota + 1}).status;
+  ExpectRefused(never, grpc::StatusCode::RESOURCE_EXHAUSTED, "", std::to_string(quota + 1));
+  EXPECT_FALSE(DetailsOf(never).has_retry_info) << "waiting does not help";
   // A result has no room either, and nothing is left of the request.
   v1::TransposeRequest request = IotaTranspose(200, 200);
   request.mutable_options()->add_sinks()->mutable_resident();

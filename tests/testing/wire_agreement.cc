@@ -81,7 +81,8 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
   agreement.accepted = direct->ParseFromString(bytes);
 
   // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
-  const ScanLimits limits{.header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1};
+  const ScanLimits limits{
+      .header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1, .references = bytes.size() + 1};
   const ScanSchema schema =
       ScanSchema::For(prototype.GetDescriptor(), InlineField(), ScalarFields(), ReferenceFields());
   const auto scanned = ScanMessage(schema, slices, limits);

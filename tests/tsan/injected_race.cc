@@ -28,12 +28,12 @@ int racing = 0;
 void InjectedRace() { ++racing; }
 
 void Handle(UnaryCall& call) {
-  // Locks that one handler leaves and another enters would order their accesses. So they wait for each other,
-  // with relaxed operations, which order nothing; not forever, as the first call is handled by the thread that
-  // received it, before others come.
-  inside.fetch_add(1, std::memory_order_relaxed);
+  // Locks that one handler leaves and another enters would order their accesses. So two at a time wait for
+  // each other, with relaxed operations, which order nothing; not forever, as the first call is handled by
+  // the thread that received it, before others come.
+  const int number = inside.fetch_add(1, std::memory_order_relaxed);
   const absl::Time give_up = absl::Now() + absl::Milliseconds(500);
-  while (inside.load(std::memory_order_relaxed) < 2 && absl::Now() < give_up) {
+  while (inside.load(std::memory_order_relaxed) < (number | 1) + 1 && absl::Now() < give_up) {
   }
   InjectedRace();
   call.Respond(grpc::ByteBuffer());
