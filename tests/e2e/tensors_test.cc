@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 #include <string>
 #include <thread>
@@ -303,6 +305,59 @@ TEST_F(TensorsTest, TwoCallsDoNotWriteTheSameBytes) {
   writer->WritesDone();
   EXPECT_TRUE(writer->Finish().ok());
   EXPECT_EQ(response.missing_bytes(), 400);
+}
+
+// Beyond what 32 bits count, with default flags: 5 GiB on a GPU, 3 on the CPU.
+TEST_F(TensorsTest, SizesBeyondThirtyOneBits) {
+  const std::size_t size = (std::size_t{daemon_.backend() == "cpu" ? 3U : 5U} << 30) + 12345;
+  grpc::ClientContext info_context;
+  v1::GetInfoResponse info;
+  ASSERT_TRUE(
+      v1::InfoService::NewStub(daemon_.Channel())->GetInfo(&info_context, v1::GetInfoRequest(), &info).ok());
+  if (info.devices(0).resident_bytes() < static_cast<std::int64_t>(size)) {
+    GTEST_SKIP() << "this machine has memory for " << info.devices(0).resident_bytes() << " bytes";
+  }
+  const auto created = tensors_.Create(v1::DATA_TYPE_U8, {static_cast<std::int64_t>(size)});
+  ASSERT_TRUE(created.status.ok()) << created.status.error_message();
+  const std::string id = created.response.tensor().resident().id();
+  constexpr std::size_t kChunk = 4 * kMiB;
+  std::string chunk = Pattern(kChunk);
+  // Each chunk begins with its own number.
+  const auto number = [&](std::size_t at) { std::memcpy(chunk.data(), &at, sizeof at); };
+  {
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(600));
+    v1::PutResponse response;
+    const auto writer = tensors_.stub().Put(&context, &response);
+    v1::PutRequest request;
+    request.set_id(id);
+    for (std::size_t at = 0; at < size; at += kChunk) {
+      number(at);
+      request.set_offset(static_cast<std::int64_t>(at));
+      request.set_data(chunk.data(), std::min(kChunk, size - at));
+      ASSERT_TRUE(writer->Write(request)) << at;
+    }
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.missing_bytes(), 0);
+  }
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(600));
+  v1::GetRequest request;
+  request.set_id(id);
+  const auto reader = tensors_.stub().Get(&context, request);
+  std::size_t at = 0;
+  for (v1::GetResponse response; reader->Read(&response);) {
+    const std::size_t in_chunk = at % kChunk;
+    number(at - in_chunk);
+    ASSERT_EQ(response.offset(), static_cast<std::int64_t>(at));
+    ASSERT_EQ(std::memcmp(response.data().data(), chunk.data() + in_chunk, response.data().size()), 0) << at;
+    at += response.data().size();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(at, size);
+  EXPECT_TRUE(tensors_.Drop(id).status.ok());
 }
 
 TEST(StalledTransferTest, IsGivenUpAndHoldsNothingElse) {
