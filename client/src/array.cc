@@ -48,6 +48,14 @@ absl::StatusOr<Array> Array::Allocate(DType dtype, const Shape& shape, std::size
   return array;
 }
 
+absl::StatusOr<Array> Array::For(DType dtype, const Shape& shape, std::size_t bytes,
+                                 const Destination& destination) {
+  if (destination.data == nullptr) return Allocate(dtype, shape, bytes);
+  if (destination.bytes >= bytes) return Over(dtype, shape, destination.data, bytes);
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the result has ", bytes, " bytes; the destination has ", destination.bytes));
+}
+
 Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes) {
   Array array;
   array.dtype_ = dtype;

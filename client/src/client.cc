@@ -1,6 +1,5 @@
 #include "warpline/client.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,36 +7,19 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/src/attempts.h"
 #include "client/src/codec.h"
+#include "client/src/connection.h"
 #include "client/src/message_writer.h"
 #include "client/src/methods.h"
-#include "client/src/raw_channel.h"
+#include "client/src/tensor_client.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
 #include "proto/wire/tensor_field.h"
-#include "warpline/error.h"
 
 namespace warpline::client {
 namespace {
-
-// Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
-constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
-
-absl::Status CheckTimeout(absl::Duration timeout) {
-  if (timeout > absl::ZeroDuration() && timeout < absl::InfiniteDuration()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a deadline must be finite and above zero, not ", absl::FormatDuration(timeout)));
-}
-
-// How long to wait before the next attempt; nothing if there is to be none.
-std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempt) {
-  const std::optional<absl::Duration> given = DetailsOf(status).retry_delay;
-  if (absl::IsResourceExhausted(status)) return given;
-  if (!absl::IsUnavailable(status)) return std::nullopt;
-  return given.value_or(kFirstRetryDelay * (1 << std::min(attempt, 8)));
-}
 
 absl::StatusOr<std::string> Flatten(const grpc::ByteBuffer& message) {
   std::vector<grpc::Slice> slices;
@@ -58,12 +40,15 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 class Client::Impl {
  public:
   Impl(const std::string& target, const ClientOptions& options)
-      : max_retries_(options.max_retries), channel_(target, options.channel) {}
+      : connection_(target, options), tensors_(connection_) {}
 
-  // `encode` makes the message, once for each attempt.
-  template <typename EncodeRequest>
-  absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method, const EncodeRequest& encode,
-                                        absl::Duration timeout, const CallOptions& options);
+  TensorClient& tensors() { return tensors_; }
+  absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
+                                        const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
+                                        absl::Duration timeout, const CallOptions& options) {
+    RETURN_IF_ERROR(CheckTimeout(timeout));
+    return connection_.Call(method, encode, absl::Now() + timeout, options.request_id);
+  }
   // One of the operations.
   template <typename Args>
   absl::StatusOr<Result> Compute(const Args& args, absl::Duration timeout, const CallOptions& options);
@@ -72,34 +57,17 @@ class Client::Impl {
                  const CallOptions& options, Decode decode, Done done);
 
  private:
-  int max_retries_;
-  RawChannel channel_;
+  Connection connection_;
+  TensorClient tensors_;  // before the connection ends, it drops what is left
 };
-
-template <typename EncodeRequest>
-absl::StatusOr<grpc::ByteBuffer> Client::Impl::Call(const std::string& method, const EncodeRequest& encode,
-                                                    absl::Duration timeout, const CallOptions& options) {
-  RETURN_IF_ERROR(CheckTimeout(timeout));
-  const absl::Time deadline = absl::Now() + timeout;
-  for (int attempt = 0;; ++attempt) {
-    // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
-    ASSIGN_OR_RETURN(OutgoingMessage message, encode());
-    absl::StatusOr<grpc::ByteBuffer> response =
-        channel_.Call(method, std::move(message), deadline, options.request_id);
-    if (response.ok() || attempt >= max_retries_) return response;
-    const std::optional<absl::Duration> delay = RetryDelay(response.status(), attempt);
-    if (!delay || absl::Now() + *delay >= deadline) return response;
-    absl::SleepFor(*delay);
-  }
-}
 
 template <typename Args>
 absl::StatusOr<Result> Client::Impl::Compute(const Args& args, absl::Duration timeout,
                                              const CallOptions& options) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    Call(
-                       MethodOf(args), [&] { return Encode(args); }, timeout, options));
-  return DecodeResult(response, options.destination);
+                       MethodOf(args), [&] { return Encode(args, options.destination); }, timeout, options));
+  return DecodeResult(response, options.destination, tensors_.make_tensor());
 }
 
 template <typename Decode, typename Done>
@@ -107,7 +75,7 @@ void Client::Impl::CallAsync(const std::string& method, absl::StatusOr<OutgoingM
                              absl::Duration timeout, const CallOptions& options, Decode decode, Done done) {
   if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
   if (!message.ok()) return done(message.status());
-  channel_.CallAsync(
+  connection_.channel().CallAsync(
       method, *std::move(message), absl::Now() + timeout, options.request_id,
       [decode = std::move(decode), done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
         if (!response.ok()) return done(response.status());
@@ -139,7 +107,38 @@ absl::StatusOr<RunResult> Client::Run(const RunArgs& args, absl::Duration timeou
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    impl_->Call(
                        RunMethod(), [&] { return Encode(args); }, timeout, options));
-  return DecodeRunResult(response, OutputsOf(args), args.destinations);
+  return DecodeRunResult(response, OutputsOf(args), args.destinations, impl_->tensors().make_tensor());
+}
+
+absl::StatusOr<Tensor> Client::Put(const ConstArray& array, absl::Duration timeout,
+                                   const PutOptions& options) {
+  return impl_->tensors().Put(array, timeout, options);
+}
+
+absl::StatusOr<Array> Client::Get(const Tensor& tensor, absl::Duration timeout, const GetOptions& options) {
+  return impl_->tensors().Get(tensor.info(), timeout, options);
+}
+
+absl::StatusOr<Array> Client::Get(const std::string& id, absl::Duration timeout, const GetOptions& options) {
+  return impl_->tensors().Get(id, timeout, options);
+}
+
+absl::Status Client::Drop(const std::string& id, absl::Duration timeout) {
+  return impl_->tensors().Drop(id, timeout);
+}
+
+absl::StatusOr<TensorInfo> Client::Renew(const std::string& id, std::optional<absl::Duration> ttl,
+                                         absl::Duration timeout) {
+  return impl_->tensors().Renew(id, ttl, timeout);
+}
+
+absl::StatusOr<Tensor> Client::Attach(const std::string& id, absl::Duration timeout,
+                                      const AttachOptions& options) {
+  return impl_->tensors().Attach(id, timeout, options);
+}
+
+absl::StatusOr<std::vector<TensorInfo>> Client::ListTensors(absl::Duration timeout) {
+  return impl_->tensors().List(timeout);
 }
 
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
@@ -182,18 +181,19 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
 
 void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                        std::function<void(absl::StatusOr<Result>)> done) {
-  const auto decode = [destination = options.destination](const grpc::ByteBuffer& response) {
-    return DecodeResult(response, destination);
+  const auto decode = [destination = options.destination,
+                       make_tensor = impl_->tensors().make_tensor()](const grpc::ByteBuffer& response) {
+    return DecodeResult(response, destination, make_tensor);
   };
-  impl_->CallAsync(MethodOf(args), std::visit([](const auto& a) { return Encode(a); }, args), timeout,
-                   options, decode, std::move(done));
+  const auto encode = [&](const auto& operation) { return Encode(operation, options.destination); };
+  impl_->CallAsync(MethodOf(args), std::visit(encode, args), timeout, options, decode, std::move(done));
 }
 
 void Client::RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                       std::function<void(absl::StatusOr<RunResult>)> done) {
-  const auto decode = [outputs = OutputsOf(args),
-                       destinations = args.destinations](const grpc::ByteBuffer& response) {
-    return DecodeRunResult(response, outputs, destinations);
+  const auto decode = [outputs = OutputsOf(args), destinations = args.destinations,
+                       make_tensor = impl_->tensors().make_tensor()](const grpc::ByteBuffer& response) {
+    return DecodeRunResult(response, outputs, destinations, make_tensor);
   };
   impl_->CallAsync(RunMethod(), Encode(args), timeout, options, decode, std::move(done));
 }

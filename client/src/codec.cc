@@ -1,14 +1,13 @@
 #include "client/src/codec.h"
 
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/src/arrived.h"
 #include "kernels/status_macros.h"
-#include "proto/wire/scanner.h"
 #include "proto/wire/tensor_field.h"
 
 namespace warpline::client {
@@ -30,8 +29,26 @@ Tensor WithoutElements(const ConstArray& array) {
   return tensor;
 }
 
+Tensor Resident(const Operand& operand) {
+  Tensor tensor;
+  tensor.mutable_resident()->set_id(operand.resident);
+  return tensor;
+}
+
+void AppendMessage(MessageWriter& message, int field, const google::protobuf::Message& content) {
+  std::string encoded;
+  AppendFieldHead(encoded, field, content.ByteSizeLong());
+  content.AppendToString(&encoded);
+  message.Append(encoded);
+}
+
 // Encodes one operand; `name` is the field's, for errors.
-absl::Status AppendTensor(MessageWriter& message, int field, const char* name, const ConstArray& array) {
+absl::Status AppendTensor(MessageWriter& message, int field, const char* name, const Operand& operand) {
+  if (!operand.resident.empty()) {
+    AppendMessage(message, field, Resident(operand));
+    return absl::OkStatus();
+  }
+  const ConstArray array = operand.AsArray();
   const absl::StatusOr<std::size_t> bytes = ByteSize(array);
   if (!bytes.ok()) return Misnamed(name, bytes.status());
   message.Append(TensorHead(field, WithoutElements(array), *bytes));
@@ -40,7 +57,15 @@ absl::Status AppendTensor(MessageWriter& message, int field, const char* name, c
 }
 
 absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::string& name,
-                               const ConstArray& array) {
+                               const Operand& operand) {
+  if (!operand.resident.empty()) {
+    NamedTensor tensor;
+    tensor.set_name(name);
+    *tensor.mutable_tensor() = Resident(operand);
+    AppendMessage(message, field, tensor);
+    return absl::OkStatus();
+  }
+  const ConstArray array = operand.AsArray();
   const absl::StatusOr<std::size_t> bytes = ByteSize(array);
   if (!bytes.ok()) return Misnamed(name, bytes.status());
   message.Append(NamedTensorHead(field, name, WithoutElements(array), *bytes));
@@ -48,73 +73,30 @@ absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::str
   return absl::OkStatus();
 }
 
-absl::Status BadResponse(absl::string_view why) {
-  return absl::InternalError(absl::StrCat("the server's response is not valid: ", why));
+// Adds what is to stay on the server; `output` is empty but for programs.
+template <typename Request>
+absl::Status AddSink(Request& request, const std::string& output, const Destination& destination) {
+  if (!destination.keep) return absl::OkStatus();
+  if (destination.data != nullptr) {
+    return absl::InvalidArgumentError(
+        "the destination has memory, but what is kept on the server does not come back");
+  }
+  v1::Sink& sink = *request.mutable_options()->add_sinks();
+  sink.set_output(output);
+  sink.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(*destination.keep));
+  return absl::OkStatus();
 }
 
-// What came before the elements is the server's to choose, so a response has no limits but that of any
-// message.
-constexpr ScanLimits kResponseLimits{.header_bytes = kMaxMessageBytes, .payloads = kMaxMessageBytes};
-
-// A response as it arrived. The message has tokens in the place of its payloads, which lie in the slices.
-template <typename Response>
-struct Arrived {
-  std::vector<grpc::Slice> slices;
-  std::vector<std::span<const std::byte>> spans;  // of the slices
-  std::vector<PayloadRange> payloads;
-  Response message;
-
-  // The payload for which the token stands. A field that is absent has an empty one.
-  absl::StatusOr<PayloadRange> PayloadOf(const std::string& token) const {
-    if (token.empty()) return PayloadRange{};
-    const std::optional<std::size_t> index = PayloadIndex(token);
-    if (!index.has_value() || *index >= payloads.size()) return absl::InternalError("no token of a payload");
-    return payloads[*index];
-  }
-  void CopyTo(void* destination, const PayloadRange& range) const {
-    auto* to = static_cast<std::byte*>(destination);
-    ForEachPiece(spans, range, [&](std::span<const std::byte> piece) {
-      std::memcpy(to, piece.data(), piece.size());
-      to += piece.size();
-    });
-  }
+// Where one result is.
+struct Stored {
+  Array array;
+  std::optional<client::Tensor> tensor;
 };
 
+// Checks the result, and copies its elements to their place or makes a handle of it.
 template <typename Response>
-absl::StatusOr<Arrived<Response>> Read(const grpc::ByteBuffer& message,
-                                       const google::protobuf::FieldDescriptor* payload) {
-  // It is never destroyed: a callback may still use it while the process ends.
-  static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), payload));
-  Arrived<Response> arrived;
-  if (message.Valid() && !message.Dump(&arrived.slices).ok()) {
-    return BadResponse("it cannot be decompressed");
-  }
-  arrived.spans = SpansOf(arrived.slices);
-  absl::StatusOr<ScannedMessage> scanned = ScanMessage(schema, arrived.spans, kResponseLimits);
-  if (!scanned.ok()) return BadResponse(scanned.status().message());
-  if (!arrived.message.ParseFromString(scanned->header)) {
-    return BadResponse(absl::StrCat("it is no ", Response::descriptor()->name()));
-  }
-  arrived.payloads = std::move(scanned->payloads);
-  return arrived;
-}
-
-// These are why one function serves three messages. They compare as int, because enumerations of different
-// messages do not compare.
-static_assert(int{v1::GemmResponse::kDFieldNumber} == v1::TransposeResponse::kYFieldNumber);
-static_assert(int{v1::ReduceResponse::kYFieldNumber} == v1::TransposeResponse::kYFieldNumber);
-static_assert(int{v1::GemmResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
-static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
-
-absl::Status TooSmall(std::size_t needed, std::size_t given) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the result has ", needed, " bytes; the destination has ", given));
-}
-
-// Checks the array and copies its elements to their place.
-template <typename Response>
-absl::StatusOr<Array> Store(const Arrived<Response>& response, const Tensor& tensor,
-                            const Destination& destination) {
+absl::StatusOr<Stored> Store(const Arrived<Response>& response, const Tensor& tensor,
+                             const Destination& destination, const MakeTensor& make_tensor) {
   const std::optional<DType> dtype = FromProto(tensor.data_type());
   if (!dtype) return BadResponse(absl::StrCat("data type ", static_cast<int>(tensor.data_type())));
   if (tensor.shape_size() > kMaxRank) return BadResponse(absl::StrCat("rank ", tensor.shape_size()));
@@ -126,34 +108,50 @@ absl::StatusOr<Array> Store(const Arrived<Response>& response, const Tensor& ten
   if (stride != 0 && (view.shape.rank == 0 || stride != view.shape[view.shape.rank - 1])) {
     return BadResponse(absl::StrCat("a row stride of ", stride));
   }
+  if (tensor.has_resident() != destination.keep.has_value()) {
+    return BadResponse(destination.keep ? "the result is not on the server" : "the result is on the server");
+  }
+  Stored stored;
+  if (tensor.has_resident()) {
+    if (tensor.resident().id().empty()) return BadResponse("a resident tensor without an id");
+    stored.tensor = make_tensor({.id = tensor.resident().id(),
+                                 .dtype = *dtype,
+                                 .shape = view.shape,
+                                 .device = response.message.execution().device(),
+                                 .bytes = *bytes,
+                                 .ttl = absl::Seconds(tensor.resident().ttl_seconds())});
+    return stored;
+  }
   ASSIGN_OR_RETURN(const PayloadRange elements, response.PayloadOf(tensor.inline_()));
   if (elements.length != *bytes) {
     return BadResponse(absl::StrCat(elements.length, " bytes of elements instead of ", *bytes));
   }
-  Array array;
-  if (destination.data != nullptr) {
-    if (destination.bytes < *bytes) return TooSmall(*bytes, destination.bytes);
-    array = Array::Over(*dtype, view.shape, destination.data, *bytes);
-  } else {
-    ASSIGN_OR_RETURN(array, Array::Allocate(*dtype, view.shape, *bytes));
-  }
-  response.CopyTo(array.data(), elements);
-  return array;
+  ASSIGN_OR_RETURN(stored.array, Array::For(*dtype, view.shape, *bytes, destination));
+  response.CopyTo(stored.array.data(), elements);
+  return stored;
 }
+
+// These are why one function serves three messages. They compare as int, because enumerations of different
+// messages do not compare.
+static_assert(int{v1::GemmResponse::kDFieldNumber} == v1::TransposeResponse::kYFieldNumber);
+static_assert(int{v1::ReduceResponse::kYFieldNumber} == v1::TransposeResponse::kYFieldNumber);
+static_assert(int{v1::GemmResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
+static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeResponse::kExecutionFieldNumber);
 
 }  // namespace
 
-absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args) {
+absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination) {
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
+  RETURN_IF_ERROR(AddSink(request, "", destination));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x));
   message.Append(request.SerializeAsString());
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args) {
+absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination) {
   v1::GemmRequest request;
   request.set_trans_a(args.trans_a);
   request.set_trans_b(args.trans_b);
@@ -163,6 +161,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args) {
   request.set_variant(args.variant);
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
+  RETURN_IF_ERROR(AddSink(request, "", destination));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kAFieldNumber, "a", args.a));
   RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBFieldNumber, "b", args.b));
@@ -174,7 +173,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args) {
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args) {
+absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination) {
   v1::ReduceRequest request;
   request.set_op(args.op);
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
@@ -182,6 +181,7 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args) {
   request.set_variant(args.variant);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
+  RETURN_IF_ERROR(AddSink(request, "", destination));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::ReduceRequest::kXFieldNumber, "x", args.x));
   message.Append(request.SerializeAsString());
@@ -193,11 +193,17 @@ absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args) {
   std::string program;
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
   args.program.AppendToString(&program);
+  v1::RunRequest rest;
+  const int outputs = args.program.outputs_size();
+  for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
+    RETURN_IF_ERROR(AddSink(rest, args.program.outputs(static_cast<int>(i)), args.destinations[i]));
+  }
   MessageWriter message;
   message.Append(program);
-  for (const auto& [name, array] : args.inputs) {
-    RETURN_IF_ERROR(AppendNamedTensor(message, Request::kInputsFieldNumber, name, array));
+  for (const auto& [name, operand] : args.inputs) {
+    RETURN_IF_ERROR(AppendNamedTensor(message, Request::kInputsFieldNumber, name, operand));
   }
+  message.Append(rest.SerializeAsString());
   return std::move(message).Finish();
 }
 
@@ -210,42 +216,50 @@ absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload) {
   return std::move(message).Finish();
 }
 
-absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination) {
+absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination,
+                                    const MakeTensor& make_tensor) {
   ASSIGN_OR_RETURN(Arrived<v1::TransposeResponse> response,
-                   Read<v1::TransposeResponse>(message, InlineField()));
-  ASSIGN_OR_RETURN(Array array, Store(response, response.message.y(), destination));
-  return Result{std::move(array), std::move(*response.message.mutable_execution())};
+                   ReadResponse<v1::TransposeResponse>(message, InlineField()));
+  ASSIGN_OR_RETURN(Stored stored, Store(response, response.message.y(), destination, make_tensor));
+  return Result{std::move(stored.array), std::move(stored.tensor),
+                std::move(*response.message.mutable_execution())};
 }
 
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
                                           std::span<const std::string> outputs,
-                                          std::span<const Destination> destinations) {
-  ASSIGN_OR_RETURN(Arrived<v1::RunResponse> response, Read<v1::RunResponse>(message, InlineField()));
+                                          std::span<const Destination> destinations,
+                                          const MakeTensor& make_tensor) {
+  ASSIGN_OR_RETURN(Arrived<v1::RunResponse> response, ReadResponse<v1::RunResponse>(message, InlineField()));
   const auto& arrived = response.message.outputs();
   if (static_cast<std::size_t>(arrived.size()) != outputs.size()) {
     return BadResponse(absl::StrCat(arrived.size(), " outputs instead of ", outputs.size()));
   }
   RunResult result;
-  result.execution = std::move(*response.message.mutable_execution());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const NamedTensor& output = arrived[static_cast<int>(i)];
     if (output.name() != outputs[i]) {
       return BadResponse(
           absl::StrCat("output ", i, " is \"", output.name(), "\" instead of \"", outputs[i], "\""));
     }
-    ASSIGN_OR_RETURN(Array array, Store(response, output.tensor(),
-                                        i < destinations.size() ? destinations[i] : Destination{}));
-    result.outputs.emplace_back(output.name(), std::move(array));
+    ASSIGN_OR_RETURN(Stored stored,
+                     Store(response, output.tensor(),
+                           i < destinations.size() ? destinations[i] : Destination{}, make_tensor));
+    result.outputs.emplace_back(output.name(), std::move(stored.array));
+    result.tensors.push_back(std::move(stored.tensor));
   }
+  result.execution = std::move(*response.message.mutable_execution());
   return result;
 }
 
 absl::StatusOr<std::size_t> DecodeEcho(const grpc::ByteBuffer& message, const Destination& destination) {
   using Response = v1::EchoResponse;
   const auto* field = Response::descriptor()->FindFieldByNumber(Response::kPayloadFieldNumber);
-  ASSIGN_OR_RETURN(const Arrived<Response> response, Read<Response>(message, field));
+  ASSIGN_OR_RETURN(const Arrived<Response> response, ReadResponse<Response>(message, field));
   ASSIGN_OR_RETURN(const PayloadRange payload, response.PayloadOf(response.message.payload()));
-  if (payload.length > destination.bytes) return TooSmall(payload.length, destination.bytes);
+  if (payload.length > destination.bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the echo has ", payload.length, " bytes; the destination has ", destination.bytes));
+  }
   response.CopyTo(destination.data, payload);
   return payload.length;
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/grpc_error.h"
+#include "client/src/raw_channel.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 
@@ -25,6 +26,15 @@ absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request
   if (!status.error_details().empty()) result.SetPayload(kDetailsUrl, absl::Cord(status.error_details()));
   if (!request_id.empty()) result.SetPayload(kRequestIdUrl, absl::Cord(request_id));
   return result;
+}
+
+absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context) {
+  if (status.ok()) return absl::OkStatus();
+  // In the trailers of an error; a "trailers only" response has them as initial metadata in some servers.
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto entry = trailers.find(kRequestIdKey);
+  return ToAbslStatus(status,
+                      entry == trailers.end() ? "" : std::string(entry->second.data(), entry->second.size()));
 }
 
 ErrorDetails DetailsOf(const absl::Status& status) {

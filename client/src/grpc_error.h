@@ -2,6 +2,7 @@
 #ifndef WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
 #define WARPLINE_CLIENT_SRC_GRPC_ERROR_H_
 
+#include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
 #include <string>
@@ -12,6 +13,8 @@ namespace warpline::client {
 
 // With the same code, and with what DetailsOf (error.h) reads; `request_id` may be empty.
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
+// Of a call that is over, with the request id that its server gave.
+absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context);
 
 }  // namespace warpline::client
 

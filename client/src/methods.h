@@ -13,6 +13,13 @@ const std::string& MethodOf(const OperationArgs& args);
 const std::string& RunMethod();
 const std::string& GetInfoMethod();
 const std::string& HealthMethod();
+// Of TensorService.
+const std::string& CreateMethod();
+const std::string& PutMethod();
+const std::string& GetMethod();
+const std::string& DropMethod();
+const std::string& RenewMethod();
+const std::string& ListMethod();
 // Of servers that are told to have it; for benchmarks.
 const std::string& EchoMethod();
 

@@ -18,13 +18,7 @@ namespace warpline::client {
 namespace {
 
 using ResponseReader = grpc::ClientAsyncResponseReader<grpc::ByteBuffer>;
-using std::chrono::milliseconds;
 using std::chrono::system_clock;
-
-constexpr char kRequestIdKey[] = "x-request-id";
-// How often to look whether gRPC has let go of borrowed memory. Nearly always it has when a call ends; only
-// a cancelled call may have bytes on their way into a socket.
-constexpr milliseconds kReleasePeriod(1);
 
 bool IsLoopback(const std::string& target) {
   for (const char* prefix : {"127.", "localhost:", "[::1]:", "unix:"}) {
@@ -50,28 +44,17 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
 
 // Context, response and status of one call, in the order that destruction needs.
 struct CallState {
-  CallState(absl::Time deadline, const std::string& request_id) {
-    context.set_deadline(absl::ToChronoTime(deadline));
-    if (!request_id.empty()) context.AddMetadata(kRequestIdKey, request_id);
-  }
+  CallState(absl::Time deadline, const std::string& request_id) : context(NewContext(deadline, request_id)) {}
 
   absl::StatusOr<grpc::ByteBuffer> TakeOutcome() {
     if (status.ok()) return std::move(response);
-    return ToAbslStatus(status, RequestId());
+    return ToAbslStatus(status, *context);
   }
 
-  grpc::ClientContext context;
+  std::unique_ptr<grpc::ClientContext> context;
   grpc::ByteBuffer response;
   grpc::Status status;
   std::unique_ptr<ResponseReader> reader;
-
- private:
-  // In the trailers of an error; a "trailers only" response has them as initial metadata in some servers.
-  std::string RequestId() const {
-    const auto& trailers = context.GetServerTrailingMetadata();
-    const auto entry = trailers.find(kRequestIdKey);
-    return entry == trailers.end() ? "" : std::string(entry->second.data(), entry->second.size());
-  }
 };
 
 bool HoldsBorrowed(const std::shared_ptr<SendTracker>& tracker) {
@@ -79,6 +62,13 @@ bool HoldsBorrowed(const std::shared_ptr<SendTracker>& tracker) {
 }
 
 }  // namespace
+
+std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->set_deadline(absl::ToChronoTime(deadline));
+  if (!request_id.empty()) context->AddMetadata(kRequestIdKey, request_id);
+  return context;
+}
 
 struct RawChannel::AsyncCall {
   AsyncCall(absl::Time deadline, const std::string& request_id, std::shared_ptr<SendTracker> tracker,
@@ -121,7 +111,7 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   grpc::CompletionQueue queue;
   std::optional<CallState> state(std::in_place, deadline, request_id);
   const std::shared_ptr<SendTracker> tracker = message.tracker;
-  state->reader = stub_.PrepareUnaryCall(&state->context, method, message.buffer, &queue);
+  state->reader = stub_.PrepareUnaryCall(state->context.get(), method, message.buffer, &queue);
   message.buffer.Clear();  // what remains are gRPC's own references
   state->reader->StartCall();
   state->reader->Finish(&state->response, &state->status, &*state);
@@ -142,7 +132,7 @@ void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, a
                            const std::string& request_id, Done done) {
   std::call_once(thread_once_, [this] { thread_ = std::thread(&RawChannel::Poll, this); });
   auto call = std::make_unique<AsyncCall>(deadline, request_id, std::move(message.tracker), std::move(done));
-  call->state.reader = stub_.PrepareUnaryCall(&call->state.context, method, message.buffer, &queue_);
+  call->state.reader = stub_.PrepareUnaryCall(call->state.context.get(), method, message.buffer, &queue_);
   message.buffer.Clear();
   call->state.reader->StartCall();
   // Poll() may own and delete the call before Finish() returns.

@@ -1,12 +1,15 @@
 // Unary calls on slices: connections, deadlines, the release of borrowed memory, and nothing about arrays.
+// Calls that stream are in stream_call.h.
 #ifndef WARPLINE_CLIENT_SRC_RAW_CHANNEL_H_
 #define WARPLINE_CLIENT_SRC_RAW_CHANNEL_H_
 
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +22,14 @@
 #include "warpline/options.h"
 
 namespace warpline::client {
+
+inline constexpr char kRequestIdKey[] = "x-request-id";
+// How often to look whether gRPC has let go of borrowed memory. Nearly always it has when a call ends; only
+// a cancelled call may have bytes on their way into a socket.
+inline constexpr std::chrono::milliseconds kReleasePeriod(1);
+
+// Of one call. `request_id` may be empty.
+std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id);
 
 // Thread-safe.
 class RawChannel {
@@ -42,6 +53,8 @@ class RawChannel {
   // may start calls.
   void CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
                  const std::string& request_id, Done done);
+
+  grpc::GenericStub& stub() { return stub_; }
 
  private:
   struct AsyncCall;

@@ -10,12 +10,15 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "warpline/options.h"
 #include "warpline/requests.h"
+#include "warpline/tensor.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -27,7 +30,9 @@ class Client {
  public:
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
   Client(const std::string& target, const ClientOptions& options);
-  // Waits for the calls in flight; their callbacks must not start new ones.
+  // Waits for the calls in flight; their callbacks must not start new ones. Drops the tensors that there are
+  // handles of, which takes a few seconds at the most; what calls in flight leave on the server then ends
+  // with its lease.
   ~Client();
 
   Client(const Client&) = delete;
@@ -39,6 +44,26 @@ class Client {
   absl::StatusOr<Result> Reduce(const ReduceArgs& args, absl::Duration timeout,
                                 const CallOptions& options = {});
   absl::StatusOr<RunResult> Run(const RunArgs& args, absl::Duration timeout, const CallOptions& options = {});
+
+  // Makes a resident tensor of an array of any size, which travels in pieces over one connection or several.
+  // The tensor is dense: padding of rows stays here. If this fails, the tensor is dropped.
+  absl::StatusOr<Tensor> Put(const ConstArray& array, absl::Duration timeout, const PutOptions& options = {});
+  // The elements of a tensor. NotFound if there is no such tensor any more; InvalidArgument if its elements
+  // have not all been put.
+  absl::StatusOr<Array> Get(const Tensor& tensor, absl::Duration timeout, const GetOptions& options = {});
+  absl::StatusOr<Array> Get(const std::string& id, absl::Duration timeout, const GetOptions& options = {});
+  // Ends the lease of a tensor now; its memory is free once no request uses it. NotFound as above.
+  absl::Status Drop(const std::string& id, absl::Duration timeout);
+  // Begins the lease anew, with another length if one is given.
+  absl::StatusOr<TensorInfo> Renew(const std::string& id, std::optional<absl::Duration> ttl,
+                                   absl::Duration timeout);
+  // A handle of the tensor with this id, which somebody else owns: it does not drop the tensor. This call
+  // renews the lease once.
+  absl::StatusOr<Tensor> Attach(const std::string& id, absl::Duration timeout,
+                                const AttachOptions& options = {});
+  // The caller's tensors, whoever made them, in the order of their ids. Renews no lease.
+  absl::StatusOr<std::vector<TensorInfo>> ListTensors(absl::Duration timeout);
+
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);

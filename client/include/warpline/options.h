@@ -15,8 +15,9 @@ struct ChannelOptions {
 
 struct ClientOptions {
   ChannelOptions channel{};
-  // How often a blocking call is sent again after UNAVAILABLE, or after RESOURCE_EXHAUSTED with a delay from
-  // the server, which is obeyed. Never beyond the deadline. gRPC itself only sends again what no server saw.
+  // How often a blocking call, or one range of a transfer, is sent again after UNAVAILABLE, or after
+  // RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is obeyed. Never beyond the deadline.
+  // gRPC itself only sends again what no server saw.
   int max_retries = 0;
 };
 

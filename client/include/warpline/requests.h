@@ -10,31 +10,33 @@
 
 #include "kernels/dtype.h"
 #include "warpline/array.h"
+#include "warpline/tensor.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
 
-// The requests, field by field as in warpline.proto, which says what is valid.
+// The requests, field by field as in warpline.proto, which says what is valid. An operand that is a resident
+// tensor must have its handle until the call is over, or another lease that lasts for so long.
 struct TransposeArgs {
-  ConstArray x{};
+  Operand x{};
   std::vector<int> perm{};
   std::string variant{};
 };
 
 struct GemmArgs {
-  ConstArray a{}, b{};
-  std::optional<ConstArray> c{};
+  Operand a{}, b{};
+  std::optional<Operand> c{};
   bool trans_a = false, trans_b = false;
   std::optional<double> alpha{}, beta{};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   std::string variant{};
-  std::optional<ConstArray> bias{};
+  std::optional<Operand> bias{};
   v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
   std::optional<DType> out_data_type{};
 };
 
 struct ReduceArgs {
-  ConstArray x{};
+  Operand x{};
   v1::ReduceOp op = v1::REDUCE_OP_SUM;
   std::vector<int> axes{};
   bool keepdims = false;
@@ -46,7 +48,7 @@ struct ReduceArgs {
 // A program is written as a message, or parsed from an expression (program.h).
 struct RunArgs {
   v1::Program program{};
-  std::vector<std::pair<std::string, ConstArray>> inputs{};
+  std::vector<std::pair<std::string, Operand>> inputs{};
   // Where the outputs go, in their order. Those without one here go into new memory.
   std::vector<Destination> destinations{};
 };
@@ -54,16 +56,21 @@ struct RunArgs {
 // Any of the operations.
 using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
 
-// What came of an operation: the array, and how it was computed.
+// What came of an operation, and how it was computed.
 struct Result {
+  // The default one, which has no memory, if the result was to stay on the server.
   Array array;
-  v1::Execution execution;
+  // Set if the result was to stay on the server (Destination::keep).
+  std::optional<Tensor> tensor{};
+  v1::Execution execution{};
 };
 
 struct RunResult {
-  // In the order of Program.outputs.
+  // In the order of Program.outputs. Of an output that stays on the server the array is the default one.
   std::vector<std::pair<std::string, Array>> outputs;
-  v1::Execution execution;
+  // One entry for each output, set for those that stay on the server.
+  std::vector<std::optional<Tensor>> tensors{};
+  v1::Execution execution{};
 };
 
 }  // namespace warpline::client

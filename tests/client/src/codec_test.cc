@@ -132,9 +132,9 @@ TEST(EncodeTest, WritesAProgramAndItsInputs) {
     EXPECT_EQ(input.name(), name);
     EXPECT_EQ(FromProto(input.tensor().data_type()), array.dtype);
     EXPECT_EQ(input.tensor().row_stride(), array.row_stride);
-    ASSERT_EQ(input.tensor().inline_().size(), *ByteSize(array));
+    ASSERT_EQ(input.tensor().inline_().size(), *ByteSize(array.AsArray()));
     if (array.data != nullptr) {
-      EXPECT_EQ(std::memcmp(input.tensor().inline_().data(), array.data, *ByteSize(array)), 0);
+      EXPECT_EQ(std::memcmp(input.tensor().inline_().data(), array.data, *ByteSize(array.AsArray())), 0);
     }
   }
   const auto message = Encode(args);
@@ -151,6 +151,86 @@ TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
   RunArgs args;
   args.inputs = {{"x", {DType::kF32, {-1}, 0, nullptr}}};
   EXPECT_EQ(Encode(args).status().message(), "x: axis 0 has the size -1");
+}
+
+TEST(EncodeTest, SendsNothingButTheIdOfAResidentTensor) {
+  const Operand resident{.dtype = DType::kF64, .shape = {7}, .row_stride = 9, .resident = "some id"};
+  const float bias[] = {1, 2};
+  GemmArgs args{.a = resident, .b = resident, .bias = ConstArray{DType::kF32, {2}, 0, bias}};
+  const auto gemm = Parsed<v1::GemmRequest>(args);
+  v1::Tensor expected;
+  expected.mutable_resident()->set_id("some id");
+  EXPECT_EQ(gemm.a().SerializeAsString(), expected.SerializeAsString());
+  EXPECT_EQ(gemm.b().SerializeAsString(), expected.SerializeAsString());
+  EXPECT_EQ(gemm.bias().inline_().size(), 8u);
+  EXPECT_FALSE(gemm.has_options());
+  const auto run = Parsed<v1::RunRequest>(RunArgs{.inputs = {{"x", resident}}});
+  EXPECT_EQ(run.inputs(0).name(), "x");
+  EXPECT_EQ(run.inputs(0).tensor().SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(EncodeTest, SaysWhichResultsAreToStay) {
+  const float x = 1;
+  const TransposeArgs transpose{.x = {DType::kF32, {}, 0, &x}};
+  const auto message = Encode(transpose, {.keep = absl::Milliseconds(1500)});
+  v1::TransposeRequest request;
+  ASSERT_TRUE(message.ok() && request.ParseFromString(Flat(message->buffer))) << message.status();
+  ASSERT_EQ(request.options().sinks_size(), 1);
+  EXPECT_EQ(request.options().sinks(0).output(), "");
+  EXPECT_EQ(request.options().sinks(0).resident().ttl_seconds(), 1.5);
+  float memory = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      Encode(transpose, {.data = &memory, .bytes = 4, .keep = absl::ZeroDuration()}).status()));
+
+  RunArgs args;
+  args.program.add_outputs("first");
+  args.program.add_outputs("second");
+  args.destinations = {{}, {.keep = absl::ZeroDuration()}, {.keep = absl::Seconds(1)}};
+  const auto run = Parsed<v1::RunRequest>(args);
+  ASSERT_EQ(run.options().sinks_size(), 1);
+  EXPECT_EQ(run.options().sinks(0).output(), "second");
+  EXPECT_TRUE(run.options().sinks(0).has_resident());
+  EXPECT_EQ(run.options().sinks(0).resident().ttl_seconds(), 0);
+}
+
+TEST(DecodeResultTest, MakesAHandleOfWhatStaysOnTheServer) {
+  v1::TransposeResponse response;
+  response.mutable_y()->set_data_type(v1::DATA_TYPE_I64);
+  response.mutable_y()->add_shape(3);
+  response.mutable_y()->mutable_resident()->set_id("some id");
+  response.mutable_y()->mutable_resident()->set_ttl_seconds(2.5);
+  response.mutable_execution()->set_device(3);
+  const Destination keep{.keep = absl::ZeroDuration()};
+  const auto result = DecodeResult(Cut(response.SerializeAsString()), keep);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->tensor);
+  EXPECT_EQ(result->array.data(), nullptr);
+  EXPECT_EQ(result->tensor->id(), "some id");
+  EXPECT_EQ(result->tensor->dtype(), DType::kI64);
+  EXPECT_EQ(result->tensor->shape(), Shape{3});
+  EXPECT_EQ(result->tensor->bytes(), 24u);
+  EXPECT_EQ(result->tensor->device(), 3);
+  EXPECT_EQ(result->tensor->info().ttl, absl::Milliseconds(2500));
+  EXPECT_EQ(result->execution.device(), 3);
+  // It is where it was asked to be, or the response is wrong.
+  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), {}).status()));
+  response.mutable_y()->set_inline_(std::string(24, '\0'));
+  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), keep).status()));
+  response.mutable_y()->mutable_resident();
+  EXPECT_TRUE(absl::IsInternal(DecodeResult(Cut(response.SerializeAsString()), keep).status()));
+}
+
+TEST(DecodeRunResultTest, TellsTensorsFromArrays) {
+  v1::RunResponse response = Response();
+  response.mutable_outputs(1)->mutable_tensor()->mutable_resident()->set_id("some id");
+  const std::vector<Destination> destinations = {{}, {.keep = absl::ZeroDuration()}};
+  const auto result = DecodeRunResult(Cut(response.SerializeAsString()), kNames, destinations);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->tensors.size(), 2u);
+  EXPECT_FALSE(result->tensors[0]);
+  EXPECT_EQ(result->outputs[0].second.bytes(), 3u);
+  EXPECT_EQ(result->tensors[1]->id(), "some id");
+  EXPECT_EQ(result->outputs[1].first, "second");
 }
 
 TEST(DecodeResultTest, ReadsFieldsAcrossSliceBorders) {

@@ -1,0 +1,34 @@
+#include "client/src/attempts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "warpline/error.h"
+
+namespace warpline::client {
+namespace {
+
+// Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
+constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
+
+}  // namespace
+
+absl::Status CheckTimeout(absl::Duration timeout) {
+  if (timeout > absl::ZeroDuration() && timeout < absl::InfiniteDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a deadline must be finite and above zero, not ", absl::FormatDuration(timeout)));
+}
+
+std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
+  if (failed_ >= max_retries_) return std::nullopt;
+  const bool is_unavailable = absl::IsUnavailable(status);
+  if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
+  std::optional<absl::Duration> delay = DetailsOf(status).retry_delay;
+  if (!delay && is_unavailable) delay = kFirstRetryDelay * (1 << std::min(failed_, 8));
+  if (!delay || absl::Now() + *delay >= deadline_) return std::nullopt;
+  ++failed_;
+  return delay;
+}
+
+}  // namespace warpline::client

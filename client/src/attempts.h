@@ -1,0 +1,34 @@
+// Whether and when a call that failed is made again.
+#ifndef WARPLINE_CLIENT_SRC_ATTEMPTS_H_
+#define WARPLINE_CLIENT_SRC_ATTEMPTS_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace warpline::client {
+
+// InvalidArgument unless it is finite and above zero.
+absl::Status CheckTimeout(absl::Duration timeout);
+
+// The attempts of one call. Not thread-safe.
+class Attempts {
+ public:
+  Attempts(int max_retries, absl::Time deadline) : max_retries_(max_retries), deadline_(deadline) {}
+
+  absl::Time deadline() const { return deadline_; }
+  // How many have failed so that another followed.
+  int failed() const { return failed_; }
+  // How long to wait before the next attempt after this error; nothing if there is to be none.
+  std::optional<absl::Duration> DelayAfter(const absl::Status& status);
+
+ private:
+  int max_retries_;
+  absl::Time deadline_;
+  int failed_ = 0;
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_SRC_ATTEMPTS_H_

@@ -1,0 +1,40 @@
+#include "client/src/connection.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+
+Connection::Connection(const std::string& target, const ClientOptions& options)
+    : target_(target), max_retries_(options.max_retries) {
+  channels_.push_back(std::make_unique<RawChannel>(target, options.channel));
+}
+
+RawChannel& Connection::channel(std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  while (index >= channels_.size()) {
+    channels_.push_back(std::make_unique<RawChannel>(target_, ChannelOptions{.own_connection = true}));
+  }
+  return *channels_[index];
+}
+
+absl::StatusOr<grpc::ByteBuffer> Connection::Call(
+    const std::string& method, const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
+    absl::Time deadline, const std::string& request_id) {
+  Attempts attempts = AttemptsUntil(deadline);
+  while (true) {
+    // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
+    ASSIGN_OR_RETURN(OutgoingMessage message, encode());
+    absl::StatusOr<grpc::ByteBuffer> response =
+        channel().Call(method, std::move(message), deadline, request_id);
+    if (response.ok()) return response;
+    const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
+    if (!delay) return response;
+    absl::SleepFor(*delay);
+  }
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,70 @@
+#include "client/src/stream_call.h"
+
+#include <chrono>
+#include <utility>
+
+#include "client/src/grpc_error.h"
+
+namespace warpline::client {
+
+StreamCall::StreamCall(RawChannel& channel, const std::string& method, absl::Time deadline,
+                       const std::string& request_id)
+    : context_(NewContext(deadline, request_id)) {
+  stream_ = channel.stub().PrepareCall(context_.get(), method, &queue_);
+  stream_->StartCall(this);
+  began_ = Await();
+}
+
+StreamCall::~StreamCall() {
+  if (!finished_) {
+    Cancel();
+    (void)Finish();
+  }
+  // Of a cancelled call, this is what drops the messages.
+  stream_ = nullptr;
+  context_ = nullptr;
+  void* tag = nullptr;
+  bool ok = false;
+  for (const std::shared_ptr<SendTracker>& tracker : trackers_) {
+    // Polling, as what remains may be waiting for a socket.
+    while (tracker->borrowed() > 0) {
+      queue_.AsyncNext(&tag, &ok, std::chrono::system_clock::now() + kReleasePeriod);
+    }
+  }
+  queue_.Shutdown();
+  while (queue_.Next(&tag, &ok)) {
+  }
+}
+
+bool StreamCall::Await() {
+  void* tag = nullptr;
+  bool ok = false;
+  return queue_.Next(&tag, &ok) && ok;
+}
+
+bool StreamCall::Write(OutgoingMessage message, bool last) {
+  if (!began_) return false;
+  std::erase_if(trackers_, [](const auto& tracker) { return tracker->borrowed() == 0; });
+  if (message.tracker != nullptr) trackers_.push_back(message.tracker);
+  grpc::WriteOptions options;
+  if (last) options.set_last_message();
+  stream_->Write(message.buffer, options, this);
+  message.buffer.Clear();  // what remains are gRPC's own references
+  return Await();
+}
+
+bool StreamCall::Read(grpc::ByteBuffer& message) {
+  if (!began_) return false;
+  stream_->Read(&message, this);
+  return Await();
+}
+
+absl::Status StreamCall::Finish() {
+  grpc::Status status;
+  stream_->Finish(&status, this);
+  Await();
+  finished_ = true;
+  return ToAbslStatus(status, *context_);
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,51 @@
+// The messages of TensorService, as slices. Elements are neither copied into requests nor out of responses by
+// protobuf, which reads and writes everything else.
+#ifndef WARPLINE_CLIENT_SRC_TENSOR_CODEC_H_
+#define WARPLINE_CLIENT_SRC_TENSOR_CODEC_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/src/message_writer.h"
+#include "warpline/array.h"
+#include "warpline/tensor.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::client {
+
+OutgoingMessage EncodeCreate(const ConstArray& array, const PutOptions& options);
+OutgoingMessage EncodeDrop(const std::string& id);
+// Without a ttl the lease is as long as before.
+OutgoingMessage EncodeRenew(const std::string& id, std::optional<absl::Duration> ttl);
+OutgoingMessage EncodeList(const std::string& page_token);
+OutgoingMessage EncodeGet(const std::string& id, std::size_t offset, std::size_t length);
+// One message of a Put: bytes [begin, end) of the elements of the array, which are counted as if its rows had
+// no padding. The id may be empty, but not in the first message.
+OutgoingMessage EncodePut(const std::string& id, const ConstArray& array, std::size_t begin, std::size_t end);
+
+// Internal for a message that makes no sense, as all below.
+absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info);
+// Of CreateResponse and RenewResponse, which have the same field.
+absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message);
+
+struct TensorPage {
+  std::vector<TensorInfo> tensors;
+  std::string next_page_token;  // empty: there are no more
+};
+absl::StatusOr<TensorPage> DecodeList(const grpc::ByteBuffer& message);
+
+// Copies the elements of a GetResponse, which must begin at byte `offset` of the tensor, to the front of
+// `to`, and returns how many bytes they are. It is an error if there are more than `to` takes.
+absl::StatusOr<std::size_t> DecodeChunk(const grpc::ByteBuffer& message, std::size_t offset,
+                                        std::span<std::byte> to);
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_SRC_TENSOR_CODEC_H_

@@ -1,0 +1,195 @@
+#include "client/src/transfer.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/src/methods.h"
+#include "client/src/tensor_codec.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+namespace {
+
+// Of the elements in one message: what travels fastest, says the API.
+constexpr std::size_t kMessageBytes = std::size_t{1} << 20;
+constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
+// From here on one connection, whose bytes one thread of gRPC moves, is not enough.
+constexpr std::size_t kLargeBytes = std::size_t{64} << 20;
+constexpr int kLargeChannels = 4;
+
+}  // namespace
+
+absl::StatusOr<int> ChannelsFor(int wanted, std::size_t bytes) {
+  if (wanted < 0 || wanted > kMaxChannels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("channels is ", wanted, ": 1 to ", kMaxChannels, ", or 0 for as many as suit the size"));
+  }
+  if (wanted > 0) return wanted;
+  return bytes >= kLargeBytes ? kLargeChannels : 1;
+}
+
+std::vector<ElementRange> RangesOf(std::size_t bytes, int channels) {
+  const std::size_t messages = (bytes + kMessageBytes - 1) / kMessageBytes;
+  const auto shares = static_cast<std::size_t>(channels);
+  const std::size_t size = std::min(kRangeBytes, (messages + shares - 1) / shares * kMessageBytes);
+  std::vector<ElementRange> ranges;
+  for (std::size_t begin = 0; begin < bytes; begin += size) {
+    ranges.push_back({begin, std::min(begin + size, bytes)});
+  }
+  return ranges;
+}
+
+// While a call is in flight, in which Fail ends it.
+class Transfer::Going {
+ public:
+  Going(Transfer& transfer, StreamCall& call) : transfer_(transfer), call_(call) {
+    const std::lock_guard lock(transfer_.mutex_);
+    transfer_.calls_.insert(&call_);
+    if (!transfer_.failure_.ok()) call_.Cancel();
+  }
+  ~Going() {
+    const std::lock_guard lock(transfer_.mutex_);
+    transfer_.calls_.erase(&call_);
+  }
+  Going(const Going&) = delete;
+  Going& operator=(const Going&) = delete;
+
+ private:
+  Transfer& transfer_;
+  StreamCall& call_;
+};
+
+Transfer::Transfer(Connection& connection, absl::Time deadline, std::string request_id, Progress progress)
+    : connection_(connection),
+      deadline_(deadline),
+      request_id_(std::move(request_id)),
+      progress_(std::move(progress)) {}
+
+absl::Status Transfer::Put(const std::string& id, const ConstArray& array, std::size_t bytes, int channels) {
+  const std::vector<ElementRange> ranges = RangesOf(bytes, channels);
+  RETURN_IF_ERROR(
+      MoveAll({ranges.begin(), ranges.end()}, channels,
+              [&](RawChannel& channel, ElementRange range) { return PutRange(channel, id, array, range); }));
+  return CheckDoubt(id);
+}
+
+absl::Status Transfer::Get(const std::string& id, std::span<std::byte> to, int channels) {
+  std::vector<ElementRange> ranges = RangesOf(to.size(), channels);
+  // An empty tensor is asked for too: it may not exist.
+  if (ranges.empty()) ranges.emplace_back();
+  return MoveAll({ranges.begin(), ranges.end()}, channels,
+                 [&](RawChannel& channel, ElementRange range) { return GetRange(channel, id, to, range); });
+}
+
+absl::Status Transfer::MoveAll(std::deque<ElementRange> ranges, int channels, const Move& move) {
+  ranges_ = std::move(ranges);
+  const std::size_t threads = std::min(static_cast<std::size_t>(channels), ranges_.size());
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this, i, &move] { MoveSome(i, move); });
+  MoveSome(0, move);
+  for (std::thread& other : others) other.join();
+  return failure_;
+}
+
+void Transfer::MoveSome(std::size_t channel, const Move& move) {
+  while (true) {
+    ElementRange range;
+    {
+      const std::lock_guard lock(mutex_);
+      if (ranges_.empty() || !failure_.ok()) return;
+      range = ranges_.front();
+      ranges_.pop_front();
+    }
+    if (const absl::Status status = move(connection_.channel(channel), range); !status.ok()) Fail(status);
+  }
+}
+
+void Transfer::Fail(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok()) return;
+  failure_ = status;
+  for (StreamCall* call : calls_) call->Cancel();
+  stopping_.notify_all();
+}
+
+absl::Status Transfer::Retry(Attempts& attempts, const std::function<absl::Status()>& attempt) {
+  while (true) {
+    const absl::Status status = attempt();
+    if (status.ok()) return status;
+    const std::optional<absl::Duration> delay = attempts.DelayAfter(status);
+    if (!delay) return status;
+    std::unique_lock lock(mutex_);
+    const auto stopped = [this] { return !failure_.ok(); };
+    if (stopping_.wait_for(lock, absl::ToChronoNanoseconds(*delay), stopped)) return status;
+  }
+}
+
+absl::Status Transfer::PutRange(RawChannel& channel, const std::string& id, const ConstArray& array,
+                                ElementRange range) {
+  Attempts attempts = connection_.AttemptsUntil(deadline_);
+  const absl::Status status = Retry(attempts, [&] {
+    StreamCall call(channel, PutMethod(), deadline_, request_id_);
+    const Going going(*this, call);
+    std::size_t at = range.begin;
+    for (std::size_t end = at; at < range.end; at = end) {
+      end = std::min(at + kMessageBytes, range.end);
+      if (!call.Write(EncodePut(at == range.begin ? id : "", array, at, end), end == range.end)) break;
+      Moved(static_cast<std::ptrdiff_t>(end - at));
+    }
+    grpc::ByteBuffer response;
+    const bool answered = at == range.end && call.Read(response);
+    absl::Status ended = call.Finish();
+    if (ended.ok() && !answered) ended = absl::InternalError("the server ended the call without an answer");
+    if (!ended.ok()) Moved(-static_cast<std::ptrdiff_t>(at - range.begin));
+    return ended;
+  });
+  if (!absl::IsInvalidArgument(status) || attempts.failed() == 0) return status;
+  // What seemed to have failed may have been done all the same, and is refused the second time.
+  const std::lock_guard lock(mutex_);
+  doubt_ = status;
+  return absl::OkStatus();
+}
+
+absl::Status Transfer::CheckDoubt(const std::string& id) {
+  if (doubt_.ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   connection_.Call(
+                       RenewMethod(), [&] { return EncodeRenew(id, {}); }, deadline_, request_id_));
+  ASSIGN_OR_RETURN(const TensorInfo info, DecodeTensor(response));
+  return info.missing_bytes == 0 ? absl::OkStatus() : doubt_;
+}
+
+absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std::span<std::byte> to,
+                                ElementRange range) {
+  Attempts attempts = connection_.AttemptsUntil(deadline_);
+  // Where the next message goes: after a failure, on from there.
+  std::size_t at = range.begin;
+  return Retry(attempts, [&]() -> absl::Status {
+    if (at == range.end && range.begin < range.end) return absl::OkStatus();
+    StreamCall call(channel, GetMethod(), deadline_, request_id_);
+    const Going going(*this, call);
+    if (call.Write(EncodeGet(id, at, range.end - at), true)) {
+      for (grpc::ByteBuffer message; call.Read(message); message.Clear()) {
+        // A message that is not valid ends the call, which is cancelled at the end of this block.
+        ASSIGN_OR_RETURN(const std::size_t bytes, DecodeChunk(message, at, to.subspan(at, range.end - at)));
+        at += bytes;
+        Moved(static_cast<std::ptrdiff_t>(bytes));
+      }
+    }
+    RETURN_IF_ERROR(call.Finish());
+    if (at == range.end) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("the server's elements end at byte ", at, " of ", range.end));
+  });
+}
+
+void Transfer::Moved(std::ptrdiff_t bytes) {
+  if (!progress_) return;
+  const std::lock_guard lock(progress_mutex_);
+  moved_ += bytes;
+  progress_(static_cast<std::size_t>(moved_));
+}
+
+}  // namespace warpline::client
