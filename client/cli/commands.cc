@@ -57,8 +57,9 @@ absl::Status RunTranspose(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_RETURN(const NpyArray x, session.Read(args.positionals()[1], common.dtype));
   ASSIGN_OR_USAGE(std::vector<int> stored_perm, StoredPerm(x, perm));
   TransposeArgs request{.x = x.stored, .perm = std::move(stored_perm), .variant = common.variant};
-  ASSIGN_OR_RETURN(const Result result, session.Compute("transpose", std::move(request)));
-  return session.Write(args.String("output", ""), result.array, false);
+  const std::string output = args.String("output", "");
+  ASSIGN_OR_RETURN(Result result, session.Compute("transpose", std::move(request), session.To(output)));
+  return session.Write(output, result.array, result.tensor, false);
 }
 
 absl::Status RunGemm(const Args& args, const CommonFlags& common) {
@@ -99,8 +100,9 @@ absl::Status RunGemm(const Args& args, const CommonFlags& common) {
     RETURN_IF_ERROR(session.MakeRowMajor(bias));
     request.bias = bias.stored;
   }
-  ASSIGN_OR_RETURN(const Result result, session.Compute("gemm", std::move(request)));
-  return session.Write(args.String("output", ""), result.array, false);
+  const std::string output = args.String("output", "");
+  ASSIGN_OR_RETURN(Result result, session.Compute("gemm", std::move(request), session.To(output)));
+  return session.Write(output, result.array, result.tensor, false);
 }
 
 absl::Status RunReduce(const Args& args, const CommonFlags& common) {
@@ -118,11 +120,13 @@ absl::Status RunReduce(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_RETURN(NpyArray x, session.Read(args.positionals()[1], common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;
-  if (gives_index && axes.size() != 1) RETURN_IF_ERROR(session.MakeRowMajor(x));
+  // What stays on the server has no flag that says that it is in Fortran order.
+  const std::string output = args.String("output", "");
+  if ((gives_index && axes.size() != 1) || session.To(output).keep) RETURN_IF_ERROR(session.MakeRowMajor(x));
   ASSIGN_OR_USAGE(request.axes, StoredAxes(x, axes));
   request.x = x.stored;
-  ASSIGN_OR_RETURN(const Result result, session.Compute("reduce", std::move(request)));
-  return session.Write(args.String("output", ""), result.array, x.fortran && result.array.shape().rank > 1);
+  ASSIGN_OR_RETURN(Result result, session.Compute("reduce", std::move(request), session.To(output)));
+  return session.Write(output, result.array, result.tensor, x.fortran && result.array.shape().rank > 1);
 }
 
 absl::Status RunInfo(const Args& args, const CommonFlags& common) {

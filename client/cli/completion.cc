@@ -90,6 +90,7 @@ std::string ZshFlag(const CommandSpec& command, const FlagSpec& flag) {
 
 const char* ZshPositionals(const CommandSpec& command) {
   if (command.name == "completion") return "':shell:(bash zsh)'";
+  if (command.name == "get" || command.name == "drop") return "'*:id:'";
   return "'*:file:_files'";
 }
 
@@ -132,6 +133,8 @@ _warpline() {
                   CommandNames(" "), R"('
   elif [[ -z $values && $command == completion ]]; then
     values='bash zsh'
+  elif [[ -z $values && ( $command == get || $command == drop || $command == tensors ) ]]; then
+    values=@nothing
   fi
   case $values in
     @nothing) COMPREPLY=() ;;

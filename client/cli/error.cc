@@ -58,7 +58,7 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
       absl::StrContains(status.message(), "Received message larger than max")) {
     return WithAdvice(status, absl::StrCat("the request is larger than the server at ", std::string(server),
                                            " takes: its --max-inline-bytes is the limit, and `warpline info` "
-                                           "shows it"));
+                                           "shows it; `warpline put` sends arrays of any size"));
   }
   // A method that the server knows has a request id in its errors.
   if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {

@@ -31,10 +31,12 @@ constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
 constexpr FlagSpec kFlags[] = {
     {"server", 0, "ADDR", "host[:port] or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
     {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
-    {"json", 0, "", "machine-readable output (of info, bench, --timings)"},
+    {"json", 0, "", "machine-readable output (of info, tensors, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
-    {"output", 'o', "FILE", "where the result goes, a .npy file; - is standard output"},
+    {"output", 'o', "FILE",
+     "where the result goes, a .npy file; - is standard output, @ leaves it on the server"},
+    {"ttl", 0, "TIME", "of a tensor on the server: how long it lasts after its last use (default: 10m)"},
     {"expr", 'e', "PROGRAM", "the program as an expression, instead of a file"},
     {"variant", 0, "NAME", "one implementation (`warpline info` lists them; default: the server's choice)"},
     {"dtype", 0, "TYPE", "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1"},
@@ -55,10 +57,10 @@ constexpr FlagSpec kFlags[] = {
     {"keepdims", 0, "", "keep the reduced axes, with size 1"},
     {"ddof", 0, "N", "of var and std: divide by n - N (default: 0)"},
     {"service", 0, "NAME", "one service, as warpline.v1.KernelService (default: the whole server)"},
-    {"quiet", 'q', "", "do not print SERVING: the exit code tells"},
+    {"quiet", 'q', "", "do not print SERVING: the exit code tells; of put and get: no progress"},
     {"shape", 0, "AxB", "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)"},
     {"reduce-op", 0, "NAME", "what --op reduce does, over all axes or --axes (default: sum)"},
-    {"channels", 0, "N", "connections, with a thread each (default: 1)"},
+    {"channels", 0, "N", "connections, with a thread each (default: 1; of put and get: by size)"},
     {"concurrency", 0, "N",
      "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)"},
     {"rate", 0, "R", "open loop: R requests/s, latency counted from the moment each was due"},
@@ -73,20 +75,20 @@ constexpr std::string_view kCommon = " server deadline json help version ";
 
 constexpr CommandSpec kCommands[] = {
     {"transpose", "IN.npy -o OUT.npy [--perm 1,0]", "permute the axes of an array",
-     " output variant dtype timings retries perm ", "transpose images.npy -o planes.npy --perm 0,3,1,2"},
+     " output ttl variant dtype timings retries perm ", "transpose images.npy -o planes.npy --perm 0,3,1,2"},
     {"gemm",
      "A.npy B.npy -o OUT.npy [--alpha X --beta X --c C.npy --bias V.npy --activation F --trans-a --trans-b]",
      "D = activation(alpha * op(A) * op(B) + beta * C + bias)",
-     " output variant dtype out-dtype timings retries alpha beta c bias activation trans-a trans-b "
+     " output ttl variant dtype out-dtype timings retries alpha beta c bias activation trans-a trans-b "
      "precision ",
      "gemm x.npy weights.npy -o y.npy --trans-b --bias bias.npy --activation relu"},
     {"reduce", "IN.npy -o OUT.npy --op sum [--axes 0,1] [--keepdims]",
      "reduce an array over some of its axes",
-     " output variant dtype out-dtype timings retries op axes keepdims ddof ",
+     " output ttl variant dtype out-dtype timings retries op axes keepdims ddof ",
      "reduce samples.npy -o deviation.npy --op std --axes 0 --ddof 1"},
     {"run", "PROGRAM.json|--expr PROGRAM NAME=IN.npy ... -o [NAME=]OUT.npy ...",
      "run a chain of operations, whose intermediate results stay on the server",
-     " output expr timings retries ",
+     " output ttl expr timings retries ",
      "run -e 'reduce(transpose(gemm(a, b)), op=sum, axes=[1])' a=a.npy b=b.npy -o sums.npy",
      R"(PROGRAM.json is a warpline.v1.Program in protobuf's JSON; - reads it from standard input. Values of
 enumerations may be short ("sum", "f32"). A program with one output may do without its NAME.
@@ -117,6 +119,22 @@ In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behin
    {"name": "sums", "inputs": ["d"], "reduce": {"op": "sum", "axes": [0]}}],
  "outputs": ["d", "sums"]}
 )"},
+    {"put", "X.npy [--ttl 10m] [--channels N]", "leave an array on the server, and print its id",
+     " ttl channels dtype retries quiet ", "put weights.npy --ttl 1h",
+     R"(Wherever a command reads an array, @ID is the tensor with that id, and -o @ leaves a result on the server
+and prints its id. Each use of a tensor renews its lease, and it lasts no longer than the server's process. The
+id is a secret: whoever has it may read the tensor. A file in Fortran order is brought into row-major order by
+the server, which needs memory for both. A file whose name begins with @ is given as ./@NAME.
+
+  weights=$(warpline put weights.npy --ttl 1h)
+  y=$(warpline gemm x.npy @$weights -o @)
+  warpline get $y -o y.npy
+  warpline drop $y $weights
+)"},
+    {"get", "ID -o X.npy [--channels N]", "fetch a tensor from the server", " output channels retries quiet ",
+     "get $id -o x.npy"},
+    {"drop", "ID ...", "end the leases of tensors on the server", " retries ", "drop $id"},
+    {"tensors", "[--json]", "list the tensors on the server, with their ids", " retries ", "tensors --json"},
     {"info", "[--json]", "what the server is and can do", "", "info --server gpu-node:50051"},
     {"health", "[--service NAME] [--quiet]", "exit with 0 if the server is serving, with 1 if it is not",
      " service quiet ", "health --service warpline.v1.KernelService"},
@@ -259,7 +277,8 @@ std::string HelpText(const CommandSpec* command) {
   }
   absl::StrAppend(
       &text, "\n", FlagHelp(kCommon),
-      "\n`warpline COMMAND --help` tells more, with an example.\n"
+      "\nAn array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
+      "`warpline COMMAND --help` tells more, with an example.\n"
       "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a "
       "wrong path\namong it.\n");
   return text;

@@ -21,8 +21,18 @@ namespace {
 using Command = absl::Status (*)(const Args&, const CommonFlags&);
 
 const std::map<std::string_view, Command> kRun = {
-    {"transpose", RunTranspose}, {"gemm", RunGemm},     {"reduce", RunReduce}, {"run", RunRun},
-    {"info", RunInfo},           {"health", RunHealth}, {"bench", RunBench},   {"completion", RunCompletion},
+    {"transpose", RunTranspose},
+    {"gemm", RunGemm},
+    {"reduce", RunReduce},
+    {"run", RunRun},
+    {"put", RunPut},
+    {"get", RunGet},
+    {"drop", RunDrop},
+    {"tensors", RunTensors},
+    {"info", RunInfo},
+    {"health", RunHealth},
+    {"bench", RunBench},
+    {"completion", RunCompletion},
 };
 
 // glibc gives the memory of each received slice back to the kernel, and faults it in again; these keep it.

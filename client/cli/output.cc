@@ -116,6 +116,42 @@ std::string FormatTiming(const Timing& timing, bool json) {
                       execution.request_id(), "\n");
 }
 
+std::string FormatTensors(std::span<const TensorInfo> tensors, bool json) {
+  std::vector<std::string> lines;
+  std::size_t id_width = 0, array_width = 0;
+  for (const TensorInfo& tensor : tensors) {
+    id_width = std::max(id_width, tensor.id.size());
+    array_width = std::max(array_width, Name(tensor.dtype).size() + ToString(tensor.shape).size());
+  }
+  for (const TensorInfo& tensor : tensors) {
+    const double ttl = absl::ToDoubleSeconds(tensor.ttl);
+    if (json) {
+      lines.push_back(absl::StrFormat(
+          "{\"id\":%s,\"dtype\":%s,\"shape\":%s,\"device\":%d,\"size_bytes\":%d,\"missing_bytes\":%d,"
+          "\"ttl_seconds\":%.3f}",
+          JsonString(tensor.id), JsonString(Name(tensor.dtype)), ToString(tensor.shape), tensor.device,
+          tensor.bytes, tensor.missing_bytes, ttl));
+      continue;
+    }
+    lines.push_back(absl::StrFormat(
+        "%-*s  %-*s  device %d  %d bytes%s  %.0f s left\n", static_cast<int>(id_width), tensor.id,
+        static_cast<int>(array_width), absl::StrCat(std::string(Name(tensor.dtype)), ToString(tensor.shape)),
+        tensor.device, tensor.bytes,
+        tensor.missing_bytes == 0 ? "" : absl::StrCat(", ", tensor.missing_bytes, " still to come"), ttl));
+  }
+  if (!json) return absl::StrJoin(lines, "");
+  return absl::StrCat("[", absl::StrJoin(lines, ",\n "), "]\n");
+}
+
+std::string FormatProgress(std::string_view what, std::size_t bytes, std::size_t total,
+                           absl::Duration elapsed) {
+  constexpr double kMiB = 1 << 20;
+  const double seconds = std::max(absl::ToDoubleSeconds(elapsed), 1e-3);
+  return absl::StrFormat("%s: %.1f of %.1f MiB, %.1f MiB/s", std::string(what),
+                         static_cast<double>(bytes) / kMiB, static_cast<double>(total) / kMiB,
+                         static_cast<double>(bytes) / kMiB / seconds);
+}
+
 std::string FormatInfo(const v1::GetInfoResponse& info) {
   std::string text =
       absl::StrFormat("version    %s (%s)\nbackend    %s\n", info.version(), info.revision(), info.backend());

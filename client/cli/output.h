@@ -2,6 +2,8 @@
 #ifndef WARPLINE_CLIENT_CLI_OUTPUT_H_
 #define WARPLINE_CLIENT_CLI_OUTPUT_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "absl/time/time.h"
 #include "kernels/dtype.h"
 #include "kernels/shape.h"
+#include "warpline/tensor.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -32,6 +35,13 @@ std::string FormatTiming(const Timing& timing, bool json);
 
 // A quoted JSON string.
 std::string JsonString(std::string_view text);
+
+// A table, or a JSON array with one object a line.
+std::string FormatTensors(std::span<const TensorInfo> tensors, bool json);
+
+// How far a transfer is: "put x.npy: 12.0 of 64.0 MiB, 350.5 MiB/s".
+std::string FormatProgress(std::string_view what, std::size_t bytes, std::size_t total,
+                           absl::Duration elapsed);
 
 std::string FormatInfo(const v1::GetInfoResponse& info);
 

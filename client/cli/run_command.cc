@@ -142,9 +142,10 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
     RETURN_IF_ERROR(session.MakeRowMajor(array));
     request.inputs.emplace_back(input.name, array.stored);
   }
-  ASSIGN_OR_RETURN(const RunResult result, session.Compute(request));
+  for (const std::string& path : paths) request.destinations.push_back(session.To(path));
+  ASSIGN_OR_RETURN(RunResult result, session.Compute(request));
   for (std::size_t i = 0; i < results.size(); ++i) {
-    RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, false));
+    RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, result.tensors[i], false));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
-// What the commands that compute share: files in, one or more requests, files out.
+// What the commands that compute share: arrays in, one or more requests, arrays out. Arrays are files, or
+// tensors on the server.
 #ifndef WARPLINE_CLIENT_CLI_SESSION_H_
 #define WARPLINE_CLIENT_CLI_SESSION_H_
 
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/cli/args.h"
 #include "client/cli/flags.h"
 #include "client/cli/npy/file.h"
@@ -21,30 +23,39 @@ namespace warpline::client {
 // Errors are as error.h tells them apart. Not thread-safe.
 class Session {
  public:
-  // A usage error if there is no output, if two are one file, or if one is a terminal, which would show
-  // bytes.
+  // A usage error if there is no output, if two are one file, if one is a terminal, which would show bytes,
+  // or if
+  // --ttl is given and nothing stays on the server.
   static absl::StatusOr<Session> Create(const Args& args, const CommonFlags& common,
                                         std::span<const std::string> outputs);
 
-  // `dtype`: what raw elements are; see ParseNpyHeader.
+  // The array in a file, or for "@ID" the tensor with that id. `dtype`: what raw elements are, see
+  // ParseNpyHeader; a tensor must have it.
   absl::StatusOr<NpyArray> Read(const std::string& path, std::optional<DType> dtype) const;
-  absl::Status Write(const std::string& path, const Array& array, bool fortran) const;
+  // For a result that goes to this output.
+  Destination To(const std::string& path) const;
+  // Writes a result to its file; or, if it has stayed on the server, prints the id of the tensor, which lasts
+  // for as long as its lease from then on.
+  absl::Status Write(const std::string& path, const Array& array, std::optional<Tensor>& tensor,
+                     bool fortran) const;
 
   // One request, which has the whole deadline: how long its inputs took to come is not its fault. Prints its
   // timing, if that is wanted.
-  absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request);
+  absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request,
+                                 const Destination& destination = {});
   absl::StatusOr<RunResult> Compute(const RunArgs& request);
 
   // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
   absl::Status MakeRowMajor(NpyArray& array);
 
  private:
-  Session(const CommonFlags& common, bool prints_to_stderr, int retries);
+  Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl);
   template <typename Send>
   auto Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send());
 
   CommonFlags common_;
-  bool prints_to_stderr_;  // as a result goes to standard output
+  bool prints_to_stderr_;  // as a result, or its id, goes to standard output
+  absl::Duration ttl_;     // of what stays on the server; zero: the server's default
   std::unique_ptr<Client> client_;
 };
 

@@ -76,7 +76,7 @@ TEST_F(CliShellTest, CompletesInBash) {
   EXPECT_EQ(Run("warpline completion bash | bash -n").code, 0);
   EXPECT_EQ(Completed("warpline re"), "reduce\n");
   EXPECT_EQ(Completed("warpline --server transpose ga"), "\n");
-  EXPECT_EQ(Completed("warpline --server = here ge"), "gemm\n");
+  EXPECT_EQ(Completed("warpline --server = here ge"), "gemm get\n");
   EXPECT_EQ(Completed("warpline reduce --ke"), "--keepdims\n");
   EXPECT_EQ(Completed("warpline reduce x.npy --op log"), "logsumexp\n");
   EXPECT_EQ(Completed("warpline reduce x.npy --op = arg"), "argmin argmax\n");
@@ -84,6 +84,8 @@ TEST_F(CliShellTest, CompletesInBash) {
   EXPECT_EQ(Completed("warpline gemm --activation ''"), "none relu gelu\n");
   EXPECT_EQ(Completed("warpline gemm a.npy --out-dtype f8"), "f8e4m3 f8e5m2\n");
   EXPECT_EQ(Completed("warpline transpose x.n"), "x.npy\n");
+  EXPECT_EQ(Completed("warpline put x.n"), "x.npy\n");
+  EXPECT_EQ(Completed("warpline get x.n"), "\n");  // an id
   EXPECT_EQ(Completed("warpline run p.json a = x.n"), "x.npy\n");
   EXPECT_EQ(Completed("warpline completion z"), "zsh\n");
   EXPECT_EQ(Completed("warpline --ver"), "--version\n");

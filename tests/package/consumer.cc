@@ -7,6 +7,7 @@
 #include <warpline/options.h>
 #include <warpline/program.h>
 #include <warpline/requests.h>
+#include <warpline/tensor.h>
 #include <warpline/v1/warpline.grpc.pb.h>
 
 #include <cstdio>

@@ -17,7 +17,6 @@
 #include "client/cli/file_io.h"
 #include "client/cli/npy/header.h"
 #include "client/cli/output_file.h"
-#include "client/src/message_writer.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -127,7 +126,7 @@ bool OrderIsMoot(const Shape& shape) {
   return longer <= 1;
 }
 
-absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
+absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_t max_bytes) {
   // Exactly as much as needed at each step: a pipe cannot be read again.
   ASSIGN_OR_RETURN(std::string prefix_bytes, ReadString(fd, 10));
   if (prefix_bytes.size() == 10 && prefix_bytes[6] != 1) {
@@ -143,11 +142,12 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
   array.fortran = header.fortran_order && !OrderIsMoot(header.shape);
   array.stored.dtype = header.dtype;
   array.stored.shape = array.fortran ? Reversed(header.shape) : header.shape;
-  ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array.stored));
+  ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize(array.stored.AsArray()));
   // Before any of them is read: the header may claim what no request can carry.
-  if (bytes > kMaxMessageBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the array has ", bytes, " bytes of elements; one request can have at most ", kMaxMessageBytes));
+  if (bytes > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the array has ", bytes,
+                                                   " bytes of elements; one request can have at most ",
+                                                   max_bytes, ", and `warpline put` sends any size"));
   }
   ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes));
   if (header.big_endian && SizeOf(header.dtype) > 1) {
@@ -159,10 +159,10 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype) {
 
 }  // namespace
 
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype) {
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype, std::size_t max_bytes) {
   File file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd() < 0) return Named(path, "", SystemError("cannot open"));
-  absl::StatusOr<NpyArray> array = ReadFrom(file.fd(), dtype);
+  absl::StatusOr<NpyArray> array = ReadFrom(file.fd(), dtype, max_bytes);
   if (!array.ok()) return Named(path, "standard input", array.status());
   return array;
 }

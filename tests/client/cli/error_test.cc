@@ -48,7 +48,8 @@ TEST(CliErrorTest, NamesTheLimitOfAMessageThatIsTooLarge) {
   EXPECT_EQ(
       Complaint(WithAdviceOnServer(large, "host:1")),
       "RESOURCE_EXHAUSTED: Received message larger than max (20 vs. 10)\n(the request is larger than the "
-      "server at host:1 takes: its --max-inline-bytes is the limit, and `warpline info` shows it)");
+      "server at host:1 takes: its --max-inline-bytes is the limit, and `warpline info` shows it; "
+      "`warpline put` sends arrays of any size)");
   const absl::Status full = absl::ResourceExhaustedError("the server is full");
   EXPECT_EQ(Complaint(WithAdviceOnServer(full, "host:1")), "RESOURCE_EXHAUSTED: the server is full");
 }

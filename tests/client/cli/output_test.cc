@@ -50,6 +50,35 @@ TEST(FormatInfoTest, RepeatsNoTypesForVariantsThatHaveThemAll) {
   EXPECT_THAT(FormatInfo(info), HasSubstr("gemm (f32 f64)\n  plain  loops\n  fast   loops (f32)\n"));
 }
 
+TEST(FormatTensorsTest, HasALineForEachTensor) {
+  const std::vector<TensorInfo> tensors = {
+      {.id = "1", .dtype = DType::kF32, .shape = {2, 3}, .bytes = 24, .ttl = absl::Seconds(600)},
+      {.id = "22",
+       .dtype = DType::kBool,
+       .device = 1,
+       .bytes = 1,
+       .missing_bytes = 1,
+       .ttl = absl::Seconds(0.25)}};
+  EXPECT_EQ(FormatTensors(tensors, false),
+            "1   f32[2,3]  device 0  24 bytes  600 s left\n"
+            "22  bool[]    device 1  1 bytes, 1 still to come  0 s left\n");
+  EXPECT_EQ(FormatTensors(tensors, true),
+            R"([{"id":"1","dtype":"f32","shape":[2,3],"device":0,"size_bytes":24,"missing_bytes":0,)"
+            R"("ttl_seconds":600.000},)"
+            "\n"
+            R"( {"id":"22","dtype":"bool","shape":[],"device":1,"size_bytes":1,"missing_bytes":1,)"
+            R"("ttl_seconds":0.250}])"
+            "\n");
+  EXPECT_EQ(FormatTensors({}, false), "");
+  EXPECT_EQ(FormatTensors({}, true), "[]\n");
+}
+
+TEST(FormatProgressTest, TellsHowFarItIs) {
+  EXPECT_EQ(FormatProgress("put x.npy", 3 << 20, 12 << 20, absl::Seconds(2)),
+            "put x.npy: 3.0 of 12.0 MiB, 1.5 MiB/s");
+  EXPECT_EQ(FormatProgress("put x.npy", 0, 0, absl::ZeroDuration()), "put x.npy: 0.0 of 0.0 MiB, 0.0 MiB/s");
+}
+
 TEST(FormatTimingTest, NamesTheOutputsOfAProgram) {
   Timing timing{.op = "run", .arrays = {{"y", DType::kF32, {2, 3}}, {"n", DType::kI64, {}}}};
   timing.execution.add_variants("a");

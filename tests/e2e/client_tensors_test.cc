@@ -1,0 +1,179 @@
+// Tensors on the server, through the C++ library.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/e2e/daemon.h"
+#include "warpline/client.h"
+#include "warpline/program.h"
+
+namespace warpline::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kTimeout = absl::Seconds(30);
+
+std::vector<float> Floats(const Array& array) {
+  std::vector<float> values(array.bytes() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), array.data(), array.bytes());
+  return values;
+}
+
+class ClientTensorsTest : public testing::Test {
+ protected:
+  explicit ClientTensorsTest(std::vector<std::string> flags = {})
+      : daemon_(std::move(flags)), client_(daemon_.address(), {.max_retries = 3}) {}
+
+  ConstArray Of(const std::vector<float>& values, const Shape& shape) const {
+    return {DType::kF32, shape, 0, values.data()};
+  }
+
+  Daemon daemon_;
+  Client client_;
+  const std::vector<float> x_ = {1, 2, 3, 4, 5, 6};
+  const std::vector<float> b_ = {1, 10, 100};
+};
+
+TEST_F(ClientTensorsTest, BringsElementsThereAndBack) {
+  std::vector<float> values(5 << 18);  // 5 MiB
+  std::iota(values.begin(), values.end(), 0);
+  for (const std::int64_t count : {0, 1, (1 << 18) + 1, 5 << 18}) {
+    for (const int channels : {0, 1, 4, 16}) {
+      const auto tensor = client_.Put(Of(values, {count}), kTimeout, {.channels = channels});
+      ASSERT_TRUE(tensor.ok()) << tensor.status();
+      const auto back = client_.Get(*tensor, kTimeout, {.channels = channels});
+      ASSERT_TRUE(back.ok()) << back.status();
+      EXPECT_EQ(Floats(*back), std::vector<float>(values.begin(), values.begin() + count));
+    }
+  }
+}
+
+TEST_F(ClientTensorsTest, LeavesThePaddingOfRowsHere) {
+  const std::vector<float> padded = {1, 2, 3, 0, 4, 5, 6, 0};
+  const auto tensor = client_.Put({DType::kF32, {2, 3}, 4, padded.data()}, kTimeout);
+  ASSERT_TRUE(tensor.ok()) << tensor.status();
+  EXPECT_EQ(Floats(*client_.Get(*tensor, kTimeout)), x_);
+}
+
+TEST_F(ClientTensorsTest, ComputesWithTensorsAndKeepsResults) {
+  const auto x = client_.Put(Of(x_, {2, 3}), kTimeout), b = client_.Put(Of(b_, {3, 1}), kTimeout);
+  ASSERT_TRUE(x.ok() && b.ok());
+  const CallOptions keep{.destination = {.keep = absl::Minutes(5)}};
+  const auto product = client_.Gemm({.a = *x, .b = *b}, kTimeout, keep);
+  ASSERT_TRUE(product.ok()) << product.status();
+  ASSERT_TRUE(product->tensor);
+  EXPECT_EQ(product->tensor->shape(), (Shape{2, 1}));
+  EXPECT_EQ(product->tensor->info().ttl, absl::Minutes(5));
+  EXPECT_EQ(Floats(*client_.Get(*product->tensor, kTimeout)), (std::vector<float>{321, 654}));
+  const auto sum = client_.Reduce({.x = *product->tensor}, kTimeout);
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_FALSE(sum->tensor);
+  EXPECT_EQ(Floats(sum->array), std::vector<float>{975});
+
+  RunArgs args{.program = *ParseExpression("p = gemm(x, b); add(p, p)"),
+               .inputs = {{"x", *x}, {"b", Of(b_, {3, 1})}},
+               .destinations = {{}, {.keep = absl::ZeroDuration()}}};
+  args.program.clear_outputs();
+  args.program.add_outputs("2.add");
+  args.program.add_outputs("p");
+  const auto run = client_.Run(args, kTimeout);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(Floats(run->outputs[0].second), (std::vector<float>{642, 1308}));
+  EXPECT_FALSE(run->tensors[0]);
+  ASSERT_TRUE(run->tensors[1]);
+  EXPECT_EQ(Floats(*client_.Get(*run->tensors[1], kTimeout)), (std::vector<float>{321, 654}));
+  EXPECT_THAT(*client_.ListTensors(kTimeout), SizeIs(4));
+}
+
+TEST_F(ClientTensorsTest, KeepsLeasesWhileThereAreHandlesAndNoLonger) {
+  std::string id;
+  {
+    const auto tensor = client_.Put(Of(x_, {6}), kTimeout, {.ttl = absl::Seconds(1)});
+    id = tensor->id();
+    absl::SleepFor(absl::Milliseconds(1800));
+    EXPECT_TRUE(client_.Get(*tensor, kTimeout).ok());
+  }
+  for (int i = 0; i < 1000 && client_.Attach(id, kTimeout).ok(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(absl::IsNotFound(client_.Attach(id, kTimeout).status()));
+}
+
+TEST_F(ClientTensorsTest, DropsWhatIsLeftWhenAClientEnds) {
+  std::string released;
+  {
+    Client other(daemon_.address(), {});
+    const auto dropped = other.Put(Of(x_, {6}), kTimeout);
+    auto kept = other.Put(Of(x_, {6}), kTimeout);
+    ASSERT_TRUE(dropped.ok() && kept.ok());
+    released = kept->Release();
+  }
+  const auto tensors = client_.ListTensors(kTimeout);
+  ASSERT_THAT(*tensors, SizeIs(1));
+  EXPECT_EQ((*tensors)[0].id, released);
+}
+
+TEST_F(ClientTensorsTest, DropsATensorWhosePutFailed) {
+  // The deadline passes when the first message has been sent, however fast that is.
+  const std::vector<float> values(2 << 20);
+  const absl::Duration timeout = absl::Seconds(2);
+  const auto wait = [start = absl::Now(), timeout](std::size_t) {
+    absl::SleepFor(start + timeout + absl::Milliseconds(50) - absl::Now());
+  };
+  const auto tensor = client_.Put(Of(values, {2 << 20}), timeout, {.channels = 4, .progress = wait});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(tensor.status())) << tensor.status();
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 0));
+}
+
+TEST_F(ClientTensorsTest, TakesNoTensorsOfOtherServersOrOfNone) {
+  Daemon other_daemon;
+  Client other(other_daemon.address(), {});
+  const auto theirs = other.Put(Of(x_, {6}), kTimeout);
+  ASSERT_TRUE(theirs.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Get(theirs->id(), kTimeout).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Transpose({.x = *theirs}, kTimeout).status()));
+  EXPECT_TRUE(absl::IsNotFound(client_.Attach("no such id", kTimeout).status()));
+}
+
+TEST_F(ClientTensorsTest, TellsTransfersAtTheSameTimeApart) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([this, i] {
+      const std::vector<float> values((3 << 18) + i, static_cast<float>(i));
+      for (int round = 0; round < 3; ++round) {
+        const auto tensor =
+            client_.Put(Of(values, {static_cast<std::int64_t>(values.size())}), kTimeout, {.channels = 2});
+        ASSERT_TRUE(tensor.ok()) << tensor.status();
+        const auto back = client_.Get(*tensor, kTimeout, {.channels = 2});
+        ASSERT_TRUE(back.ok()) << back.status();
+        EXPECT_EQ(Floats(*back), values);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+class ClientTensorsQuotaTest : public ClientTensorsTest {
+ protected:
+  ClientTensorsQuotaTest() : ClientTensorsTest({"--resident-bytes=1M"}) {}
+};
+
+TEST_F(ClientTensorsQuotaTest, TellsTheFiguresWhenTheServerIsFull) {
+  const std::vector<float> values(150'000);
+  const auto first = client_.Put(Of(values, {150'000}), kTimeout);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = client_.Put(Of(values, {150'000}), kTimeout);
+  EXPECT_TRUE(absl::IsResourceExhausted(second.status()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("600000 bytes"));
+}
+
+}  // namespace
+}  // namespace warpline::client
