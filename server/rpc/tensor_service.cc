@@ -77,6 +77,8 @@ void TensorService::Create(UnaryCall& call) {
                            engine_.tensors.Create(kAnonymous, spec, *ttl, device));
           v1::CreateResponse response;
           *response.mutable_tensor() = ToProto(info);
+          // A client that has given up does not know of it.
+          call.OnNotSent([this, id = info.id] { static_cast<void>(engine_.tensors.Drop(kAnonymous, id)); });
           return response;
         });
   });
