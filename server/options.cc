@@ -137,25 +137,24 @@ absl::Status SetBackend(const Flag& flag, const std::string& text, ServerOptions
   return absl::OkStatus();
 }
 
-absl::Status SetDeviceBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
-  options.device_bytes = 0;
-  if (text == "auto") return absl::OkStatus();
+// Nothing for "auto".
+absl::StatusOr<std::optional<std::int64_t>> BytesOrAuto(const Flag& flag, const std::string& text,
+                                                        const char* least) {
+  if (text == "auto") return std::nullopt;
   const absl::StatusOr<std::int64_t> value = ParseBytes(text);
-  if (!value.ok() || *value < 64 * kMiB || *value > 1024 * kGiB) {
-    return BadFlag(flag.name, text, "auto, or a number of bytes (suffix K, M or G) from 64M to 1024G");
-  }
-  options.device_bytes = *value;
+  if (value.ok() && *value >= *ParseBytes(least) && *value <= 1024 * kGiB) return *value;
+  return BadFlag(flag.name, text,
+                 absl::StrCat("auto, or a number of bytes (suffix K, M or G) from ", least, " to 1024G"));
+}
+
+absl::Status SetDeviceBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
+  ASSIGN_OR_RETURN(const std::optional<std::int64_t> bytes, BytesOrAuto(flag, text, "64M"));
+  options.device_bytes = bytes.value_or(0);
   return absl::OkStatus();
 }
 
 absl::Status SetResidentBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
-  options.resident_bytes.reset();
-  if (text == "auto") return absl::OkStatus();
-  const absl::StatusOr<std::int64_t> value = ParseBytes(text);
-  if (!value.ok() || *value < 0 || *value > 1024 * kGiB) {
-    return BadFlag(flag.name, text, "auto, or a number of bytes (suffix K, M or G) from 0 to 1024G");
-  }
-  options.resident_bytes = *value;
+  ASSIGN_OR_RETURN(options.resident_bytes, BytesOrAuto(flag, text, "0"));
   return absl::OkStatus();
 }
 
