@@ -64,7 +64,7 @@ void AppendProblem(std::string& to, const ElementwiseProblem& p) {
 
 }  // namespace
 
-std::string Signature(const Program& program, std::span<const int> bound) {
+std::string Signature(const Program& program, const OwnMemory& own) {
   std::string key;
   key.reserve(64 + 96 * program.steps.size());
   Append(key, program.num_inputs);
@@ -80,7 +80,9 @@ std::string Signature(const Program& program, std::span<const int> bound) {
   for (int output : program.outputs) Append(key, output);
   // Sizes of the storage fix the memory plan, and with it every address inside a lane.
   for (const TensorSpec& tensor : program.tensors) Append(key, static_cast<std::uint64_t>(tensor.bytes));
-  for (int tensor : bound) Append(key, tensor);
+  for (int tensor : own.resident) Append(key, tensor);
+  if (!own.shared.empty()) Append(key, -1);  // no tensor: between the two lists
+  for (int tensor : own.shared) Append(key, tensor);
   return key;
 }
 
@@ -105,7 +107,7 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
     for (int input : step.inputs) {
       if (index[input] >= 0) lifetimes[index[input]].last = now;
     }
-    if (places[step.output].region != Region::kScratch) continue;
+    if (places[step.output].area != Area::kScratch) continue;
     index[step.output] = static_cast<int>(lifetimes.size());
     lifetimes.push_back({step.output, now, now, NextPlace(program.tensors[step.output].bytes), 0});
   }
@@ -136,20 +138,30 @@ std::size_t PlaceIntermediates(std::vector<Lifetime>& lifetimes) {
 
 }  // namespace
 
-MemoryPlan PlanMemory(const Program& program, std::span<const int> bound) {
+bool MemoryPlan::Has(Area area) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [area](const Placement& place) { return place.area == area; });
+}
+
+MemoryPlan PlanMemory(const Program& program, const OwnMemory& own) {
+  const auto has = [](const std::vector<int>& list, int tensor) {
+    return std::find(list.begin(), list.end(), tensor) != list.end();
+  };
   MemoryPlan plan;
   plan.tensors.resize(program.tensors.size());
   plan.scalars.resize(program.steps.size(), 0);
-  const auto place = [&](int tensor, Region region, std::size_t& end) {
-    if (std::find(bound.begin(), bound.end(), tensor) != bound.end()) {
-      plan.tensors[tensor] = {Region::kBound, 0};
+  const auto place = [&](int tensor, Area area, std::size_t& end) {
+    if (has(own.resident, tensor)) {
+      plan.tensors[tensor] = {Area::kResident, 0};
       return;
     }
-    plan.tensors[tensor] = {region, NextPlace(end)};
-    end = NextPlace(end) + program.tensors[tensor].bytes;
+    const bool shared = has(own.shared, tensor);
+    std::size_t& taken = shared ? plan.shared_bytes : end;
+    plan.tensors[tensor] = {shared ? Area::kShared : area, NextPlace(taken)};
+    taken = NextPlace(taken) + program.tensors[tensor].bytes;
   };
-  for (int i = 0; i < program.num_inputs; ++i) place(i, Region::kInput, plan.input_bytes);
-  for (int output : program.outputs) place(output, Region::kOutput, plan.output_bytes);
+  for (int i = 0; i < program.num_inputs; ++i) place(i, Area::kInput, plan.input_bytes);
+  for (int output : program.outputs) place(output, Area::kOutput, plan.output_bytes);
   std::vector<Lifetime> intermediates = Intermediates(program, plan.tensors);
   plan.scratch_bytes = PlaceIntermediates(intermediates);
   for (const Lifetime& tensor : intermediates) plan.tensors[tensor.tensor].offset = tensor.offset;

@@ -38,38 +38,51 @@ struct Program {
   std::vector<int> outputs;
 };
 
-// Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
-// strides, variants and bound tensors (see PlanMemory). Values of scalars do not count.
-std::string Signature(const Program& program, std::span<const int> bound = {});
+// The inputs and outputs of a program that have memory of their own, by tensor index.
+struct OwnMemory {
+  std::vector<int> resident;  // on the device
+  std::vector<int> shared;    // on the host, addressable by the device: slices of shared regions
+};
 
-// Where each tensor lies. Inputs are packed into one region (then one copy brings all of them to the
+// Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
+// strides, variants and memory of their own. Values of scalars do not count.
+std::string Signature(const Program& program, const OwnMemory& own = {});
+
+// Where each tensor lies. Inputs are packed into one area (then one copy brings all of them to the
 // device), outputs into another, in the order of Program::outputs. Intermediates lie in scratch memory, which
 // is used again once their last reader has run. Every tensor starts at a multiple of kTensorAlignment. The
 // scalars of steps follow the inputs, so they travel in the same copy.
 inline constexpr std::size_t kTensorAlignment = 256;
 
-enum class Region {
+enum class Area {
   kInput,
   kOutput,
   kScratch,
-  kBound,  // memory of its own, which the request names
+  kResident,  // memory of its own on the device, which the request names
+  // Memory of its own on the host, which the request names; a device computes there, or on an image of it,
+  // which has this place among the images.
+  kShared,
 };
 
 struct Placement {
-  Region region = Region::kScratch;
+  Area area = Area::kScratch;
   std::size_t offset = 0;
 };
 
 struct MemoryPlan {
   std::vector<Placement> tensors;    // by tensor index
-  std::vector<std::size_t> scalars;  // by step index: offset in the input region; of those that read any
-  std::size_t input_bytes = 0;       // of each region
+  std::vector<std::size_t> scalars;  // by step index: offset in the input area; of those that read any
+  std::size_t input_bytes = 0;       // of each area
   std::size_t output_bytes = 0;
   std::size_t scratch_bytes = 0;
+  std::size_t shared_bytes = 0;  // of the images
+
+  // What comes from the host and goes back there for each run.
+  std::size_t TravellingBytes() const { return input_bytes + output_bytes + shared_bytes; }
+  bool Has(Area area) const;
 };
 
-// `bound` are the inputs and outputs that have memory of their own and so take none here.
-MemoryPlan PlanMemory(const Program& program, std::span<const int> bound = {});
+MemoryPlan PlanMemory(const Program& program, const OwnMemory& own = {});
 
 }  // namespace warpline
 

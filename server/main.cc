@@ -21,6 +21,7 @@
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/device/watchdog.h"
+#include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
 #include "server/observe/http_server.h"
@@ -31,6 +32,8 @@
 #include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
+#include "server/rpc/region_server.h"
+#include "server/rpc/region_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/tensor_service.h"
 #include "server/schedule/admission.h"
@@ -99,6 +102,11 @@ std::vector<std::size_t> ResidentBytes(const Backend& backend) {
   std::vector<std::size_t> bytes;
   for (const DeviceInfo& device : backend.devices()) bytes.push_back(device.resident_bytes);
   return bytes;
+}
+
+// Each region has a connection, and so a descriptor: an eighth of all, which MaxConnections leaves.
+std::size_t MaxRegions(std::int64_t descriptors) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 8, 16, 4096));
 }
 
 // Of plans that are known; some ten thousand kinds of requests.
@@ -183,6 +191,15 @@ int Serve(const ServerOptions& options) {
   TensorStore tensors(
       {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend)},
       [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
+  RegionStore regions(
+      {.max_bytes = static_cast<std::size_t>(options.RegionBytes(available)),
+       .max_bytes_per_owner = static_cast<std::size_t>(options.RegionBytesPerOwner(available)),
+       .max_regions = MaxRegions(descriptors),
+       .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner)},
+      metrics);
+  // Registering memory with the devices takes long, and is done for one client after the other.
+  WorkerPool registering(1);
   DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers(cpus));
@@ -195,11 +212,15 @@ int Serve(const ServerOptions& options) {
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
-      {**backend, plans, workers, admission, pool, **scheduler, tensors}, metrics);
+      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions}, metrics);
   // A quarter: the rest is left for requests, however many transfers there are and however slow.
   ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
   TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);
-  const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend);
+  std::vector<std::string> region_paths = options.RegionPaths();
+  if (options.RegionBytes(available) == 0) region_paths.clear();
+  RegionService region_service(regions, !region_paths.empty());
+  const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend,
+                         region_paths.empty() ? 0 : options.RegionBytesPerOwner(available));
 
   const auto handle = [&](std::size_t codec) {
     return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
@@ -224,9 +245,20 @@ int Serve(const ServerOptions& options) {
                                   .run = handle(3),
                                   .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
                                   .echo = Echo,
-                                  .tensors = &tensor_service},
+                                  .tensors = &tensor_service,
+                                  .regions = &region_service},
                                  inflater, metrics);
   if (!server.ok()) return Fail(server.status());
+  std::unique_ptr<RegionServer> region_server;
+  if (!region_paths.empty()) {
+    auto started = RegionServer::Start({.paths = region_paths, .max_connections = MaxRegions(descriptors)},
+                                       regions, **backend, registering);
+    if (!started.ok()) return Fail(started.status());
+    region_server = *std::move(started);
+    Log("info", "shared regions",
+        {{"sockets", absl::StrJoin(region_paths, ",")},
+         {"bytes", absl::StrCat(options.RegionBytes(available))}});
+  }
   std::atomic<bool> ready = true;
   std::unique_ptr<HttpServer> http;
   if (!options.metrics_listen.empty()) {

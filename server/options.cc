@@ -158,6 +158,22 @@ absl::Status SetResidentBytes(const Flag& flag, const std::string& text, ServerO
   return absl::OkStatus();
 }
 
+absl::Status SetRegions(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text.empty()) return BadFlag(flag.name, text, "a path");
+  options.regions = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetRegionBytes(const Flag& flag, const std::string& text, ServerOptions& options) {
+  ASSIGN_OR_RETURN(options.region_bytes, BytesOrAuto(flag, text, "0"));
+  return absl::OkStatus();
+}
+
+absl::Status SetRegionBytesPerOwner(const Flag& flag, const std::string& text, ServerOptions& options) {
+  ASSIGN_OR_RETURN(options.region_bytes_per_owner, BytesOrAuto(flag, text, "0"));
+  return absl::OkStatus();
+}
+
 absl::Status SetPoll(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text != "auto" && text != "on" && text != "off") return BadFlag(flag.name, text, "auto, on or off");
   options.poll = text;
@@ -220,6 +236,19 @@ const std::vector<Flag>& Flags() {
       {"max-ttl", "DURATION",
        "The longest lease of a resident tensor, which each use renews; 10m to 8760h. Default 24h.",
        DurationFlag(&ServerOptions::max_ttl, absl::Minutes(10), absl::Hours(8760))},
+      {"regions", "PATH",
+       "A unix socket for clients on this host that share memory, beside PATH.regions of each unix:PATH in "
+       "--listen. Default none.",
+       SetRegions},
+      {"region-bytes", "BYTES",
+       "Shared regions together, which are the clients' own memory, page-locked on cuda; 0 to 1024G, 0: "
+       "none. "
+       "auto (default): half of what the machine or the cgroup has available at start.",
+       SetRegionBytes},
+      {"region-bytes-per-owner", "BYTES",
+       "Shared regions of one owner; 0 to 1024G. auto (default): as many as of all.", SetRegionBytesPerOwner},
+      {"regions-per-owner", "N", "Shared regions of one owner, 1 to 100000. Default 1024.",
+       IntFlag(&ServerOptions::regions_per_owner, 1, 100000)},
       {"max-jobs", "N", "Requests admitted and unanswered, 1 to 1000000. Default 1024.",
        IntFlag(&ServerOptions::max_jobs, 1, 1000000)},
       {"max-job-bytes", "BYTES",
@@ -287,6 +316,24 @@ absl::Status Validate(const ServerOptions& options) {
 
 }  // namespace
 
+std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
+  return region_bytes.value_or(available / 2);
+}
+
+std::int64_t ServerOptions::RegionBytesPerOwner(std::int64_t available) const {
+  return std::min(region_bytes_per_owner.value_or(RegionBytes(available)), RegionBytes(available));
+}
+
+std::vector<std::string> ServerOptions::RegionPaths() const {
+  constexpr absl::string_view kUnix = "unix:";
+  std::vector<std::string> paths;
+  for (const std::string& address : listen) {
+    if (absl::StartsWith(address, kUnix)) paths.push_back(address.substr(kUnix.size()) + ".regions");
+  }
+  if (!regions.empty()) paths.push_back(regions);
+  return paths;
+}
+
 int ServerOptions::Lanes(bool cuda) const {
   if (lanes != 0) return lanes;
   return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
@@ -345,7 +392,9 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
   constexpr std::int64_t kPerConnection = 2;
   // Of the program itself, its devices and the clients of the metrics port.
   constexpr std::int64_t kOthers = 96;
-  return static_cast<int>(std::clamp<std::int64_t>((descriptors - kOthers) / kPerConnection, 16, 10000));
+  // An eighth is for regions.
+  const std::int64_t left = descriptors - descriptors / 8 - kOthers;
+  return static_cast<int>(std::clamp<std::int64_t>(left / kPerConnection, 16, 10000));
 }
 
 std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {

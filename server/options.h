@@ -24,6 +24,12 @@ struct ServerOptions {
   // Of resident tensors, on each device; nothing: half of what is left when everything else has its memory.
   std::optional<std::int64_t> resident_bytes;
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
+  // Path of a region socket beside those of the unix sockets in `listen`; empty: none.
+  std::string regions;
+  // Of shared regions together; nothing: half of the memory that is available at start.
+  std::optional<std::int64_t> region_bytes;
+  std::optional<std::int64_t> region_bytes_per_owner;  // nothing: as many
+  std::int64_t regions_per_owner = 1024;
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
@@ -39,6 +45,11 @@ struct ServerOptions {
   absl::Duration grace = absl::Seconds(30);
   bool echo = false;
 
+  // `available` is the memory that is available at start.
+  std::int64_t RegionBytes(std::int64_t available) const;
+  std::int64_t RegionBytesPerOwner(std::int64_t available) const;
+  // Of all region sockets.
+  std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }
   std::int64_t GrpcMemoryBytes() const {
     return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;

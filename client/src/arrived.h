@@ -59,7 +59,7 @@ absl::StatusOr<Arrived<Response>> ReadResponse(const grpc::ByteBuffer& message,
   // message.
   constexpr ScanLimits kLimits{.header_bytes = kMaxMessageBytes, .payloads = kMaxMessageBytes};
   // It is never destroyed: a callback may still use it while the process ends.
-  static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), payload));
+  static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), {.payload = payload}));
   Arrived<Response> arrived;
   if (message.Valid() && !message.Dump(&arrived.slices).ok()) {
     return BadResponse("it cannot be decompressed");

@@ -49,6 +49,13 @@ absl::StatusOr<PinnedMemory> PinnedMemory::Allocate(std::size_t bytes) {
   return PinnedMemory(span);
 }
 
+absl::StatusOr<std::shared_ptr<void>> RegisterHostMemory(std::span<std::byte> bytes) {
+  const cudaError_t error =
+      cudaHostRegister(bytes.data(), bytes.size(), cudaHostRegisterPortable | cudaHostRegisterMapped);
+  if (error != cudaSuccess) return ErrorStatus(error, absl::StrCat("pinning ", bytes.size(), " bytes"));
+  return std::shared_ptr<void>(bytes.data(), [](void* address) { cudaHostUnregister(address); });
+}
+
 PinnedMemory::PinnedMemory(PinnedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 PinnedMemory::~PinnedMemory() {

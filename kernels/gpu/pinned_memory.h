@@ -3,6 +3,7 @@
 #define WARPLINE_KERNELS_GPU_PINNED_MEMORY_H_
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "absl/status/statusor.h"
@@ -23,6 +24,9 @@ class PinnedMemory {
   explicit PinnedMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
   std::span<std::byte> bytes_;
 };
+
+// Makes memory that is there already page-locked and addressable by all devices, until the result goes.
+absl::StatusOr<std::shared_ptr<void>> RegisterHostMemory(std::span<std::byte> bytes);
 
 }  // namespace warpline::gpu
 

@@ -33,6 +33,9 @@ constexpr int kPayloadTokenBits = 8, kReferenceTokenBits = 7;
 constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
 constexpr double kScalarTokens = 2147483648;            // 2^31
 
+// Those of integers are varints of the same number of bytes, whatever the index: from 2^35 to 2^36.
+constexpr std::int64_t kFirstIntegerToken = std::int64_t{1} << 35;
+
 // Most headers and lists of payloads have room here, so that they do not grow step by step.
 constexpr std::size_t kUsualHeaderBytes = 256;
 constexpr std::size_t kUsualPayloads = 4;
@@ -175,7 +178,7 @@ class Scanner {
     if (number == 0) return Malformed("field number 0");
     switch (static_cast<int>(WireFormatLite::GetTagWireType(tag))) {
       case WireFormatLite::WIRETYPE_VARINT:
-        return CopyVarint(kVarintBytesMax).status();
+        return ScanVarint(number);
       case WireFormatLite::WIRETYPE_FIXED64:
         return ScanFixed64(number);
       case WireFormatLite::WIRETYPE_FIXED32:
@@ -199,6 +202,19 @@ class Scanner {
     return message ? schema_.Find(*message, number) : std::nullopt;
   }
 
+  absl::Status ScanVarint(std::uint32_t number) {
+    const std::size_t at = header().size();
+    ASSIGN_OR_RETURN(const std::uint64_t value, CopyVarint(kVarintBytesMax));
+    if (ContentOf(number) != ScanSchema::kInteger) return absl::OkStatus();
+    header().resize(at);
+    auto token = static_cast<std::uint64_t>(IntegerToken(scanned_.integers.size()));
+    scanned_.integers.push_back(static_cast<std::int64_t>(value));
+    RETURN_IF_ERROR(CheckHeaderRoom(kVarintBytesMax));
+    for (; token >= 0x80; token >>= 7) header().push_back(static_cast<char>((token & 0x7f) | 0x80));
+    header().push_back(static_cast<char>(token));
+    return absl::OkStatus();
+  }
+
   absl::Status ScanFixed64(std::uint32_t number) {
     const std::size_t at = header().size();
     RETURN_IF_ERROR(Copy(sizeof(double)));
@@ -214,11 +230,12 @@ class Scanner {
     ASSIGN_OR_RETURN(const std::uint64_t length, CopyVarint(kLengthBytesMax));
     if (length > kLengthMax || length > Remaining()) return Malformed("a field longer than its message");
     const std::optional<int> content = ContentOf(number);
-    if (!content.has_value() || *content == ScanSchema::kScalar) return Copy(length);
+    const bool is_number = content == ScanSchema::kScalar || content == ScanSchema::kInteger;
+    if (!content.has_value() || is_number) return Copy(length);
 
     header().resize(length_at);  // another length takes its place
     if (*content == ScanSchema::kPayload) return TakePayload(length);
-    if (*content == ScanSchema::kReference) return TakeReference(length);
+    if (*content <= ScanSchema::kReference) return TakeReference(ScanSchema::kReference - *content, length);
     const char padding[kPaddedLengthBytes] = {};
     RETURN_IF_ERROR(Append(padding, sizeof padding));
     return Open({.message = content, .end = cursor_.position() + length, .length_at = length_at});
@@ -239,7 +256,7 @@ class Scanner {
     return absl::OkStatus();
   }
 
-  absl::Status TakeReference(std::size_t length) {
+  absl::Status TakeReference(int field, std::size_t length) {
     if (scanned_.references.size() >= limits_.references) {
       return absl::InvalidArgumentError(absl::StrCat("the message has ", scanned_.references.size() + 1,
                                                      " references or more; the limit is ",
@@ -249,7 +266,8 @@ class Scanner {
     RETURN_IF_ERROR(CheckHeaderRoom(length));
     reference_bytes_ += length;
     const std::string token = ReferenceToken(scanned_.references.size());
-    std::string& reference = scanned_.references.emplace_back();
+    scanned_.references.push_back({.field = field, .text = {}});
+    std::string& reference = scanned_.references.back().text;
     cursor_.Take(length, [&](std::span<const std::byte> piece) {
       reference.append(reinterpret_cast<const char*>(piece.data()), piece.size());
     });
@@ -294,28 +312,30 @@ class Scanner {
 
 }  // namespace
 
-ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Field* payload,
-                           std::span<const Field* const> scalars, std::span<const Field* const> references) {
-  const auto has = [](std::span<const Field* const> fields, const Field* field) {
-    return std::find(fields.begin(), fields.end(), field) != fields.end();
+ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fields& fields) {
+  const auto has = [](const std::vector<const Field*>& list, const Field* field) {
+    return std::find(list.begin(), list.end(), field) != list.end();
   };
   ScanSchema schema;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
-    std::vector<Known>& fields = schema.messages_.emplace_back();
+    std::vector<Known>& known = schema.messages_.emplace_back();
     for (int j = 0; j < found[i]->field_count(); ++j) {
       const Field* field = found[i]->field(j);
       const auto number = static_cast<std::uint32_t>(field->number());
-      if (field == payload) {
-        fields.push_back({number, kPayload});
-      } else if (has(scalars, field)) {
-        fields.push_back({number, kScalar});
-      } else if (has(references, field)) {
-        fields.push_back({number, kReference});
+      const auto reference = std::find(fields.references.begin(), fields.references.end(), field);
+      if (field == fields.payload) {
+        known.push_back({number, kPayload});
+      } else if (has(fields.scalars, field)) {
+        known.push_back({number, kScalar});
+      } else if (has(fields.integers, field)) {
+        known.push_back({number, kInteger});
+      } else if (reference != fields.references.end()) {
+        known.push_back({number, kReference - static_cast<int>(reference - fields.references.begin())});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
-        const auto known = std::find(found.begin(), found.end(), field->message_type());
-        fields.push_back({number, static_cast<int>(known - found.begin())});
-        if (known == found.end()) found.push_back(field->message_type());
+        const auto type = std::find(found.begin(), found.end(), field->message_type());
+        known.push_back({number, static_cast<int>(type - found.begin())});
+        if (type == found.end()) found.push_back(field->message_type());
       }
     }
   }
@@ -338,6 +358,13 @@ std::optional<std::size_t> ScalarIndex(double token) {
   if (!(token >= kFirstScalarToken && token < kFirstScalarToken + kScalarTokens)) return std::nullopt;
   return static_cast<std::size_t>(token - kFirstScalarToken);
 }
+
+std::optional<std::size_t> IntegerIndex(std::int64_t token) {
+  if (token < kFirstIntegerToken || token >= 2 * kFirstIntegerToken) return std::nullopt;
+  return static_cast<std::size_t>(token - kFirstIntegerToken);
+}
+
+std::int64_t IntegerToken(std::size_t index) { return kFirstIntegerToken + static_cast<std::int64_t>(index); }
 
 double ScalarToken(std::size_t index) { return kFirstScalarToken + static_cast<double>(index); }
 

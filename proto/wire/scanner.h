@@ -7,9 +7,9 @@
 // last-one-wins and oneof rules stay protobuf's own, and the field holds the token of the payload that won.
 // Scanning and then parsing the header accepts exactly the bytes that parsing them directly accepts.
 //
-// Scalars (values of fields of type double that the schema names) and references (values of the string fields
-// that it names, such as ids) are replaced by tokens in the same way, so that messages that differ in nothing
-// but payloads, scalars and references have the same header.
+// Scalars and integers (values of fields of type double and int64 that the schema names) and references
+// (values of the string fields that it names, such as ids) are replaced by tokens in the same way, so that
+// messages that differ in nothing but these and payloads have the same header.
 //
 // The scanner reads tags and varints by itself: protobuf's CodedInputStream tells neither in which slice a
 // payload begins nor the bytes of a varint that is longer than it needs to be, and the header keeps these as
@@ -36,26 +36,30 @@ class FieldDescriptor;
 
 namespace warpline {
 
-// Which fields of a message type, and of the messages in it, are payloads, scalars, references or messages.
-// Immutable: make one per type, at start.
+// Which fields of a message type, and of the messages in it, are payloads, scalars, integers, references or
+// messages. Immutable: make one per type, at start.
 class ScanSchema {
  public:
   using Field = google::protobuf::FieldDescriptor;
-  // `payload` is the field whose contents are payloads; `scalars`, all of type double, are those whose values
-  // are scalars, and `references`, all of type string, those whose values are references, wherever in the
-  // message they occur.
-  static ScanSchema For(const google::protobuf::Descriptor* message, const Field* payload,
-                        std::span<const Field* const> scalars = {},
-                        std::span<const Field* const> references = {});
+  // Wherever in the message they occur.
+  struct Fields {
+    const Field* payload = nullptr;        // whose contents are payloads
+    std::vector<const Field*> scalars;     // of type double
+    std::vector<const Field*> integers;    // of type int64
+    std::vector<const Field*> references;  // of type string
+  };
+  static ScanSchema For(const google::protobuf::Descriptor* message, const Fields& fields);
 
   static constexpr int kRoot = 0;
   static constexpr int kPayload = -1;
   static constexpr int kScalar = -2;
-  static constexpr int kReference = -3;
+  static constexpr int kInteger = -3;
+  // And below: minus the number of the field in Fields::references.
+  static constexpr int kReference = -4;
 
   // What field `number` of message type `message` holds, if it has the wire type of its declaration:
-  // kPayload, kScalar, kReference, or the index of its message type. Nothing if the scanner does not look
-  // into it.
+  // kPayload, kScalar, kInteger, kReference or less, or the index of its message type. Nothing if the scanner
+  // does not look into it.
   std::optional<int> Find(int message, std::uint32_t number) const;
 
  private:
@@ -77,12 +81,21 @@ struct ScanLimits {
 
 // Few messages have more; those that have no more take no allocation.
 using Scalars = absl::InlinedVector<double, 2>;
+using Integers = absl::InlinedVector<std::int64_t, 4>;
+
+struct Reference {
+  int field = 0;  // number in ScanSchema::Fields::references
+  std::string text;
+
+  bool operator==(const Reference&) const = default;
+};
 
 struct ScannedMessage {
   std::string header;
-  std::vector<PayloadRange> payloads;   // by index in the token
-  Scalars scalars;                      // likewise
-  std::vector<std::string> references;  // likewise
+  std::vector<PayloadRange> payloads;  // by index in the token
+  Scalars scalars;                     // likewise
+  Integers integers;                   // likewise
+  std::vector<Reference> references;   // likewise
 };
 
 // INVALID_ARGUMENT if the message is malformed or over a limit; then the text gives figure and limit.
@@ -98,6 +111,10 @@ std::string PayloadToken(std::size_t index);
 // The same for scalars, whose tokens are numbers too. No token is 0, which stands for an absent field.
 std::optional<std::size_t> ScalarIndex(double token);
 double ScalarToken(std::size_t index);
+
+// The same for integers. No token is 0 either.
+std::optional<std::size_t> IntegerIndex(std::int64_t token);
+std::int64_t IntegerToken(std::size_t index);
 
 // The same for references, whose tokens are valid UTF-8. No token is empty, which stands for an absent field.
 std::optional<std::size_t> ReferenceIndex(std::string_view token);

@@ -124,6 +124,10 @@ class Backend {
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   // Memory for staging slots: page-locked, or ordinary on the CPU.
   virtual absl::StatusOr<Buffer> AllocateHost(std::size_t bytes) = 0;
+  // Makes memory of this process that others may share usable like that of AllocateHost, by all devices,
+  // until the result goes; the memory itself must not go before. Takes time in proportion to its size.
+  // Thread-safe.
+  virtual absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte>) { return nullptr; }
   // Memory for a resident tensor, not initialised: on the device, or ordinary on the CPU. Drop the buffer
   // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
   // caller keeps to DeviceInfo::resident_bytes. Thread-safe.

@@ -1,7 +1,5 @@
 #include "server/device/choose_path.h"
 
-#include <algorithm>
-#include <initializer_list>
 #include <variant>
 
 #include "kernels/transpose/canonical.h"
@@ -57,30 +55,23 @@ std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits
   return 0;
 }
 
-bool HasIn(const MemoryPlan& plan, std::initializer_list<Region> regions) {
-  return std::any_of(plan.tensors.begin(), plan.tensors.end(), [&](const Placement& place) {
-    return std::find(regions.begin(), regions.end(), place.region) != regions.end();
-  });
-}
-
 }  // namespace
 
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits) {
-  const bool bound = HasIn(plan, {Region::kBound});
-  const Path whole = question.fits_lane && !bound ? Path::kGraph : Path::kCalls;
+  const bool resident = plan.Has(Area::kResident), shared = plan.Has(Area::kShared);
+  const Path whole = question.fits_lane && !resident && !shared ? Path::kGraph : Path::kCalls;
   if (program.steps.size() != 1) return whole;
-  if (bound && question.can_map && question.fits_lane && !HasIn(plan, {Region::kInput, Region::kOutput})) {
-    return Path::kMapped;
-  }
+  const bool travels = shared || plan.Has(Area::kInput) || plan.Has(Area::kOutput);
+  if (resident && !travels && question.can_map && question.fits_lane) return Path::kMapped;
   const Step& step = program.steps.front();
   if (!step.variant.empty()) return whole;
-  const std::size_t bytes = plan.input_bytes + plan.output_bytes;
+  const std::size_t bytes = plan.TravellingBytes();
   if (question.can_map && question.fits_lane &&
       bytes <= MostMappedBytes(step.problem, question.alone, limits)) {
     return Path::kMapped;
   }
-  if (question.alone && question.can_cut && !bound && bytes >= limits.cut_bytes) return Path::kBlocks;
+  if (question.alone && question.can_cut && !resident && bytes >= limits.cut_bytes) return Path::kBlocks;
   return whole;
 }
 

@@ -15,15 +15,17 @@ enum class Path {
   kGraph,
   // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
   // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
-  // of their own, as the addresses in a graph cannot change.
+  // of their own, as the addresses in a graph cannot change. Tensors in shared regions are copied in and out
+  // one by one.
   kCalls,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,
 };
 
-// The sizes at which the paths cross, in bytes of a program's inputs and outputs together. They were measured
-// on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds alone, and in
-// GB/s of both directions together with four at once (docs/benchmarks/2026-11-22-h200-engine.md):
+// The sizes at which the paths cross, in bytes of a program's inputs and outputs together that travel. They
+// were measured on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds
+// alone, and in GB/s of both directions together with four at once
+// (docs/benchmarks/2026-11-22-h200-engine.md):
 //
 //      n   graph  blocks  mapped |  graph  blocks  mapped
 //    256      28       -      22 |     48       -      45
@@ -47,7 +49,7 @@ struct PathLimits {
 
 struct PathQuestion {
   bool alone = false;     // no other job is on the device
-  bool can_map = false;   // staging memory has the same addresses on the device
+  bool can_map = false;   // staging memory and shared regions have the same addresses on the device
   bool can_cut = false;   // CutProgram found a way
   bool fits_lane = true;  // the lane's memory is enough for the program
 };

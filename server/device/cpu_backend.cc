@@ -114,7 +114,7 @@ class CpuLane : public Lane {
                       std::size_t) const override {
     constexpr std::size_t kBytes = 32 << 10;
     constexpr double kFlops = 1 << 18;
-    if (plan.input_bytes + plan.output_bytes + plan.scratch_bytes > kBytes) return false;
+    if (plan.TravellingBytes() + plan.scratch_bytes > kBytes) return false;
     double flops = 0;
     for (const Step& step : program.steps) flops += FlopsOf(step.problem) + BytesOf(step.problem);
     return flops < kFlops;
@@ -156,7 +156,8 @@ class CpuLane : public Lane {
     addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
     addresses.PlaceOutputs(staged.bindings, staged.output.data());
     addresses.PlaceScratch(*staged.plan, scratch.data());
-    addresses.PlaceBound(staged.bindings);
+    addresses.PlaceResident(staged.bindings);
+    addresses.PlaceShared(staged.bindings);
     addresses.workspace = scratch.subspan(staged.plan->scratch_bytes);
     return addresses;
   }

@@ -222,6 +222,15 @@ class CudaBackend : public Backend {
     return Buffer(owner->bytes(), {.kind = Place::Kind::kPinned}, owner);
   }
 
+  absl::StatusOr<std::shared_ptr<void>> RegisterHost(std::span<std::byte> bytes) override {
+    // In the context of any device: the memory is portable.
+    CudaDevice& device = *devices_.front();
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
+    absl::StatusOr<std::shared_ptr<void>> registered = gpu::RegisterHostMemory(bytes);
+    if (!registered.ok()) device.completion->ReportError(registered.status());
+    return registered;
+  }
+
   absl::StatusOr<Buffer> AllocateResident(int ordinal, std::size_t bytes) override {
     CudaDevice& device = *devices_[static_cast<std::size_t>(ordinal)];
     if (device.resident == nullptr)

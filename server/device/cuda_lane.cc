@@ -52,9 +52,7 @@ bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, st
                               std::size_t device_bytes) const {
   if (cache_.Contains(signature)) return true;
   // A library may have a module to load first.
-  const bool bound = std::any_of(plan.tensors.begin(), plan.tensors.end(),
-                                 [](const Placement& place) { return place.region == Region::kBound; });
-  if (bound) return false;
+  if (plan.Has(Area::kResident)) return false;
   const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
   return ChoosePath(program, plan, question, options_.paths) == Path::kMapped;
 }
@@ -77,10 +75,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
     return absl::InternalError(
         absl::StrCat("a program whose tensors take ", regions, " bytes was given ", most));
   }
-  const bool has_bound =
-      std::any_of(staged.bindings.begin(), staged.bindings.end(),
-                  [](const Binding& binding) { return binding.staged.region == Region::kBound; });
-  if (!has_bound && staged.input.size() + staged.output.size() >= options_.paths.cut_bytes) {
+  if (!staged.plan->Has(Area::kResident) && staged.plan->TravellingBytes() >= options_.paths.cut_bytes) {
     entry.cutting = CutProgram(program, *staged.plan, most, options_.cutting);
   }
   PathQuestion question{.can_map = device_.uses_host_pointers,
@@ -100,6 +95,11 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   }
   entry.input_bytes = staged.input.size();
   entry.output_bytes = staged.output.size();
+  for (const Binding& binding : staged.bindings) {
+    if (binding.staged.area != Area::kShared) continue;
+    (binding.tensor < program.num_inputs ? entry.input_bytes : entry.output_bytes) +=
+        binding.memory.bytes().size();
+  }
   return entry;
 }
 
@@ -136,7 +136,8 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   AddressTable addresses(*staged.plan);
   addresses.PlaceInputs(*staged.plan, staged.bindings, staged.input.data());
   addresses.PlaceOutputs(staged.bindings, staged.output.data());
-  addresses.PlaceBound(staged.bindings);
+  addresses.PlaceResident(staged.bindings);
+  addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
   return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
                       entry.variants);
@@ -156,10 +157,21 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
 
 absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchInPieces);
+  // It has one input and one output (CutProgram), each of which may lie in a shared region.
+  std::span<const std::byte> input = staged.input;
+  std::span<std::byte> output = staged.output;
+  for (const Binding& binding : staged.bindings) {
+    if (binding.staged.area != Area::kShared) continue;
+    if (binding.tensor < staged.program->num_inputs) {
+      input = binding.memory.bytes();
+    } else {
+      output = binding.memory.bytes();
+    }
+  }
   ASSIGN_OR_RETURN(const std::string_view variant,
                    device_.cuts->Enqueue({.cutting = *entry.cutting,
-                                          .input = staged.input,
-                                          .output = staged.output,
+                                          .input = input,
+                                          .output = output,
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
                                           .kernels = stream_.get(),
@@ -192,6 +204,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   run.order = device_.launched.fetch_add(1) + 1;
   run.started_alone = device_.running.fetch_add(1) == 0;
   run.path = run.started_alone ? entry->alone : entry->among_others;
+  if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCalls;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   absl::Status status = Enqueue(staged, *entry, run);
   if (status.ok() && entry->series.empty()) Describe(*staged.program, *entry);

@@ -62,18 +62,38 @@ DeviceImage::DeviceImage(const StagedProgram& staged, std::span<std::byte> block
   output = block.data() + layout.output;
 }
 
+namespace {
+
+absl::Status CopyIn(std::span<const std::byte> from, std::byte* to, cudaStream_t stream) {
+  if (from.empty()) return absl::OkStatus();
+  return ToStatus(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream),
+                  "copying the inputs in");
+}
+
+absl::Status CopyOut(const std::byte* from, std::span<std::byte> to, cudaStream_t stream) {
+  if (to.empty()) return absl::OkStatus();
+  return ToStatus(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream),
+                  "copying the outputs out");
+}
+
+}  // namespace
+
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream) {
-  if (staged.input.empty()) return absl::OkStatus();
-  return ToStatus(
-      cudaMemcpyAsync(image.input, staged.input.data(), staged.input.size(), cudaMemcpyHostToDevice, stream),
-      "copying the inputs in");
+  RETURN_IF_ERROR(CopyIn(staged.input, image.input, stream));
+  for (const Binding& binding : staged.bindings) {
+    if (binding.staged.area != Area::kShared || binding.tensor >= staged.program->num_inputs) continue;
+    RETURN_IF_ERROR(CopyIn(binding.memory.bytes(), image.addresses.tensors[binding.tensor], stream));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream) {
-  if (staged.output.empty()) return absl::OkStatus();
-  return ToStatus(cudaMemcpyAsync(staged.output.data(), image.output, staged.output.size(),
-                                  cudaMemcpyDeviceToHost, stream),
-                  "copying the outputs out");
+  RETURN_IF_ERROR(CopyOut(image.output, staged.output, stream));
+  for (const Binding& binding : staged.bindings) {
+    if (binding.staged.area != Area::kShared || binding.tensor < staged.program->num_inputs) continue;
+    RETURN_IF_ERROR(CopyOut(image.addresses.tensors[binding.tensor], binding.memory.bytes(), stream));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,

@@ -25,8 +25,8 @@ struct TimingEvents {
   std::vector<gpu::Event> events;  // as many as the launch needs
 };
 
-// A program whose regions lie in one block of device memory, so that one copy brings all inputs and scalars
-// and one takes all outputs away.
+// A program whose areas lie in one block of device memory, so that one copy brings all staged inputs and
+// scalars and one takes all staged outputs away.
 struct DeviceImage {
   std::byte* input = nullptr;
   std::byte* output = nullptr;
@@ -36,7 +36,8 @@ struct DeviceImage {
   DeviceImage(const StagedProgram& staged, std::span<std::byte> block);
 };
 
-// The two copies; nothing is enqueued where there are no bytes.
+// One copy for what is staged, and one for each tensor in a shared region; nothing is enqueued where there
+// are no bytes.
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 

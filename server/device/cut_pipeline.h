@@ -26,7 +26,7 @@ class CutPipeline {
  public:
   struct Launch {
     const Cutting& cutting;
-    std::span<const std::byte> input;  // the job's slot
+    std::span<const std::byte> input;  // the job's slot, or a slice of a shared region
     std::span<std::byte> output;       // likewise
     std::span<std::byte> arena;        // at least cutting.arena_bytes
     const CudaContext& context;

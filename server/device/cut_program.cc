@@ -209,7 +209,11 @@ std::optional<Cutting> CutProgram(const Program& program, const MemoryPlan& plan
   const auto* problem = std::get_if<TransposeProblem>(&step.problem);
   if (problem == nullptr || !step.variant.empty() || problem->shape.Count() == 0) return std::nullopt;
   Cutting cutting;
-  cutting.pieces = CutStep(*problem, plan.tensors[step.inputs[0]].offset, plan.tensors[step.output].offset,
+  const auto on_host = [&plan](int tensor) {
+    const Placement& place = plan.tensors[tensor];
+    return place.area == Area::kShared ? 0 : place.offset;
+  };
+  cutting.pieces = CutStep(*problem, on_host(step.inputs[0]), on_host(step.output),
                            program.tensors[step.inputs[0]].bytes, options);
   if (cutting.pieces.size() < 2 || cutting.pieces.size() > options.max_pieces) return std::nullopt;
   for (Piece& piece : cutting.pieces) {

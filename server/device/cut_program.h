@@ -33,9 +33,9 @@ struct CutOptions {
   std::size_t max_pieces = 256;
 };
 
-// A copy of `rows` rows of `width` bytes between a staging slot and the arena, in which they are dense.
+// A copy of `rows` rows of `width` bytes between the host and the arena, in which they are dense.
 struct PieceCopy {
-  std::size_t host = 0;    // offset in the input or output region
+  std::size_t host = 0;    // offset in the input or output area, or in the tensor if it is shared
   std::size_t device = 0;  // offset in the arena; a multiple of kTensorAlignment
   std::size_t width = 0;
   std::size_t rows = 1;

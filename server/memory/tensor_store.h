@@ -23,7 +23,7 @@
 #include "server/base/mutex.h"
 #include "server/memory/buffer.h"
 #include "server/memory/byte_ranges.h"
-#include "server/memory/tensor_id.h"
+#include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/owner.h"
 
@@ -149,7 +149,7 @@ class TensorStore {
 
   const Options options_;
   const AllocateMemory allocate_;
-  const TensorIds ids_;
+  const SecretIds ids_{"tensor"};
   Gauge tensors_;
   std::vector<Gauge> bytes_;
   Counter expired_;

@@ -168,6 +168,8 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   plan_cache.entries = gauge("warpline_plan_cache_entries", "Plans known.");
   resident_tensors =
       gauge("warpline_resident_tensors", "Resident tensors, those that are dropped but in use included.");
+  regions = gauge("warpline_regions", "Shared regions, those that are being opened included.");
+  region_bytes = gauge("warpline_region_bytes", "Bytes of shared regions, which are page-locked on cuda.");
   leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
   // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
   // that event.

@@ -127,6 +127,9 @@ class Metrics {
   Counter leases_expired;
   Gauge ResidentBytes(int device);
 
+  // Shared regions.
+  Gauge regions, region_bytes;
+
   // Memory and queues.
   Counter HostCopyBytes(const std::string& site);
   Gauge queue_depth;

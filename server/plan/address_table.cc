@@ -6,7 +6,7 @@ namespace warpline {
 
 void AddressTable::PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base) {
   for (const Binding& binding : bindings) {
-    if (binding.staged.region == Region::kInput) tensors[binding.tensor] = base + binding.staged.offset;
+    if (binding.staged.area == Area::kInput) tensors[binding.tensor] = base + binding.staged.offset;
   }
   for (std::size_t i = 0; i < plan.scalars.size(); ++i) {
     scalars[i] = reinterpret_cast<const StepScalars*>(base + plan.scalars[i]);
@@ -15,19 +15,31 @@ void AddressTable::PlaceInputs(const MemoryPlan& plan, std::span<const Binding> 
 
 void AddressTable::PlaceOutputs(std::span<const Binding> bindings, std::byte* base) {
   for (const Binding& binding : bindings) {
-    if (binding.staged.region == Region::kOutput) tensors[binding.tensor] = base + binding.staged.offset;
+    if (binding.staged.area == Area::kOutput) tensors[binding.tensor] = base + binding.staged.offset;
   }
 }
 
 void AddressTable::PlaceScratch(const MemoryPlan& plan, std::byte* base) {
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-    if (plan.tensors[i].region == Region::kScratch) tensors[i] = base + plan.tensors[i].offset;
+    if (plan.tensors[i].area == Area::kScratch) tensors[i] = base + plan.tensors[i].offset;
   }
 }
 
-void AddressTable::PlaceBound(std::span<const Binding> bindings) {
+void AddressTable::PlaceResident(std::span<const Binding> bindings) {
   for (const Binding& binding : bindings) {
-    if (binding.staged.region == Region::kBound) tensors[binding.tensor] = binding.memory.bytes().data();
+    if (binding.staged.area == Area::kResident) tensors[binding.tensor] = binding.memory.bytes().data();
+  }
+}
+
+void AddressTable::PlaceShared(std::span<const Binding> bindings) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.area == Area::kShared) tensors[binding.tensor] = binding.memory.bytes().data();
+  }
+}
+
+void AddressTable::PlaceSharedImages(std::span<const Binding> bindings, std::byte* base) {
+  for (const Binding& binding : bindings) {
+    if (binding.staged.area == Area::kShared) tensors[binding.tensor] = base + binding.staged.offset;
   }
 }
 
@@ -43,7 +55,8 @@ Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
 
 BlockLayout::BlockLayout(const MemoryPlan& plan)
     : output(AlignUp(plan.input_bytes, kTensorAlignment)),
-      scratch(AlignUp(output + plan.output_bytes, kTensorAlignment)),
+      shared(AlignUp(output + plan.output_bytes, kTensorAlignment)),
+      scratch(AlignUp(shared + plan.shared_bytes, kTensorAlignment)),
       workspace(AlignUp(scratch + plan.scratch_bytes, kTensorAlignment)) {}
 
 AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
@@ -53,7 +66,8 @@ AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindi
   table.PlaceInputs(plan, bindings, block.data() + layout.input);
   table.PlaceOutputs(bindings, block.data() + layout.output);
   table.PlaceScratch(plan, block.data() + layout.scratch);
-  table.PlaceBound(bindings);
+  table.PlaceResident(bindings);
+  table.PlaceSharedImages(bindings, block.data() + layout.shared);
   table.workspace = block.subspan(layout.workspace);
   return table;
 }

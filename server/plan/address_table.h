@@ -24,26 +24,29 @@ struct AddressTable {
   explicit AddressTable(const MemoryPlan& plan)
       : tensors(plan.tensors.size(), nullptr), scalars(plan.scalars.size(), nullptr) {}
 
-  // Each says that a region lies at `base`: the staging slot itself, or an image of it on a device. Scalars
-  // travel with the inputs that are bound inline.
+  // Each says that an area lies at `base`: the staging slot itself, or an image of it on a device. Scalars
+  // travel with the inputs that come inline.
   void PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base);
   void PlaceOutputs(std::span<const Binding> bindings, std::byte* base);
   void PlaceScratch(const MemoryPlan& plan, std::byte* base);
-  // Tensors that have memory of their own.
-  void PlaceBound(std::span<const Binding> bindings);
+  // Tensors that have memory of their own on the device, where they are.
+  void PlaceResident(std::span<const Binding> bindings);
+  // Those that have it on the host: where they are, or their images on a device.
+  void PlaceShared(std::span<const Binding> bindings);
+  void PlaceSharedImages(std::span<const Binding> bindings, std::byte* base);
 
   // Of one step. Without scalars if it reads none.
   Operands OperandsOf(const Step& step, std::size_t index) const;
 };
 
-// Where the regions of a plan begin in one block of memory that holds all of them, and what is left behind
+// Where the areas of a plan begin in one block of memory that holds all of them, and what is left behind
 // them for workspace.
 struct BlockLayout {
-  std::size_t input = 0, output = 0, scratch = 0, workspace = 0;
+  std::size_t input = 0, output = 0, shared = 0, scratch = 0, workspace = 0;
   explicit BlockLayout(const MemoryPlan& plan);
 };
 
-// All regions in one block, which is at least as long as BlockLayout::workspace says.
+// All areas in one block, which is at least as long as BlockLayout::workspace says.
 AddressTable TableInBlock(const MemoryPlan& plan, std::span<const Binding> bindings,
                           std::span<std::byte> block);
 

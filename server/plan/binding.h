@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_PLAN_BINDING_H_
 
 #include <cstddef>
+#include <span>
 
 #include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
@@ -11,17 +12,21 @@
 namespace warpline {
 
 // Joins a tensor of a plan to its source, if it is an input, or to its sink, if it is an output. Inline ones
-// travel in the message, and lie in a range of the staging slot for that region. Those of Region::kBound have
-// memory of their own: a resident tensor, or one that is to become resident, for which memory is found once
-// the device is known.
+// travel in the message, and lie in a range of the staging slot for that area. Others have memory of their
+// own. Of Area::kResident: a resident tensor, or one that is to become resident, for which memory is found
+// once the device is known. Of Area::kShared: a slice of a shared region.
 struct Binding {
   int tensor = 0;
   Placement staged = {};
-  Buffer memory = {};  // of Region::kBound
+  Buffer memory = {};  // of its own
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 
-// All inputs and outputs of a plan, where the plan places them. Those that are bound have no memory yet.
+// Whether kernels can compute on all of the shared slices as they do on tensors that the server has placed: a
+// client may let its slices begin anywhere, and kernels access aligned words.
+bool SharedSlicesAreAligned(std::span<const Binding> bindings);
+
+// All inputs and outputs of a plan, where the plan places them. Those with memory of their own lack it yet.
 Bindings MakeBindings(const MemoryPlan& plan);
 
 }  // namespace warpline

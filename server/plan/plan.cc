@@ -9,10 +9,10 @@ double ValueOf(const PlannedScalar& planned, std::span<const double> values) {
   return planned.index == PlannedScalar::kAbsent ? planned.otherwise : values[planned.index];
 }
 
-Plan MakePlan(Program program, std::span<const int> bound) {
+Plan MakePlan(Program program, const OwnMemory& own) {
   Plan plan;
-  plan.memory = PlanMemory(program, bound);
-  plan.signature = Signature(program, bound);
+  plan.memory = PlanMemory(program, own);
+  plan.signature = Signature(program, own);
   for (int output : program.outputs) {
     PlannedOutput& planned = plan.outputs.emplace_back();
     planned.spec = program.tensors[output];

@@ -3,7 +3,9 @@
 #define WARPLINE_SERVER_PLAN_PLAN_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,26 +23,46 @@ struct PlannedScalar {
   double otherwise = 0;
 };
 
-// Where an input comes from: payload number `payload` of the message, or the resident tensor that reference
-// number `reference` of the message names. Neither for an input without bytes, for which a message needs no
-// payload.
+// An integer that comes with the request, or 0 where the request leaves it out.
+struct PlannedInteger {
+  static constexpr std::size_t kAbsent = static_cast<std::size_t>(-1);
+  std::size_t index = kAbsent;
+
+  std::int64_t Value(std::span<const std::int64_t> values) const {
+    return index == kAbsent ? 0 : values[index];
+  }
+};
+
+// A slice of the shared region that reference number `reference` of the message names.
+struct PlannedSlice {
+  std::size_t reference = 0;
+  PlannedInteger offset, call;
+  std::string field;  // of the message, for errors
+};
+
+// Where an input comes from: payload number `payload` of the message, the resident tensor that reference
+// number `reference` of the message names, or a slice. None of them for an input without bytes, for which a
+// message needs no payload.
 struct PlannedInput {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t payload = kNone;
   std::size_t reference = kNone;
+  std::optional<PlannedSlice> slice;
 };
 
 // An output as the response names it.
 struct PlannedOutput {
   std::string name;  // of the step that writes it; empty where a request has one unnamed result
   TensorSpec spec;
-  std::size_t offset = 0;  // in the output region, if it is not bound
-  // Number of the request's sink (options.sinks) that keeps it on the device; kInline if none does.
+  std::size_t offset = 0;  // in the output area, if it is returned inline
+  // Number of the request's sink (options.sinks) for it; kInline if there is none.
   static constexpr int kInline = -1;
   int sink = kInline;
-  PlannedScalar ttl;  // of the lease that the sink asks for, in seconds
+  std::optional<PlannedSlice> slice;  // that the sink names
+  PlannedScalar ttl;                  // of the lease that the sink asks for, in seconds, if it names none
 
-  bool stays() const { return sink != kInline; }
+  bool is_inline() const { return sink == kInline; }
+  bool is_resident() const { return sink != kInline && !slice.has_value(); }
 };
 
 // The scalars of a step whose kernels read any. Their values are no part of the plan.
@@ -73,9 +95,8 @@ struct Plan {
 
 using PlanPtr = std::shared_ptr<const Plan>;
 
-// The part of a plan that follows from the program alone. `bound` are its tensors that have memory of their
-// own.
-Plan MakePlan(Program program, std::span<const int> bound = {});
+// The part of a plan that follows from the program, and from which of its tensors have memory of their own.
+Plan MakePlan(Program program, const OwnMemory& own = {});
 
 // The value of one scalar: `values` are those that come with a request, in the order in which they do.
 double ValueOf(const PlannedScalar& planned, std::span<const double> values);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/status_macros.h"
+#include "server/base/errors.h"
 #include "server/observe/log.h"
 
 namespace warpline {
@@ -42,7 +43,7 @@ Acceptor::Acceptor(const Options& options, Connections& connections)
 absl::Status Acceptor::Prepare() {
   for (const std::string& address : options_.listen) {
     absl::StatusOr<Listener> listener = Listener::Open(address);
-    if (!listener.ok()) return listener.status();
+    RETURN_IF_ERROR(InField("--listen", listener.status()));
     listeners_.push_back(*std::move(listener));
   }
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));

@@ -11,7 +11,8 @@
 
 namespace warpline {
 
-InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend) {
+InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
+                         std::int64_t max_region_bytes) {
   v1::GetInfoResponse info;
   info.set_version(build.version);
   info.set_revision(build.revision);
@@ -52,6 +53,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
   info.mutable_limits()->set_max_device_seconds(options.max_device_seconds);
   info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
   info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
+  info.mutable_limits()->set_max_region_bytes(max_region_bytes);
   response_ = info.SerializeAsString();
 }
 

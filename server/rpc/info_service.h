@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstdint>
 #include <string>
 
 #include "server/device/backend.h"
@@ -20,7 +21,9 @@ class InfoService {
     std::string version;
     std::string revision;
   };
-  InfoService(const Build& build, const ServerOptions& options, const Backend& backend);
+  // `max_region_bytes` is 0 if there are no shared regions.
+  InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
+              std::int64_t max_region_bytes);
   void GetInfo(UnaryCall& call) const;
 
  private:

@@ -15,6 +15,7 @@
 #include "server/rpc/code_name.h"
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/received_payloads.h"
+#include "server/rpc/region_slices.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/unary_call.h"
 
@@ -103,8 +104,13 @@ absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, cons
   Scanned scanned;
   scanned.slices = call.TakeRequest();
   ASSIGN_OR_RETURN(scanned.message, ScanMessage(codec.schema, SpansOf(scanned.slices)));
-  for (const std::string& id : scanned.message.references) {
-    absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(kAnonymous, id);
+  for (const Reference& reference : scanned.message.references) {
+    if (static_cast<ReferenceKind>(reference.field) == ReferenceKind::kRegion) {
+      scanned.references.emplace_back(TensorSpec());
+      scanned.referred.emplace_back();
+      continue;
+    }
+    absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(kAnonymous, reference.text);
     // An id that a later one replaces does no harm, so whether this is an error is seen later.
     scanned.references.push_back(reading.ok() ? absl::StatusOr<TensorSpec>(reading->info.spec)
                                               : reading.status());
@@ -159,8 +165,11 @@ absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) cons
 
 absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Job& job) const {
   job.bindings = MakeBindings(plan.memory);
+  if (plan.memory.Has(Area::kShared)) {
+    RETURN_IF_ERROR(BindSlices(plan, scanned.message, engine_.regions, job.bindings));
+  }
   for (Binding& binding : job.bindings) {
-    if (binding.tensor >= plan.program.num_inputs || binding.staged.region != Region::kBound) continue;
+    if (binding.tensor >= plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
     const std::size_t reference = plan.inputs[static_cast<std::size_t>(binding.tensor)].reference;
     binding.memory = scanned.referred[reference];
     const int device = binding.memory.place().device;
@@ -174,42 +183,54 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Job& 
   return absl::OkStatus();
 }
 
-absl::StatusOr<KernelService::Leases> KernelService::LeasesOf(const Plan& plan,
-                                                              const Scanned& scanned) const {
-  Leases leases;
+absl::StatusOr<KernelService::Sinks> KernelService::SinksOf(const Plan& plan, const Scanned& scanned) const {
+  Sinks sinks;
   for (const PlannedOutput& output : plan.outputs) {
-    if (!output.stays()) continue;
+    if (output.is_inline()) continue;
+    Sink& sink = sinks.emplace_back();
+    if (output.slice.has_value()) {
+      sink.slice.set_id(scanned.message.references[output.slice->reference].text);
+      sink.slice.set_offset(output.slice->offset.Value(scanned.message.integers));
+      sink.slice.set_call(output.slice->call.Value(scanned.message.integers));
+      continue;
+    }
     const absl::StatusOr<absl::Duration> ttl =
         engine_.tensors.Ttl(ValueOf(output.ttl, scanned.message.scalars));
     RETURN_IF_ERROR(
         InField(absl::StrCat("options.sinks[", output.sink, "].resident.ttl_seconds"), ttl.status()));
-    leases.push_back(*ttl);
+    sink.lease = *ttl;
   }
-  return leases;
+  return sinks;
 }
 
 absl::Status KernelService::FindSinks(const Plan& plan, int device, Bindings& bindings) const {
   for (Binding& binding : bindings) {
-    if (binding.tensor < plan.program.num_inputs || binding.staged.region != Region::kBound) continue;
+    if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
     const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
     ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(device, bytes));
   }
   return absl::OkStatus();
 }
 
-std::vector<ResidentResult> KernelService::Keep(const Plan& plan, const Leases& leases,
-                                                Result& result) const {
-  std::vector<ResidentResult> kept;
+std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Sinks& sinks, Result& result) const {
+  std::vector<v1::Tensor> placed;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
-    if (!plan.outputs[i].stays()) continue;
-    const int tensor = plan.program.outputs[i];
+    if (plan.outputs[i].is_inline()) continue;
+    const Sink& sink = sinks[placed.size()];
+    v1::Tensor& tensor = placed.emplace_back();
+    if (plan.outputs[i].slice.has_value()) {
+      *tensor.mutable_region() = sink.slice;
+      continue;
+    }
+    const int index = plan.program.outputs[i];
     const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
-                                      [&](const Binding& candidate) { return candidate.tensor == tensor; });
-    const TensorStore::Info info = engine_.tensors.Add(kAnonymous, plan.outputs[i].spec, leases[kept.size()],
-                                                       std::move(binding->memory));
-    kept.push_back({.id = info.id, .ttl_seconds = absl::ToDoubleSeconds(leases[kept.size()])});
+                                      [&](const Binding& candidate) { return candidate.tensor == index; });
+    const TensorStore::Info info =
+        engine_.tensors.Add(kAnonymous, plan.outputs[i].spec, sink.lease, std::move(binding->memory));
+    tensor.mutable_resident()->set_id(info.id);
+    tensor.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(sink.lease));
   }
-  return kept;
+  return placed;
 }
 
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
@@ -221,8 +242,8 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
     return RespondError(call, codec, bound);
   }
   scanned.referred.clear();  // from here on only the job uses them
-  absl::StatusOr<Leases> leases = LeasesOf(*plan, scanned);
-  if (!leases.ok()) return RespondError(call, codec, leases.status());
+  absl::StatusOr<Sinks> sinks = SinksOf(*plan, scanned);
+  if (!sinks.ok()) return RespondError(call, codec, sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
   absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner());
@@ -233,27 +254,28 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
-  if (!leases->empty()) {
+  if (std::any_of(plan->outputs.begin(), plan->outputs.end(),
+                  [](const PlannedOutput& output) { return output.is_resident(); })) {
     job.find_sinks = [this, plan](int device, Bindings& bindings) {
       return FindSinks(*plan, device, bindings);
     };
   }
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
-                                                   *plan)](std::span<std::byte> region, int part, int parts) {
-    payloads.CopyPart(region, part, parts, copy_in_site_);
+                                                   *plan)](std::span<std::byte> area, int part, int parts) {
+    payloads.CopyPart(area, part, parts, copy_in_site_);
   };
   job.owner = call.owner();
   job.crowded = call.crowded();
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  job.done = [this, &call, &codec, plan, leases = *std::move(leases)](Result result) {
-    Complete(call, codec, *plan, leases, std::move(result));
+  job.done = [this, &call, &codec, plan, sinks = *std::move(sinks)](Result result) {
+    Complete(call, codec, *plan, sinks, std::move(result));
   };
   submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 
-void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases,
+void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks,
                              Result result) {
   metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
@@ -266,13 +288,14 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
   if (result.status.ok()) {
     metrics_.phase(codec.kind, Phase::kCopyIn).Observe(result.seconds.copy_in);
     metrics_.phase(codec.kind, Phase::kDevice).Observe(result.seconds.device);
-    Respond(call, codec, plan, leases, result);
+    Respond(call, codec, plan, sinks, result);
   } else {
+    result.bindings.clear();  // so that a client that hears of the end may use its slices again
     RespondError(call, codec, result.status);
   }
 }
 
-void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases,
+void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks,
                             Result& result) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const MonotonicTime start = MonotonicClock::now();
@@ -288,26 +311,27 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_stage(result.seconds.copy_in);
   times.set_device(result.seconds.device);
 
-  const std::vector<ResidentResult> kept = Keep(plan, leases, result);
+  const std::vector<v1::Tensor> placed = Place(plan, sinks, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory
-  if (!kept.empty()) {
-    call.OnNotSent([this, kept] {
-      for (const ResidentResult& resident : kept) {
-        static_cast<void>(engine_.tensors.Drop(kAnonymous, resident.id));
+  if (!placed.empty()) {
+    call.OnNotSent([this, placed] {
+      for (const v1::Tensor& tensor : placed) {
+        if (tensor.has_resident())
+          static_cast<void>(engine_.tensors.Drop(kAnonymous, tensor.resident().id()));
       }
     });
   }
   const std::vector<std::string> headers =
-      codec.encode({.outputs = plan.outputs, .residents = kept, .execution = execution});
+      codec.encode({.outputs = plan.outputs, .placed = placed, .execution = execution});
   const std::span<std::byte> outputs = result.output.bytes();
-  const grpc::Slice region =
+  const grpc::Slice inline_outputs =
       outputs.empty() ? grpc::Slice()
                       : SliceOver(outputs, HeldResult{std::move(result.ticket), std::move(result.output)});
   std::vector<grpc::Slice> slices;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     slices.emplace_back(headers[i]);
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
-    if (bytes > 0 && !plan.outputs[i].stays()) slices.push_back(region.sub(begin, begin + bytes));
+    if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
   metrics_.CountSuccess(codec.kind, SecondsSince(call.received()));
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));

@@ -12,6 +12,7 @@
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
+#include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
 #include "server/observe/metrics.h"
@@ -36,6 +37,7 @@ class KernelService {
     const StagingPool& pool;
     Scheduler& scheduler;
     TensorStore& tensors;
+    RegionStore& regions;
   };
   KernelService(const Limits& limits, const Engine& engine, Metrics& metrics);
 
@@ -54,8 +56,13 @@ class KernelService {
     References references;
     std::string key;
   };
-  // How long the leases of results that stay on their device are, in the order of the outputs.
-  using Leases = absl::InlinedVector<absl::Duration, 1>;
+  // What of a request says where its results go. One entry of either kind for each output that does not come
+  // inline, in the order of the outputs.
+  struct Sink {
+    absl::Duration lease;   // of one that stays on its device
+    v1::RegionSlice slice;  // of one that goes into a region
+  };
+  using Sinks = std::vector<Sink>;
   struct Submission;  // of one call: what to do if it is cancelled
 
   absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
@@ -65,15 +72,16 @@ class KernelService {
   // Asks for a share of the budget and submits the job.
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
               Submission& submission);
-  // The memory of inputs that are resident, and the device where it is.
+  // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, Job& job) const;
-  absl::StatusOr<Leases> LeasesOf(const Plan& plan, const Scanned& scanned) const;
+  absl::StatusOr<Sinks> SinksOf(const Plan& plan, const Scanned& scanned) const;
   absl::Status FindSinks(const Plan& plan, int device, Bindings& bindings) const;
-  // Makes resident tensors of the outputs that stay.
-  std::vector<ResidentResult> Keep(const Plan& plan, const Leases& leases, Result& result) const;
-  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases, Result result);
+  // Where the outputs lie that do not go inline, as the response says it. Makes resident tensors of those
+  // that stay on their device.
+  std::vector<v1::Tensor> Place(const Plan& plan, const Sinks& sinks, Result& result) const;
+  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Leases& leases, Result& result);
+  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result& result);
   void RespondError(UnaryCall& call, const Codec& codec, const absl::Status& status);
 
   const Limits limits_;

@@ -24,7 +24,7 @@ constexpr std::string_view kUnix = "unix:";
 constexpr int kBacklog = 4096;
 
 absl::Status CannotListen(const std::string& address, std::string_view why) {
-  return absl::UnavailableError(absl::StrCat("--listen: cannot listen on ", address, ": ", std::string(why)));
+  return absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", std::string(why)));
 }
 
 absl::Status CannotListen(const std::string& address, const char* call, int error) {
@@ -32,17 +32,17 @@ absl::Status CannotListen(const std::string& address, const char* call, int erro
 }
 
 absl::Status BadAddress(const std::string& address, std::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("--listen=", address, ": ", std::string(why)));
+  return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": ", std::string(why)));
 }
 
-UniqueFd NewSocket(int family) {
-  return UniqueFd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+UniqueFd NewSocket(int family, int type) {
+  return UniqueFd(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 // Whether somebody may listen on the path. A refused connection says that nobody does; of a socket of another
 // user nothing can be said.
-bool MayBeLive(const sockaddr_un& name) {
-  const UniqueFd probe = NewSocket(AF_UNIX);
+bool MayBeLive(const sockaddr_un& name, int type) {
+  const UniqueFd probe = NewSocket(AF_UNIX, type);
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0 ||
          errno != ECONNREFUSED;
 }
@@ -68,7 +68,7 @@ void SetPort(addrinfo& info, int port) {
 
 // A bound and listening socket, or none with errno.
 UniqueFd ListenOn(const addrinfo& info) {
-  UniqueFd fd = NewSocket(info.ai_family);
+  UniqueFd fd = NewSocket(info.ai_family, SOCK_STREAM);
   if (!fd.ok()) return fd;
   const int on = 1, off = 0;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -88,11 +88,15 @@ UniqueFd ListenOn(const addrinfo& info) {
 }  // namespace
 
 absl::StatusOr<Listener> Listener::Open(const std::string& address) {
-  if (address.rfind(kUnix, 0) == 0) return OpenPath(address, address.substr(kUnix.size()));
+  if (address.rfind(kUnix, 0) == 0) return OpenPath(address, address.substr(kUnix.size()), SOCK_STREAM);
   return OpenPort(address);
 }
 
-absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const std::string& path) {
+absl::StatusOr<Listener> Listener::OpenForPackets(const std::string& path) {
+  return OpenPath(absl::StrCat(std::string(kUnix), path), path, SOCK_SEQPACKET);
+}
+
+absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const std::string& path, int type) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   if (path.empty()) return BadAddress(address, "must be unix:/path");
@@ -105,11 +109,11 @@ absl::StatusOr<Listener> Listener::OpenPath(const std::string& address, const st
   struct stat found {};
   if (lstat(path.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode)) return CannotListen(address, "the path exists and is no socket");
-    if (MayBeLive(name)) return CannotListen(address, "another server is listening there");
+    if (MayBeLive(name, type)) return CannotListen(address, "another server is listening there");
     unlink(path.c_str());
   }
   Listener listener;
-  listener.sockets_.push_back(NewSocket(AF_UNIX));
+  listener.sockets_.push_back(NewSocket(AF_UNIX, type));
   const int fd = listener.sockets_.back().get();
   if (bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
     return CannotListen(address, "bind", errno);

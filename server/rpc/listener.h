@@ -20,8 +20,10 @@ class Listener {
   // `address` is host:port, where port 0 picks a free one, or unix:/path. "[::]:port" takes IPv4 too. The
   // socket of a path has mode 0600. A path where nobody listens any more is replaced. UNAVAILABLE if the
   // address is in use, also by another server on the same path; INVALID_ARGUMENT if there can be no such
-  // address. The message names the flag.
+  // address.
   static absl::StatusOr<Listener> Open(const std::string& address);
+  // The same for a path, whose connections have the type SOCK_SEQPACKET.
+  static absl::StatusOr<Listener> OpenForPackets(const std::string& path);
   ~Listener();
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&&) = delete;
@@ -32,7 +34,7 @@ class Listener {
 
  private:
   Listener() = default;
-  static absl::StatusOr<Listener> OpenPath(const std::string& address, const std::string& path);
+  static absl::StatusOr<Listener> OpenPath(const std::string& address, const std::string& path, int type);
   static absl::StatusOr<Listener> OpenPort(const std::string& address);
 
   std::string address_;

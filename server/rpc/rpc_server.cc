@@ -22,6 +22,7 @@
 #include "server/rpc/polling_thread.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/refusal.h"
+#include "server/rpc/region_service.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
@@ -48,10 +49,11 @@ constexpr std::size_t kMaxQuotedPath = 256;
 constexpr char kKernelService[] = "warpline.v1.KernelService";
 constexpr char kInfoService[] = "warpline.v1.InfoService";
 constexpr char kTensorService[] = "warpline.v1.TensorService";
+constexpr char kRegionService[] = "warpline.v1.RegionService";
 constexpr char kEchoService[] = "warpline.v1.EchoService";
 
 std::vector<std::string> ServiceNames(bool echo) {
-  std::vector<std::string> names = {kKernelService, kTensorService, kInfoService};
+  std::vector<std::string> names = {kKernelService, kTensorService, kRegionService, kInfoService};
   if (echo) names.emplace_back(kEchoService);
   return names;
 }
@@ -90,6 +92,12 @@ struct RpcServer::Impl {
               .computes = true});
     AddUnary({.service = kKernelService, .name = "Run", .handle = std::move(handlers.run), .computes = true});
     if (handlers.tensors != nullptr) AddTensorService(*handlers.tensors);
+    if (handlers.regions != nullptr) {
+      AddUnary({.service = kRegionService,
+                .name = "Open",
+                .handle = [regions = handlers.regions](UnaryCall& call) { regions->Open(call); },
+                .max_message_bytes = kSmallMessageBytes});
+    }
     AddUnary({.service = kInfoService,
               .name = "GetInfo",
               .handle = std::move(handlers.get_info),

@@ -23,6 +23,7 @@
 
 namespace warpline {
 
+class RegionService;
 class TensorService;
 class UnaryCall;
 
@@ -53,6 +54,7 @@ class RpcServer {
   struct Handlers {
     std::function<void(UnaryCall&)> transpose, gemm, reduce, run, get_info, echo;
     TensorService* tensors = nullptr;  // null: there is no such service
+    RegionService* regions = nullptr;  // likewise
   };
 
   // UNAVAILABLE if an address cannot be listened on, INVALID_ARGUMENT if there can be no such address. The

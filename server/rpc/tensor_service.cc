@@ -11,10 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/rpc/answer.h"
 #include "server/rpc/codec/tensor_info.h"
 #include "server/rpc/get_stream.h"
 #include "server/rpc/put_stream.h"
-#include "server/rpc/slices.h"
 #include "server/rpc/unary_call.h"
 #include "warpline/v1/warpline.pb.h"
 
@@ -25,20 +25,6 @@ constexpr int kMaxPage = 1000;
 // Tensors that are being made at one time.
 constexpr int kMaxCreating = 256;
 
-// Answers a call with what `answer` makes of its request.
-template <typename Request, typename Response, typename Answer>
-void Respond(UnaryCall& call, const Answer& answer) {
-  Request request;
-  if (!request.ParseFromString(ToString(call.TakeRequest()))) {
-    return call.RespondError(
-        absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
-  }
-  call.ReturnProvisionalTicket();
-  const absl::StatusOr<Response> response = answer(request);
-  if (!response.ok()) return call.RespondError(response.status());
-  call.Respond(ToByteBuffer(response->SerializeAsString()));
-}
-
 absl::Status CheckId(const std::string& id) {
   return id.empty() ? FieldError("id", "missing") : absl::OkStatus();
 }
@@ -47,9 +33,9 @@ absl::Status CheckId(const std::string& id) {
 
 TensorService::TensorService(const Engine& engine, Metrics& metrics)
     : engine_(engine),
-      put_schema_(
-          ScanSchema::For(v1::PutRequest::descriptor(),
-                          v1::PutRequest::descriptor()->FindFieldByNumber(v1::PutRequest::kDataFieldNumber))),
+      put_schema_(ScanSchema::For(
+          v1::PutRequest::descriptor(),
+          {.payload = v1::PutRequest::descriptor()->FindFieldByNumber(v1::PutRequest::kDataFieldNumber)})),
       put_site_(metrics, "put") {}
 
 void TensorService::Create(UnaryCall& call) {
@@ -63,7 +49,7 @@ void TensorService::Create(UnaryCall& call) {
   // A worker's, because memory that the device does not have at hand takes milliseconds.
   engine_.workers.Post([this, &call] {
     const absl::Cleanup done = [this] { creating_.fetch_sub(1); };
-    Respond<v1::CreateRequest, v1::CreateResponse>(
+    AnswerCall<v1::CreateRequest, v1::CreateResponse>(
         call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
           ASSIGN_OR_RETURN(const TensorSpec spec, SpecOf(request));
           const absl::StatusOr<absl::Duration> ttl = engine_.tensors.Ttl(request.ttl_seconds());
@@ -85,7 +71,7 @@ void TensorService::Create(UnaryCall& call) {
 }
 
 void TensorService::Drop(UnaryCall& call) {
-  Respond<v1::DropRequest, v1::DropResponse>(
+  AnswerCall<v1::DropRequest, v1::DropResponse>(
       call, [&](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
         RETURN_IF_ERROR(CheckId(request.id()));
         absl::StatusOr<Buffer> dropped = engine_.tensors.Drop(kAnonymous, request.id());
@@ -97,7 +83,7 @@ void TensorService::Drop(UnaryCall& call) {
 }
 
 void TensorService::Renew(UnaryCall& call) {
-  Respond<v1::RenewRequest, v1::RenewResponse>(
+  AnswerCall<v1::RenewRequest, v1::RenewResponse>(
       call, [&](const v1::RenewRequest& request) -> absl::StatusOr<v1::RenewResponse> {
         RETURN_IF_ERROR(CheckId(request.id()));
         std::optional<absl::Duration> ttl;
@@ -115,7 +101,7 @@ void TensorService::Renew(UnaryCall& call) {
 }
 
 void TensorService::List(UnaryCall& call) {
-  Respond<v1::ListRequest, v1::ListResponse>(
+  AnswerCall<v1::ListRequest, v1::ListResponse>(
       call, [&](const v1::ListRequest& request) -> absl::StatusOr<v1::ListResponse> {
         if (request.page_size() < 0) {
           return FieldError("page_size", absl::StrCat(request.page_size(), "; the least is 0"));

@@ -59,7 +59,7 @@ class ResidentGpuTest : public GpuTest {
     std::size_t at = 0;
     for (Binding& binding : bindings) {
       const std::size_t bytes = program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
-      const bool is_bound = binding.staged.region == Region::kBound;
+      const bool is_bound = binding.staged.area == Area::kResident;
       if (is_bound) binding.memory = Resident(bytes);
       if (binding.tensor >= program.num_inputs) continue;
       std::byte* const to = is_bound ? staging.data() : input.data() + binding.staged.offset;
@@ -81,7 +81,7 @@ class ResidentGpuTest : public GpuTest {
       const std::size_t bytes = program.tensors[static_cast<std::size_t>(tensor)].bytes;
       for (Binding& binding : bindings) {
         if (binding.tensor != tensor) continue;
-        const bool is_bound = binding.staged.region == Region::kBound;
+        const bool is_bound = binding.staged.area == Area::kResident;
         if (is_bound) Copy(Transfer::Direction::kToHost, staging.first(bytes), binding.memory.bytes());
         const std::byte* const from = is_bound ? staging.data() : output.data() + binding.staged.offset;
         result.insert(result.end(), from, from + bytes);

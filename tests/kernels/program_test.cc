@@ -125,7 +125,7 @@ TEST(PlanMemoryTest, PlacesTensorsAlignedAndApart) {
   const MemoryPlan plan = PlanMemory(program);
   EXPECT_EQ(plan.tensors[0].offset, 0u);
   EXPECT_EQ(plan.tensors[1].offset, kTensorAlignment);
-  EXPECT_EQ(plan.tensors[2].region, Region::kOutput);
+  EXPECT_EQ(plan.tensors[2].area, Area::kOutput);
   EXPECT_EQ(plan.output_bytes, 60u);
   EXPECT_EQ(plan.scalars[0], 2 * kTensorAlignment);
   EXPECT_EQ(plan.input_bytes, 2 * kTensorAlignment + sizeof(StepScalars));
@@ -138,9 +138,9 @@ TEST(PlanMemoryTest, PutsIntermediatesIntoScratch) {
   program.steps.push_back({.problem = back, .variant = {}, .inputs = {1}, .output = 2, .scalars = {}});
   program.outputs = {2};
   const MemoryPlan plan = PlanMemory(program);
-  EXPECT_EQ(plan.tensors[1].region, Region::kScratch);
+  EXPECT_EQ(plan.tensors[1].area, Area::kScratch);
   EXPECT_EQ(plan.scratch_bytes, kTensorAlignment);
-  EXPECT_EQ(plan.tensors[2].region, Region::kOutput);
+  EXPECT_EQ(plan.tensors[2].area, Area::kOutput);
 }
 
 // A chain of `steps` transpositions of one matrix.

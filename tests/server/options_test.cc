@@ -109,7 +109,7 @@ TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {
 
 TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
   const ServerOptions defaults;
-  EXPECT_EQ(defaults.MaxConnections(1024), 464);  // two descriptors each, and some for the rest
+  EXPECT_EQ(defaults.MaxConnections(1024), 400);  // two descriptors each, and some for the rest
   EXPECT_EQ(defaults.MaxConnections(1048576), 10000);
   EXPECT_EQ(defaults.MaxConnections(64), 16);
   const auto line = Parse({"--max-connections=20000"});

@@ -36,8 +36,14 @@ std::vector<const FieldDescriptor*> ScalarFields() {
           v1::ResidentSink::descriptor()->FindFieldByName("ttl_seconds")};
 }
 
+std::vector<const FieldDescriptor*> IntegerFields() {
+  return {v1::RegionSlice::descriptor()->FindFieldByName("offset"),
+          v1::RegionSlice::descriptor()->FindFieldByName("call")};
+}
+
 std::vector<const FieldDescriptor*> ReferenceFields() {
-  return {v1::ResidentTensor::descriptor()->FindFieldByName("id")};
+  return {v1::ResidentTensor::descriptor()->FindFieldByName("id"),
+          v1::RegionSlice::descriptor()->FindFieldByName("id")};
 }
 
 }  // namespace
@@ -51,12 +57,20 @@ void SubstituteTokens(Message& message, Slices slices, const ScannedMessage& sca
   const google::protobuf::Reflection* reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
-  const std::vector<const FieldDescriptor*> scalars = ScalarFields(), references = ReferenceFields();
+  const std::vector<const FieldDescriptor*> scalars = ScalarFields(), integers = IntegerFields(),
+                                            references = ReferenceFields();
   for (const FieldDescriptor* field : fields) {
-    if (std::find(references.begin(), references.end(), field) != references.end()) {
+    if (const auto found = std::find(references.begin(), references.end(), field);
+        found != references.end()) {
       const std::optional<std::size_t> index = ReferenceIndex(reflection->GetString(message, field));
-      const bool is_token = index.has_value() && *index < scanned.references.size();
-      reflection->SetString(&message, field, is_token ? scanned.references[*index] : "not a token");
+      const bool is_token = index.has_value() && *index < scanned.references.size() &&
+                            scanned.references[*index].field == found - references.begin();
+      reflection->SetString(&message, field, is_token ? scanned.references[*index].text : "not a token");
+    }
+    if (std::find(integers.begin(), integers.end(), field) != integers.end()) {
+      const std::optional<std::size_t> index = IntegerIndex(reflection->GetInt64(message, field));
+      const bool is_token = index.has_value() && *index < scanned.integers.size();
+      reflection->SetInt64(&message, field, is_token ? scanned.integers[*index] : -77);
     }
     if (std::find(scalars.begin(), scalars.end(), field) != scalars.end()) {
       const std::optional<std::size_t> index = ScalarIndex(reflection->GetDouble(message, field));
@@ -83,8 +97,10 @@ Agreement CompareWithProtobuf(const Message& prototype, Slices slices) {
   // Room for the worst growth: of 2 bytes, tag and length of an empty message, to 6.
   const ScanLimits limits{
       .header_bytes = 4 * bytes.size() + 64, .payloads = bytes.size() + 1, .references = bytes.size() + 1};
-  const ScanSchema schema =
-      ScanSchema::For(prototype.GetDescriptor(), InlineField(), ScalarFields(), ReferenceFields());
+  const ScanSchema schema = ScanSchema::For(prototype.GetDescriptor(), {.payload = InlineField(),
+                                                                        .scalars = ScalarFields(),
+                                                                        .integers = IntegerFields(),
+                                                                        .references = ReferenceFields()});
   const auto scanned = ScanMessage(schema, slices, limits);
   const std::unique_ptr<Message> through(prototype.New());
   const bool accepted = scanned.ok() && through->ParseFromString(scanned->header);

@@ -18,7 +18,7 @@ absl::StatusOr<Conversion> Decode(const ScannedMessage& message, const Reference
   if (!request.ParseFromString(message.header)) {
     return absl::InvalidArgumentError("the request is not a valid protobuf message of its type");
   }
-  return FromProto(request, {message.payloads, message.scalars, references}, limits);
+  return FromProto(request, {message.payloads, message.scalars, message.integers, references}, limits);
 }
 
 // The fields whose values reach kernels as StepScalars. A plan does not depend on them but for their class.
@@ -35,8 +35,15 @@ std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
           field(v1::ResidentSink::descriptor(), v1::ResidentSink::kTtlSecondsFieldNumber)};
 }
 
-const google::protobuf::FieldDescriptor* ReferenceField() {
-  return v1::ResidentTensor::descriptor()->FindFieldByNumber(v1::ResidentTensor::kIdFieldNumber);
+std::vector<const google::protobuf::FieldDescriptor*> SliceFields() {
+  return {v1::RegionSlice::descriptor()->FindFieldByNumber(v1::RegionSlice::kOffsetFieldNumber),
+          v1::RegionSlice::descriptor()->FindFieldByNumber(v1::RegionSlice::kCallFieldNumber)};
+}
+
+// In the order of ReferenceKind.
+std::vector<const google::protobuf::FieldDescriptor*> ReferenceFields() {
+  return {v1::ResidentTensor::descriptor()->FindFieldByNumber(v1::ResidentTensor::kIdFieldNumber),
+          v1::RegionSlice::descriptor()->FindFieldByNumber(v1::RegionSlice::kIdFieldNumber)};
 }
 
 std::vector<std::string> EncodeOne(const ResponseParts& parts) { return {ResponseHeader(parts)}; }
@@ -47,8 +54,10 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
   return {kind,
           method,
           whole,
-          ScanSchema::For(RequestProto::descriptor(), InlineField(), ScalarFields(),
-                          std::vector{ReferenceField()}),
+          ScanSchema::For(RequestProto::descriptor(), {.payload = InlineField(),
+                                                       .scalars = ScalarFields(),
+                                                       .integers = SliceFields(),
+                                                       .references = ReferenceFields()}),
           &Decode<RequestProto>,
           encode};
 }
@@ -61,15 +70,22 @@ std::string NameOfOutput(const Program& program, const std::vector<std::string>&
   return "";
 }
 
-std::vector<int> BoundTensors(const Conversion& conversion) {
-  std::vector<int> bound;
-  for (std::size_t i = 0; i < conversion.references.size(); ++i) {
-    if (conversion.references[i].has_value()) bound.push_back(static_cast<int>(i));
+OwnMemory OwnMemoryOf(const Conversion& conversion) {
+  OwnMemory own;
+  for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
+    const CheckedTensor::Source& source = conversion.sources[i];
+    if (source.reference.has_value()) own.resident.push_back(static_cast<int>(i));
+    if (source.slice.has_value()) own.shared.push_back(static_cast<int>(i));
   }
   for (std::size_t i = 0; i < conversion.sinks.size(); ++i) {
-    if (conversion.sinks[i].has_value()) bound.push_back(conversion.program.outputs[i]);
+    const int tensor = conversion.program.outputs[i];
+    if (conversion.sinks[i].slice.has_value()) {
+      own.shared.push_back(tensor);
+    } else if (conversion.sinks[i].sink != PlannedOutput::kInline) {
+      own.resident.push_back(tensor);
+    }
   }
-  return bound;
+  return own;
 }
 
 }  // namespace
@@ -111,22 +127,22 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
                                        const References& references, const Limits& limits) {
   ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, references, limits));
   DecodedPlan decoded;
-  const std::vector<int> bound = BoundTensors(conversion);
-  decoded.plan = MakePlan(std::move(conversion.program), bound);
+  const OwnMemory own = OwnMemoryOf(conversion);
+  decoded.plan = MakePlan(std::move(conversion.program), own);
   for (std::size_t i = 0; i < decoded.plan.outputs.size(); ++i) {
     PlannedOutput& output = decoded.plan.outputs[i];
     output.name = NameOfOutput(decoded.plan.program, conversion.step_names, decoded.plan.program.outputs[i]);
-    if (!conversion.sinks[i].has_value()) continue;
-    output.sink = conversion.sinks[i]->sink;
-    output.ttl = conversion.sinks[i]->ttl;
+    output.sink = conversion.sinks[i].sink;
+    output.ttl = conversion.sinks[i].ttl;
+    output.slice = std::move(conversion.sinks[i].slice);
   }
-  for (std::size_t i = 0; i < conversion.payloads.size(); ++i) {
+  for (CheckedTensor::Source& source : conversion.sources) {
     PlannedInput& input = decoded.plan.inputs.emplace_back();
-    const PayloadRange& range = conversion.payloads[i];
-    if (conversion.references[i].has_value()) {
-      input.reference = *conversion.references[i];
-    } else if (range.length > 0) {
-      const auto found = std::find(message.payloads.begin(), message.payloads.end(), range);
+    input.slice = std::move(source.slice);
+    if (source.reference.has_value()) {
+      input.reference = *source.reference;
+    } else if (source.payload.length > 0) {
+      const auto found = std::find(message.payloads.begin(), message.payloads.end(), source.payload);
       input.payload = static_cast<std::size_t>(found - message.payloads.begin());
     }
   }

@@ -17,7 +17,11 @@
 
 namespace warpline {
 
-// The tensors that the references of a message name, or why there is none, in their order.
+// The fields of a message that the scanner takes for references, in this order.
+enum class ReferenceKind { kResident, kRegion };
+
+// The tensors that the references of a message name, or why there is none, in their order. A region has
+// neither data type nor shape: of these nothing is asked here.
 using References = std::vector<absl::StatusOr<TensorSpec>>;
 
 struct Codec {
@@ -38,9 +42,10 @@ struct Codec {
 std::vector<Codec> KernelCodecs();
 
 // Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
-// payloads, the values of their scalars and the tensors that they refer to, when the scalars are of the same
-// classes (scalar_class.h), and the tensors of the same data types and shapes. The header has tokens in place
-// of all three; the lengths of the payloads, the classes and the types and shapes are added.
+// payloads, the values of their scalars, the tensors that they refer to and the places of slices of regions,
+// when the scalars are of the same classes (scalar_class.h), and the tensors of the same data types and
+// shapes. The header has tokens in place of all of them; the lengths of the payloads, the classes and the
+// types and shapes are added.
 std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references = {});
 
 // The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits

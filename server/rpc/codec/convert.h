@@ -22,16 +22,13 @@ namespace warpline {
 // is applied.
 struct Conversion {
   Program program;
-  // Of the program's inputs, in order. Those that are resident tensors have no payload but a reference.
-  std::vector<PayloadRange> payloads;
-  std::vector<std::optional<std::size_t>> references;
-  std::vector<PlannedScalars> scalars;  // of the steps that read any, in order
+  std::vector<CheckedTensor::Source> sources;  // of the program's inputs, in order
+  std::vector<PlannedScalars> scalars;         // of the steps that read any, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
-  // Of the program's outputs, in order: nothing for those that are returned inline.
-  std::vector<std::optional<ResidentOutput>> sinks;
+  std::vector<OutputPlace> sinks;  // of the program's outputs, in order
 };
 
 // `request` is the parsed header of a scanned message. Errors name the field
@@ -50,21 +47,16 @@ absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenV
 // is OK.
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
 
-// A result that stays on its device.
-struct ResidentResult {
-  std::string id;
-  double ttl_seconds = 0;
-};
-
 // What a response is made of beside elements.
 struct ResponseParts {
   std::span<const PlannedOutput> outputs;
-  std::span<const ResidentResult> residents;  // of the outputs that stay, in their order
+  // Of the outputs that are not inline, in their order: nothing but the source, which says where they lie.
+  std::span<const v1::Tensor> placed;
   const v1::Execution& execution;
 };
 
 // A response up to the elements of its one result. Followed by as many bytes as the output has, or by none if
-// it stays on its device, it is the whole message. One function serves every operation, since all have the
+// it lies elsewhere, it is the whole message. One function serves every operation, since all have the
 // tensor and the execution at the same numbers.
 std::string ResponseHeader(const ResponseParts& parts);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
@@ -69,8 +70,9 @@ absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Te
   }
   const absl::StatusOr<TensorSpec>& found = references[*index];
   RETURN_IF_ERROR(InField(id_field, found.status()));
-  CheckedTensor checked{
-      .spec = *found, .row_stride = RowSize(found->shape), .payload = {}, .reference = index};
+  CheckedTensor checked{.spec = *found,
+                        .row_stride = RowSize(found->shape),
+                        .source = {.payload = {}, .reference = index, .slice = {}}};
   if (tensor.data_type() != v1::DATA_TYPE_UNSPECIFIED) {
     ASSIGN_OR_RETURN(const DType dtype, CheckDataType(Sub(field, "data_type"), tensor.data_type()));
     if (dtype != found->dtype) {
@@ -96,9 +98,6 @@ absl::StatusOr<CheckedTensor> CheckResident(std::string_view field, const v1::Te
 absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tensor* tensor,
                                           const TokenValues& values) {
   if (tensor == nullptr) return FieldError(field, "missing");
-  if (tensor->has_region()) {
-    return UnimplementedField(Sub(field, "region"), "this server cannot read shared memory yet");
-  }
   if (tensor->has_resident()) return CheckResident(field, *tensor, values.references);
   CheckedTensor checked;
   TensorSpec& spec = checked.spec;
@@ -106,15 +105,43 @@ absl::StatusOr<CheckedTensor> CheckTensor(std::string_view field, const v1::Tens
   ASSIGN_OR_RETURN(spec.shape, CheckShape(Sub(field, "shape"), tensor->shape()));
   ASSIGN_OR_RETURN(checked.row_stride, CheckRowStride(field, tensor->row_stride(), spec.shape));
   ASSIGN_OR_RETURN(spec.bytes, StorageBytes(Sub(field, "shape"), spec.dtype, spec.shape, checked.row_stride));
-  ASSIGN_OR_RETURN(checked.payload, CheckPayload(field, *tensor, values.payloads, checked));
+  if (tensor->has_region()) {
+    ASSIGN_OR_RETURN(checked.source.slice, ReadSlice(Sub(field, "region"), tensor->region(), values));
+  } else {
+    ASSIGN_OR_RETURN(checked.source.payload, CheckPayload(field, *tensor, values.payloads, checked));
+  }
   return checked;
+}
+
+// The integer for which the header has this token; nothing stands for 0.
+absl::StatusOr<PlannedInteger> IntegerOf(const std::string& field, std::int64_t token,
+                                         std::span<const std::int64_t> values) {
+  if (token == 0) return PlannedInteger();
+  const std::optional<std::size_t> index = IntegerIndex(token);
+  if (index.has_value() && *index < values.size()) return PlannedInteger{.index = *index};
+  return absl::InternalError(absl::StrCat(field, ": the header does not come from a scan"));
 }
 
 }  // namespace
 
+absl::StatusOr<PlannedSlice> ReadSlice(std::string field, const v1::RegionSlice& slice,
+                                       const TokenValues& values) {
+  const std::string id_field = Sub(field, "id");
+  if (slice.id().empty()) return FieldError(id_field, "missing");
+  const std::optional<std::size_t> index = ReferenceIndex(slice.id());
+  if (!index.has_value() || *index >= values.references.size()) {
+    return absl::InternalError(absl::StrCat(id_field, ": the header does not come from a scan"));
+  }
+  PlannedSlice planned{.reference = *index, .offset = {}, .call = {}, .field = {}};
+  ASSIGN_OR_RETURN(planned.offset, IntegerOf(Sub(field, "offset"), slice.offset(), values.integers));
+  ASSIGN_OR_RETURN(planned.call, IntegerOf(Sub(field, "call"), slice.call(), values.integers));
+  planned.field = std::move(field);
+  return planned;
+}
+
 absl::StatusOr<CheckedTensor> TensorReader::Read(std::string_view field, const v1::Tensor* tensor) {
   ASSIGN_OR_RETURN(CheckedTensor checked, CheckTensor(field, tensor, values_));
-  if (checked.reference.has_value()) return checked;
+  if (checked.source.reference.has_value() || checked.source.slice.has_value()) return checked;
   bytes_ += checked.spec.bytes;  // cannot overflow, as all of these bytes were received
   if (bytes_ > static_cast<std::size_t>(limits_.max_inline_bytes)) {
     return FieldError(Sub(field, "inline"), absl::StrCat("the tensors up to this one take ", bytes_,

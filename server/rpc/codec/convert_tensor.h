@@ -15,6 +15,7 @@
 #include "kernels/program.h"
 #include "kernels/shape.h"
 #include "proto/wire/scanner.h"
+#include "server/plan/plan.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -32,17 +33,28 @@ struct Limits {
 struct TokenValues {
   std::span<const PayloadRange> payloads;
   std::span<const double> scalars;
+  std::span<const std::int64_t> integers = {};
   std::span<const absl::StatusOr<TensorSpec>> references = {};
 };
 
-// A tensor whose data type, shape, row stride and source agree with one another. The source is a payload of
-// spec.bytes bytes, or the resident tensor that a reference of the request names.
+// A tensor whose data type, shape, row stride and source agree with one another.
 struct CheckedTensor {
+  // A payload of spec.bytes bytes, the resident tensor that a reference of the request names, or a slice of a
+  // shared region.
+  struct Source {
+    PayloadRange payload;
+    std::optional<std::size_t> reference;  // number in TokenValues::references
+    std::optional<PlannedSlice> slice;
+  };
   TensorSpec spec;
   std::int64_t row_stride = 0;  // never the 0 that means dense
-  PayloadRange payload;
-  std::optional<std::size_t> reference;  // number in TokenValues::references
+  Source source;
 };
+
+// A slice as the request names it. `field` is its name ("a.region"). INVALID_ARGUMENT if it names no region;
+// which regions there are, and how long, is for others to check.
+absl::StatusOr<PlannedSlice> ReadSlice(std::string field, const v1::RegionSlice& slice,
+                                       const TokenValues& values);
 
 // Reads the tensors of one request, and adds up the bytes of those that come with it. Keeps references to
 // both arguments of its constructor.

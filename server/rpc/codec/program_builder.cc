@@ -1,7 +1,7 @@
 #include "server/rpc/codec/program_builder.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +20,7 @@ absl::Status CheckVariantName(const std::string& variant) {
 
 absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options, const TokenValues& values) {
   conversion_.reproducible = options.reproducible();
-  ASSIGN_OR_RETURN(sinks_, ReadSinks(options, values.scalars));
+  ASSIGN_OR_RETURN(sinks_, ReadSinks(options, values));
   return absl::OkStatus();
 }
 
@@ -28,8 +28,7 @@ Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor)
   Program& program = conversion_.program;
   const int index = program.num_inputs++;
   program.tensors.push_back(tensor.spec);
-  conversion_.payloads.push_back(tensor.payload);
-  conversion_.references.push_back(tensor.reference);
+  conversion_.sources.push_back(tensor.source);
   return {std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
 }
 
@@ -50,17 +49,14 @@ absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view 
   const TensorSpec& spec = program.tensors[tensor];
   const auto sink = std::find_if(sinks_.begin(), sinks_.end(),
                                  [&](const RequestedSink& candidate) { return candidate.output == name; });
-  std::optional<ResidentOutput>& resident = conversion_.sinks.emplace_back();
+  OutputPlace& place = conversion_.sinks.emplace_back();
   if (sink != sinks_.end()) {
     sink->used = true;
-    resident = sink->resident;
+    place = std::move(sink->place);
   }
-  if (resident.has_value()) {
-    program.outputs.push_back(tensor);
-    return absl::OkStatus();
-  }
-  output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
   program.outputs.push_back(tensor);
+  if (place.sink != PlannedOutput::kInline) return absl::OkStatus();
+  output_bytes_ += spec.bytes;  // each fits in 63 bits, and the first that is too large ends the request
   if (output_bytes_ <= static_cast<std::size_t>(limits.max_inline_bytes)) return absl::OkStatus();
   return FieldError(field, absl::StrCat("the result, ", std::string(Name(spec.dtype)), " ",
                                         ToString(spec.shape), ", takes ", spec.bytes, " bytes",

@@ -11,29 +11,25 @@
 namespace warpline {
 namespace {
 
-absl::StatusOr<std::optional<ResidentOutput>> ReadPlace(const std::string& field, int index,
-                                                        const v1::Sink& sink,
-                                                        std::span<const double> scalars) {
-  switch (sink.place_case()) {
-    case v1::Sink::kRegion:
-      return UnimplementedField(field + ".region", "this server cannot write to shared memory yet");
-    case v1::Sink::PLACE_NOT_SET:
-      return std::nullopt;
-    case v1::Sink::kResident:
-      break;
+absl::StatusOr<OutputPlace> ReadPlace(const std::string& field, int index, const v1::Sink& sink,
+                                      const TokenValues& values) {
+  OutputPlace place;
+  if (sink.place_case() == v1::Sink::PLACE_NOT_SET) return place;
+  place.sink = index;
+  if (sink.has_region()) {
+    ASSIGN_OR_RETURN(place.slice, ReadSlice(field + ".region", sink.region(), values));
+  } else if (sink.resident().ttl_seconds() != 0) {
+    ASSIGN_OR_RETURN(const Scalar ttl,
+                     ScalarOf("ttl_seconds", sink.resident().ttl_seconds(), values.scalars));
+    place.ttl = ttl.planned;
   }
-  ResidentOutput resident{.sink = index, .ttl = {}};
-  if (sink.resident().ttl_seconds() != 0) {
-    ASSIGN_OR_RETURN(const Scalar ttl, ScalarOf("ttl_seconds", sink.resident().ttl_seconds(), scalars));
-    resident.ttl = ttl.planned;
-  }
-  return resident;
+  return place;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
-                                                     std::span<const double> scalars) {
+                                                     const TokenValues& values) {
   constexpr int kMaxSinks = 64;  // a program has no more outputs
   if (options.sinks_size() > kMaxSinks) {
     return FieldError("options.sinks",
@@ -43,14 +39,14 @@ absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& o
   for (int i = 0; i < options.sinks_size(); ++i) {
     const v1::Sink& sink = options.sinks(i);
     const std::string field = absl::StrCat("options.sinks[", i, "]");
-    ASSIGN_OR_RETURN(std::optional<ResidentOutput> resident, ReadPlace(field, i, sink, scalars));
+    ASSIGN_OR_RETURN(OutputPlace place, ReadPlace(field, i, sink, values));
     const bool is_second = std::any_of(sinks.begin(), sinks.end(), [&](const RequestedSink& other) {
       return other.output == sink.output();
     });
     if (is_second) {
       return FieldError(field + ".output", "a sink before it is for the same output");
     }
-    sinks.push_back({.field = field, .output = sink.output(), .resident = resident});
+    sinks.push_back({.field = field, .output = sink.output(), .place = std::move(place)});
   }
   return sinks;
 }

@@ -3,33 +3,34 @@
 #define WARPLINE_SERVER_RPC_CODEC_REQUEST_OPTIONS_H_
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/plan/plan.h"
+#include "server/rpc/codec/convert_tensor.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
 
-// A result that is to stay on its device.
-struct ResidentOutput {
-  int sink = 0;  // number in options.sinks
-  PlannedScalar ttl;
+// Where a result is to go: inline by default.
+struct OutputPlace {
+  int sink = PlannedOutput::kInline;  // number in options.sinks
+  std::optional<PlannedSlice> slice;  // nothing for a result that is to stay on its device
+  PlannedScalar ttl;                  // of such a one
 };
 
 struct RequestedSink {
-  std::string field;                       // its name in errors
-  std::string output;                      // as Sink.output
-  std::optional<ResidentOutput> resident;  // nothing for a result that is returned inline
-  bool used = false;                       // there is such an output
+  std::string field;   // its name in errors
+  std::string output;  // as Sink.output
+  OutputPlace place;
+  bool used = false;  // there is such an output
 };
 
-// The sinks of a request. `scalars` are those that the scan found. INVALID_ARGUMENT if two are for one
-// output, UNIMPLEMENTED for a place that is not built yet; both name the field ("options.sinks[1].region").
+// The sinks of a request. INVALID_ARGUMENT, with the name of the field ("options.sinks[1].output"), if two
+// are for one output.
 absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
-                                                     std::span<const double> scalars);
+                                                     const TokenValues& values);
 
 }  // namespace warpline
 

@@ -14,18 +14,9 @@ static_assert(kExecutionField == v1::ReduceResponse::kExecutionFieldNumber);
 static_assert(kExecutionField == v1::RunResponse::kExecutionFieldNumber);
 
 // Everything of a Tensor but its elements.
-v1::Tensor WithoutElements(const TensorSpec& spec) {
-  v1::Tensor tensor;
+v1::Tensor WithoutElements(const TensorSpec& spec, v1::Tensor tensor = {}) {
   tensor.set_data_type(ToProto(spec.dtype));
   for (int i = 0; i < spec.shape.rank; ++i) tensor.add_shape(spec.shape[i]);
-  return tensor;
-}
-
-// All of a Tensor that stays where it is.
-v1::Tensor Resident(const TensorSpec& spec, const ResidentResult& result) {
-  v1::Tensor tensor = WithoutElements(spec);
-  tensor.mutable_resident()->set_id(result.id);
-  tensor.mutable_resident()->set_ttl_seconds(result.ttl_seconds);
   return tensor;
 }
 
@@ -40,28 +31,28 @@ std::string ResponseHeader(const ResponseParts& parts) {
   const PlannedOutput& output = parts.outputs.front();
   std::string header;
   AppendMessage(header, kExecutionField, parts.execution);
-  if (!output.stays()) {
+  if (output.is_inline()) {
     return header + TensorHead(kTensorField, WithoutElements(output.spec), output.spec.bytes);
   }
-  AppendMessage(header, kTensorField, Resident(output.spec, parts.residents.front()));
+  AppendMessage(header, kTensorField, WithoutElements(output.spec, parts.placed.front()));
   return header;
 }
 
 std::vector<std::string> RunResponseHeaders(const ResponseParts& parts) {
   std::vector<std::string> headers;
-  std::span<const ResidentResult> residents = parts.residents;
+  std::span<const v1::Tensor> placed = parts.placed;
   for (const PlannedOutput& output : parts.outputs) {
     std::string& header = headers.emplace_back();
     if (headers.size() == 1) AppendMessage(header, kExecutionField, parts.execution);
-    if (!output.stays()) {
+    if (output.is_inline()) {
       header += NamedTensorHead(v1::RunResponse::kOutputsFieldNumber, output.name,
                                 WithoutElements(output.spec), output.spec.bytes);
       continue;
     }
     v1::NamedTensor named;
     named.set_name(output.name);
-    *named.mutable_tensor() = Resident(output.spec, residents.front());
-    residents = residents.subspan(1);
+    *named.mutable_tensor() = WithoutElements(output.spec, placed.front());
+    placed = placed.subspan(1);
     AppendMessage(header, v1::RunResponse::kOutputsFieldNumber, named);
   }
   return headers;

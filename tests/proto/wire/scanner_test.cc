@@ -46,8 +46,8 @@ std::string Inline(const std::string& content) { return Field(v1::Tensor::kInlin
 std::string X(const std::string& tensor) { return Field(v1::TransposeRequest::kXFieldNumber, tensor); }
 
 absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& limits = {}) {
-  return ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), Slice(bytes, kWhole),
-                     limits);
+  return ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), {.payload = InlineField()}),
+                     Slice(bytes, kWhole), limits);
 }
 
 // Whether both readers take the bytes; fails the test if they differ, in one piece or bytewise.
@@ -116,7 +116,7 @@ TEST(WireScannerTest, PiecesOfAPayloadComeInOrderAndNotEmpty) {
   const std::size_t kSizes[] = {3, 0, 2, 0};
   const auto slices = Slice(bytes, kSizes);
   const auto scanned =
-      ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), InlineField()), slices);
+      ScanMessage(ScanSchema::For(v1::TransposeRequest::descriptor(), {.payload = InlineField()}), slices);
   ASSERT_THAT(scanned, IsOk());
   std::vector<std::string> pieces;
   ForEachPiece(slices, scanned->payloads.at(0), [&](std::span<const std::byte> piece) {
@@ -149,7 +149,8 @@ TEST(WireScannerTest, EveryOperandOfAGemmIsFound) {
   request.mutable_c()->set_inline_("c");
   const std::string bytes = request.SerializeAsString();
   const auto slices = Slice(bytes, kBytewise);
-  const auto scanned = ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField()), slices);
+  const auto scanned =
+      ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), {.payload = InlineField()}), slices);
   ASSERT_THAT(scanned, IsOk());
   v1::GemmRequest through;
   ASSERT_TRUE(through.ParseFromString(scanned->header));
@@ -161,8 +162,8 @@ TEST(WireScannerTest, MessageOfOtherTypesHasNoPayload) {
   v1::EchoRequest request;
   request.set_payload("bytes");
   const std::string bytes = request.SerializeAsString();
-  const auto scanned =
-      ScanMessage(ScanSchema::For(v1::EchoRequest::descriptor(), InlineField()), Slice(bytes, kWhole));
+  const auto scanned = ScanMessage(ScanSchema::For(v1::EchoRequest::descriptor(), {.payload = InlineField()}),
+                                   Slice(bytes, kWhole));
   ASSERT_THAT(scanned, IsOk());
   EXPECT_EQ(scanned->header, bytes);
 }
@@ -282,8 +283,9 @@ TEST(WireScannerTest, MalformedMessageIsInvalidAndSaysWhere) {
 absl::StatusOr<ScannedMessage> ScanGemm(const v1::GemmRequest& request) {
   const google::protobuf::FieldDescriptor* const scalars[] = {
       v1::GemmRequest::descriptor()->FindFieldByNumber(v1::GemmRequest::kAlphaFieldNumber)};
-  return ScanMessage(ScanSchema::For(v1::GemmRequest::descriptor(), InlineField(), scalars),
-                     Slice(request.SerializeAsString(), kBytewise));
+  return ScanMessage(
+      ScanSchema::For(v1::GemmRequest::descriptor(), {.payload = InlineField(), .scalars = scalars}),
+      Slice(request.SerializeAsString(), kBytewise));
 }
 
 TEST(WireScannerTest, ScalarsStayOutOfTheHeader) {

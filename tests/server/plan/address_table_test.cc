@@ -29,9 +29,9 @@ TEST(AddressTableTest, EveryInputAndOutputIsBoundAndNothingElse) {
   const Bindings bindings = MakeBindings(plan);
   ASSERT_EQ(bindings.size(), 2u);
   EXPECT_EQ(bindings[0].tensor, 0);
-  EXPECT_EQ(bindings[0].staged.region, Region::kInput);
+  EXPECT_EQ(bindings[0].staged.area, Area::kInput);
   EXPECT_EQ(bindings[1].tensor, 2);
-  EXPECT_EQ(bindings[1].staged.region, Region::kOutput);
+  EXPECT_EQ(bindings[1].staged.area, Area::kOutput);
 }
 
 TEST(AddressTableTest, ScalarsTravelBehindTheInputs) {

@@ -1,4 +1,4 @@
-#include "server/memory/tensor_id.h"
+#include "server/memory/secret_id.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ using ::testing::Not;
 using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
-TEST(TensorIdsTest, AreDifferentAndTheServersOwn) {
-  const TensorIds ids;
+TEST(SecretIdsTest, AreDifferentAndTheServersOwn) {
+  const SecretIds ids("tensor");
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string id = ids.New();
@@ -27,8 +27,8 @@ TEST(TensorIdsTest, AreDifferentAndTheServersOwn) {
   }
 }
 
-TEST(TensorIdsTest, AnotherServersIdIsToldFromOneOfNobody) {
-  const TensorIds ids, others;
+TEST(SecretIdsTest, AnotherServersIdIsToldFromOneOfNobody) {
+  const SecretIds ids("tensor"), others("tensor");
   const std::string foreign = others.New();
   EXPECT_THAT(ids.Check(foreign), StatusIs(absl::StatusCode::kFailedPrecondition,
                                            HasSubstr("made by server " + foreign.substr(0, 8))));
@@ -40,8 +40,8 @@ TEST(TensorIdsTest, AnotherServersIdIsToldFromOneOfNobody) {
   }
 }
 
-TEST(TensorIdsTest, OnlyTheLastDigitsAreShown) {
-  const TensorIds ids, others;
+TEST(SecretIdsTest, OnlyTheLastDigitsAreShown) {
+  const SecretIds ids("tensor"), others("tensor");
   const std::string id = others.New();
   EXPECT_EQ(Abbreviate(id), "..." + id.substr(id.size() - 8));
   EXPECT_EQ(Abbreviate("a password"), "");

@@ -1,11 +1,11 @@
-#include "server/memory/tensor_id.h"
+#include "server/memory/secret_id.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -37,17 +37,18 @@ bool IsId(std::string_view id) {
 
 }  // namespace
 
-TensorIds::TensorIds() : instance_(RandomDigits(kInstanceBytes)) {}
+SecretIds::SecretIds(std::string what)
+    : what_(std::move(what)), instance_(RandomDigits(kInstanceBytes)) {}
 
-std::string TensorIds::New() const { return absl::StrCat(instance_, "-", RandomDigits(kRandomBytes)); }
+std::string SecretIds::New() const { return absl::StrCat(instance_, "-", RandomDigits(kRandomBytes)); }
 
-absl::Status TensorIds::Check(std::string_view id) const {
+absl::Status SecretIds::Check(std::string_view id) const {
   if (!IsId(id)) {
-    return absl::NotFoundError(absl::StrCat("a string of ", id.size(), " bytes that is the id of no tensor"));
+    return absl::NotFoundError(absl::StrCat("a string of ", id.size(), " bytes that is the id of no ", what_));
   }
   const std::string_view instance = id.substr(0, instance_.size());
   if (instance == instance_) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("tensor ", Abbreviate(id), " was made by server ",
+  return absl::FailedPreconditionError(absl::StrCat(what_, " ", Abbreviate(id), " was made by server ",
                                                     std::string(instance), "; this is server ", instance_));
 }
 

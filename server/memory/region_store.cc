@@ -1,0 +1,269 @@
+#include "server/memory/region_store.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+
+namespace warpline {
+namespace {
+
+// Others may give theirs back.
+constexpr absl::Duration kRetryAfter = absl::Seconds(1);
+
+constexpr std::size_t kPageBytes = 4096;
+
+absl::Status NoSuchRegion(std::string_view id) {
+  return absl::NotFoundError(
+      absl::StrCat("there is no region ", Abbreviate(id), "; its connection may have been closed"));
+}
+
+}  // namespace
+
+// One region, and which of its client's calls use it.
+class RegionStore::Region {
+ public:
+  Region(OwnerId owner, Buffer memory) : owner_(owner), memory_(std::move(memory)) {}
+
+  OwnerId owner() const { return owner_; }
+  std::span<std::byte> bytes() const { return memory_.bytes(); }
+  const Place& place() const { return memory_.place(); }
+
+  // A use of `call` begins, unless it was withdrawn.
+  absl::Status Begin(std::int64_t call) {
+    if (call == 0) return absl::OkStatus();
+    MutexLock lock(&mutex_);
+    if (call <= floor_ || withdrawn_.count(call) > 0) {
+      return absl::AbortedError(absl::StrCat("call ", call, " was withdrawn"));
+    }
+    ++running_[call].uses;
+    return absl::OkStatus();
+  }
+
+  void End(std::int64_t call) {
+    if (call == 0) return;
+    std::vector<std::function<void()>> waiting;
+    {
+      MutexLock lock(&mutex_);
+      const auto found = running_.find(call);
+      if (--found->second.uses > 0) return;
+      waiting = std::move(found->second.waiting);
+      running_.erase(found);
+    }
+    for (const auto& ended : waiting) ended();
+  }
+
+  void Withdraw(std::int64_t call, std::function<void()> ended) {
+    {
+      MutexLock lock(&mutex_);
+      if (call > floor_) withdrawn_.insert(call);
+      if (withdrawn_.size() > kMaxWithdrawn) {
+        floor_ = *withdrawn_.begin();
+        withdrawn_.erase(withdrawn_.begin());
+      }
+      if (const auto found = running_.find(call); found != running_.end()) {
+        // A client that asks again and again gets one answer.
+        if (found->second.waiting.empty()) found->second.waiting.push_back(std::move(ended));
+        return;
+      }
+    }
+    ended();
+  }
+
+ private:
+  // As the API says.
+  static constexpr std::size_t kMaxWithdrawn = 1024;
+  struct Running {
+    int uses = 0;
+    std::vector<std::function<void()>> waiting;
+  };
+
+  const OwnerId owner_;
+  const Buffer memory_;
+  Mutex mutex_;
+  // By number of the call.
+  absl::flat_hash_map<std::int64_t, Running> running_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::int64_t> withdrawn_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;  // all numbers up to here were withdrawn
+};
+
+// Keeps a region's memory, and says when it is no longer used.
+struct RegionStore::InUse {
+  InUse(std::shared_ptr<Region> region, std::int64_t call) : region(std::move(region)), call(call) {}
+  ~InUse() { region->End(call); }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+  const std::shared_ptr<Region> region;
+  const std::int64_t call;
+};
+
+RegionStore::Reservation& RegionStore::Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  Return();
+  store_ = std::exchange(other.store_, nullptr);
+  owner_ = other.owner_;
+  bytes_ = other.bytes_;
+  return *this;
+}
+
+void RegionStore::Reservation::Return() {
+  if (RegionStore* const store = std::exchange(store_, nullptr); store != nullptr) {
+    store->Return(owner_, bytes_);
+  }
+}
+
+RegionStore::RegionStore(const Options& options, Metrics& metrics)
+    : options_(options), regions_gauge_(metrics.regions), bytes_gauge_(metrics.region_bytes) {}
+
+absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
+  const auto found = owners_.find(owner);
+  const Totals own = found == owners_.end() ? Totals() : found->second;
+  const auto full = [bytes](const char* whose, const Totals& used, std::size_t max_bytes,
+                            std::size_t max_regions, const char* flags) {
+    return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat(
+                              "a region of ", bytes, " bytes does not fit: ", whose, " ", used.regions,
+                              " regions take ", used.bytes, " bytes; the limits are ", max_regions, " and ",
+                              max_bytes, " (the server's ", flags, ")")),
+                          kRetryAfter);
+  };
+  if (bytes > options_.max_bytes_per_owner - own.bytes || own.regions >= options_.max_regions_per_owner) {
+    return full("the owner's", own, options_.max_bytes_per_owner, options_.max_regions_per_owner,
+                "--region-bytes-per-owner, --regions-per-owner");
+  }
+  if (bytes > options_.max_bytes - all_.bytes || all_.regions >= options_.max_regions) {
+    return full("all", all_, options_.max_bytes, options_.max_regions, "--region-bytes");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) {
+  if (options_.max_bytes == 0) {
+    return absl::UnimplementedError("this server shares no memory (--region-bytes=0)");
+  }
+  if (bytes == 0 || bytes % kPageBytes != 0) {
+    return FieldError("size_bytes", absl::StrCat(bytes, " is not above 0 and a multiple of ", kPageBytes));
+  }
+  if (bytes > options_.max_bytes_per_owner) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of an owner is ",
+                     options_.max_bytes_per_owner, " bytes (the server's --region-bytes-per-owner)"));
+  }
+  const MonotonicTime now = MonotonicClock::now();
+  DropTicketsBefore(now);
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(CheckRoom(owner, bytes));
+  Charge(owner, bytes);
+  std::string id = ids_.New();
+  tickets_.emplace(
+      id, Ticket{Reservation(this, owner, bytes), now + absl::ToChronoNanoseconds(options_.ticket_ttl)});
+  return id;
+}
+
+void RegionStore::DropTicketsBefore(MonotonicTime time) {
+  std::vector<Ticket> expired;  // goes after the lock, as their shares then go back
+  MutexLock lock(&mutex_);
+  for (auto ticket = tickets_.begin(); ticket != tickets_.end();) {
+    if (ticket->second.expiry > time) {
+      ++ticket;
+    } else {
+      expired.push_back(std::move(ticket->second));
+      ticket = tickets_.erase(ticket);
+    }
+  }
+}
+
+absl::StatusOr<RegionStore::Reservation> RegionStore::Redeem(std::string_view ticket) {
+  DropTicketsBefore(MonotonicClock::now());
+  MutexLock lock(&mutex_);
+  const auto found = tickets_.find(ticket);
+  if (found == tickets_.end()) return absl::NotFoundError("the ticket is unknown, used or expired");
+  Reservation reservation = std::move(found->second.reservation);
+  tickets_.erase(found);
+  return reservation;
+}
+
+std::string RegionStore::Add(OwnerId owner, Buffer memory) {
+  auto region = std::make_shared<Region>(owner, std::move(memory));
+  std::string id = ids_.New();
+  MutexLock lock(&mutex_);
+  regions_.emplace(id, std::move(region));
+  return id;
+}
+
+void RegionStore::Remove(std::string_view id) {
+  std::shared_ptr<Region> removed;  // goes after the lock
+  MutexLock lock(&mutex_);
+  const auto found = regions_.find(std::string(id));
+  if (found == regions_.end()) return;
+  removed = std::move(found->second);
+  regions_.erase(found);
+}
+
+std::shared_ptr<RegionStore::Region> RegionStore::Find(std::string_view id) const {
+  MutexLock lock(&mutex_);
+  const auto found = regions_.find(absl::string_view(id.data(), id.size()));
+  return found == regions_.end() ? nullptr : found->second;
+}
+
+absl::StatusOr<Buffer> RegionStore::Use(OwnerId owner, std::string_view id, std::int64_t offset,
+                                        std::size_t bytes, std::int64_t call) {
+  const std::shared_ptr<Region> region = Find(id);
+  if (region == nullptr || region->owner() != owner) {
+    RETURN_IF_ERROR(ids_.Check(id));
+    return NoSuchRegion(id);
+  }
+  const std::size_t size = region->bytes().size();
+  // In this order nothing can overflow.
+  if (offset < 0 || static_cast<std::uint64_t>(offset) > size ||
+      bytes > size - static_cast<std::size_t>(offset)) {
+    return absl::OutOfRangeError(absl::StrCat("a slice of ", bytes, " bytes at ", offset,
+                                              " does not lie in the region, which has ", size, " bytes"));
+  }
+  if (call < 0) return absl::InvalidArgumentError(absl::StrCat(call, "; the least is 0"));
+  RETURN_IF_ERROR(region->Begin(call));
+  auto use = std::make_shared<InUse>(region, call);
+  return Buffer(region->bytes().subspan(static_cast<std::size_t>(offset), bytes), region->place(),
+                std::move(use));
+}
+
+void RegionStore::Withdraw(std::string_view id, std::int64_t call, std::function<void()> ended) {
+  if (const std::shared_ptr<Region> region = Find(id); region != nullptr) {
+    region->Withdraw(call, std::move(ended));
+  }
+}
+
+std::size_t RegionStore::size() const {
+  MutexLock lock(&mutex_);
+  return regions_.size();
+}
+
+void RegionStore::Charge(OwnerId owner, std::size_t bytes) {
+  for (Totals* totals : {&all_, &owners_[owner]}) {
+    totals->bytes += bytes;
+    ++totals->regions;
+  }
+  Show();
+}
+
+void RegionStore::Return(OwnerId owner, std::size_t bytes) {
+  MutexLock lock(&mutex_);
+  const auto own = owners_.find(owner);
+  for (Totals* totals : {&all_, &own->second}) {
+    totals->bytes -= bytes;
+    --totals->regions;
+  }
+  if (own->second.regions == 0) owners_.erase(own);
+  Show();
+}
+
+void RegionStore::Show() const {
+  regions_gauge_.Set(static_cast<double>(all_.regions));
+  bytes_gauge_.Set(static_cast<double>(all_.bytes));
+}
+
+}  // namespace warpline

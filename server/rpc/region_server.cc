@@ -1,0 +1,330 @@
+#include "server/rpc/region_server.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/memory/shared_memory.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// Of a packet, as the API says.
+constexpr std::size_t kMaxPacketBytes = 4096;
+// A client may send more than the one that is asked for. They must be received to be closed.
+constexpr std::size_t kMaxDescriptors = 16;
+// How long nothing is accepted when the process has no descriptor left.
+constexpr auto kPause = std::chrono::milliseconds(100);
+
+struct Packet {
+  std::string bytes;
+  std::vector<UniqueFd> descriptors;
+  bool cut_off = false;
+};
+
+// Nothing with errno 0 at the end of the connection.
+std::optional<Packet> Receive(int socket) {
+  std::array<char, kMaxPacketBytes> bytes;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control;
+  iovec data{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0) return std::nullopt;
+  Packet packet;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = 0; at + CMSG_LEN(sizeof(int)) <= part->cmsg_len; at += sizeof(int)) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(part) + at, sizeof(int));
+      packet.descriptors.emplace_back(descriptor);
+    }
+  }
+  packet.cut_off = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  if (size == 0 && packet.descriptors.empty() && !packet.cut_off) {  // nobody sends empty packets
+    errno = 0;
+    return std::nullopt;
+  }
+  packet.bytes.assign(bytes.data(), static_cast<std::size_t>(size));
+  return packet;
+}
+
+// Of a region: what is left behind it goes in the reverse order.
+struct Registered {
+  RegionStore::Reservation reservation;
+  Buffer mapping;
+  std::shared_ptr<void> registration;
+};
+
+absl::StatusOr<Registered> Register(RegionStore::Reservation reservation, int memory, Backend& backend) {
+  Registered registered;
+  const std::size_t bytes = reservation.bytes();
+  RETURN_IF_ERROR(CheckShareable(memory, bytes));
+  ASSIGN_OR_RETURN(registered.mapping, MapShared(memory, bytes));
+  ASSIGN_OR_RETURN(registered.registration, backend.RegisterHost(registered.mapping.bytes()));
+  registered.reservation = std::move(reservation);
+  return registered;
+}
+
+v1::RegionReply ErrorReply(const absl::Status& status) {
+  v1::RegionReply reply;
+  reply.mutable_error()->set_code(static_cast<int>(status.code()));
+  reply.mutable_error()->set_message(std::string(status.message()));
+  return reply;
+}
+
+}  // namespace
+
+// A client's connection, which is closed when nobody refers to it any more: jobs may have their ends
+// reported.
+class RegionServer::Connection {
+ public:
+  enum class State {
+    kNew,          // its ticket is awaited
+    kRegistering,  // its memory is being registered, by a worker
+    kOpen,         // it has a region
+  };
+  Connection(UniqueFd socket, MonotonicTime deadline) : socket_(std::move(socket)), deadline_(deadline) {}
+
+  int descriptor() const { return socket_.get(); }
+  // Thread-safe. A client that does not read its replies is cut off: the thread learns of it by the hang-up.
+  void Send(const v1::RegionReply& reply) const {
+    const std::string bytes = reply.SerializeAsString();
+    if (send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) CutOff();
+  }
+  void CutOff() const { shutdown(socket_.get(), SHUT_RDWR); }
+  bool IsLate(MonotonicTime now) const {
+    MutexLock lock(&mutex_);
+    return state_ == State::kNew && now >= deadline_;
+  }
+  bool StartRegistering() {
+    MutexLock lock(&mutex_);
+    return std::exchange(state_, State::kRegistering) == State::kNew;
+  }
+  // Returns false if the connection has been closed meanwhile.
+  bool Opened(const std::string& id) {
+    MutexLock lock(&mutex_);
+    if (closed_) return false;
+    state_ = State::kOpen;
+    id_ = id;
+    return true;
+  }
+  // The region, if it has one yet.
+  std::optional<std::string> id() const {
+    MutexLock lock(&mutex_);
+    return state_ == State::kOpen ? std::optional(id_) : std::nullopt;
+  }
+  void MarkClosed() {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+
+ private:
+  const UniqueFd socket_;
+  const MonotonicTime deadline_;
+  mutable Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kNew;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string id_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::StatusOr<std::unique_ptr<RegionServer>> RegionServer::Start(const Options& options,
+                                                                  RegionStore& regions, Backend& backend,
+                                                                  WorkerPool& workers) {
+  std::unique_ptr<RegionServer> server(new RegionServer(options, regions, backend, workers));
+  RETURN_IF_ERROR(server->Prepare());
+  server->thread_ = std::thread([raw = server.get()] { raw->Loop(); });
+  return server;
+}
+
+absl::Status RegionServer::Prepare() {
+  for (const std::string& path : options_.paths) {
+    absl::StatusOr<Listener> listener = Listener::OpenForPackets(path);
+    RETURN_IF_ERROR(InField("the socket of regions", listener.status()));
+    listeners_.push_back(*std::move(listener));
+  }
+  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll_.ok() || !wake_.ok()) {
+    return absl::UnavailableError(absl::StrCat("serving regions: ", std::strerror(errno)));
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = wake_.get();
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event);
+  Listening(true);
+  return absl::OkStatus();
+}
+
+RegionServer::~RegionServer() {
+  if (thread_.joinable()) {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
+    thread_.join();
+  }
+  while (!connections_.empty()) Close(connections_.begin()->second);
+}
+
+void RegionServer::Listening(bool on) {
+  for (const Listener& listener : listeners_) {
+    for (const UniqueFd& socket : listener.sockets()) {
+      epoll_event event{};
+      event.events = EPOLLIN;
+      event.data.fd = socket.get();
+      epoll_ctl(epoll_.get(), on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, socket.get(), &event);
+    }
+  }
+  resume_ = on ? kNever : MonotonicClock::now() + kPause;
+}
+
+void RegionServer::Loop() {
+  constexpr int kTickMs = 1000, kPausedTickMs = 50;
+  for (;;) {
+    std::array<epoll_event, 64> events;
+    const int wait_ms = resume_ == kNever ? (connections_.empty() ? -1 : kTickMs) : kPausedTickMs;
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
+    for (int i = 0; i < count; ++i) {
+      const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+      if (descriptor == wake_.get()) return;
+      if (const auto found = connections_.find(descriptor); found != connections_.end()) {
+        OnEvent(ConnectionPtr(found->second));
+      } else {
+        AcceptFrom(descriptor);
+      }
+    }
+    if (MonotonicClock::now() >= resume_) Listening(true);
+    CloseLate();
+  }
+}
+
+void RegionServer::AcceptFrom(int listening) {
+  UniqueFd socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.ok()) {
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+    Log("warning", "no region connection is accepted for a while", {{"reason", std::strerror(errno)}});
+    Listening(false);
+    return;
+  }
+  if (connections_.size() >= options_.max_connections) return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = socket.get();
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) != 0) return;
+  const int descriptor = socket.get();
+  connections_[descriptor] = std::make_shared<Connection>(
+      std::move(socket), MonotonicClock::now() + absl::ToChronoNanoseconds(options_.handover_timeout));
+}
+
+void RegionServer::OnEvent(const ConnectionPtr& connection) {
+  std::optional<Packet> packet = Receive(connection->descriptor());
+  if (!packet.has_value()) {
+    if (errno != EAGAIN && errno != EINTR) Close(connection);
+    return;
+  }
+  const auto refuse = [&](const char* why) {
+    connection->Send(ErrorReply(absl::InvalidArgumentError(why)));
+    Close(connection);
+  };
+  if (packet->cut_off)
+    return refuse("a packet of more than 4096 bytes, or with descriptors that did not arrive");
+  v1::RegionRequest request;
+  if (!request.ParseFromString(packet->bytes)) return refuse("a packet that is no RegionRequest");
+  OnPacket(connection, request, std::move(packet->descriptors));
+}
+
+void RegionServer::OnPacket(const ConnectionPtr& connection, const v1::RegionRequest& request,
+                            std::vector<UniqueFd> descriptors) {
+  const auto refuse = [&](const absl::Status& status) {
+    connection->Send(ErrorReply(status));
+    Close(connection);
+  };
+  if (request.has_handover()) {
+    if (!connection->StartRegistering()) {
+      return refuse(absl::InvalidArgumentError("handover: the connection has had one already"));
+    }
+    if (descriptors.size() != 1) {
+      return refuse(absl::InvalidArgumentError(
+          absl::StrCat("handover: came with ", descriptors.size(), " descriptors; it must be one")));
+    }
+    absl::StatusOr<RegionStore::Reservation> reservation = regions_.Redeem(request.handover().ticket());
+    if (!reservation.ok()) return refuse(reservation.status());
+    workers_.Post([this, connection, reservation = *std::move(reservation),
+                   memory = std::move(descriptors.front())]() mutable {
+      HandOver(connection, std::move(reservation), std::move(memory));
+    });
+    return;
+  }
+  const std::optional<std::string> id = connection->id();
+  if (!id.has_value()) {
+    return refuse(absl::InvalidArgumentError("a handover must come first, and its reply be awaited"));
+  }
+  if (!request.has_withdrawal() || !descriptors.empty()) {
+    return refuse(
+        absl::InvalidArgumentError("after the handover there are withdrawals only, without descriptors"));
+  }
+  const std::int64_t call = request.withdrawal().call();
+  if (call <= 0) {
+    return refuse(absl::InvalidArgumentError(absl::StrCat("withdrawal.call: ", call, " is not above 0")));
+  }
+  regions_.Withdraw(*id, call, [connection, call] {
+    v1::RegionReply reply;
+    reply.mutable_ended()->set_call(call);
+    connection->Send(reply);
+  });
+}
+
+void RegionServer::HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation,
+                            UniqueFd memory) {
+  const OwnerId owner = reservation.owner();
+  absl::StatusOr<Registered> registered = Register(std::move(reservation), memory.get(), backend_);
+  memory.Reset();
+  if (!registered.ok()) {
+    connection->Send(ErrorReply(registered.status()));
+    return connection->CutOff();
+  }
+  const std::span<std::byte> bytes = registered->mapping.bytes();
+  const Place place = registered->mapping.place();
+  // Whoever lets go last is in the middle of something else, and giving gigabytes back takes a while.
+  const std::shared_ptr<void> keep(new Registered(*std::move(registered)), [&workers = workers_](void* gone) {
+    workers.Post([gone] { delete static_cast<Registered*>(gone); });
+  });
+  const std::string id = regions_.Add(owner, Buffer(bytes, place, keep));
+  if (!connection->Opened(id)) return regions_.Remove(id);
+  v1::RegionReply reply;
+  reply.mutable_ready()->set_id(id);
+  connection->Send(reply);
+}
+
+void RegionServer::Close(const ConnectionPtr& connection) {
+  connection->MarkClosed();
+  if (const std::optional<std::string> id = connection->id(); id.has_value()) regions_.Remove(*id);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->descriptor(), nullptr);
+  connections_.erase(connection->descriptor());
+  connection->CutOff();
+}
+
+void RegionServer::CloseLate() {
+  const MonotonicTime now = MonotonicClock::now();
+  std::vector<ConnectionPtr> late;
+  for (const auto& [descriptor, connection] : connections_) {
+    if (connection->IsLate(now)) late.push_back(connection);
+  }
+  for (const ConnectionPtr& connection : late) Close(connection);
+}
+
+}  // namespace warpline
