@@ -17,12 +17,6 @@ class RequestOptionsTest : public ::testing::Test {
     SetTimeout(context, absl::Seconds(60));
     return stub_->Transpose(&context, request, response);
   }
-  void ExpectUnimplemented(const v1::TransposeRequest& request, const std::string& field) {
-    v1::TransposeResponse response;
-    const grpc::Status status = Transpose(request, &response);
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
-    EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>({field}));
-  }
 
   Daemon daemon_;
   std::unique_ptr<v1::KernelService::Stub> stub_ = v1::KernelService::NewStub(daemon_.Channel());
@@ -53,15 +47,6 @@ TEST_F(RequestOptionsTest, AVariantThatIsNotReproducibleIsRefused) {
   const grpc::Status status = stub_->Reduce(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
   EXPECT_EQ(DetailsOf(status).fields, std::vector<std::string>({"variant"}));
-}
-
-TEST_F(RequestOptionsTest, WhatIsNotBuiltYetIsUnimplementedWithItsField) {
-  v1::TransposeRequest request = IotaTranspose(2, 3);
-  request.mutable_options()->add_sinks()->mutable_region()->set_id("r");
-  ExpectUnimplemented(request, "options.sinks[0].region");
-  request = IotaTranspose(2, 3);
-  request.mutable_x()->mutable_region()->set_offset(4096);
-  ExpectUnimplemented(request, "x.region");
 }
 
 }  // namespace

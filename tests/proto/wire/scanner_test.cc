@@ -281,7 +281,7 @@ TEST(WireScannerTest, MalformedMessageIsInvalidAndSaysWhere) {
 }
 
 absl::StatusOr<ScannedMessage> ScanGemm(const v1::GemmRequest& request) {
-  const google::protobuf::FieldDescriptor* const scalars[] = {
+  const std::vector scalars = {
       v1::GemmRequest::descriptor()->FindFieldByNumber(v1::GemmRequest::kAlphaFieldNumber)};
   return ScanMessage(
       ScanSchema::For(v1::GemmRequest::descriptor(), {.payload = InlineField(), .scalars = scalars}),
@@ -317,6 +317,48 @@ TEST(WireScannerTest, ScalarOfAnotherWireTypeIsAnUnknownField) {
   bytes += Tag(v1::GemmRequest::kAlphaFieldNumber, 5) + "1234";
   ASSERT_TRUE(request.ParseFromString(bytes));
   EXPECT_THAT(ScanGemm(request)->scalars, SizeIs(0));
+}
+
+absl::StatusOr<ScannedMessage> ScanSlice(const v1::TransposeRequest& request) {
+  const google::protobuf::Descriptor* slice = v1::RegionSlice::descriptor();
+  return ScanMessage(
+      ScanSchema::For(v1::TransposeRequest::descriptor(),
+                      {.payload = InlineField(),
+                       .scalars = {},
+                       .integers = {slice->FindFieldByName("offset"), slice->FindFieldByName("call")},
+                       .references = {v1::ResidentTensor::descriptor()->FindFieldByName("id"),
+                                      slice->FindFieldByName("id")}}),
+      Slice(request.SerializeAsString(), kBytewise));
+}
+
+TEST(WireScannerTest, IntegersAndReferencesStayOutOfTheHeader) {
+  v1::TransposeRequest request;
+  v1::RegionSlice& slice = *request.mutable_x()->mutable_region();
+  slice.set_id("first");
+  slice.set_offset(4096);
+  slice.set_call(-1);  // ten bytes on the wire
+  const auto scanned = ScanSlice(request);
+  ASSERT_THAT(scanned, IsOk());
+  EXPECT_THAT(scanned->integers, ElementsAre(4096, -1));
+  EXPECT_THAT(scanned->references, ElementsAre(Reference{.field = 1, .text = "first"}));
+  v1::TransposeRequest header;
+  ASSERT_TRUE(header.ParseFromString(scanned->header));
+  EXPECT_EQ(IntegerIndex(header.x().region().offset()), 0u);
+  EXPECT_EQ(IntegerIndex(header.x().region().call()), 1u);
+  EXPECT_EQ(ReferenceIndex(header.x().region().id()), 0u);
+  slice.set_id("another");
+  slice.set_offset(1);
+  slice.set_call(INT64_MAX);
+  EXPECT_EQ(ScanSlice(request)->header, scanned->header);
+  slice.clear_call();
+  EXPECT_NE(ScanSlice(request)->header, scanned->header);
+}
+
+TEST(IntegerTokenTest, IsReadBack) {
+  for (std::size_t index : {0u, 1u, 7000u, 0x7fffffffu}) EXPECT_EQ(IntegerIndex(IntegerToken(index)), index);
+  for (std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX, INT64_MIN, IntegerToken(0) - 1}) {
+    EXPECT_EQ(IntegerIndex(value), std::nullopt) << value;
+  }
 }
 
 TEST(ScalarTokenTest, IsReadBack) {

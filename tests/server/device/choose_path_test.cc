@@ -82,6 +82,25 @@ TEST(ChoosePathTest, ProductsChainsAndNamedVariantsAreGraphs) {
   EXPECT_EQ(Choose(chain, /*alone=*/true), Path::kGraph);
 }
 
+TEST(ChoosePathTest, SharedTensorsAreAsGoodAsSlotsButForGraphs) {
+  const auto choose = [](const Program& program, const OwnMemory& own, bool alone) {
+    return ChoosePath(program, PlanMemory(program, own), {.alone = alone, .can_map = true, .can_cut = true},
+                      {});
+  };
+  const OwnMemory both{.resident = {}, .shared = {0, 1}}, one{.resident = {}, .shared = {1}};
+  for (const OwnMemory& own : {both, one}) {
+    EXPECT_EQ(choose(Transpose(256, 256), own, false), Path::kMapped);
+    EXPECT_EQ(choose(Transpose(512, 512), own, true), Path::kMapped);
+    EXPECT_EQ(choose(Transpose(512, 512), own, false), Path::kCalls);
+    EXPECT_EQ(choose(Transpose(4096, 4096), own, true), Path::kBlocks);
+    EXPECT_EQ(choose(Transpose(4096, 4096), own, false), Path::kCalls);
+  }
+  // From the device into a region: it travels, but there is nothing to cut.
+  const OwnMemory mixed{.resident = {0}, .shared = {1}};
+  EXPECT_EQ(choose(Transpose(256, 256), mixed, true), Path::kMapped);
+  EXPECT_EQ(choose(Transpose(4096, 4096), mixed, true), Path::kCalls);
+}
+
 TEST(ChoosePathTest, WhatDoesNotFitIntoALaneRunsInMemoryOfThePool) {
   const Program large = Transpose(8192, 8192);
   const auto choose = [&](const PathQuestion& question) {

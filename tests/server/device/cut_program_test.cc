@@ -196,6 +196,22 @@ TEST(CutProgramTest, OnlyOneTransposeOfTheServersChoice) {
   EXPECT_FALSE(is_cut(program));
 }
 
+TEST(CutProgramTest, PiecesOfASharedTensorCountFromItsBeginning) {
+  const Program program = ProgramOf({.dtype = DType::kF32, .shape = {64, 64}, .perm = {1, 0}});
+  const auto first = [&](const OwnMemory& own) {
+    const auto cutting = CutProgram(program, PlanMemory(program, own), std::size_t{1} << 40, Small());
+    std::pair<std::size_t, std::size_t> least{~std::size_t{0}, ~std::size_t{0}};
+    for (const Piece& piece : cutting.value().pieces) {
+      least = {std::min(least.first, piece.in.host), std::min(least.second, piece.out.host)};
+    }
+    return least;
+  };
+  const std::pair<std::size_t, std::size_t> zeros{0, 0};
+  EXPECT_EQ(first({}), zeros);
+  // The result's image lies behind the input's, but the result itself has memory of its own.
+  EXPECT_EQ(first({.resident = {}, .shared = {0, 1}}), zeros);
+}
+
 TEST(CutProgramTest, ItMustFitIntoTheArena) {
   const Program program = ProgramOf(Problem(DType::kF32, {128, 128}, {1, 0}));
   const MemoryPlan plan = PlanMemory(program);

@@ -11,7 +11,7 @@ namespace {
 
 const Shape kShape{3, 5};
 
-TEST(AddressTableTest, TensorsLieInTheirRegionsWhereThePlanPutsThem) {
+TEST(AddressTableTest, TensorsLieInTheirAreasWhereThePlanPutsThem) {
   const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> input(plan.input_bytes), output(plan.output_bytes), scratch(plan.scratch_bytes);
@@ -59,12 +59,36 @@ TEST(AddressTableTest, AStepReadsAndWritesWhereTheTableSays) {
   EXPECT_EQ(operands.workspace_bytes, 1u);
 }
 
-TEST(AddressTableTest, RegionsInOneBlockAreAlignedAndDoNotMeet) {
+TEST(AddressTableTest, SharedTensorsLieInTheirOwnMemoryOrInItsImage) {
+  const Program program = ScaleThenTranspose(kShape);
+  const MemoryPlan plan = PlanMemory(program, {.resident = {}, .shared = {0, 2}});
+  EXPECT_EQ(plan.output_bytes, 0u);
+  EXPECT_EQ(plan.shared_bytes, 256u + 60);
+  std::vector<std::byte> region(4096), block(4096);
+  Bindings bindings = MakeBindings(plan);
+  for (Binding& binding : bindings) {
+    const std::size_t at = binding.tensor == 0 ? 8 : 1024;
+    binding.memory = Buffer(std::span(region).subspan(at, 60), {.kind = Place::Kind::kPinned}, nullptr);
+  }
+  AddressTable direct(plan);
+  direct.PlaceShared(bindings);
+  EXPECT_EQ(direct.tensors[0], region.data() + 8);
+  EXPECT_EQ(direct.tensors[2], region.data() + 1024);
+  EXPECT_FALSE(SharedSlicesAreAligned(bindings));
+  const AddressTable image = TableInBlock(plan, bindings, block);
+  const BlockLayout layout(plan);
+  EXPECT_EQ(image.tensors[0], block.data() + layout.shared);
+  EXPECT_EQ(image.tensors[2], block.data() + layout.shared + 256);
+  EXPECT_EQ(image.tensors[1], block.data() + layout.scratch);
+  EXPECT_GE(layout.scratch, layout.shared + 256 + 60);
+}
+
+TEST(AddressTableTest, AreasInOneBlockAreAlignedAndDoNotMeet) {
   const Program program = ScaleThenTranspose(kShape);
   const MemoryPlan plan = PlanMemory(program);
   std::vector<std::byte> block(4096);
   const AddressTable table = TableInBlock(plan, MakeBindings(plan), block);
-  // 60 bytes of x, the scalars at the next multiple of 256, then a region at each further one.
+  // 60 bytes of x, the scalars at the next multiple of 256, then an area at each further one.
   EXPECT_EQ(table.tensors[0], block.data());
   EXPECT_EQ(table.tensors[2], block.data() + 512);
   EXPECT_EQ(table.tensors[1], block.data() + 768);

@@ -13,7 +13,7 @@ namespace {
 // A field of type double that is forgotten in the codec's list would make a plan for each of its values.
 TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
   const std::set<std::string> others = {"warpline.v1.ResidentTensor.ttl_seconds"};
-  int scalars = 0, references = 0;
+  int scalars = 0, references = 0, slices = 0;
   std::function<void(const google::protobuf::Descriptor*, const ScanSchema&, int)> walk;
   walk = [&](const google::protobuf::Descriptor* message, const ScanSchema& schema, int index) {
     for (int i = 0; i < message->field_count(); ++i) {
@@ -26,6 +26,10 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
       } else if (field->full_name() == "warpline.v1.ResidentTensor.id") {
         EXPECT_EQ(content, ScanSchema::kReference);
         ++references;
+      } else if (message->full_name() == "warpline.v1.RegionSlice") {
+        const bool is_id = field->name() == "id";
+        EXPECT_EQ(content, is_id ? ScanSchema::kReference - 1 : ScanSchema::kInteger) << field->full_name();
+        ++slices;
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         ASSERT_TRUE(content.has_value());
         walk(field->message_type(), schema, *content);
@@ -43,6 +47,7 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
   }
   EXPECT_EQ(scalars, 5 + 4);             // each request has options with sinks
   EXPECT_EQ(references, 1 + 4 + 1 + 1);  // of a tensor, wherever there is one
+  EXPECT_EQ(slices, 3 * (7 + 4));        // likewise, and of a sink
 }
 
 }  // namespace

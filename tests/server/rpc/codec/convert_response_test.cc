@@ -12,7 +12,7 @@ namespace {
 
 std::string Header(const TensorSpec& spec, const v1::Execution& execution) {
   const PlannedOutput output{.name = "", .spec = spec};
-  return ResponseHeader({.outputs = {&output, 1}, .residents = {}, .execution = execution});
+  return ResponseHeader({.outputs = {&output, 1}, .placed = {}, .execution = execution});
 }
 
 // A header and its elements are the message that protobuf would have written.
@@ -55,7 +55,7 @@ TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
                                               {.name = "empty", .spec = {DType::kI64, {0}, 0}},
                                               {.name = "last", .spec = {DType::kU8, {40000}, 40000}}};
   const std::vector<std::string> headers =
-      RunResponseHeaders({.outputs = outputs, .residents = {}, .execution = execution});
+      RunResponseHeaders({.outputs = outputs, .placed = {}, .execution = execution});
   ASSERT_EQ(headers.size(), outputs.size());
   std::string message;
   v1::RunResponse expected;
@@ -76,13 +76,33 @@ TEST(ResponseHeaderTest, OfARunIsTheMessageWithoutItsElements) {
   EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString());
 }
 
+v1::Tensor Resident(const std::string& id, double ttl_seconds) {
+  v1::Tensor tensor;
+  tensor.mutable_resident()->set_id(id);
+  tensor.mutable_resident()->set_ttl_seconds(ttl_seconds);
+  return tensor;
+}
+
+TEST(ResponseHeaderTest, AResultInARegionIsNamedByItsSlice) {
+  const v1::Execution execution;
+  const PlannedOutput output{.name = "", .spec = {DType::kU8, {5}, 5}, .sink = 0, .slice = PlannedSlice()};
+  v1::Tensor placed;
+  placed.mutable_region()->set_id("r");
+  placed.mutable_region()->set_offset(512);
+  v1::TransposeResponse response;
+  ASSERT_TRUE(response.ParseFromString(
+      ResponseHeader({.outputs = {&output, 1}, .placed = {&placed, 1}, .execution = execution})));
+  EXPECT_EQ(response.y().ShortDebugString(),
+            "data_type: DATA_TYPE_U8 shape: 5 region { id: \"r\" offset: 512 }");
+}
+
 TEST(ResponseHeaderTest, AResultThatStaysIsNamedByItsId) {
   const v1::Execution execution;
   const PlannedOutput output{.name = "", .spec = {DType::kF32, {2, 3}, 24}, .sink = 0};
-  const ResidentResult result{.id = "id-1", .ttl_seconds = 60};
+  const v1::Tensor placed = Resident("id-1", 60);
   v1::GemmResponse response;
   ASSERT_TRUE(response.ParseFromString(
-      ResponseHeader({.outputs = {&output, 1}, .residents = {&result, 1}, .execution = execution})));
+      ResponseHeader({.outputs = {&output, 1}, .placed = {&placed, 1}, .execution = execution})));
   EXPECT_EQ(response.d().ShortDebugString(),
             "data_type: DATA_TYPE_F32 shape: 2 shape: 3 resident { id: \"id-1\" ttl_seconds: 60 }");
 }
@@ -92,10 +112,9 @@ TEST(ResponseHeaderTest, OfARunSomeResultsStayAndSomeTravel) {
   const std::vector<PlannedOutput> outputs = {{.name = "stays", .spec = {DType::kF32, {1}, 4}, .sink = 0},
                                               {.name = "travels", .spec = {DType::kU8, {3}, 3}},
                                               {.name = "stays_too", .spec = {DType::kF64, {}, 8}, .sink = 1}};
-  const std::vector<ResidentResult> residents = {{.id = "a", .ttl_seconds = 1},
-                                                 {.id = "b", .ttl_seconds = 2}};
+  const std::vector<v1::Tensor> placed = {Resident("a", 1), Resident("b", 2)};
   const std::vector<std::string> headers =
-      RunResponseHeaders({.outputs = outputs, .residents = residents, .execution = execution});
+      RunResponseHeaders({.outputs = outputs, .placed = placed, .execution = execution});
   v1::RunResponse response;
   ASSERT_TRUE(response.ParseFromString(headers[0] + headers[1] + "xyz" + headers[2]));
   ASSERT_EQ(response.outputs_size(), 3);

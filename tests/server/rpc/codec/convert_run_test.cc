@@ -59,7 +59,7 @@ TEST(ConvertRunTest, NamesBecomeNumbers) {
   EXPECT_EQ(program.tensors[3].shape, (Shape{4, 2}));
   EXPECT_EQ(program.tensors[4].shape, Shape{4});
   EXPECT_THAT(conversion->step_names, ElementsAre("product", "turned", "sums"));
-  EXPECT_EQ(conversion->payloads.size(), 2u);
+  EXPECT_EQ(conversion->sources.size(), 2u);
 }
 
 TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {

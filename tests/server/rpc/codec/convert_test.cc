@@ -45,7 +45,7 @@ TEST(ConvertTest, TransposeSwapsTheLastTwoAxesByDefault) {
   EXPECT_EQ(program.steps[0].output, 1);
   EXPECT_EQ(program.steps[0].variant, "naive_read");
   EXPECT_THAT(program.outputs, ElementsAre(1));
-  EXPECT_THAT(conversion->payloads, ElementsAre(transpose.payloads[0]));
+  EXPECT_THAT(PayloadsOf(*conversion), ElementsAre(transpose.payloads[0]));
 }
 
 TEST(ConvertTest, PermutationIsTakenOver) {
@@ -77,8 +77,8 @@ TEST(ConvertTest, EmptyArrayNeedsNoSource) {
   transpose.Fill(transpose.request.mutable_x(), v1::DATA_TYPE_F64, {3, 0}, -1);
   const auto conversion = Convert(transpose);
   ASSERT_THAT(conversion, IsOk());
-  ASSERT_EQ(conversion->payloads.size(), 1u);
-  EXPECT_EQ(conversion->payloads[0].length, 0u);
+  ASSERT_EQ(conversion->sources.size(), 1u);
+  EXPECT_EQ(conversion->sources[0].payload.length, 0u);
   EXPECT_EQ(OutputOf(*conversion).shape, (Shape{0, 3}));
 }
 
@@ -115,7 +115,7 @@ TEST(ConvertTest, GemmTakesSizesStridesAndScalarsOver) {
   EXPECT_EQ(conversion->program.tensors[0].bytes, 40u);
   EXPECT_EQ(OutputOf(*conversion).shape, (Shape{2, 4}));
   EXPECT_THAT(conversion->program.steps[0].inputs, ElementsAre(0, 1, 2));
-  EXPECT_EQ(conversion->payloads, gemm.payloads);
+  EXPECT_EQ(PayloadsOf(*conversion), gemm.payloads);
   const StepScalars scalars = ScalarsOf(*conversion, gemm).at(0);
   EXPECT_EQ(scalars.alpha_f32, 0.1f);
   EXPECT_EQ(scalars.alpha_f64, 0.1);
@@ -276,7 +276,7 @@ TEST(ConvertTest, CIsDroppedWhereBetaIsZero) {
     EXPECT_FALSE(ProblemOf<GemmProblem>(*conversion).has_c);
     EXPECT_EQ(ProblemOf<GemmProblem>(*conversion).ldc, 0);
     EXPECT_EQ(conversion->program.num_inputs, 2);
-    EXPECT_THAT(conversion->payloads, ElementsAre(gemm.payloads[0], gemm.payloads[1]));
+    EXPECT_THAT(PayloadsOf(*conversion), ElementsAre(gemm.payloads[0], gemm.payloads[1]));
   }
 }
 

@@ -54,21 +54,21 @@ std::string OutputOf(const OneStepRun&) { return "y"; }
 
 TYPED_TEST(RequestOptionsTest, ASinkKeepsItsOutputOnTheDevice) {
   TypeParam r;
-  EXPECT_FALSE(Convert(r)->sinks.at(0).has_value());
+  EXPECT_EQ(Convert(r)->sinks.at(0).sink, PlannedOutput::kInline);
   v1::Sink& sink = *r.request.mutable_options()->add_sinks();
   sink.set_output(OutputOf(r));
   ASSERT_THAT(Convert(r), IsOk());
-  EXPECT_FALSE(Convert(r)->sinks.at(0).has_value()) << "without a place the result is inline";
+  EXPECT_EQ(Convert(r)->sinks.at(0).sink, PlannedOutput::kInline) << "without a place the result is inline";
   sink.mutable_resident();
   absl::StatusOr<Conversion> converted = Convert(r);
   ASSERT_THAT(converted, IsOk());
-  ASSERT_TRUE(converted->sinks.at(0).has_value());
-  EXPECT_EQ(converted->sinks[0]->sink, 0);
-  EXPECT_EQ(converted->sinks[0]->ttl.index, PlannedScalar::kAbsent);
+  EXPECT_EQ(converted->sinks.at(0).sink, 0);
+  EXPECT_FALSE(converted->sinks[0].slice.has_value());
+  EXPECT_EQ(converted->sinks[0].ttl.index, PlannedScalar::kAbsent);
   sink.mutable_resident()->set_ttl_seconds(90);
   converted = Convert(r);
   ASSERT_THAT(converted, IsOk());
-  EXPECT_NE(converted->sinks[0]->ttl.index, PlannedScalar::kAbsent);
+  EXPECT_NE(converted->sinks[0].ttl.index, PlannedScalar::kAbsent);
 }
 
 TYPED_TEST(RequestOptionsTest, AnOutputThatStaysDoesNotCountAgainstTheInlineLimit) {
@@ -96,8 +96,8 @@ TYPED_TEST(RequestOptionsTest, SinksThatMakeNoSenseAreRefused) {
         for (int i = 0; i < 2; ++i) options.add_sinks()->set_output(OutputOf(r));
       },
       absl::StatusCode::kInvalidArgument, "options.sinks[1].output");
-  expect([](auto&, auto& options) { options.add_sinks()->mutable_region()->set_offset(256); },
-         absl::StatusCode::kUnimplemented, "options.sinks[0].region");
+  expect([](auto&, auto& options) { options.add_sinks()->mutable_region(); },
+         absl::StatusCode::kInvalidArgument, "options.sinks[0].region.id");
   expect(
       [](auto&, auto& options) {
         for (int i = 0; i < 65; ++i) options.add_sinks();
@@ -112,17 +112,37 @@ void ExpectRefused(const Request& r, absl::StatusCode code, const std::string& f
   EXPECT_EQ(FieldOf(status), field) << status;
 }
 
-TEST(RequestSourcesTest, RegionsAreNotBuiltYet) {
-  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+TEST(RequestSourcesTest, ASliceOfARegionNeedsItsTypeAndShape) {
   Transpose transpose;
-  transpose.request.mutable_x()->mutable_region()->set_id("r");
-  ExpectRefused(transpose, kUnimplemented, "x.region");
-  Gemm gemm;
-  gemm.request.mutable_c()->mutable_region();
-  ExpectRefused(gemm, kUnimplemented, "c.region");
+  transpose.request.mutable_x()->mutable_region();
+  ExpectRefused(transpose, absl::StatusCode::kInvalidArgument, "x.region.id");
+  transpose.request.clear_x();
+  transpose.Share(transpose.request.mutable_x()->mutable_region(), 512, 3);
+  ExpectRefused(transpose, absl::StatusCode::kInvalidArgument, "x.data_type");
   OneStepRun run;
   run.request.mutable_inputs(0)->mutable_tensor()->mutable_region();
-  ExpectRefused(run, kUnimplemented, "inputs[0].tensor.region");
+  ExpectRefused(run, absl::StatusCode::kInvalidArgument, "inputs[0].tensor.region.id");
+}
+
+TEST(RequestSourcesTest, SlicesOfRegionsAreFoundByTheirTokens) {
+  Transpose r;
+  r.Share(r.request.mutable_x()->mutable_region(), 512, 3);
+  r.Share(r.request.mutable_options()->add_sinks()->mutable_region(), 4096, 4);
+  const absl::StatusOr<Conversion> converted = Convert(r, /*max_inline_bytes=*/1);  // counts for neither
+  ASSERT_THAT(converted, IsOk());
+  ASSERT_TRUE(converted->sources.at(0).slice.has_value());
+  const PlannedSlice& source = *converted->sources[0].slice;
+  EXPECT_EQ(source.reference, 0u);
+  EXPECT_EQ(source.offset.Value(r.integers), 512);
+  EXPECT_EQ(source.call.Value(r.integers), 3);
+  EXPECT_EQ(source.field, "x.region");
+  const OutputPlace& sink = converted->sinks.at(0);
+  EXPECT_EQ(sink.sink, 0);
+  ASSERT_TRUE(sink.slice.has_value());
+  EXPECT_EQ(sink.slice->reference, 1u);
+  EXPECT_EQ(sink.slice->offset.Value(r.integers), 4096);
+  EXPECT_EQ(sink.slice->call.Value(r.integers), 4);
+  EXPECT_EQ(sink.slice->field, "options.sinks[0].region");
 }
 
 TEST(RequestSourcesTest, AResidentTensorBringsItsTypeAndShape) {
@@ -133,9 +153,9 @@ TEST(RequestSourcesTest, AResidentTensorBringsItsTypeAndShape) {
   ASSERT_THAT(converted, IsOk());
   EXPECT_EQ(converted->program.tensors.at(1).bytes, 48u);
   EXPECT_EQ(converted->program.tensors[1].shape, (Shape{3, 4}));
-  EXPECT_FALSE(converted->references.at(0).has_value());
-  EXPECT_EQ(converted->references.at(1), 0u);
-  EXPECT_EQ(converted->payloads.at(1).length, 0u);
+  EXPECT_FALSE(converted->sources.at(0).reference.has_value());
+  EXPECT_EQ(converted->sources.at(1).reference, 0u);
+  EXPECT_EQ(converted->sources.at(1).payload.length, 0u);
 }
 
 TEST(RequestSourcesTest, WhatARequestSaysOfAResidentTensorMustBeTrue) {

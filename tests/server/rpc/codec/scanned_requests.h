@@ -36,7 +36,18 @@ class Scanned {
     references.push_back(std::move(resident));
   }
 
+  // A slice of a region, which is of no further account here.
+  void Share(v1::RegionSlice* slice, std::int64_t offset, std::int64_t call) {
+    slice->set_id(ReferenceToken(references.size()));
+    references.emplace_back(TensorSpec());
+    slice->set_offset(IntegerToken(integers.size()));
+    integers.push_back(offset);
+    slice->set_call(IntegerToken(integers.size()));
+    integers.push_back(call);
+  }
+
   std::vector<PayloadRange> payloads;
+  std::vector<std::int64_t> integers;
   std::vector<absl::StatusOr<TensorSpec>> references;
 };
 
@@ -104,11 +115,19 @@ ScalarValues ScalarsOf(const Conversion& conversion, const Request& r) {
   return ScalarsOf(conversion.scalars, TakeScalars(request));
 }
 
+// Of the inputs, in their order.
+inline std::vector<PayloadRange> PayloadsOf(const Conversion& conversion) {
+  std::vector<PayloadRange> payloads;
+  for (const CheckedTensor::Source& source : conversion.sources) payloads.push_back(source.payload);
+  return payloads;
+}
+
 template <typename Request>
 absl::StatusOr<Conversion> Convert(const Request& r, std::int64_t max_inline_bytes = 1 << 20) {
   auto request = r.request;
   const std::vector<double> scalars = TakeScalars(request);
-  return FromProto(request, {r.payloads, scalars, r.references}, {.max_inline_bytes = max_inline_bytes});
+  return FromProto(request, {r.payloads, scalars, r.integers, r.references},
+                   {.max_inline_bytes = max_inline_bytes});
 }
 
 }  // namespace warpline

@@ -1,0 +1,241 @@
+#include "server/memory/region_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/base/errors.h"
+#include "tests/testing/status_matchers.h"
+
+namespace warpline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::warpline::testing::IsOk;
+using ::warpline::testing::StatusIs;
+
+constexpr OwnerId kOwner = 1, kOther = 2;
+constexpr std::size_t kPage = 4096;
+
+class RegionStoreTest : public ::testing::Test {
+ protected:
+  // A region of so many pages, whose memory keeps its share of the limits.
+  std::string Made(std::size_t pages = 4, OwnerId owner = kOwner) {
+    const auto ticket = store_.Open(owner, pages * kPage);
+    EXPECT_THAT(ticket, IsOk());
+    auto reservation = store_.Redeem(*ticket);
+    EXPECT_THAT(reservation, IsOk());
+    EXPECT_EQ(reservation->owner(), owner);
+    EXPECT_EQ(reservation->bytes(), pages * kPage);
+    struct Memory {
+      RegionStore::Reservation reservation;
+      std::vector<std::byte> bytes;
+    };
+    auto memory =
+        std::make_shared<Memory>(Memory{*std::move(reservation), std::vector<std::byte>(pages * kPage)});
+    memory_ = memory;
+    const std::span<std::byte> bytes = memory->bytes;
+    return store_.Add(owner, Buffer(bytes, {.kind = Place::Kind::kPinned}, std::move(memory)));
+  }
+  absl::StatusOr<Buffer> Use(const std::string& id, std::int64_t call = 0) {
+    return store_.Use(kOwner, id, 0, kPage, call);
+  }
+  bool WithdrawnAtOnce(const std::string& id, std::int64_t call) {
+    bool ended = false;
+    store_.Withdraw(id, call, [&] { ended = true; });
+    return ended;
+  }
+  double Bytes() { return metrics_.region_bytes.Value(); }
+
+  Metrics metrics_;
+  RegionStore store_{{.max_bytes = 100 * kPage,
+                      .max_bytes_per_owner = 60 * kPage,
+                      .max_regions = 5,
+                      .max_regions_per_owner = 3,
+                      .ticket_ttl = absl::Milliseconds(200)},
+                     metrics_};
+  std::weak_ptr<void> memory_;  // of the region made last
+};
+
+TEST_F(RegionStoreTest, ASliceIsWhereItsRegionSays) {
+  const std::string id = Made();
+  const auto all = store_.Use(kOwner, id, 0, 4 * kPage, 0);
+  const auto slice = store_.Use(kOwner, id, 100, kPage, 1);
+  ASSERT_THAT(slice, IsOk());
+  EXPECT_EQ(slice->bytes().data(), all->bytes().data() + 100);
+  EXPECT_EQ(slice->bytes().size(), kPage);
+  EXPECT_EQ(slice->place().kind, Place::Kind::kPinned);
+  EXPECT_THAT(store_.Use(kOwner, id, 4 * kPage, 0, 0), IsOk());  // nothing, at the end
+}
+
+TEST_F(RegionStoreTest, ASliceMustLieInItsRegion) {
+  const std::string id = Made();
+  const auto refused = [&](std::int64_t offset, std::size_t bytes) {
+    return store_.Use(kOwner, id, offset, bytes, 0).status().code() == absl::StatusCode::kOutOfRange;
+  };
+  EXPECT_TRUE(refused(0, 4 * kPage + 1));
+  EXPECT_TRUE(refused(1, 4 * kPage));
+  EXPECT_TRUE(refused(4 * kPage + 1, 0));
+  EXPECT_TRUE(refused(-1, 1));
+  EXPECT_TRUE(refused(8, std::numeric_limits<std::size_t>::max() - 7));  // the sum is 0
+  EXPECT_TRUE(refused(std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::size_t>::max()));
+  EXPECT_TRUE(refused(std::numeric_limits<std::int64_t>::min(), 0));
+}
+
+TEST_F(RegionStoreTest, OnlyItsOwnerHasARegion) {
+  const std::string id = Made();
+  EXPECT_THAT(store_.Use(kOther, id, 0, 1, 0),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(id.substr(id.size() - 8))));
+  EXPECT_THAT(store_.Use(kOther, id, 0, 1, 0),
+              StatusIs(absl::StatusCode::kNotFound, ::testing::Not(HasSubstr(id))));
+  EXPECT_THAT(Use("nonsense"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no region")));
+  RegionStore another({}, metrics_);
+  std::string foreign = id;
+  foreign[0] = foreign[0] == '0' ? '1' : '0';
+  EXPECT_THAT(Use(foreign), StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("made by server")));
+}
+
+TEST_F(RegionStoreTest, ATicketIsGoodOnce) {
+  const std::string ticket = *store_.Open(kOwner, kPage);
+  EXPECT_THAT(store_.Redeem("no ticket"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("ticket")));
+  EXPECT_THAT(store_.Redeem(ticket), IsOk());
+  EXPECT_THAT(store_.Redeem(ticket), StatusIs(absl::StatusCode::kNotFound, HasSubstr("used")));
+  EXPECT_EQ(Bytes(), 0) << "the reservation was dropped";
+}
+
+TEST_F(RegionStoreTest, ATicketThatIsNotPresentedGivesItsShareBack) {
+  const std::string late = *store_.Open(kOwner, 60 * kPage);
+  EXPECT_EQ(Bytes(), 60 * kPage);
+  EXPECT_THAT(store_.Open(kOwner, kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("take 245760")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  EXPECT_THAT(store_.Open(kOwner, 60 * kPage), IsOk());
+  EXPECT_THAT(store_.Redeem(late), StatusIs(absl::StatusCode::kNotFound, HasSubstr("expired")));
+}
+
+TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
+  const auto refusal = [&](std::size_t bytes) { return store_.Open(kOwner, bytes).status(); };
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kPage + 1, std::size_t{1} << 63 | 1}) {
+    EXPECT_EQ(FieldOf(refusal(bytes)), "size_bytes") << bytes;
+  }
+  const absl::Status never = refusal(61 * kPage);
+  EXPECT_THAT(never,
+              StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("249856"), HasSubstr("245760"),
+                                                                   HasSubstr("--region-bytes-per-owner"))));
+  EXPECT_EQ(RetryAfterOf(never), std::nullopt);
+  EXPECT_EQ(RetryAfterOf(refusal(std::numeric_limits<std::size_t>::max() / kPage * kPage)), std::nullopt);
+  const std::string first = Made(40);
+  const absl::Status later = refusal(21 * kPage);
+  EXPECT_EQ(later.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(RetryAfterOf(later), std::nullopt);
+}
+
+TEST_F(RegionStoreTest, OneOwnerDoesNotTakeAllAndAllTogetherHaveALimit) {
+  Made(60);
+  EXPECT_THAT(store_.Open(kOther, 41 * kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 regions")));
+  EXPECT_THAT(store_.Open(kOther, 40 * kPage), IsOk());
+  EXPECT_EQ(metrics_.regions.Value(), 2);
+}
+
+TEST_F(RegionStoreTest, RegionsAreBoundedInNumber) {
+  std::vector<std::string> ids;
+  for (int i = 0; i < 3; ++i) ids.push_back(Made(1));
+  EXPECT_THAT(store_.Open(kOwner, kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("--regions-per-owner")));
+  for (int i = 0; i < 2; ++i) ids.push_back(Made(1, kOther));
+  EXPECT_THAT(store_.Open(kOther, kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the limits are 5")));
+  for (const std::string& id : ids) store_.Remove(id);
+  EXPECT_EQ(store_.size(), 0u);
+  EXPECT_EQ(metrics_.regions.Value(), 0);
+  EXPECT_EQ(Bytes(), 0);
+}
+
+TEST_F(RegionStoreTest, MemoryStaysForAsLongAsAJobUsesIt) {
+  const std::string id = Made();
+  auto used = Use(id, 1);
+  ASSERT_THAT(used, IsOk());
+  store_.Remove(id);
+  EXPECT_THAT(Use(id), StatusIs(absl::StatusCode::kNotFound, HasSubstr("closed")));
+  EXPECT_FALSE(memory_.expired());
+  EXPECT_EQ(Bytes(), 4 * kPage);
+  used = Buffer();
+  EXPECT_TRUE(memory_.expired());
+  EXPECT_EQ(Bytes(), 0);
+}
+
+TEST_F(RegionStoreTest, AWithdrawnCallEndsWithItsLastUse) {
+  const std::string id = Made();
+  auto first = Use(id, 7), second = Use(id, 7), other = Use(id, 8);
+  int ended = 0;
+  for (int i = 0; i < 3; ++i) store_.Withdraw(id, 7, [&] { ++ended; });
+  EXPECT_THAT(Use(id, 7), StatusIs(absl::StatusCode::kAborted, HasSubstr("call 7 was withdrawn")));
+  first = Buffer();
+  EXPECT_EQ(ended, 0);
+  second = Buffer();
+  EXPECT_EQ(ended, 1);
+  EXPECT_THAT(Use(id, 8), IsOk());
+}
+
+TEST_F(RegionStoreTest, ACallThatIsOnItsWayIsRefusedOnceItWasWithdrawn) {
+  const std::string id = Made();
+  EXPECT_TRUE(WithdrawnAtOnce(id, 3));
+  EXPECT_THAT(Use(id, 3), StatusIs(absl::StatusCode::kAborted, HasSubstr("3")));
+  EXPECT_THAT(Use(id, 2), IsOk());
+  EXPECT_THAT(Use(id, 0), IsOk());
+  EXPECT_THAT(Use(id, -1), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("-1")));
+}
+
+TEST_F(RegionStoreTest, WithdrawnNumbersAreBoundedAndNoneIsForgotten) {
+  const std::string id = Made();
+  for (std::int64_t call = 10; call < 10 + 1025; ++call) EXPECT_TRUE(WithdrawnAtOnce(id, call));
+  for (std::int64_t call : {1, 10, 11, 1034})
+    EXPECT_EQ(Use(id, call).status().code(), absl::StatusCode::kAborted) << call;
+  EXPECT_THAT(Use(id, 1035), IsOk());
+  EXPECT_TRUE(WithdrawnAtOnce(id, 5)) << "it is below what is remembered, and refused all the same";
+  EXPECT_EQ(Use(id, 5).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(RegionStoreTest, ARemovedRegionAnswersNoWithdrawal) {
+  const std::string id = Made();
+  store_.Remove(id);
+  EXPECT_FALSE(WithdrawnAtOnce(id, 1));
+}
+
+TEST_F(RegionStoreTest, WithdrawalsRaceWithCallsAndEachIsAnsweredOnce) {
+  const std::string id = Made();
+  constexpr int kCalls = 2000;
+  std::atomic<int> ended = 0, using_after_end = 0;
+  std::vector<std::atomic<bool>> over(kCalls + 1);
+  std::vector<std::thread> users;
+  for (int t = 0; t < 3; ++t) {
+    users.emplace_back([&] {
+      for (int call = 1; call <= kCalls; ++call) {
+        const auto used = Use(id, call);
+        if (used.ok() && over[static_cast<std::size_t>(call)].load()) ++using_after_end;
+      }
+    });
+  }
+  for (int call = 1; call <= kCalls; ++call) {
+    store_.Withdraw(id, call, [&, call] {
+      over[static_cast<std::size_t>(call)] = true;
+      ++ended;
+    });
+  }
+  for (std::thread& user : users) user.join();
+  EXPECT_EQ(ended.load(), kCalls);
+  EXPECT_EQ(using_after_end.load(), 0);
+}
+
+}  // namespace
+}  // namespace warpline
