@@ -1,6 +1,8 @@
-// Resident tensors on a GPU: copies to and from them, and programs whose tensors lie there.
+// Tensors with memory of their own on a GPU: copies to and from resident ones, and programs whose tensors are
+// resident or lie in shared regions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <future>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "server/device/cuda_backend.h"
+#include "server/memory/mapped_memory.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/lane_runs.h"
 #include "tests/testing/programs.h"
@@ -20,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-class ResidentGpuTest : public GpuTest {
+class OwnMemoryGpuTest : public GpuTest {
  protected:
   void Open(CudaBackendOptions options) {
     options.devices = {0};
@@ -46,26 +49,57 @@ class ResidentGpuTest : public GpuTest {
     return *std::move(memory);
   }
 
-  // Runs the program with these tensors bound and the others inline. `data` is the content of all inputs, one
-  // behind the other; returns that of all outputs.
-  std::vector<std::byte> Run(const Program& program, const std::vector<int>& bound,
+  enum class Lies { kInline, kResident, kShared, kSharedMisaligned };
+
+  // Runs the program with its inputs, in order, and then its outputs lying so. `data` is the content of all
+  // inputs, one behind the other; returns that of all outputs.
+  std::vector<std::byte> Run(const Program& program, const std::vector<Lies>& lies,
                              const std::vector<std::byte>& data) {
-    const MemoryPlan plan = PlanMemory(program, bound);
-    const std::string signature = Signature(program, bound);
+    OwnMemory own;
+    const std::vector<int> ends = Ends(program);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (lies[i] == Lies::kResident) own.resident.push_back(ends[i]);
+      if (lies[i] >= Lies::kShared) own.shared.push_back(ends[i]);
+    }
+    const MemoryPlan plan = PlanMemory(program, own);
+    const std::string signature = Signature(program, own);
     Bindings bindings = MakeBindings(plan);
     const std::span<std::byte> input = host_.bytes().first(plan.input_bytes);
-    const std::span<std::byte> output = host_.bytes().subspan(32 * kMiB, plan.output_bytes);
-    const std::span<std::byte> staging = host_.bytes().subspan(48 * kMiB);
+    const std::span<std::byte> output = host_.bytes().subspan(16 * kMiB, plan.output_bytes);
+    const std::span<std::byte> staging = host_.bytes().subspan(32 * kMiB, 16 * kMiB);
+    std::span<std::byte> shared = host_.bytes().subspan(48 * kMiB);
     std::size_t at = 0;
-    for (Binding& binding : bindings) {
-      const std::size_t bytes = program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
-      const bool is_bound = binding.staged.area == Area::kResident;
-      if (is_bound) binding.memory = Resident(bytes);
-      if (binding.tensor >= program.num_inputs) continue;
-      std::byte* const to = is_bound ? staging.data() : input.data() + binding.staged.offset;
-      std::memcpy(to, data.data() + at, bytes);
-      if (is_bound) Copy(Transfer::Direction::kToDevice, staging.first(bytes), binding.memory.bytes());
-      at += bytes;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      Binding& binding = *std::find_if(bindings.begin(), bindings.end(),
+                                       [&](const Binding& candidate) { return candidate.tensor == ends[i]; });
+      const TensorSpec& spec = program.tensors[static_cast<std::size_t>(ends[i])];
+      std::span<std::byte> to = input.subspan(0);
+      switch (lies[i]) {
+        case Lies::kInline:
+          to = (binding.tensor < program.num_inputs ? input : output)
+                   .subspan(binding.staged.offset, spec.bytes);
+          break;
+        case Lies::kResident:
+          binding.memory = Resident(spec.bytes);
+          to = staging.first(spec.bytes);
+          break;
+        case Lies::kShared:
+        case Lies::kSharedMisaligned: {
+          const std::size_t skew = lies[i] == Lies::kShared ? 0 : SizeOf(spec.dtype);
+          to = shared.subspan(skew, spec.bytes);
+          binding.memory = Buffer(to, {.kind = Place::Kind::kPinned}, nullptr);
+          shared =
+              shared.subspan((skew + spec.bytes) / kTensorAlignment * kTensorAlignment + kTensorAlignment);
+          break;
+        }
+      }
+      if (binding.tensor >= program.num_inputs) {
+        std::fill(to.begin(), to.end(), std::byte{0xee});
+        continue;
+      }
+      std::memcpy(to.data(), data.data() + at, spec.bytes);
+      if (lies[i] == Lies::kResident) Copy(Transfer::Direction::kToDevice, to, binding.memory.bytes());
+      at += spec.bytes;
     }
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       if (!ReadsScalars(program.steps[i].problem)) continue;
@@ -78,36 +112,42 @@ class ResidentGpuTest : public GpuTest {
     EXPECT_TRUE(report.status.ok()) << report.status;
     std::vector<std::byte> result;
     for (const int tensor : program.outputs) {
-      const std::size_t bytes = program.tensors[static_cast<std::size_t>(tensor)].bytes;
       for (Binding& binding : bindings) {
         if (binding.tensor != tensor) continue;
-        const bool is_bound = binding.staged.area == Area::kResident;
-        if (is_bound) Copy(Transfer::Direction::kToHost, staging.first(bytes), binding.memory.bytes());
-        const std::byte* const from = is_bound ? staging.data() : output.data() + binding.staged.offset;
-        result.insert(result.end(), from, from + bytes);
+        std::span<std::byte> from = binding.memory.bytes();
+        const std::size_t bytes = program.tensors[static_cast<std::size_t>(tensor)].bytes;
+        if (binding.staged.area == Area::kOutput) from = output.subspan(binding.staged.offset, bytes);
+        if (binding.staged.area == Area::kResident) {
+          from = staging.first(bytes);
+          Copy(Transfer::Direction::kToHost, from, binding.memory.bytes());
+        }
+        result.insert(result.end(), from.begin(), from.end());
       }
     }
     return result;
   }
 
-  // Every choice of bound tensors gives the bits that all of them inline give.
+  static std::vector<int> Ends(const Program& program) {
+    std::vector<int> ends;
+    for (int i = 0; i < program.num_inputs; ++i) ends.push_back(i);
+    ends.insert(ends.end(), program.outputs.begin(), program.outputs.end());
+    return ends;
+  }
+
+  // Wherever the tensors lie, the result has the bits that it has with all of them inline.
   void ExpectTheSameHoweverItIsBound(const Program& program) {
     std::size_t bytes = 0;
     for (int i = 0; i < program.num_inputs; ++i) bytes += program.tensors[static_cast<std::size_t>(i)].bytes;
     std::vector<std::byte> data(bytes);
     std::mt19937 random(1);
     for (std::byte& byte : data) byte = static_cast<std::byte>(random() % 0x39 + 1);
-    std::vector<int> ends;
-    for (int i = 0; i < program.num_inputs; ++i) ends.push_back(i);
-    ends.insert(ends.end(), program.outputs.begin(), program.outputs.end());
-    const std::vector<std::byte> expected = Run(program, {}, data);
-    for (unsigned choice = 1; choice < 1U << ends.size(); ++choice) {
-      std::vector<int> bound;
-      for (std::size_t i = 0; i < ends.size(); ++i) {
-        if ((choice >> i & 1U) != 0) bound.push_back(ends[i]);
-      }
+    const std::size_t ends = Ends(program).size();
+    const std::vector<std::byte> expected = Run(program, std::vector<Lies>(ends, Lies::kInline), data);
+    for (unsigned choice = 1; choice < 1U << (2 * ends); ++choice) {
+      std::vector<Lies> lies;
+      for (std::size_t i = 0; i < ends; ++i) lies.push_back(static_cast<Lies>(choice >> (2 * i) & 3U));
       // Twice: built, and known.
-      for (int i = 0; i < 2; ++i) EXPECT_TRUE(Run(program, bound, data) == expected) << "choice " << choice;
+      for (int i = 0; i < 2; ++i) EXPECT_TRUE(Run(program, lies, data) == expected) << "choice " << choice;
     }
   }
 
@@ -125,7 +165,7 @@ class ResidentGpuTest : public GpuTest {
   Buffer host_;
 };
 
-TEST_F(ResidentGpuTest, WhatIsCopiedInComesOut) {
+TEST_F(OwnMemoryGpuTest, WhatIsCopiedInComesOut) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   const Buffer tensor = Resident(20 * kMiB + 5);
   EXPECT_EQ(tensor.place().kind, Place::Kind::kDevice);
@@ -150,7 +190,7 @@ TEST_F(ResidentGpuTest, WhatIsCopiedInComesOut) {
   EXPECT_EQ(std::memcmp(in.data(), out.data(), in.size()), 0);
 }
 
-TEST_F(ResidentGpuTest, MemoryIsBoundedAndComesBack) {
+TEST_F(OwnMemoryGpuTest, MemoryIsBoundedAndComesBack) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   EXPECT_EQ(backend_->devices()[0].resident_bytes, 256 * kMiB);
   const auto used = [&] { return metrics_.DeviceMemoryBytes(0, "resident_used").Value(); };
@@ -163,27 +203,61 @@ TEST_F(ResidentGpuTest, MemoryIsBoundedAndComesBack) {
   EXPECT_TRUE(backend_->AllocateResident(0, 0).ok());
 }
 
-TEST_F(ResidentGpuTest, ATransposeGivesTheSameHoweverItIsBound) {
+TEST_F(OwnMemoryGpuTest, ATransposeGivesTheSameHoweverItIsBound) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   ExpectTheSameHoweverItIsBound(TransposeProgram({.dtype = DType::kF32, .shape = {37, 53}, .perm = {1, 0}}));
   ExpectTheSameHoweverItIsBound(
       TransposeProgram({.dtype = DType::kU8, .shape = {1000, 1003}, .perm = {1, 0}}));
 }
 
-TEST_F(ResidentGpuTest, AProductGivesTheSameHoweverItIsBound) {
+// Large enough to be cut, with pieces that are copied from the regions and to them.
+TEST_F(OwnMemoryGpuTest, ATransposeInPiecesGivesTheSameHoweverItIsBound) {
+  ASSERT_NO_FATAL_FAILURE(Open({}));
+  ExpectTheSameHoweverItIsBound(
+      TransposeProgram({.dtype = DType::kF32, .shape = {1024, 1536}, .perm = {1, 0}}));
+}
+
+TEST_F(OwnMemoryGpuTest, ReductionsGiveTheSameHoweverTheyAreBound) {
+  ASSERT_NO_FATAL_FAILURE(Open({}));
+  for (const std::uint32_t axes : {1U, 2U, 3U}) {
+    const ReduceProblem problem{
+        .op = ReduceOp::kMax, .dtype = DType::kU8, .shape = {333, 1001}, .axes_mask = axes};
+    const std::int64_t results = axes == 1 ? 1001 : axes == 2 ? 333 : 1;
+    ExpectTheSameHoweverItIsBound(OneStepProgram(problem, {{DType::kU8, {333, 1001}, 333 * 1001}},
+                                                 {DType::kU8, {results}, static_cast<std::size_t>(results)}));
+  }
+}
+
+TEST_F(OwnMemoryGpuTest, RegisteredMemoryIsAddressableAndGoes) {
+  ASSERT_NO_FATAL_FAILURE(Open({}));
+  // As often as a device could run out of something.
+  for (int i = 0; i < 200; ++i) {
+    Buffer memory = *MapMemory(kMiB);
+    std::memset(memory.bytes().data(), i + 1, kMiB);
+    auto registered = backend_->RegisterHost(memory.bytes());
+    ASSERT_TRUE(registered.ok()) << registered.status();
+    const Buffer tensor = Resident(kMiB);
+    Copy(Transfer::Direction::kToDevice, memory.bytes(), tensor.bytes());
+    std::memset(memory.bytes().data(), 0, kMiB);
+    Copy(Transfer::Direction::kToHost, memory.bytes(), tensor.bytes());
+    ASSERT_EQ(memory.bytes()[kMiB - 1], static_cast<std::byte>(i + 1));
+  }
+}
+
+TEST_F(OwnMemoryGpuTest, AProductGivesTheSameHoweverItIsBound) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   ExpectTheSameHoweverItIsBound(Product(64, DType::kF32));
   ExpectTheSameHoweverItIsBound(Product(256, DType::kBF16));
 }
 
-TEST_F(ResidentGpuTest, AProgramThatTakesAPoolGivesTheSameHoweverItIsBound) {
+TEST_F(OwnMemoryGpuTest, AProgramThatTakesAPoolGivesTheSameHoweverItIsBound) {
   CudaBackendOptions options;
   options.lane_bytes = kTensorAlignment;
   ASSERT_NO_FATAL_FAILURE(Open(options));
   ExpectTheSameHoweverItIsBound(Product(128, DType::kF32));
 }
 
-TEST_F(ResidentGpuTest, AChainGivesTheSameHoweverItIsBound) {
+TEST_F(OwnMemoryGpuTest, AChainGivesTheSameHoweverItIsBound) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   // y = transpose(x), then z = transpose(y): both are outputs.
   Program program = TransposeProgram({.dtype = DType::kF32, .shape = {100, 200}, .perm = {1, 0}});
