@@ -2,6 +2,9 @@
 
 #include <CivetServer.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -83,6 +86,25 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl, std::string address)
     : impl_(std::move(impl)), address_(std::move(address)) {}
-HttpServer::~HttpServer() = default;
+
+// civetweb's accepting thread looks whether it shall stop when a client comes, and else every two seconds
+// only, which was nearly all the time that an idle daemon took to end. So a client comes, and another one
+// should the first have come too early.
+HttpServer::~HttpServer() {
+  std::atomic<bool> stopped = false;
+  std::thread visitor([&] {
+    const std::size_t colon = address_.rfind(':');
+    const std::string host = address_.substr(0, colon);
+    const int port = std::stoi(address_.substr(colon + 1));
+    char error[128];
+    while (!stopped) {
+      mg_close_connection(mg_connect_client(host.c_str(), port, 0, error, sizeof(error)));
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  impl_->civet.close();
+  stopped = true;
+  visitor.join();
+}
 
 }  // namespace warpline

@@ -44,7 +44,11 @@ inline v1::TransposeRequest IotaTranspose(std::int64_t rows, std::int64_t cols) 
 // Keep a lane busy for about a second: on the CPU by n^3 steps of the plainest loop, on a GPU by adding up
 // all elements with one thread.
 inline v1::GemmRequest SlowGemm() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr std::int64_t n = 700;  // the daemon has the sanitizer too, and takes four times as long a step
+#else
   constexpr std::int64_t n = 1100;
+#endif
   const std::vector<float> ones(static_cast<std::size_t>(n * n), 1.0f);
   v1::GemmRequest request;
   *request.mutable_a() = F32Tensor({n, n}, ones);
