@@ -153,22 +153,22 @@ absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) 
         absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of an owner is ",
                      options_.max_bytes_per_owner, " bytes (the server's --region-bytes-per-owner)"));
   }
-  const MonotonicTime now = MonotonicClock::now();
-  DropTicketsBefore(now);
+  DropExpiredTickets();
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckRoom(owner, bytes));
   Charge(owner, bytes);
   std::string id = ids_.New();
-  tickets_.emplace(
-      id, Ticket{Reservation(this, owner, bytes), now + absl::ToChronoNanoseconds(options_.ticket_ttl)});
+  tickets_.emplace(id, Ticket{Reservation(this, owner, bytes),
+                              MonotonicClock::now() + absl::ToChronoNanoseconds(options_.ticket_ttl)});
   return id;
 }
 
-void RegionStore::DropTicketsBefore(MonotonicTime time) {
+void RegionStore::DropExpiredTickets() {
+  const MonotonicTime now = MonotonicClock::now();
   std::vector<Ticket> expired;  // goes after the lock, as their shares then go back
   MutexLock lock(&mutex_);
   for (auto ticket = tickets_.begin(); ticket != tickets_.end();) {
-    if (ticket->second.expiry > time) {
+    if (ticket->second.expiry > now) {
       ++ticket;
     } else {
       expired.push_back(std::move(ticket->second));
@@ -178,7 +178,7 @@ void RegionStore::DropTicketsBefore(MonotonicTime time) {
 }
 
 absl::StatusOr<RegionStore::Reservation> RegionStore::Redeem(std::string_view ticket) {
-  DropTicketsBefore(MonotonicClock::now());
+  DropExpiredTickets();
   MutexLock lock(&mutex_);
   const auto found = tickets_.find(ticket);
   if (found == tickets_.end()) return absl::NotFoundError("the ticket is unknown, used or expired");

@@ -72,6 +72,8 @@ class RegionStore {
   absl::StatusOr<std::string> Open(OwnerId owner, std::size_t bytes);
   // NOT_FOUND if the ticket is unknown, used or expired.
   absl::StatusOr<Reservation> Redeem(std::string_view ticket);
+  // Gives back the shares of tickets that can no longer be presented.
+  void DropExpiredTickets();
   // `memory` is to give its reservation back when it goes, not before. Returns the id.
   std::string Add(OwnerId owner, Buffer memory);
   // No job uses it from now on, but for those that do already.
@@ -104,7 +106,6 @@ class RegionStore {
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);
   void Show() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropTicketsBefore(MonotonicTime time);
   std::shared_ptr<Region> Find(std::string_view id) const;
 
   const Options options_;

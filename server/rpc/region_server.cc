@@ -196,7 +196,7 @@ void RegionServer::Loop() {
   constexpr int kTickMs = 1000, kPausedTickMs = 50;
   for (;;) {
     std::array<epoll_event, 64> events;
-    const int wait_ms = resume_ == kNever ? (connections_.empty() ? -1 : kTickMs) : kPausedTickMs;
+    const int wait_ms = resume_ == kNever ? kTickMs : kPausedTickMs;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
       const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
@@ -209,6 +209,7 @@ void RegionServer::Loop() {
     }
     if (MonotonicClock::now() >= resume_) Listening(true);
     CloseLate();
+    regions_.DropExpiredTickets();
   }
 }
 
@@ -257,12 +258,12 @@ void RegionServer::OnPacket(const ConnectionPtr& connection, const v1::RegionReq
     if (!connection->StartRegistering()) {
       return refuse(absl::InvalidArgumentError("handover: the connection has had one already"));
     }
+    absl::StatusOr<RegionStore::Reservation> reservation = regions_.Redeem(request.handover().ticket());
+    if (!reservation.ok()) return refuse(reservation.status());
     if (descriptors.size() != 1) {
       return refuse(absl::InvalidArgumentError(
           absl::StrCat("handover: came with ", descriptors.size(), " descriptors; it must be one")));
     }
-    absl::StatusOr<RegionStore::Reservation> reservation = regions_.Redeem(request.handover().ticket());
-    if (!reservation.ok()) return refuse(reservation.status());
     workers_.Post([this, connection, reservation = *std::move(reservation),
                    memory = std::move(descriptors.front())]() mutable {
       HandOver(connection, std::move(reservation), std::move(memory));
