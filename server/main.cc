@@ -1,6 +1,7 @@
 // warplined: the wiring, and the life of the process.
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -104,9 +106,24 @@ std::vector<std::size_t> ResidentBytes(const Backend& backend) {
   return bytes;
 }
 
-// Each region has a connection, and so a descriptor: an eighth of all, which MaxConnections leaves.
+// Each region has a connection, and at first its memfd: together an eighth of all descriptors, which
+// MaxConnections leaves.
 std::size_t MaxRegions(std::int64_t descriptors) {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 8, 16, 4096));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 16, 16, 4096));
+}
+
+// A path that is longer than those of sockets may be is an error only if it was asked for.
+std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t region_bytes) {
+  std::vector<std::string> paths;
+  if (region_bytes == 0) return paths;
+  for (std::string& path : options.RegionPaths()) {
+    if (path == options.regions || path.size() < sizeof(sockaddr_un::sun_path)) {
+      paths.push_back(std::move(path));
+    } else {
+      Log("warning", "no shared regions beside this socket: the path would be too long", {{"path", path}});
+    }
+  }
+  return paths;
 }
 
 // Of plans that are known; some ten thousand kinds of requests.
@@ -216,8 +233,7 @@ int Serve(const ServerOptions& options) {
   // A quarter: the rest is left for requests, however many transfers there are and however slow.
   ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
   TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);
-  std::vector<std::string> region_paths = options.RegionPaths();
-  if (options.RegionBytes(available) == 0) region_paths.clear();
+  const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend,
                          region_paths.empty() ? 0 : options.RegionBytesPerOwner(available));

@@ -243,7 +243,7 @@ const std::vector<Flag>& Flags() {
       {"region-bytes", "BYTES",
        "Shared regions together, which are the clients' own memory, page-locked on cuda; 0 to 1024G, 0: "
        "none. "
-       "auto (default): half of what the machine or the cgroup has available at start.",
+       "auto (default): a quarter of what the machine or the cgroup has available at start.",
        SetRegionBytes},
       {"region-bytes-per-owner", "BYTES",
        "Shared regions of one owner; 0 to 1024G. auto (default): as many as of all.", SetRegionBytesPerOwner},
@@ -317,7 +317,7 @@ absl::Status Validate(const ServerOptions& options) {
 }  // namespace
 
 std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
-  return region_bytes.value_or(available / 2);
+  return region_bytes.value_or(available / 4);
 }
 
 std::int64_t ServerOptions::RegionBytesPerOwner(std::int64_t available) const {
@@ -450,7 +450,7 @@ std::string HelpText(const ServerOptions& options) {
       &text, "  --version\n  --help\n\nWorst-case host memory with these flags: ",
       options.WorstCaseMemoryBytes(false) / kMiB, " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
       " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
-      "beside some 100 MiB of program).\n"
+      "beside some 100 MiB of program; shared regions are the clients' memory).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n");
   return text;
 }

@@ -26,7 +26,7 @@ struct ServerOptions {
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
   // Path of a region socket beside those of the unix sockets in `listen`; empty: none.
   std::string regions;
-  // Of shared regions together; nothing: half of the memory that is available at start.
+  // Of shared regions together; nothing: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
   std::optional<std::int64_t> region_bytes_per_owner;  // nothing: as many
   std::int64_t regions_per_owner = 1024;

@@ -6,15 +6,18 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 
-// Younger than some headers, but not than the kernels that we run on.
+// Younger than some headers.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -29,13 +32,23 @@ absl::Status Unfit(const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("the descriptor ", why));
 }
 
+// Calls it with one part after the other until it returns false, and returns what it returned last. Of
+// several gigabytes at once the kernel would keep every other thread of the process from its memory for
+// seconds.
+template <typename Call>
+bool ForEachPart(std::span<std::byte> memory, const Call& call) {
+  constexpr std::size_t kPart = std::size_t{4} << 20;
+  for (std::size_t at = 0; at < memory.size(); at += kPart) {
+    if (!call(memory.subspan(at, std::min(kPart, memory.size() - at)))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+bool CanBeSealed(int fd) { return fcntl(fd, F_GET_SEALS) >= 0; }
+
 absl::Status CheckShareable(int fd, std::size_t bytes) {
-  struct stat status {};
-  if (fstat(fd, &status) != 0) return Unfit(absl::StrCat("cannot be examined: ", std::strerror(errno)));
-  if (!S_ISREG(status.st_mode)) return Unfit("is no memfd");
-  // Fails for all that cannot be sealed, which is all but memfds and their like.
   const int seals = fcntl(fd, F_GET_SEALS);
   if (seals < 0) return Unfit("is no memfd");
   struct statfs system {};
@@ -50,9 +63,17 @@ absl::Status CheckShareable(int fd, std::size_t bytes) {
   if ((seals & F_SEAL_FUTURE_WRITE) != 0) {
     return Unfit("has the seal F_SEAL_FUTURE_WRITE, so that nothing can be written");
   }
-  // What is asked from here on stays as it is, as the seals cannot be taken off again.
+  // Seals cannot be taken off again, so what is asked from here on stays as it is: the size, and that there
+  // are no blocks behind the end, which would hide as many holes.
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return Unfit(absl::StrCat("cannot be examined: ", std::strerror(errno)));
   if (static_cast<std::uint64_t>(status.st_size) != bytes) {
     return Unfit(absl::StrCat("has ", status.st_size, " bytes; Open was told ", bytes));
+  }
+  constexpr off_t kEnd = std::numeric_limits<off_t>::max() / 2;
+  if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, status.st_size, kEnd - status.st_size) != 0 ||
+      fstat(fd, &status) != 0) {
+    return Unfit(absl::StrCat("cannot be freed of blocks behind its end: ", std::strerror(errno)));
   }
   constexpr std::uint64_t kBlockBytes = 512;
   const std::uint64_t allocated = static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes;
@@ -68,16 +89,22 @@ absl::StatusOr<Buffer> MapShared(int fd, std::size_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("mapping ", bytes, " bytes of shared memory: ", std::strerror(errno)));
   }
-  std::shared_ptr<void> owner(address, [bytes](void* mapped) { munmap(mapped, bytes); });
+  const std::span<std::byte> mapped(static_cast<std::byte*>(address), bytes);
+  std::shared_ptr<void> owner(address, [mapped](void*) {
+    ForEachPart(mapped, [](std::span<std::byte> part) { return munmap(part.data(), part.size()) == 0; });
+  });
   madvise(address, bytes, MADV_DONTFORK);
   madvise(address, bytes, MADV_DONTDUMP);
-  // Tells of what a later access would be killed for. An old kernel does not know it, and maps pages one by
-  // one.
-  if (madvise(address, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+  // Tells of what a later access would be killed for. A kernel before 5.14 does not know it; there pages are
+  // mapped at their first use.
+  const bool populated = ForEachPart(mapped, [](std::span<std::byte> part) {
+    return madvise(part.data(), part.size(), MADV_POPULATE_WRITE) == 0 || errno == EINVAL;
+  });
+  if (!populated) {
     return absl::ResourceExhaustedError(
         absl::StrCat("touching ", bytes, " bytes of shared memory: ", std::strerror(errno)));
   }
-  return Buffer({static_cast<std::byte*>(address), bytes}, {.kind = Place::Kind::kPinned}, std::move(owner));
+  return Buffer(mapped, {.kind = Place::Kind::kPinned}, std::move(owner));
 }
 
 }  // namespace warpline

@@ -10,9 +10,14 @@
 
 namespace warpline {
 
+// Whether it is a memfd or its like. Unlike anything else that could be asked of a descriptor, and unlike
+// closing it, this never waits for whoever made it.
+bool CanBeSealed(int fd);
+
 // OK if the descriptor is a memfd of `bytes` bytes whose owner can no longer do harm by it to a process that
 // has mapped it: its size is sealed, so that no access of ours meets its end (SIGBUS), and its blocks are
-// allocated. INVALID_ARGUMENT, saying what is wrong, otherwise; the text begins with "the descriptor".
+// allocated. INVALID_ARGUMENT, saying what is wrong, otherwise; the text begins with "the descriptor". Gives
+// back blocks that lie behind its end.
 absl::Status CheckShareable(int fd, std::size_t bytes);
 
 // Maps it, page by page present. CheckShareable has accepted it. The mapping lives without the descriptor, is

@@ -13,7 +13,9 @@ Plan MakePlan(Program program, const OwnMemory& own) {
   Plan plan;
   plan.memory = PlanMemory(program, own);
   plan.signature = Signature(program, own);
+  for (int i = 0; i < program.num_inputs; ++i) plan.tensor_bytes += program.tensors[i].bytes;
   for (int output : program.outputs) {
+    plan.tensor_bytes += program.tensors[output].bytes;
     PlannedOutput& planned = plan.outputs.emplace_back();
     planned.spec = program.tensors[output];
     planned.offset = plan.memory.tensors[output].offset;

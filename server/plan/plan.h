@@ -89,6 +89,9 @@ struct Plan {
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
+  // Of its inputs and outputs together, wherever they lie.
+  std::size_t tensor_bytes = 0;
+
   // Held in host memory from admission until the result has been read.
   std::size_t HostBytes() const { return memory.input_bytes + memory.output_bytes; }
 };

@@ -14,7 +14,8 @@ std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
   return kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +
          plan.program.tensors.size() * (sizeof(TensorSpec) + sizeof(Placement)) +
-         plan.scalars.size() * sizeof(PlannedScalars) + plan.outputs.size() * (sizeof(PlannedOutput) + 64);
+         plan.scalars.size() * sizeof(PlannedScalars) + plan.outputs.size() * (sizeof(PlannedOutput) + 128) +
+         plan.inputs.size() * (sizeof(PlannedInput) + 64);
 }
 
 }  // namespace

@@ -253,7 +253,8 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   if (!sinks.ok()) return RespondError(call, codec, plan.get(), sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
-  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner());
+  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner(),
+                                                          static_cast<std::int64_t>(plan->tensor_bytes));
   if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
   job.ticket = *std::move(ticket);
   job.seconds.admission = SecondsSince(asked);
@@ -297,7 +298,7 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
     metrics_.phase(codec.kind, Phase::kDevice).Observe(result.seconds.device);
     Respond(call, codec, plan, sinks, result);
   } else {
-    result.bindings.clear();  // so that a client that hears of the end may use its slices again
+    result.bindings.clear();  // before the answer, so that a withdrawal is confirmed at once
     RespondError(call, codec, &plan, result.status);
   }
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,8 @@ namespace {
 constexpr std::size_t kMaxPacketBytes = 4096;
 // A client may send more than the one that is asked for. They must be received to be closed.
 constexpr std::size_t kMaxDescriptors = 16;
+// With so many descriptors that take long to be closed, nothing new is accepted.
+constexpr std::size_t kMaxToClose = 64;
 // How long nothing is accepted when the process has no descriptor left.
 constexpr auto kPause = std::chrono::milliseconds(100);
 
@@ -71,11 +74,16 @@ struct Registered {
   std::shared_ptr<void> registration;
 };
 
-absl::StatusOr<Registered> Register(RegionStore::Reservation reservation, int memory, Backend& backend) {
+// `is_wanted` is asked before each step, as each takes a while.
+absl::StatusOr<Registered> Register(RegionStore::Reservation reservation, int memory, Backend& backend,
+                                    const std::function<bool()>& is_wanted) {
+  const absl::Status gone = absl::CancelledError("the connection was closed");
   Registered registered;
   const std::size_t bytes = reservation.bytes();
+  if (!is_wanted()) return gone;
   RETURN_IF_ERROR(CheckShareable(memory, bytes));
   ASSIGN_OR_RETURN(registered.mapping, MapShared(memory, bytes));
+  if (!is_wanted()) return gone;
   ASSIGN_OR_RETURN(registered.registration, backend.RegisterHost(registered.mapping.bytes()));
   registered.reservation = std::move(reservation);
   return registered;
@@ -112,9 +120,19 @@ class RegionServer::Connection {
     MutexLock lock(&mutex_);
     return state_ == State::kNew && now >= deadline_;
   }
+  bool IsNew() const {
+    MutexLock lock(&mutex_);
+    return state_ == State::kNew;
+  }
+  bool closed() const {
+    MutexLock lock(&mutex_);
+    return closed_;
+  }
   bool StartRegistering() {
     MutexLock lock(&mutex_);
-    return std::exchange(state_, State::kRegistering) == State::kNew;
+    if (state_ != State::kNew) return false;
+    state_ = State::kRegistering;
+    return true;
   }
   // Returns false if the connection has been closed meanwhile.
   bool Opened(const std::string& id) {
@@ -221,7 +239,15 @@ void RegionServer::AcceptFrom(int listening) {
     Listening(false);
     return;
   }
-  if (connections_.size() >= options_.max_connections) return;
+  const auto is_new = [](const auto& entry) { return entry.second->IsNew(); };
+  const auto without_ticket = std::count_if(connections_.begin(), connections_.end(), is_new);
+  if (connections_.size() >= options_.max_connections || closer_.waiting() > kMaxToClose ||
+      static_cast<std::size_t>(without_ticket) >= options_.max_connections / 8 + 1) {
+    const Connection refused(std::move(socket), kNever);
+    return refused.Send(ErrorReply(absl::ResourceExhaustedError(
+        absl::StrCat("the server is full: ", connections_.size(), " connections of regions, of which ",
+                     without_ticket, " have shown no ticket yet; the limit is ", options_.max_connections))));
+  }
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = socket.get();
@@ -241,8 +267,15 @@ void RegionServer::OnEvent(const ConnectionPtr& connection) {
     connection->Send(ErrorReply(absl::InvalidArgumentError(why)));
     Close(connection);
   };
+  bool foreign = false;
+  for (UniqueFd& descriptor : packet->descriptors) {
+    if (CanBeSealed(descriptor.get())) continue;
+    foreign = true;
+    closer_.Close(std::move(descriptor));
+  }
   if (packet->cut_off)
     return refuse("a packet of more than 4096 bytes, or with descriptors that did not arrive");
+  if (foreign) return refuse("handover: the descriptor is no memfd");
   v1::RegionRequest request;
   if (!request.ParseFromString(packet->bytes)) return refuse("a packet that is no RegionRequest");
   OnPacket(connection, request, std::move(packet->descriptors));
@@ -264,9 +297,9 @@ void RegionServer::OnPacket(const ConnectionPtr& connection, const v1::RegionReq
       return refuse(absl::InvalidArgumentError(
           absl::StrCat("handover: came with ", descriptors.size(), " descriptors; it must be one")));
     }
-    workers_.Post([this, connection, reservation = *std::move(reservation),
-                   memory = std::move(descriptors.front())]() mutable {
-      HandOver(connection, std::move(reservation), std::move(memory));
+    workers_.Post([connection, reservation = *std::move(reservation), memory = std::move(descriptors.front()),
+                   &regions = regions_, &backend = backend_, &workers = workers_]() mutable {
+      HandOver(connection, std::move(reservation), std::move(memory), regions, backend, workers);
     });
     return;
   }
@@ -290,9 +323,10 @@ void RegionServer::OnPacket(const ConnectionPtr& connection, const v1::RegionReq
 }
 
 void RegionServer::HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation,
-                            UniqueFd memory) {
+                            UniqueFd memory, RegionStore& regions, Backend& backend, WorkerPool& workers) {
   const OwnerId owner = reservation.owner();
-  absl::StatusOr<Registered> registered = Register(std::move(reservation), memory.get(), backend_);
+  absl::StatusOr<Registered> registered =
+      Register(std::move(reservation), memory.get(), backend, [&] { return !connection->closed(); });
   memory.Reset();
   if (!registered.ok()) {
     connection->Send(ErrorReply(registered.status()));
@@ -301,11 +335,11 @@ void RegionServer::HandOver(const ConnectionPtr& connection, RegionStore::Reserv
   const std::span<std::byte> bytes = registered->mapping.bytes();
   const Place place = registered->mapping.place();
   // Whoever lets go last is in the middle of something else, and giving gigabytes back takes a while.
-  const std::shared_ptr<void> keep(new Registered(*std::move(registered)), [&workers = workers_](void* gone) {
+  const std::shared_ptr<void> keep(new Registered(*std::move(registered)), [&workers](void* gone) {
     workers.Post([gone] { delete static_cast<Registered*>(gone); });
   });
-  const std::string id = regions_.Add(owner, Buffer(bytes, place, keep));
-  if (!connection->Opened(id)) return regions_.Remove(id);
+  const std::string id = regions.Add(owner, Buffer(bytes, place, keep));
+  if (!connection->Opened(id)) return regions.Remove(id);
   v1::RegionReply reply;
   reply.mutable_ready()->set_id(id);
   connection->Send(reply);

@@ -19,6 +19,7 @@
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/region_store.h"
+#include "server/rpc/descriptor_closer.h"
 #include "server/rpc/listener.h"
 #include "warpline/v1/warpline.pb.h"
 
@@ -30,7 +31,8 @@ class RegionServer {
  public:
   struct Options {
     std::vector<std::string> paths;  // of the sockets
-    // Connections beyond it are closed at once.
+    // Connections beyond it are refused, and so are those beyond an eighth of it that have not shown a ticket
+    // yet.
     std::size_t max_connections = 1024;
     // A connection that has not shown its ticket after so long is closed.
     absl::Duration handover_timeout = absl::Seconds(10);
@@ -58,8 +60,9 @@ class RegionServer {
   void OnEvent(const ConnectionPtr& connection);
   void OnPacket(const ConnectionPtr& connection, const v1::RegionRequest& request,
                 std::vector<UniqueFd> descriptors);
-  // On a worker.
-  void HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation, UniqueFd memory);
+  // On a worker, perhaps after the end of the server.
+  static void HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation, UniqueFd memory,
+                       RegionStore& regions, Backend& backend, WorkerPool& workers);
   void Close(const ConnectionPtr& connection);
   void CloseLate();
 
@@ -70,7 +73,8 @@ class RegionServer {
   std::vector<Listener> listeners_;
   UniqueFd epoll_, wake_;
   std::map<int, ConnectionPtr> connections_;  // by descriptor; of the thread alone
-  MonotonicTime resume_ = kNever;             // accepting, which is paused for want of descriptors
+  DescriptorCloser closer_;
+  MonotonicTime resume_ = kNever;  // accepting, which is paused for want of descriptors
   std::thread thread_;
 };
 

@@ -37,7 +37,7 @@ absl::StatusOr<Buffer> UseSlice(const PlannedSlice& slice, const TensorSpec& spe
 }
 
 bool Overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
 const PlannedSlice& SliceOf(const Plan& plan, const Binding& binding) {

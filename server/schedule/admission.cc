@@ -36,7 +36,7 @@ absl::Status Admission::CheckFits(std::int64_t bytes) const {
       absl::StrCat("the request and its result have ", bytes, " bytes together, limit ", options_.max_bytes));
 }
 
-std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner) const {
+std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner, bool small) const {
   if (all_.jobs >= options_.max_jobs) {
     return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
   }
@@ -44,7 +44,7 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
     return Refusal{"bytes", absl::StrCat(all_.bytes, " bytes admitted, ", bytes, " more asked for, limit ",
                                          LimitWithReserve())};
   }
-  if (!IsSmall(bytes)) {
+  if (!small) {
     const std::int64_t max_jobs = std::max<std::int64_t>(1, options_.max_jobs - options_.max_jobs / 4);
     if (large_.jobs >= max_jobs) {
       return Refusal{"jobs", absl::StrCat(large_.jobs, " jobs of more than ", options_.small_bytes,
@@ -78,19 +78,19 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
   return std::nullopt;
 }
 
-absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner) {
+absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner, std::int64_t size) {
   const nvtx::Range range(nvtx::Name::kAdmission);
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
   }
-  if (const std::optional<Refusal> refusal = WhyNot(bytes, owner); refusal.has_value()) {
+  if (const std::optional<Refusal> refusal = WhyNot(bytes, owner, IsSmall(size)); refusal.has_value()) {
     metrics_.CountRejection(refusal->reason);
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", refusal->text)),
                           options_.retry_after);
   }
-  const Ticket::Share share{.owner = owner, .bytes = bytes, .small = IsSmall(bytes)};
+  const Ticket::Share share{.owner = owner, .bytes = bytes, .small = IsSmall(size)};
   OwnersUse& own = owners_[owner];
   for (Use* use : {&all_, &own.all, share.small ? nullptr : &large_}) {
     if (use == nullptr) continue;

@@ -64,7 +64,9 @@ class Admission {
   // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. Of the budget
   // being spent more than half, an owner beside others gets no more than an equal share; and an owner of
   // whose results more than half of the budget's bytes is unread gets nothing before it has read some.
-  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner = 0);
+  // `size` decides whether the request is small; it may be more than the bytes that it takes of the budget.
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner, std::int64_t size);
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner = 0) { return Admit(bytes, owner, bytes); }
 
   // From now on nothing is admitted.
   void Drain();
@@ -84,7 +86,7 @@ class Admission {
     const char* reason;  // the label of the metric
     std::string text;
   };
-  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner) const
+  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner, bool small) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
   std::int64_t LimitWithReserve() const {

@@ -46,14 +46,14 @@ struct Job {
   // As many as the plan has steps that read scalars, in their order.
   ScalarValues scalars;
   Bindings bindings;  // of each input and output of the plan
-  // The device where bound inputs lie; nothing if there are none.
+  // The device where resident inputs lie; nothing if there are none.
   std::optional<int> device;
-  // Finds memory for bound outputs on the device that the job has got. Called once, before the launch, if
+  // Finds memory for resident outputs on the device that the job has got. Called once, before the launch, if
   // there are any.
   absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
-  // Writes part `part` of `parts` of the payloads into the input region. Parts may be written by several
+  // Writes part `part` of `parts` of the payloads into the input area. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
-  absl::AnyInvocable<void(std::span<std::byte> input_region, int part, int parts) const> copy_in;
+  absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
   OwnerId owner = 0;
   // The thread that submits it has others to receive: it should not wait for this one.
   bool crowded = false;

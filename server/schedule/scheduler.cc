@@ -304,7 +304,7 @@ void Scheduler::OnCopied(Copying& copying) {
 bool Scheduler::MayRunHere(const Matched& matched) const {
   const Job& job = matched.staged.queued->job;
   const Plan& plan = *job.plan;
-  if (plan.memory.input_bytes > kLaunchHereBytes) return false;
+  if (plan.memory.TravellingBytes() > 2 * kLaunchHereBytes) return false;
   if (job.find_sinks != nullptr)
     return false;  // memory that a device does not have at hand takes milliseconds
   if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature, plan.device_bytes))

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
 
 #include <memory>
@@ -141,13 +142,13 @@ TEST_F(RegionAttacksTest, PacketsThatMakeNoSenseEndTheConnection) {
                 s.HandOver(Ticket(), {memory.get(), memory.get()});
               }),
               HasSubstr("came with 2 descriptors"));
-  EXPECT_THAT(error_of([&](RegionSocket& s) { s.HandOver(Ticket(), std::vector<int>(100, memory.get())); }),
+  EXPECT_THAT(error_of([&](RegionSocket& s) { s.HandOver("none", std::vector<int>(100, memory.get())); }),
               HasSubstr("did not arrive"));
   const auto region = Region();
   EXPECT_TRUE(region->socket().Withdraw(0));
   EXPECT_THAT(region->socket().ReceiveError().message(), HasSubstr("0 is not above 0"));
   const auto another = Region();
-  EXPECT_TRUE(another->socket().HandOver(Ticket(), {memory.get()}));
+  EXPECT_TRUE(another->socket().HandOver("none", {memory.get()}));
   EXPECT_THAT(another->socket().ReceiveError().message(), HasSubstr("has had one already"));
   ExpectServes();
   ExpectNothingLeft();
@@ -253,6 +254,34 @@ TEST_F(RegionAttacksTest, HolesAndTruncationHarmTheirOwnerAlone) {
   const grpc::Status status = stub_->Transpose(&context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   ExpectServes();
+}
+
+// The last close of such a socket waits for its peer.
+TEST_F(RegionAttacksTest, ADescriptorThatTakesLongToCloseHoldsUpNobody) {
+  const UniqueFd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(name);
+  ASSERT_EQ(bind(listening.get(), reinterpret_cast<const sockaddr*>(&name), size), 0);
+  ASSERT_EQ(listen(listening.get(), 1), 0);
+  ASSERT_EQ(getsockname(listening.get(), reinterpret_cast<sockaddr*>(&name), &size), 0);
+  UniqueFd lingering(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(lingering.get(), reinterpret_cast<const sockaddr*>(&name), size), 0);
+  const linger patience{.l_onoff = 1, .l_linger = 3600};
+  ASSERT_EQ(setsockopt(lingering.get(), SOL_SOCKET, SO_LINGER, &patience, sizeof(patience)), 0);
+  const std::string unsent(1 << 16, 'u');
+  while (send(lingering.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+  }
+  for (const bool with_ticket : {false, true}) {
+    RegionSocket socket(socket_);
+    EXPECT_TRUE(socket.HandOver(with_ticket ? Ticket() : "none", {lingering.get()}));
+    EXPECT_THAT(socket.ReceiveError().message(), HasSubstr("no memfd"));
+  }
+  lingering.Reset();
+  ExpectServes();
+  daemon_.Signal(SIGTERM);
+  EXPECT_EQ(daemon_.Wait(), 0);
 }
 
 TEST_F(RegionAttacksTest, WhoDoesNotReadItsRepliesIsCutOff) {

@@ -1,6 +1,7 @@
 #include "tests/kernels/conformance.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "kernels/align.h"
 #include "kernels/status_macros.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
@@ -19,12 +21,12 @@
 namespace warpline::testing {
 namespace {
 
-// Fills the output region and what is behind it: a number that no test expects, -4.3e8 in f32.
+// Fills the outputs and what is behind them: a number that no test expects, -4.3e8 in f32.
 constexpr std::byte kPoison{0xCD};
-// Fills the input region around the inputs, and what is behind it: NaN in every float format. Not the same as
+// Fills the memory around the inputs, and what is behind it: NaN in every float format. Not the same as
 // kPoison, or a copy that runs on from the inputs to behind the outputs would leave no trace.
 constexpr std::byte kUnread{0xFF};
-// Poisoned bytes after each region. Small overruns are the likely ones.
+// Poisoned bytes behind them. Small overruns are the likely ones.
 constexpr std::size_t kGuardBytes = 4096;
 // No launch here takes a second; the rest is for sanitizers and a busy machine.
 constexpr absl::Duration kLaunchTimeout = absl::Minutes(2);
@@ -120,22 +122,52 @@ absl::Status Harness::Reserve(std::size_t bytes) {
   return absl::OkStatus();
 }
 
+bool Harness::NextIsShared() {
+  static const bool all = std::getenv("WARPLINE_CONFORMANCE_SHARED") != nullptr;
+  return ++runs_ % 4 == 0 || all;
+}
+
 absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<Bytes>& inputs) {
   RETURN_IF_ERROR(lane_.status());
-  const MemoryPlan plan = PlanMemory(program);
+  OwnMemory own;
+  if (NextIsShared()) {
+    for (int i = 0; i < program.num_inputs; ++i) own.shared.push_back(i);
+    own.shared.insert(own.shared.end(), program.outputs.begin(), program.outputs.end());
+  }
+  const MemoryPlan plan = PlanMemory(program, own);
   RETURN_IF_ERROR(backend_.CheckFits(program, plan));
-  const std::string signature = Signature(program);
-  const Bindings bindings = MakeBindings(plan);
-  // Input, guard, output, guard; the output aligned as in a slot.
-  const std::size_t output_at =
-      (plan.input_bytes + kGuardBytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-  const std::size_t total = output_at + plan.output_bytes + kGuardBytes;
+  const std::string signature = Signature(program, own);
+  Bindings bindings = MakeBindings(plan);
+  // The input area, a guard, the output area, a guard; then tensors with memory of their own, which begin at
+  // an element that is not aligned, inputs first, with a guard behind each of the two kinds.
+  std::vector<std::size_t> at(program.tensors.size());
+  const auto aligned = [](std::size_t offset) { return AlignUp(offset, kTensorAlignment); };
+  const auto place = [&](int tensor, std::size_t& end) {
+    if (plan.tensors[tensor].area != Area::kShared) return;
+    at[tensor] = aligned(end) + SizeOf(program.tensors[tensor].dtype);
+    end = at[tensor] + program.tensors[tensor].bytes;
+  };
+  std::size_t inputs_end = plan.input_bytes;
+  for (int i = 0; i < program.num_inputs; ++i) place(i, inputs_end);
+  const std::size_t output_at = aligned(inputs_end + kGuardBytes);
+  std::size_t outputs_end = output_at + plan.output_bytes;
+  for (const int tensor : program.outputs) place(tensor, outputs_end);
+  const std::size_t total = outputs_end + kGuardBytes;
   RETURN_IF_ERROR(Reserve(total));
   const std::span<std::byte> memory = memory_.bytes().first(total);
+  for (Binding& binding : bindings) {
+    const std::span<std::byte> bytes =
+        memory.subspan(at[binding.tensor], program.tensors[binding.tensor].bytes);
+    if (binding.staged.area == Area::kInput) at[binding.tensor] = binding.staged.offset;
+    if (binding.staged.area == Area::kOutput) at[binding.tensor] = output_at + binding.staged.offset;
+    if (binding.staged.area == Area::kShared) {
+      binding.memory = Buffer(bytes, {.kind = Place::Kind::kPinned}, nullptr);
+    }
+  }
   std::fill_n(memory.begin(), output_at, kUnread);
   std::fill(memory.begin() + output_at, memory.end(), kPoison);
   for (int i = 0; i < program.num_inputs; ++i) {
-    std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + plan.tensors[i].offset);
+    std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + static_cast<std::ptrdiff_t>(at[i]));
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     if (!ReadsScalars(program.steps[i].problem)) continue;
@@ -166,11 +198,11 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
     return absl::DataLossError("the launch wrote into its inputs or behind them");
   }
   if (!IsPoison(memory.last(kGuardBytes))) {
-    return absl::DataLossError("the launch wrote behind the output region");
+    return absl::DataLossError("the launch wrote behind the outputs");
   }
   Outcome outcome;
   for (int tensor : program.outputs) {
-    const auto first = staged.output.begin() + static_cast<std::ptrdiff_t>(plan.tensors[tensor].offset);
+    const auto first = memory.begin() + static_cast<std::ptrdiff_t>(at[tensor]);
     outcome.outputs.emplace_back(first, first + static_cast<std::ptrdiff_t>(program.tensors[tensor].bytes));
   }
   for (std::string_view variant : report.variants) outcome.variants.emplace_back(variant);

@@ -77,6 +77,14 @@ TEST(SharedMemoryTest, HolesAreRefused) {
   ExpectUnfit(sparse.get(), "has holes");
 }
 
+TEST(SharedMemoryTest, BlocksBehindTheEndDoNotMakeUpForHoles) {
+  UniqueFd fd = Memfd();
+  ASSERT_EQ(ftruncate(fd.get(), kBytes), 0);
+  ASSERT_EQ(fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, kBytes, kBytes), 0);
+  ASSERT_EQ(fcntl(fd.get(), F_ADD_SEALS, kSeals), 0);
+  ExpectUnfit(fd.get(), "has holes: 0 of its");
+}
+
 TEST(SharedMemoryTest, WhatIsNoMemfdIsRefused) {
   std::array<int, 2> ends;
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -85,7 +93,7 @@ TEST(SharedMemoryTest, WhatIsNoMemfdIsRefused) {
   ExpectUnfit(UniqueFd(open("/dev/zero", O_RDWR)).get(), "is no memfd");
   ExpectUnfit(UniqueFd(open("/proc/self/exe", O_RDONLY)).get(), "is no memfd");
   ExpectUnfit(UniqueFd(open("/tmp", O_RDONLY)).get(), "is no memfd");
-  ExpectUnfit(-1, "cannot be examined");
+  ExpectUnfit(-1, "is no memfd");
 }
 
 TEST(SharedMemoryTest, HugePagesAreRefused) {

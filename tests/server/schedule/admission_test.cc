@@ -77,6 +77,18 @@ TEST_F(AdmissionSharesTest, SmallRequestsGetAQuarterOfTheBytesMore) {
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(Admit(10));
 }
 
+TEST_F(AdmissionSharesTest, ARequestWhoseBytesLieElsewhereIsNotSmallForThat) {
+  std::vector<Ticket> tickets;
+  const auto admit = [&](std::int64_t size) {
+    auto ticket = admission_.Admit(/*bytes=*/0, /*owner=*/1, size);
+    if (ticket.ok()) tickets.push_back(*std::move(ticket));
+    return ticket.ok();
+  };
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(admit(1 << 20));
+  EXPECT_FALSE(admit(1 << 20)) << "a quarter of the jobs is kept for small ones";
+  EXPECT_TRUE(admit(1));
+}
+
 TEST_F(AdmissionSharesTest, OneRequestMayTakeAllBytes) { EXPECT_TRUE(Admit(1000)); }
 
 TEST_F(AdmissionSharesTest, AnOwnerAloneMayTakeEverythingAndBesideOthersItsShare) {
