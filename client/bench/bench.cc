@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,7 +20,9 @@
 #include "absl/time/clock.h"
 #include "client/bench/work.h"
 #include "client/cli/commands.h"
+#include "client/src/methods.h"
 #include "client/src/raw_channel.h"
+#include "client/src/tensor_codec.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -59,6 +62,10 @@ class Run {
  private:
   void Send(Slot& slot);
   void Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response);
+  // Of a slot whose request is over.
+  void GoOn(Slot& slot, const absl::Status& status);
+  void Drop(Slot& slot, const std::string& id);
+  std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
   // Closed loop.
   void SendNext(Slot& slot);
   void Rest(Slot& slot);
@@ -98,28 +105,44 @@ void Run::Send(Slot& slot) {
   }
   // Two pointers: std::function keeps them without an allocation.
   slot.line->channel.CallAsync(
-      work_.method(), work_.Message(), absl::Now() + flags_.common.deadline, "",
+      work_.method(), work_.Message(IndexOf(slot)), absl::Now() + flags_.common.deadline, "",
       [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) { Finish(slot, response); });
 }
 
 // On the thread of the slot's line.
 void Run::Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response) {
-  const absl::StatusOr<std::size_t> bytes = response.ok()
-                                                ? work_.Decode(*response, {slot.result.get(), result_bytes_})
-                                                : absl::StatusOr<std::size_t>(response.status());
+  const absl::StatusOr<BenchWork::Answer> answer =
+      response.ok() ? work_.Decode(*response, IndexOf(slot), {slot.result.get(), result_bytes_})
+                    : absl::StatusOr<BenchWork::Answer>(response.status());
   if (slot.measured) {
     Line& line = *slot.line;
     line.last_end = Clock::now();
-    if (bytes.ok()) {
+    if (answer.ok()) {
       line.stats.latencies.Record(line.last_end - slot.start);
       line.stats.bytes_in += static_cast<std::int64_t>(work_.bytes_in());
-      line.stats.bytes_out += static_cast<std::int64_t>(*bytes);
+      line.stats.bytes_out += static_cast<std::int64_t>(answer->bytes);
     } else {
-      line.stats.AddError(bytes.status());
+      line.stats.AddError(answer.status());
     }
   }
+  if (answer.ok() && !answer->kept.empty()) return Drop(slot, answer->kept);
+  GoOn(slot, answer.status());
+}
+
+// The slot waits for it, so that no more results are kept than requests may be in flight.
+void Run::Drop(Slot& slot, const std::string& id) {
+  slot.line->channel.CallAsync(DropMethod(), EncodeDrop(id), absl::Now() + flags_.common.deadline, "",
+                               [this, &slot](const absl::StatusOr<grpc::ByteBuffer>& response) {
+                                 if (slot.measured && !response.ok()) {
+                                   slot.line->stats.AddError(response.status());
+                                 }
+                                 GoOn(slot, response.status());
+                               });
+}
+
+void Run::GoOn(Slot& slot, const absl::Status& status) {
   if (flags_.rate > 0) return Release(slot);
-  if (absl::IsUnavailable(bytes.status())) return Rest(slot);
+  if (absl::IsUnavailable(status)) return Rest(slot);
   SendNext(slot);
 }
 
@@ -208,7 +231,10 @@ absl::StatusOr<BenchReport> Run::Measure() {
   left_ = flags_.requests;
   measure_from_ = Clock::now() + absl::ToChronoNanoseconds(flags_.warmup);
   measure_until_ = measure_from_ + absl::ToChronoNanoseconds(flags_.duration);
-  BenchReport report{.title = flags_.Title()};
+  BenchReport report{.title = flags_.Title(),
+                     .transport = flags_.Transport(),
+                     .resident = flags_.resident,
+                     .keep = flags_.keep};
   if (flags_.rate == 0) {
     for (Slot& slot : slots_) SendNext(slot);
   } else {

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "warpline/array.h"
 
 namespace warpline::client {
@@ -49,8 +51,35 @@ absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
       "--shape=", text, op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
 }
 
+// Where the arrays are to be, and whether the operation has such.
+absl::Status PlaceFlags(const Args& args, BenchFlags& flags) {
+  const std::string transport = args.String("transport", "inline");
+  if (transport != "inline" && transport != "shm") {
+    return UsageError(absl::StrCat("--transport=", transport, ": expected inline or shm"));
+  }
+  flags.shared = transport == "shm";
+  ASSIGN_OR_USAGE(flags.keep, args.Bool("keep"));
+  const std::vector<std::string> operands =
+      flags.op == BenchOp::kGemm ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};
+  const std::string names = args.String("resident", "");
+  if (args.Has("resident")) flags.resident = absl::StrSplit(names, ',');
+  for (std::size_t i = 0; i < flags.resident.size(); ++i) {
+    const std::string& name = flags.resident[i];
+    const bool is_operand = std::find(operands.begin(), operands.end(), name) != operands.end();
+    const auto named = flags.resident.begin() + static_cast<std::ptrdiff_t>(i);
+    if (is_operand && std::find(flags.resident.begin(), named, name) == named) continue;
+    return UsageError(
+        absl::StrCat("--resident=", names, ": expected some of ", absl::StrJoin(operands, ",")));
+  }
+  if (flags.op == BenchOp::kEcho && (flags.shared || flags.keep || !flags.resident.empty())) {
+    return UsageError("--transport=shm, --resident and --keep are not of echo, which computes nothing");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
   ASSIGN_OR_USAGE(const std::size_t bytes, flags.ResultBytes());
+  if (flags.keep) return absl::OkStatus();  // nothing comes back
   const std::size_t most = kMaxResultBytes / std::max<std::size_t>(bytes, 1);
   if (static_cast<std::size_t>(flags.concurrency) <= most) return absl::OkStatus();
   return UsageError(absl::StrCat("--concurrency=", flags.concurrency,
@@ -93,6 +122,7 @@ absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags&
   if (concurrency < channels) return UsageError("--concurrency is below --channels");
   flags.channels = static_cast<int>(channels);
   flags.concurrency = static_cast<int>(concurrency);
+  RETURN_IF_ERROR(PlaceFlags(args, flags));
   RETURN_IF_ERROR(CheckMemory(flags, rate && !args.Has("concurrency")));
 
   if (args.Has("requests") && args.Has("duration"))
@@ -127,10 +157,16 @@ absl::StatusOr<std::size_t> BenchFlags::ResultBytes() const {
   return ByteSize(result);
 }
 
+bool BenchFlags::IsResident(std::string_view operand) const {
+  return std::find(resident.begin(), resident.end(), operand) != resident.end();
+}
+
 std::string BenchFlags::Title() const {
-  std::string title =
-      absl::StrFormat("%s %s%s, %d channel%s, ", std::string(NameOf(op)), std::string(Name(dtype)),
-                      ToString(shape), channels, channels == 1 ? "" : "s");
+  std::string title = absl::StrFormat("%s %s%s, %s, ", std::string(NameOf(op)), std::string(Name(dtype)),
+                                      ToString(shape), Transport());
+  if (!resident.empty()) absl::StrAppend(&title, absl::StrJoin(resident, " and "), " resident, ");
+  if (keep) absl::StrAppend(&title, "result kept, ");
+  absl::StrAppend(&title, channels, channels == 1 ? " channel, " : " channels, ");
   if (rate == 0) return absl::StrCat(title, concurrency, " in flight");
   return absl::StrCat(title, rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ",
                       concurrency, " in flight");

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,6 +33,12 @@ struct BenchFlags {
   absl::Duration warmup = absl::Seconds(1);
   absl::Duration duration = absl::Seconds(5);
   std::int64_t requests = 0;  // 0: as many as fit into `duration`
+  // Operands and results lie in shared memory instead of the messages.
+  bool shared = false;
+  // Operands that are on the server already: "x", or of gemm "a" and "b".
+  std::vector<std::string> resident;
+  // Results stay on the server, and are dropped.
+  bool keep = false;
 
   // Every error is one of usage.
   static absl::StatusOr<BenchFlags> From(const Args& args, const CommonFlags& common);
@@ -39,7 +46,10 @@ struct BenchFlags {
   // Of one response, at most. InvalidArgument for a shape that is too large.
   absl::StatusOr<std::size_t> ResultBytes() const;
 
-  // "transpose f32[32,32], 1 channel, 1 in flight"
+  bool IsResident(std::string_view operand) const;
+  // "inline" or "shm".
+  std::string Transport() const { return shared ? "shm" : "inline"; }
+  // "gemm f32[32,32,32], shm, b resident, result kept, 1 channel, 1 in flight"
   std::string Title() const;
 };
 

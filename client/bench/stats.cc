@@ -76,6 +76,8 @@ std::string FormatReport(const BenchReport& report, bool json) {
   const double throughput = elapsed > 0 ? gigabytes / elapsed : 0;
   std::vector<std::string> errors, latencies;
   if (json) {
+    std::vector<std::string> resident;
+    for (const std::string& name : report.resident) resident.push_back(JsonString(name));
     for (const auto& [code, count] : stats.errors) {
       errors.push_back(absl::StrCat("\"", absl::StatusCodeToString(code), "\":", count));
     }
@@ -84,9 +86,11 @@ std::string FormatReport(const BenchReport& report, bool json) {
     }
     latencies.push_back(absl::StrFormat("\"max\":%.9f", Seconds(stats.latencies.max())));
     return absl::StrFormat(
-        "{\"title\":%s,\"requests\":%d,\"seconds\":%.6f,\"requests_per_second\":%.3f,"
+        "{\"title\":%s,\"transport\":%s,\"resident\":[%s],\"keep\":%s,\"requests\":%d,\"seconds\":%.6f,"
+        "\"requests_per_second\":%.3f,"
         "\"gigabytes_per_second\":%.6f,\"latency_seconds\":{%s},\"errors\":{%s},\"unsent\":%d}\n",
-        JsonString(report.title), done, elapsed, rate, throughput, absl::StrJoin(latencies, ","),
+        JsonString(report.title), JsonString(report.transport), absl::StrJoin(resident, ","),
+        report.keep ? "true" : "false", done, elapsed, rate, throughput, absl::StrJoin(latencies, ","),
         absl::StrJoin(errors, ","), report.unsent);
   }
   for (const auto& [code, count] : stats.errors) {

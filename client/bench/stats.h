@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -44,6 +45,9 @@ struct BenchStats {
 
 struct BenchReport {
   std::string title{};
+  std::string transport{};
+  std::vector<std::string> resident{};
+  bool keep = false;
   BenchStats stats{};
   std::chrono::nanoseconds elapsed{};
   // Open loop: requests that were due in the time measured, and not sent as none was free in time.

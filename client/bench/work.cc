@@ -1,65 +1,157 @@
 #include "client/bench/work.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <variant>
 
 #include "absl/time/clock.h"
 #include "client/bench/values.h"
-#include "client/src/codec.h"
 #include "client/src/methods.h"
+#include "client/src/region_allocator.h"
+#include "client/src/result_type.h"
+#include "client/src/shared_region.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
+namespace {
 
-absl::StatusOr<ConstArray> BenchWork::AddOperand(DType dtype, const Shape& shape, bool distinct) {
-  ASSIGN_OR_USAGE(const std::size_t bytes, ByteSize({.dtype = dtype, .shape = shape}));
-  ASSIGN_OR_RETURN(Array array, Array::Allocate(dtype, shape, bytes));
-  if (distinct) {
-    FillDistinct(dtype, array.data(), shape.Count());
+// The greatest share of a region that an array takes.
+std::size_t BlockBytes(std::size_t bytes) {
+  constexpr std::size_t kUnit = RegionAllocator::kLargeAlignment;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+}  // namespace
+
+absl::StatusOr<Operand> BenchWork::AddOperand(const BenchFlags& flags, const char* name, const Shape& shape,
+                                              ConstArray& local) {
+  ASSIGN_OR_USAGE(const std::size_t bytes, ByteSize({.dtype = flags.dtype, .shape = shape}));
+  const bool is_resident = flags.IsResident(name);
+  Array array;
+  if (region_ && !is_resident) {
+    ASSIGN_OR_RETURN(array, region_->Allocate(flags.dtype, shape));
   } else {
-    FillSmall(dtype, array.data(), shape.Count(), operands_.size());
+    ASSIGN_OR_RETURN(array, Array::Allocate(flags.dtype, shape, bytes));
   }
-  bytes_in_ += bytes;
+  if (flags.op == BenchOp::kTranspose || flags.op == BenchOp::kEcho) {
+    FillDistinct(flags.dtype, array.data(), shape.Count());
+  } else {
+    FillSmall(flags.dtype, array.data(), shape.Count(), operands_.size());
+  }
   operands_.push_back(array);
-  return array.View();
+  local = array.View();
+  if (!is_resident) {
+    bytes_in_ += bytes;
+    return local;
+  }
+  ASSIGN_OR_RETURN(Tensor tensor, client_->Put(local, flags.common.deadline));
+  tensors_.push_back(std::move(tensor));
+  return tensors_.back();
+}
+
+absl::Status BenchWork::OpenRegion(const BenchFlags& flags) {
+  const Shape& s = flags.shape;
+  // Enough for all operands, wherever they will be.
+  std::size_t bytes = 0;
+  const std::vector<Shape> shapes =
+      flags.op == BenchOp::kGemm ? std::vector<Shape>{{s[0], s[2]}, {s[2], s[1]}} : std::vector<Shape>{s};
+  for (const Shape& shape : shapes) {
+    ASSIGN_OR_USAGE(const std::size_t size, ByteSize({.dtype = flags.dtype, .shape = shape}));
+    bytes += BlockBytes(size);
+  }
+  ASSIGN_OR_USAGE(const std::size_t result, flags.ResultBytes());
+  if (!flags.keep) bytes += BlockBytes(result) * static_cast<std::size_t>(flags.concurrency);
+  ASSIGN_OR_RETURN(region_, client_->OpenRegion(std::max<std::size_t>(bytes, 1), flags.common.deadline));
+  return absl::OkStatus();
+}
+
+SharedPlaces BenchWork::Places() const {
+  if (!region_) return {};
+  // Without numbers, as nothing here is used for anything else if a call fails.
+  return {.find = [region = region_->shared()](
+                      const void* data, std::size_t bytes) -> absl::StatusOr<std::optional<v1::RegionSlice>> {
+    const std::ptrdiff_t offset = static_cast<const std::byte*>(data) - region->data();
+    if (offset < 0 || static_cast<std::size_t>(offset) + bytes > region->bytes()) return std::nullopt;
+    v1::RegionSlice slice;
+    slice.set_id(region->id());
+    slice.set_offset(offset);
+    return slice;
+  }};
+}
+
+template <typename Args>
+absl::Status BenchWork::AddMessages(const BenchFlags& flags, const Args& args) {
+  method_ = MethodOf(args);
+  Destination destination;
+  if (keep_) destination.keep = absl::ZeroDuration();
+  const std::optional<ArrayType> type = ResultTypeOf(args);
+  const bool shares_results = region_ && !keep_ && type && type->bytes > 0;
+  const int count = shares_results ? flags.concurrency : 1;
+  for (int i = 0; i < count; ++i) {
+    SharedPlaces places = Places();
+    if (shares_results) {
+      SharedResult result;
+      ASSIGN_OR_RETURN(result.array, region_->Allocate(type->dtype, type->shape));
+      ASSIGN_OR_RETURN(const std::optional<v1::RegionSlice> slice,
+                       places.find(result.array.data(), type->bytes));
+      result.slice = *slice;
+      places.results.push_back(std::move(result));
+    }
+    absl::StatusOr<OutgoingMessage> message = Encode(args, destination, places);
+    if (!message.ok()) return AsUsageError(message.status());
+    messages_.emplace_back();
+    messages_.back().Swap(&message->buffer);
+    places_.push_back(std::move(places));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   BenchWork work;
-  absl::StatusOr<OutgoingMessage> message;
+  work.keep_ = flags.keep;
+  work.echo_ = flags.op == BenchOp::kEcho;
+  work.client_ =
+      std::make_unique<Client>(flags.common.server, ClientOptions{.region_socket = flags.common.regions});
+  if (flags.shared) RETURN_IF_ERROR(work.OpenRegion(flags));
+  const Shape& s = flags.shape;
+  ConstArray first, second;
   if (flags.op == BenchOp::kGemm) {
-    const Shape& s = flags.shape;
     GemmArgs args;
     args.variant = flags.common.variant;
-    ASSIGN_OR_RETURN(args.a, work.AddOperand(flags.dtype, {s[0], s[2]}, false));
-    ASSIGN_OR_RETURN(args.b, work.AddOperand(flags.dtype, {s[2], s[1]}, false));
-    message = Encode(args);
+    ASSIGN_OR_RETURN(args.a, work.AddOperand(flags, "a", {s[0], s[2]}, first));
+    ASSIGN_OR_RETURN(args.b, work.AddOperand(flags, "b", {s[2], s[1]}, second));
+    RETURN_IF_ERROR(work.AddMessages(flags, args));
+    args.a = first;
+    args.b = second;
     work.args_ = std::move(args);
-  } else if (flags.op == BenchOp::kReduce) {
-    ReduceArgs args;
-    args.op = flags.reduce_op;
-    args.axes = flags.axes;
-    args.variant = flags.common.variant;
-    ASSIGN_OR_RETURN(args.x, work.AddOperand(flags.dtype, flags.shape, false));
-    message = Encode(args);
-    work.args_ = std::move(args);
-  } else {
-    TransposeArgs args;
-    args.variant = flags.common.variant;
-    ASSIGN_OR_RETURN(args.x, work.AddOperand(flags.dtype, flags.shape, true));
-    work.echo_ = flags.op == BenchOp::kEcho;
-    message = work.echo_ ? EncodeEcho({args.x.data, work.bytes_in_, args.x.owner}) : Encode(args);
-    work.args_ = std::move(args);
+    return work;
   }
-  if (!message.ok()) return AsUsageError(message.status());
-  work.method_ = work.echo_ ? EchoMethod() : MethodOf(work.args_);
-  work.message_.Swap(&message->buffer);
+  ASSIGN_OR_RETURN(const Operand x, work.AddOperand(flags, "x", s, first));
+  if (flags.op == BenchOp::kReduce) {
+    ReduceArgs args{.x = x, .op = flags.reduce_op, .axes = flags.axes, .variant = flags.common.variant};
+    RETURN_IF_ERROR(work.AddMessages(flags, args));
+    args.x = first;
+    work.args_ = std::move(args);
+    return work;
+  }
+  TransposeArgs args{.x = x, .variant = flags.common.variant};
+  if (work.echo_) {
+    absl::StatusOr<OutgoingMessage> message = EncodeEcho({first.data, work.bytes_in_, first.owner});
+    if (!message.ok()) return AsUsageError(message.status());
+    work.method_ = EchoMethod();
+    work.messages_.emplace_back();
+    work.messages_.back().Swap(&message->buffer);
+  } else {
+    RETURN_IF_ERROR(work.AddMessages(flags, args));
+  }
+  args.x = first;
+  work.args_ = std::move(args);
   return work;
 }
 
 absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duration deadline) const {
-  absl::StatusOr<grpc::ByteBuffer> answer = channel.Call(method_, Message(), absl::Now() + deadline, "");
+  absl::StatusOr<grpc::ByteBuffer> answer = channel.Call(method_, Message(0), absl::Now() + deadline, "");
   if (echo_ && absl::IsUnimplemented(answer.status())) {
     return WithAdvice(answer.status(), "the server has no echo: start it as warplined --echo");
   }
@@ -72,7 +164,14 @@ absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duratio
       return got;
     return absl::InternalError("wrong result: other bytes came back");
   }
-  ASSIGN_OR_RETURN(const Result result, DecodeResult(response, {}));
+  Destination destination;
+  if (keep_) destination.keep = absl::ZeroDuration();
+  ASSIGN_OR_RETURN(Result result, DecodeResult(response, destination, MakeUnleased, places_[0]));
+  const bool needs_memory = !result.tensor && places_[0].result(0) == nullptr;
+  if (result.tensor) {
+    ASSIGN_OR_RETURN(result.array, client_->Get(*result.tensor, deadline));
+    RETURN_IF_ERROR(client_->Drop(result.tensor->id(), deadline));
+  }
   absl::Status status;
   if (const auto* transpose = std::get_if<TransposeArgs>(&args_)) {
     status = CheckTranspose(*transpose, result.array);
@@ -82,14 +181,21 @@ absl::StatusOr<std::size_t> BenchWork::Verify(RawChannel& channel, absl::Duratio
     status = CheckReduce(std::get<ReduceArgs>(args_), result.array);
   }
   if (!status.ok()) return status;
-  return result.array.bytes();
+  return needs_memory ? result.array.bytes() : 0;
 }
 
-absl::StatusOr<std::size_t> BenchWork::Decode(const grpc::ByteBuffer& response,
-                                              const Destination& destination) const {
-  if (echo_) return DecodeEcho(response, destination);
-  ASSIGN_OR_RETURN(const Result result, DecodeResult(response, destination));
-  return result.array.bytes();
+absl::StatusOr<BenchWork::Answer> BenchWork::Decode(const grpc::ByteBuffer& response, std::size_t slot,
+                                                    const Destination& destination) const {
+  if (echo_) {
+    ASSIGN_OR_RETURN(const std::size_t bytes, DecodeEcho(response, destination));
+    return Answer{.bytes = bytes, .kept = {}};
+  }
+  Destination place = destination;
+  if (keep_) place = {.keep = absl::ZeroDuration()};
+  ASSIGN_OR_RETURN(const Result result,
+                   DecodeResult(response, place, MakeUnleased, places_[places_.size() == 1 ? 0 : slot]));
+  if (result.tensor) return Answer{.bytes = 0, .kept = result.tensor->id()};
+  return Answer{.bytes = result.array.bytes(), .kept = {}};
 }
 
 }  // namespace warpline::client

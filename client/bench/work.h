@@ -5,42 +5,70 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/bench/flags.h"
+#include "client/src/codec.h"
 #include "client/src/message_writer.h"
 #include "client/src/raw_channel.h"
 #include "warpline/array.h"
+#include "warpline/client.h"
 #include "warpline/requests.h"
 
 namespace warpline::client {
 
-// Encoded once: a request then costs references to its slices, not a serialisation. Every request sends the
-// same memory, so it must outlive all calls. Thread-safe.
+// Encoded before: a request then costs references to its slices, not a serialisation. Every request sends the
+// same memory, so this must outlive all calls. Results in shared memory have a place for each request in
+// flight, which has a message of its own then. Thread-safe.
 class BenchWork {
  public:
+  // Puts the operands where the flags want them.
   static absl::StatusOr<BenchWork> Create(const BenchFlags& flags);
 
   const std::string& method() const { return method_; }
-  // A share of the one message.
-  OutgoingMessage Message() const { return {message_, nullptr}; }
+  // A share of the message of this slot, from 0 to flags.concurrency - 1.
+  OutgoingMessage Message(std::size_t slot) const {
+    return {messages_[messages_.size() == 1 ? 0 : slot], nullptr};
+  }
+  // Of the operands that are not on the server already.
   std::size_t bytes_in() const { return bytes_in_; }
 
-  // Sends it once and checks what comes back. Returns the bytes of the result.
+  // Sends the first slot's once, and checks what comes back. Returns how much memory Decode needs for a
+  // result.
   absl::StatusOr<std::size_t> Verify(RawChannel& channel, absl::Duration deadline) const;
-  // Brings a result to its place, and returns its bytes.
-  absl::StatusOr<std::size_t> Decode(const grpc::ByteBuffer& response, const Destination& destination) const;
+
+  struct Answer {
+    std::size_t bytes = 0;  // of a result that came back
+    std::string kept;       // the id of one that did not
+  };
+  // Brings a result to its place.
+  absl::StatusOr<Answer> Decode(const grpc::ByteBuffer& response, std::size_t slot,
+                                const Destination& destination) const;
 
  private:
-  absl::StatusOr<ConstArray> AddOperand(DType dtype, const Shape& shape, bool distinct);
+  // Fills an operand, which is given another place if the flags say so: what is sent is returned, what is
+  // checked stays in args_.
+  absl::StatusOr<Operand> AddOperand(const BenchFlags& flags, const char* name, const Shape& shape,
+                                     ConstArray& local);
+  template <typename Args>
+  absl::Status AddMessages(const BenchFlags& flags, const Args& args);
+  absl::Status OpenRegion(const BenchFlags& flags);
+  SharedPlaces Places() const;
 
   bool echo_ = false;
-  OperationArgs args_;
+  bool keep_ = false;
+  OperationArgs args_;  // with all operands here
   std::string method_;
-  grpc::ByteBuffer message_;
+  std::unique_ptr<Client> client_;  // for everything but the requests that are measured
+  std::optional<Region> region_;
+  std::vector<Tensor> tensors_;
   std::vector<Array> operands_;
+  std::vector<SharedPlaces> places_;  // by slot; none if nothing is shared
+  std::vector<grpc::ByteBuffer> messages_;
   std::size_t bytes_in_ = 0;
 };
 

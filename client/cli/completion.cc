@@ -18,7 +18,7 @@ enum class ValueKind { kNone, kFile, kList, kAnything };
 
 ValueKind KindOf(const CommandSpec& command, const FlagSpec& flag) {
   if (flag.value.empty()) return ValueKind::kNone;
-  if (flag.value == "FILE") return ValueKind::kFile;
+  if (flag.value == "FILE" || flag.value == "PATH") return ValueKind::kFile;
   return ValuesOf(command, flag).empty() ? ValueKind::kAnything : ValueKind::kList;
 }
 

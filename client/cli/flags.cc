@@ -43,6 +43,8 @@ constexpr FlagSpec kFlags[] = {
     {"out-dtype", 0, "TYPE", "of the result, if it is not to be what the operation gives"},
     {"timings", 0, "", "print what ran, and how long it took"},
     {"retries", 0, "N", "send again when the server is full or restarting (default: 0)"},
+    {"transport", 0, "HOW", "how arrays travel (see below; default: auto, of bench inline)"},
+    {"regions", 0, "PATH", "the server's region socket (default: of unix:/path, /path.regions)"},
     {"perm", 0, "AXES", "axis i of the result is axis AXES[i] of the input (default: swap the last two)"},
     {"alpha", 0, "X", "factor of the product (default: 1)"},
     {"beta", 0, "X", "factor of C (default: 0, or 1 with --c)"},
@@ -68,6 +70,8 @@ constexpr FlagSpec kFlags[] = {
     {"duration", 0, "TIME", "how long to measure (default: 5s)"},
     {"requests", 0, "N", "measure N requests instead"},
     {"warmup", 0, "TIME", "not measured, before (default: 1s; 0s for none)"},
+    {"resident", 0, "NAMES", "operands that are put on the server before: x, or of gemm a,b"},
+    {"keep", 0, "", "results stay on the server, where each is dropped at once"},
 };
 
 // Every command takes these.
@@ -75,20 +79,22 @@ constexpr std::string_view kCommon = " server deadline json help version ";
 
 constexpr CommandSpec kCommands[] = {
     {"transpose", "IN.npy -o OUT.npy [--perm 1,0]", "permute the axes of an array",
-     " output ttl variant dtype timings retries perm ", "transpose images.npy -o planes.npy --perm 0,3,1,2"},
+     " output ttl variant dtype timings retries transport regions perm ",
+     "transpose images.npy -o planes.npy --perm 0,3,1,2"},
     {"gemm",
      "A.npy B.npy -o OUT.npy [--alpha X --beta X --c C.npy --bias V.npy --activation F --trans-a --trans-b]",
      "D = activation(alpha * op(A) * op(B) + beta * C + bias)",
-     " output ttl variant dtype out-dtype timings retries alpha beta c bias activation trans-a trans-b "
+     " output ttl variant dtype out-dtype timings retries transport regions alpha beta c bias activation "
+     "trans-a trans-b "
      "precision ",
      "gemm x.npy weights.npy -o y.npy --trans-b --bias bias.npy --activation relu"},
     {"reduce", "IN.npy -o OUT.npy --op sum [--axes 0,1] [--keepdims]",
      "reduce an array over some of its axes",
-     " output ttl variant dtype out-dtype timings retries op axes keepdims ddof ",
+     " output ttl variant dtype out-dtype timings retries transport regions op axes keepdims ddof ",
      "reduce samples.npy -o deviation.npy --op std --axes 0 --ddof 1"},
     {"run", "PROGRAM.json|--expr PROGRAM NAME=IN.npy ... -o [NAME=]OUT.npy ...",
      "run a chain of operations, whose intermediate results stay on the server",
-     " output ttl expr timings retries ",
+     " output ttl expr timings retries transport regions ",
      "run -e 'reduce(transpose(gemm(a, b)), op=sum, axes=[1])' a=a.npy b=b.npy -o sums.npy",
      R"(PROGRAM.json is a warpline.v1.Program in protobuf's JSON; - reads it from standard input. Values of
 enumerations may be short ("sum", "f32"). A program with one output may do without its NAME.
@@ -140,12 +146,22 @@ the server, which needs memory for both. A file whose name begins with @ is give
      " service quiet ", "health --service warpline.v1.KernelService"},
     {"bench", "[--op transpose] [--shape 32x32] [--dtype f32] [--concurrency N] [--rate R] ...",
      "requests per second, throughput and latency",
-     " variant dtype op shape reduce-op axes channels concurrency rate arrivals duration requests warmup ",
+     " variant dtype op shape reduce-op axes channels concurrency rate arrivals duration requests warmup "
+     "transport regions resident keep ",
      "bench --op gemm --shape 512x512x512 --channels 4 --concurrency 16 --duration 2s"},
     {"completion", "bash|zsh", "print a script that completes command lines", "",
      "completion bash >~/.local/share/bash-completion/completions/warpline",
      "Of zsh the script goes as _warpline into a folder of $fpath.\n"},
 };
+
+constexpr std::string_view kTransports = R"(--transport:
+    auto    shm for large arrays, if the server is at unix:/path or --regions is given, and stream for what is
+            too large for a request; else inline
+    inline  in the request and in the response
+    shm     in memory that is shared with the server: files are read into it, and results written from it
+    stream  operands are put on the server before the request, and results fetched after it, in pieces
+
+)";
 
 bool Lists(std::string_view names, std::string_view name) {
   return names.find(absl::StrCat(" ", std::string(name), " ")) != std::string_view::npos;
@@ -196,7 +212,8 @@ std::string CommandHelp(const CommandSpec& command) {
   std::vector<std::pair<std::string, std::vector<std::string>>> lists;
   for (const FlagSpec& flag : kFlags) {
     const bool is_own = Lists(command.flags, flag.name);
-    if (!is_own || flag.value.find('|') != std::string_view::npos) continue;
+    const bool is_described = flag.name == "transport" && command.name != "bench";
+    if (!is_own || is_described || flag.value.find('|') != std::string_view::npos) continue;
     const std::vector<std::string> values = ValuesOf(command, flag);
     const std::string name = absl::StrCat("--", std::string(flag.name));
     if (values.empty()) continue;
@@ -211,6 +228,8 @@ std::string CommandHelp(const CommandSpec& command) {
     lists.emplace_back("TYPE", DTypeNames());
   }
   for (const auto& [flags, values] : lists) absl::StrAppend(&text, flags, ":\n", Wrapped(values), "\n");
+  if (Lists(command.flags, "transport") && command.name != "bench")
+    absl::StrAppend(&text, std::string(kTransports));
   if (!command.notes.empty()) absl::StrAppend(&text, std::string(command.notes), "\n");
   return absl::StrCat(text, "example: warpline ", std::string(command.example), "\n");
 }
@@ -250,6 +269,8 @@ std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& fl
     return EnumValueNames(*v1::ReduceOp_descriptor());
   }
   if (flag.name == "op") return {"transpose", "gemm", "reduce", "echo"};
+  if (flag.name == "transport" && command.name == "bench") return {"inline", "shm"};
+  if (flag.name == "transport") return {"auto", "inline", "shm", "stream"};
   if (flag.value.find('|') == std::string_view::npos) return {};
   return absl::StrSplit(absl::string_view(flag.value.data(), flag.value.size()), '|');
 }
@@ -319,6 +340,7 @@ absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
   ASSIGN_OR_RETURN(common.server, ServerAddress(args.Has("server") ? "--server" : "$WARPLINE_SERVER",
                                                 args.String("server", otherwise)));
   ASSIGN_OR_RETURN(common.deadline, args.Duration("deadline", kDefaultDeadline));
+  common.regions = args.String("regions", "");
   common.variant = args.String("variant", "");
   ASSIGN_OR_RETURN(common.dtype, DTypeFlag(args, "dtype"));
   ASSIGN_OR_RETURN(common.timings, args.Bool("timings"));

@@ -49,7 +49,8 @@ absl::StatusOr<v1::Activation> ActivationFlag(const Args& args, std::string_view
 absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_view name);
 
 struct CommonFlags {
-  std::string server;  // with its port
+  std::string server;   // with its port
+  std::string regions;  // path of its region socket; empty: as of its own
   absl::Duration deadline;
   std::string variant;
   std::optional<DType> dtype;

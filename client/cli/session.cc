@@ -12,6 +12,7 @@
 #include "client/cli/output_file.h"
 #include "client/cli/tensor_path.h"
 #include "client/src/codec.h"
+#include "client/src/result_type.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -32,6 +33,20 @@ std::vector<Timing::Array> Described(const RunResult& result) {
     arrays.push_back(Described(result.outputs[i].first, result.outputs[i].second, result.tensors[i]));
   }
   return arrays;
+}
+
+std::vector<Operand*> OperandsOf(OperationArgs& request) {
+  if (auto* transpose = std::get_if<TransposeArgs>(&request)) return {&transpose->x};
+  if (auto* reduce = std::get_if<ReduceArgs>(&request)) return {&reduce->x};
+  auto& gemm = std::get<GemmArgs>(request);
+  std::vector<Operand*> operands = {&gemm.a, &gemm.b};
+  if (gemm.c) operands.push_back(&*gemm.c);
+  if (gemm.bias) operands.push_back(&*gemm.bias);
+  return operands;
+}
+
+std::optional<ArrayType> TypeOf(const OperationArgs& request) {
+  return std::visit([](const auto& args) { return ResultTypeOf(args); }, request);
 }
 
 // Of an output.
@@ -70,16 +85,20 @@ absl::StatusOr<Session> Session::Create(const Args& args, const CommonFlags& com
   if (args.Has("ttl") && !keeps) return UsageError("--ttl is of a result that stays on the server: -o @");
   ASSIGN_OR_USAGE(const absl::Duration ttl, args.Duration("ttl", absl::ZeroDuration()));
   ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
-  return Session(common, prints_to_stderr, static_cast<int>(retries), ttl);
+  ASSIGN_OR_RETURN(const TransportKind transport, TransportFlag(args, common));
+  return Session(common, prints_to_stderr, static_cast<int>(retries), ttl, transport);
 }
 
-Session::Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl)
+Session::Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl,
+                 TransportKind transport)
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
       ttl_(ttl),
-      client_(std::make_unique<Client>(common.server, ClientOptions{.max_retries = retries})) {}
+      client_(std::make_unique<Client>(
+          common.server, ClientOptions{.max_retries = retries, .region_socket = common.regions})),
+      transport_(*client_, transport, common) {}
 
-absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) const {
+absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) {
   if (IsTensorPath(path)) {
     ASSIGN_OR_RETURN(const Tensor tensor, FindTensor(*client_, path, common_.deadline));
     if (dtype && *dtype != tensor.dtype()) {
@@ -88,7 +107,14 @@ absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DT
     }
     return NpyArray{.stored = tensor};
   }
-  absl::StatusOr<NpyArray> array = ReadNpy(path, dtype);
+  absl::Status refused;  // by the server, which is no error of the file
+  const auto allocate = [&](std::size_t bytes) {
+    absl::StatusOr<std::shared_ptr<void>> memory = transport_.Allocate(bytes);
+    refused = memory.status();
+    return memory;
+  };
+  absl::StatusOr<NpyArray> array = ReadNpy(path, dtype, transport_.max_bytes(), allocate);
+  if (!refused.ok()) return refused;
   if (!array.ok()) return AsFileError(array.status());
   return array;
 }
@@ -120,11 +146,11 @@ auto Session::Timed(const absl::Status& sendable, std::string_view op, Send send
   return result;
 }
 
-absl::StatusOr<Result> Session::Compute(std::string_view op, const OperationArgs& request,
-                                        const Destination& destination) {
+absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& request,
+                                          const Destination& destination) {
   const CallOptions options{.destination = destination};
-  const absl::Status sendable =
-      std::visit([&](const auto& args) { return Encode(args, destination).status(); }, request);
+  const absl::Status sendable = std::visit(
+      [&](const auto& args) { return Encode(args, destination, transport_.shared()).status(); }, request);
   return Timed(sendable, op, [&]() -> absl::StatusOr<Result> {
     if (const auto* transpose = std::get_if<TransposeArgs>(&request)) {
       return client_->Transpose(*transpose, common_.deadline, options);
@@ -136,15 +162,48 @@ absl::StatusOr<Result> Session::Compute(std::string_view op, const OperationArgs
   });
 }
 
-absl::StatusOr<RunResult> Session::Compute(const RunArgs& request) {
-  return Timed(Encode(request).status(), "run", [&] { return client_->Run(request, common_.deadline); });
+absl::StatusOr<Result> Session::Compute(std::string_view op, OperationArgs request, Destination destination) {
+  RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
+  if (destination.keep) return ComputeAt(op, request, destination);
+  const std::optional<ArrayType> type = TypeOf(request);
+  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
+  ASSIGN_OR_RETURN(Result result, ComputeAt(op, request, places[0]));
+  RETURN_IF_ERROR(transport_.Fetch(result.array, result.tensor));
+  return result;
+}
+
+absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
+  std::vector<Operand*> operands;
+  for (auto& [name, operand] : request.inputs) operands.push_back(&operand);
+  RETURN_IF_ERROR(transport_.SendAhead(operands));
+  std::vector<std::optional<ArrayType>> types = ResultTypesOf(request);
+  std::vector<bool> stays(types.size());
+  request.destinations.resize(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    stays[i] = request.destinations[i].keep.has_value();
+    if (stays[i]) types[i].reset();
+  }
+  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (!stays[i]) request.destinations[i] = places[i];
+  }
+  const absl::Status sendable = Encode(request, transport_.shared()).status();
+  ASSIGN_OR_RETURN(RunResult result,
+                   Timed(sendable, "run", [&] { return client_->Run(request, common_.deadline); }));
+  for (std::size_t i = 0; i < stays.size(); ++i) {
+    if (!stays[i]) RETURN_IF_ERROR(transport_.Fetch(result.outputs[i].second, result.tensors[i]));
+  }
+  return result;
 }
 
 absl::Status Session::MakeRowMajor(NpyArray& array) {
   if (!array.fortran) return absl::OkStatus();
-  TransposeArgs request{.x = array.stored, .perm = ToRowMajorPerm(array)};
-  ASSIGN_OR_RETURN(const Result result, Compute("transpose", std::move(request)));
-  array = {.stored = result.array.View()};
+  OperationArgs request = TransposeArgs{.x = array.stored, .perm = ToRowMajorPerm(array)};
+  RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
+  const std::optional<ArrayType> type = TypeOf(request);
+  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
+  ASSIGN_OR_RETURN(Result result, ComputeAt("transpose", request, places[0]));
+  array = {.stored = transport_.Reuse(result.array, std::move(result.tensor))};
   return absl::OkStatus();
 }
 

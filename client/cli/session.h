@@ -15,6 +15,7 @@
 #include "client/cli/args.h"
 #include "client/cli/flags.h"
 #include "client/cli/npy/file.h"
+#include "client/cli/transport.h"
 #include "kernels/dtype.h"
 #include "warpline/client.h"
 
@@ -31,7 +32,7 @@ class Session {
 
   // The array in a file, or for "@ID" the tensor with that id. `dtype`: what raw elements are, see
   // ParseNpyHeader; a tensor must have it.
-  absl::StatusOr<NpyArray> Read(const std::string& path, std::optional<DType> dtype) const;
+  absl::StatusOr<NpyArray> Read(const std::string& path, std::optional<DType> dtype);
   // For a result that goes to this output.
   Destination To(const std::string& path) const;
   // Writes a result to its file; or, if it has stayed on the server, prints the id of the tensor, which lasts
@@ -39,17 +40,20 @@ class Session {
   absl::Status Write(const std::string& path, const Array& array, std::optional<Tensor>& tensor,
                      bool fortran) const;
 
-  // One request, which has the whole deadline: how long its inputs took to come is not its fault. Prints its
-  // timing, if that is wanted.
-  absl::StatusOr<Result> Compute(std::string_view op, const OperationArgs& request,
-                                 const Destination& destination = {});
-  absl::StatusOr<RunResult> Compute(const RunArgs& request);
+  // One request, which has the whole deadline: how long its inputs took to come is not its fault, and what
+  // goes ahead of it or is fetched after it has deadlines of its own. Prints its timing, if that is wanted.
+  absl::StatusOr<Result> Compute(std::string_view op, OperationArgs request, Destination destination);
+  absl::StatusOr<RunResult> Compute(RunArgs request);
 
   // Has the server bring a Fortran array into row-major order, where no renumbering of axes will do.
   absl::Status MakeRowMajor(NpyArray& array);
 
  private:
-  Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl);
+  Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl,
+          TransportKind transport);
+  // Without fetching the result.
+  absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
+                                   const Destination& destination);
   template <typename Send>
   auto Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send());
 
@@ -57,6 +61,7 @@ class Session {
   bool prints_to_stderr_;  // as a result, or its id, goes to standard output
   absl::Duration ttl_;     // of what stays on the server; zero: the server's default
   std::unique_ptr<Client> client_;
+  Transport transport_;  // what it has put goes before the client
 };
 
 }  // namespace warpline::client

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "warpline/region.h"
 
 namespace warpline::client {
 
@@ -43,24 +44,26 @@ absl::StatusOr<Array> Array::Allocate(DType dtype, const Shape& shape, std::size
   if (owner == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for a result of ", bytes, " bytes"));
   }
-  Array array = Over(dtype, shape, owner.get(), bytes);
-  array.owner_ = std::move(owner);
-  return array;
+  void* const data = owner.get();
+  return Over(dtype, shape, data, bytes, std::move(owner));
 }
 
 absl::StatusOr<Array> Array::For(DType dtype, const Shape& shape, std::size_t bytes,
                                  const Destination& destination) {
+  if (destination.region != nullptr) return destination.region->Allocate(dtype, shape);
   if (destination.data == nullptr) return Allocate(dtype, shape, bytes);
   if (destination.bytes >= bytes) return Over(dtype, shape, destination.data, bytes);
   return absl::ResourceExhaustedError(
       absl::StrCat("the result has ", bytes, " bytes; the destination has ", destination.bytes));
 }
 
-Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes) {
+Array Array::Over(DType dtype, const Shape& shape, void* data, std::size_t bytes,
+                  std::shared_ptr<void> owner) {
   Array array;
   array.dtype_ = dtype;
   array.shape_ = shape;
   array.data_ = data;
+  array.owner_ = std::move(owner);
   array.bytes_ = bytes;
   return array;
 }

@@ -1,9 +1,11 @@
 #include "warpline/client.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,6 +15,9 @@
 #include "client/src/connection.h"
 #include "client/src/message_writer.h"
 #include "client/src/methods.h"
+#include "client/src/region_call.h"
+#include "client/src/region_client.h"
+#include "client/src/result_type.h"
 #include "client/src/tensor_client.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
@@ -40,47 +45,153 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 class Client::Impl {
  public:
   Impl(const std::string& target, const ClientOptions& options)
-      : connection_(target, options), tensors_(connection_) {}
+      : regions_(target, options), connection_(target, options), tensors_(connection_) {}
 
   TensorClient& tensors() { return tensors_; }
+  absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
+    return regions_.Open(connection_, bytes, timeout);
+  }
+  // A call that has nothing to do with regions.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
-                                        absl::Duration timeout, const CallOptions& options) {
+                                        absl::Duration timeout) {
     RETURN_IF_ERROR(CheckTimeout(timeout));
-    return connection_.Call(method, encode, absl::Now() + timeout, options.request_id);
+    return connection_.Call(method, encode, absl::Now() + timeout, "");
   }
-  // One of the operations.
-  template <typename Args>
-  absl::StatusOr<Result> Compute(const Args& args, absl::Duration timeout, const CallOptions& options);
-  template <typename Decode, typename Done>
-  void CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message, absl::Duration timeout,
-                 const CallOptions& options, Decode decode, Done done);
+  absl::StatusOr<Result> Compute(const OperationArgs& args, absl::Duration timeout,
+                                 const CallOptions& options);
+  absl::StatusOr<RunResult> Compute(const RunArgs& args, absl::Duration timeout, const CallOptions& options);
+  void ComputeAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
+                    std::function<void(absl::StatusOr<Result>)> done);
+  void ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
+                    std::function<void(absl::StatusOr<RunResult>)> done);
 
  private:
+  // `encode` makes the message, and `decode` the result out of the response, both with the regions' part in
+  // the attempt.
+  template <typename Encode, typename Decode>
+  auto Call(const std::string& method, const Encode& encode, const Decode& decode, absl::Duration timeout,
+            const CallOptions& options) -> decltype(decode(grpc::ByteBuffer(), SharedPlaces()));
+  template <typename Encode, typename Decode, typename Done>
+  void CallAsync(const std::string& method, const Encode& encode, Decode decode, absl::Duration timeout,
+                 const CallOptions& options, Done done);
+
+  RegionClient regions_;  // calls in flight use it
   Connection connection_;
   TensorClient tensors_;  // before the connection ends, it drops what is left
 };
 
-template <typename Args>
-absl::StatusOr<Result> Client::Impl::Compute(const Args& args, absl::Duration timeout,
-                                             const CallOptions& options) {
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   Call(
-                       MethodOf(args), [&] { return Encode(args, options.destination); }, timeout, options));
-  return DecodeResult(response, options.destination, tensors_.make_tensor());
+template <typename Encode, typename Decode>
+auto Client::Impl::Call(const std::string& method, const Encode& encode, const Decode& decode,
+                        absl::Duration timeout, const CallOptions& options)
+    -> decltype(decode(grpc::ByteBuffer(), SharedPlaces())) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
+  std::optional<RegionCall> attempt;
+  const auto encode_attempt = [&] { return encode(attempt.emplace(regions_)); };
+  // Not before the server has confirmed its end does the memory of a failed attempt belong to the caller
+  // again, or to the next attempt.
+  const auto failed = [&] { WithdrawAndWait(*attempt); };
+  ASSIGN_OR_RETURN(
+      const grpc::ByteBuffer response,
+      connection_.Call(method, encode_attempt, absl::Now() + timeout, options.request_id, failed));
+  return decode(response, attempt->places());
 }
 
-template <typename Decode, typename Done>
-void Client::Impl::CallAsync(const std::string& method, absl::StatusOr<OutgoingMessage> message,
-                             absl::Duration timeout, const CallOptions& options, Decode decode, Done done) {
+template <typename Encode, typename Decode, typename Done>
+void Client::Impl::CallAsync(const std::string& method, const Encode& encode, Decode decode,
+                             absl::Duration timeout, const CallOptions& options, Done done) {
   if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  const auto attempt = std::make_shared<RegionCall>(regions_);
+  absl::StatusOr<OutgoingMessage> message = encode(*attempt);
   if (!message.ok()) return done(message.status());
-  connection_.channel().CallAsync(
-      method, *std::move(message), absl::Now() + timeout, options.request_id,
-      [decode = std::move(decode), done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
-        if (!response.ok()) return done(response.status());
-        done(decode(*response));
+  auto ended = [this, attempt, decode = std::move(decode),
+                done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
+    if (response.ok()) {
+      auto result = decode(*response, attempt->places());
+      attempt->Release();
+      return done(std::move(result));
+    }
+    if (!attempt->uses_regions()) return done(response.status());
+    // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
+    regions_.callbacks().Expect();
+    attempt->Withdraw([this, attempt, done, status = response.status()] {
+      regions_.callbacks().Run([attempt, done, status] {
+        attempt->Release();
+        done(status);
       });
+    });
+  };
+  connection_.channel().CallAsync(method, *std::move(message), absl::Now() + timeout, options.request_id,
+                                  std::move(ended));
+}
+
+namespace {
+
+// The message of one attempt.
+template <typename Args>
+absl::StatusOr<OutgoingMessage> EncodeWithRegions(const Args& args, const Destination& destination,
+                                                  RegionCall& attempt) {
+  if (attempt.MayPlace(destination)) {
+    const std::optional<ArrayType> type = ResultTypeOf(args);
+    RETURN_IF_ERROR(attempt.Place({&destination, 1}, {&type, 1}));
+  }
+  return Encode(args, destination, attempt.places());
+}
+
+absl::StatusOr<OutgoingMessage> EncodeWithRegions(const RunArgs& args, RegionCall& attempt) {
+  const bool may_place = std::any_of(args.destinations.begin(), args.destinations.end(),
+                                     [&](const Destination& each) { return attempt.MayPlace(each); });
+  if (may_place) RETURN_IF_ERROR(attempt.Place(args.destinations, ResultTypesOf(args)));
+  return Encode(args, attempt.places());
+}
+
+}  // namespace
+
+absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
+                                             const CallOptions& options) {
+  const auto encode = [&](RegionCall& attempt) {
+    return std::visit(
+        [&](const auto& operation) { return EncodeWithRegions(operation, options.destination, attempt); },
+        args);
+  };
+  const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
+    return DecodeResult(response, options.destination, tensors_.make_tensor(), places);
+  };
+  return Call(MethodOf(args), encode, decode, timeout, options);
+}
+
+absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
+                                                const CallOptions& options) {
+  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
+  const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
+    return DecodeRunResult(response, OutputsOf(args), args.destinations, tensors_.make_tensor(), places);
+  };
+  return Call(RunMethod(), encode, decode, timeout, options);
+}
+
+void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
+                                std::function<void(absl::StatusOr<Result>)> done) {
+  const auto encode = [&](RegionCall& attempt) {
+    return std::visit(
+        [&](const auto& operation) { return EncodeWithRegions(operation, options.destination, attempt); },
+        args);
+  };
+  const auto decode = [destination = options.destination, make_tensor = tensors_.make_tensor()](
+                          const grpc::ByteBuffer& response, const SharedPlaces& places) {
+    return DecodeResult(response, destination, make_tensor, places);
+  };
+  CallAsync(MethodOf(args), encode, decode, timeout, options, std::move(done));
+}
+
+void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
+                                std::function<void(absl::StatusOr<RunResult>)> done) {
+  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
+  const auto decode = [outputs = OutputsOf(args), destinations = args.destinations,
+                       make_tensor = tensors_.make_tensor()](const grpc::ByteBuffer& response,
+                                                             const SharedPlaces& places) {
+    return DecodeRunResult(response, outputs, destinations, make_tensor, places);
+  };
+  CallAsync(RunMethod(), encode, decode, timeout, options, std::move(done));
 }
 
 Client::Client(const std::string& target, const ClientOptions& options)
@@ -104,10 +215,7 @@ absl::StatusOr<Result> Client::Reduce(const ReduceArgs& args, absl::Duration tim
 
 absl::StatusOr<RunResult> Client::Run(const RunArgs& args, absl::Duration timeout,
                                       const CallOptions& options) {
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   impl_->Call(
-                       RunMethod(), [&] { return Encode(args); }, timeout, options));
-  return DecodeRunResult(response, OutputsOf(args), args.destinations, impl_->tensors().make_tensor());
+  return impl_->Compute(args, timeout, options);
 }
 
 absl::StatusOr<Tensor> Client::Put(const ConstArray& array, absl::Duration timeout,
@@ -141,9 +249,14 @@ absl::StatusOr<std::vector<TensorInfo>> Client::ListTensors(absl::Duration timeo
   return impl_->tensors().List(timeout);
 }
 
+absl::StatusOr<Region> Client::OpenRegion(std::size_t bytes, absl::Duration timeout) {
+  return impl_->OpenRegion(bytes, timeout);
+}
+
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   impl_->Call(GetInfoMethod(), [] { return MessageWriter().Finish(); }, timeout, {}));
+                   impl_->Call(
+                       GetInfoMethod(), [] { return MessageWriter().Finish(); }, timeout));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   v1::GetInfoResponse info;
   if (!info.ParseFromString(bytes)) return absl::InternalError("the server's GetInfoResponse is not valid");
@@ -163,7 +276,7 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
     message.Append(request + service);
     return std::move(message).Finish();
   };
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, impl_->Call(HealthMethod(), encode, timeout, {}));
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response, impl_->Call(HealthMethod(), encode, timeout));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   google::protobuf::UnknownFieldSet fields;
   if (!fields.ParseFromString(bytes)) {
@@ -181,21 +294,12 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
 
 void Client::CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                        std::function<void(absl::StatusOr<Result>)> done) {
-  const auto decode = [destination = options.destination,
-                       make_tensor = impl_->tensors().make_tensor()](const grpc::ByteBuffer& response) {
-    return DecodeResult(response, destination, make_tensor);
-  };
-  const auto encode = [&](const auto& operation) { return Encode(operation, options.destination); };
-  impl_->CallAsync(MethodOf(args), std::visit(encode, args), timeout, options, decode, std::move(done));
+  impl_->ComputeAsync(args, timeout, options, std::move(done));
 }
 
 void Client::RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                       std::function<void(absl::StatusOr<RunResult>)> done) {
-  const auto decode = [outputs = OutputsOf(args), destinations = args.destinations,
-                       make_tensor = impl_->tensors().make_tensor()](const grpc::ByteBuffer& response) {
-    return DecodeRunResult(response, outputs, destinations, make_tensor);
-  };
-  impl_->CallAsync(RunMethod(), Encode(args), timeout, options, decode, std::move(done));
+  impl_->ComputeAsync(args, timeout, options, std::move(done));
 }
 
 }  // namespace warpline::client

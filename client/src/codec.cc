@@ -17,7 +17,7 @@ using v1::NamedTensor;
 using v1::Tensor;
 
 absl::Status Misnamed(std::string_view name, const absl::Status& status) {
-  return absl::InvalidArgumentError(absl::StrCat(std::string(name), ": ", status.message()));
+  return absl::Status(status.code(), absl::StrCat(std::string(name), ": ", status.message()));
 }
 
 // Everything of a Tensor but its elements.
@@ -29,10 +29,38 @@ Tensor WithoutElements(const ConstArray& array) {
   return tensor;
 }
 
-Tensor Resident(const Operand& operand) {
+// How one operand is written.
+struct Written {
   Tensor tensor;
-  tensor.mutable_resident()->set_id(operand.resident);
-  return tensor;
+  // The elements come behind it; else it says itself where they are.
+  std::optional<Payload> payload;
+};
+
+// `name` is the field's, for errors.
+absl::StatusOr<Written> Write(const std::string& name, const Operand& operand, const SharedPlaces& shared) {
+  Written written;
+  if (!operand.resident.empty()) {
+    // The length of a shared result follows from the shape, so the server has to agree to that.
+    const bool results_are_shared = !shared.results.empty();
+    if (results_are_shared && operand.shape.rank > 0) written.tensor = WithoutElements(operand.AsArray());
+    written.tensor.clear_row_stride();
+    written.tensor.mutable_resident()->set_id(operand.resident);
+    return written;
+  }
+  const ConstArray array = operand.AsArray();
+  const absl::StatusOr<std::size_t> bytes = ByteSize(array);
+  if (!bytes.ok()) return Misnamed(name, bytes.status());
+  written.tensor = WithoutElements(array);
+  if (shared.find != nullptr && *bytes > 0) {
+    absl::StatusOr<std::optional<v1::RegionSlice>> slice = shared.find(array.data, *bytes);
+    if (!slice.ok()) return Misnamed(name, slice.status());
+    if (*slice) {
+      *written.tensor.mutable_region() = **std::move(slice);
+      return written;
+    }
+  }
+  written.payload = {array.data, *bytes, array.owner};
+  return written;
 }
 
 void AppendMessage(MessageWriter& message, int field, const google::protobuf::Message& content) {
@@ -42,42 +70,46 @@ void AppendMessage(MessageWriter& message, int field, const google::protobuf::Me
   message.Append(encoded);
 }
 
-// Encodes one operand; `name` is the field's, for errors.
-absl::Status AppendTensor(MessageWriter& message, int field, const char* name, const Operand& operand) {
-  if (!operand.resident.empty()) {
-    AppendMessage(message, field, Resident(operand));
+absl::Status AppendTensor(MessageWriter& message, int field, const char* name, const Operand& operand,
+                          const SharedPlaces& shared) {
+  ASSIGN_OR_RETURN(const Written written, Write(name, operand, shared));
+  if (!written.payload) {
+    AppendMessage(message, field, written.tensor);
     return absl::OkStatus();
   }
-  const ConstArray array = operand.AsArray();
-  const absl::StatusOr<std::size_t> bytes = ByteSize(array);
-  if (!bytes.ok()) return Misnamed(name, bytes.status());
-  message.Append(TensorHead(field, WithoutElements(array), *bytes));
-  message.AppendPayload({array.data, *bytes, array.owner});
+  message.Append(TensorHead(field, written.tensor, written.payload->bytes));
+  message.AppendPayload(*written.payload);
   return absl::OkStatus();
 }
 
 absl::Status AppendNamedTensor(MessageWriter& message, int field, const std::string& name,
-                               const Operand& operand) {
-  if (!operand.resident.empty()) {
+                               const Operand& operand, const SharedPlaces& shared) {
+  ASSIGN_OR_RETURN(Written written, Write(name, operand, shared));
+  if (!written.payload) {
     NamedTensor tensor;
     tensor.set_name(name);
-    *tensor.mutable_tensor() = Resident(operand);
+    *tensor.mutable_tensor() = std::move(written.tensor);
     AppendMessage(message, field, tensor);
     return absl::OkStatus();
   }
-  const ConstArray array = operand.AsArray();
-  const absl::StatusOr<std::size_t> bytes = ByteSize(array);
-  if (!bytes.ok()) return Misnamed(name, bytes.status());
-  message.Append(NamedTensorHead(field, name, WithoutElements(array), *bytes));
-  message.AppendPayload({array.data, *bytes, array.owner});
+  message.Append(NamedTensorHead(field, name, written.tensor, written.payload->bytes));
+  message.AppendPayload(*written.payload);
   return absl::OkStatus();
 }
 
-// Adds what is to stay on the server; `output` is empty but for programs.
+// Adds where the result goes, unless it comes back in the response; `output` is empty but for programs,
+// `shared` null if it is not in shared memory.
 template <typename Request>
-absl::Status AddSink(Request& request, const std::string& output, const Destination& destination) {
+absl::Status AddSink(Request& request, const std::string& output, const Destination& destination,
+                     const SharedResult* shared) {
+  if (shared != nullptr) {
+    v1::Sink& sink = *request.mutable_options()->add_sinks();
+    sink.set_output(output);
+    *sink.mutable_region() = shared->slice;
+    return absl::OkStatus();
+  }
   if (!destination.keep) return absl::OkStatus();
-  if (destination.data != nullptr) {
+  if (destination.data != nullptr || destination.region != nullptr) {
     return absl::InvalidArgumentError(
         "the destination has memory, but what is kept on the server does not come back");
   }
@@ -93,10 +125,11 @@ struct Stored {
   std::optional<client::Tensor> tensor;
 };
 
-// Checks the result, and copies its elements to their place or makes a handle of it.
+// Checks the result, and copies its elements to their place or makes a handle of it. `shared` as above.
 template <typename Response>
 absl::StatusOr<Stored> Store(const Arrived<Response>& response, const Tensor& tensor,
-                             const Destination& destination, const MakeTensor& make_tensor) {
+                             const Destination& destination, const MakeTensor& make_tensor,
+                             const SharedResult* shared) {
   const std::optional<DType> dtype = FromProto(tensor.data_type());
   if (!dtype) return BadResponse(absl::StrCat("data type ", static_cast<int>(tensor.data_type())));
   if (tensor.shape_size() > kMaxRank) return BadResponse(absl::StrCat("rank ", tensor.shape_size()));
@@ -107,6 +140,18 @@ absl::StatusOr<Stored> Store(const Arrived<Response>& response, const Tensor& te
   const std::int64_t stride = tensor.row_stride();
   if (stride != 0 && (view.shape.rank == 0 || stride != view.shape[view.shape.rank - 1])) {
     return BadResponse(absl::StrCat("a row stride of ", stride));
+  }
+  if (tensor.has_region() != (shared != nullptr)) {
+    return BadResponse(shared == nullptr ? "the result is in shared memory"
+                                         : "the result is not in shared memory");
+  }
+  if (shared != nullptr) {
+    const Array& array = shared->array;
+    if (array.dtype() != *dtype || array.shape() != view.shape) {
+      return BadResponse(
+          absl::StrCat("a result of ", *bytes, " bytes in the place of one of ", array.bytes()));
+    }
+    return Stored{.array = array, .tensor = {}};
   }
   if (tensor.has_resident() != destination.keep.has_value()) {
     return BadResponse(destination.keep ? "the result is not on the server" : "the result is on the server");
@@ -140,18 +185,20 @@ static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeRes
 
 }  // namespace
 
-absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination) {
+absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination,
+                                       const SharedPlaces& shared) {
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
-  RETURN_IF_ERROR(AddSink(request, "", destination));
+  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x));
+  RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
   message.Append(request.SerializeAsString());
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination) {
+absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination,
+                                       const SharedPlaces& shared) {
   v1::GemmRequest request;
   request.set_trans_a(args.trans_a);
   request.set_trans_b(args.trans_b);
@@ -161,19 +208,20 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
   request.set_variant(args.variant);
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
-  RETURN_IF_ERROR(AddSink(request, "", destination));
+  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kAFieldNumber, "a", args.a));
-  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBFieldNumber, "b", args.b));
-  if (args.c) RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kCFieldNumber, "c", *args.c));
+  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kAFieldNumber, "a", args.a, shared));
+  RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBFieldNumber, "b", args.b, shared));
+  if (args.c) RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kCFieldNumber, "c", *args.c, shared));
   if (args.bias) {
-    RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBiasFieldNumber, "bias", *args.bias));
+    RETURN_IF_ERROR(AppendTensor(message, v1::GemmRequest::kBiasFieldNumber, "bias", *args.bias, shared));
   }
   message.Append(request.SerializeAsString());
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination) {
+absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination,
+                                       const SharedPlaces& shared) {
   v1::ReduceRequest request;
   request.set_op(args.op);
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
@@ -181,14 +229,14 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination
   request.set_variant(args.variant);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
-  RETURN_IF_ERROR(AddSink(request, "", destination));
+  RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
-  RETURN_IF_ERROR(AppendTensor(message, v1::ReduceRequest::kXFieldNumber, "x", args.x));
+  RETURN_IF_ERROR(AppendTensor(message, v1::ReduceRequest::kXFieldNumber, "x", args.x, shared));
   message.Append(request.SerializeAsString());
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args) {
+absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared) {
   using Request = v1::RunRequest;
   std::string program;
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
@@ -196,12 +244,13 @@ absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args) {
   v1::RunRequest rest;
   const int outputs = args.program.outputs_size();
   for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
-    RETURN_IF_ERROR(AddSink(rest, args.program.outputs(static_cast<int>(i)), args.destinations[i]));
+    RETURN_IF_ERROR(
+        AddSink(rest, args.program.outputs(static_cast<int>(i)), args.destinations[i], shared.result(i)));
   }
   MessageWriter message;
   message.Append(program);
   for (const auto& [name, operand] : args.inputs) {
-    RETURN_IF_ERROR(AppendNamedTensor(message, Request::kInputsFieldNumber, name, operand));
+    RETURN_IF_ERROR(AppendNamedTensor(message, Request::kInputsFieldNumber, name, operand, shared));
   }
   message.Append(rest.SerializeAsString());
   return std::move(message).Finish();
@@ -217,10 +266,11 @@ absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload) {
 }
 
 absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination,
-                                    const MakeTensor& make_tensor) {
+                                    const MakeTensor& make_tensor, const SharedPlaces& shared) {
   ASSIGN_OR_RETURN(Arrived<v1::TransposeResponse> response,
                    ReadResponse<v1::TransposeResponse>(message, InlineField()));
-  ASSIGN_OR_RETURN(Stored stored, Store(response, response.message.y(), destination, make_tensor));
+  ASSIGN_OR_RETURN(Stored stored,
+                   Store(response, response.message.y(), destination, make_tensor, shared.result(0)));
   return Result{std::move(stored.array), std::move(stored.tensor),
                 std::move(*response.message.mutable_execution())};
 }
@@ -228,7 +278,7 @@ absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Desti
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
                                           std::span<const std::string> outputs,
                                           std::span<const Destination> destinations,
-                                          const MakeTensor& make_tensor) {
+                                          const MakeTensor& make_tensor, const SharedPlaces& shared) {
   ASSIGN_OR_RETURN(Arrived<v1::RunResponse> response, ReadResponse<v1::RunResponse>(message, InlineField()));
   const auto& arrived = response.message.outputs();
   if (static_cast<std::size_t>(arrived.size()) != outputs.size()) {
@@ -241,9 +291,9 @@ absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
       return BadResponse(
           absl::StrCat("output ", i, " is \"", output.name(), "\" instead of \"", outputs[i], "\""));
     }
-    ASSIGN_OR_RETURN(Stored stored,
-                     Store(response, output.tensor(),
-                           i < destinations.size() ? destinations[i] : Destination{}, make_tensor));
+    ASSIGN_OR_RETURN(Stored stored, Store(response, output.tensor(),
+                                          i < destinations.size() ? destinations[i] : Destination{},
+                                          make_tensor, shared.result(i)));
     result.outputs.emplace_back(output.name(), std::move(stored.array));
     result.tensors.push_back(std::move(stored.tensor));
   }

@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/src/message_writer.h"
@@ -19,12 +21,38 @@
 
 namespace warpline::client {
 
-// InvalidArgument for what cannot be sent at all: impossible sizes, a message over kMaxMessageBytes. Of a
-// destination, the request says only whether the result is to stay on the server.
-absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {});
-absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {});
-absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination = {});
-absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args);
+// Where elements lie in memory that is shared with the server; nothing if they do not.
+using FindSlice =
+    std::function<absl::StatusOr<std::optional<v1::RegionSlice>>(const void* data, std::size_t bytes)>;
+
+// A result that the server writes into shared memory: there, and what it will be.
+struct SharedResult {
+  v1::RegionSlice slice{};
+  Array array{};
+};
+
+// What of one request lies in shared memory.
+struct SharedPlaces {
+  // Asked for each operand that is an array and has elements; null: none of them does.
+  FindSlice find{};
+  // By output; nothing, or no entry: it does not.
+  std::vector<std::optional<SharedResult>> results{};
+
+  const SharedResult* result(std::size_t output) const {
+    return output < results.size() && results[output] ? &*results[output] : nullptr;
+  }
+};
+
+// InvalidArgument for what cannot be sent at all: impossible sizes, a message over kMaxMessageBytes; else the
+// errors of SharedPlaces::find. Of a destination, the request says only whether the result is to stay on the
+// server.
+absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
+                                       const SharedPlaces& shared = {});
+absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},
+                                       const SharedPlaces& shared = {});
+absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination = {},
+                                       const SharedPlaces& shared = {});
+absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {});
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 
 // Makes the handle of a result that stays on the server. The default makes one that nobody renews or drops.
@@ -32,16 +60,18 @@ using MakeTensor = std::function<Tensor(TensorInfo)>;
 inline Tensor MakeUnleased(TensorInfo info) { return Tensor(std::move(info)); }
 
 // The response of any single operation: the three have the same fields. Elements are copied once, from the
-// slices to their place. Internal for a response that is not valid; ResourceExhausted if it does not fit the
-// destination.
+// slices to their place, but for a result in shared memory: that is there already. Internal for a response
+// that is not valid; ResourceExhausted if it does not fit the destination.
 absl::StatusOr<Result> DecodeResult(const grpc::ByteBuffer& message, const Destination& destination,
-                                    const MakeTensor& make_tensor = MakeUnleased);
+                                    const MakeTensor& make_tensor = MakeUnleased,
+                                    const SharedPlaces& shared = {});
 
 // The response to a program with these outputs, of which each is copied once. Errors as above.
 absl::StatusOr<RunResult> DecodeRunResult(const grpc::ByteBuffer& message,
                                           std::span<const std::string> outputs,
                                           std::span<const Destination> destinations,
-                                          const MakeTensor& make_tensor = MakeUnleased);
+                                          const MakeTensor& make_tensor = MakeUnleased,
+                                          const SharedPlaces& shared = {});
 
 // Copies the echoed bytes to the destination and returns how many there are.
 absl::StatusOr<std::size_t> DecodeEcho(const grpc::ByteBuffer& message, const Destination& destination);

@@ -23,7 +23,7 @@ RawChannel& Connection::channel(std::size_t index) {
 
 absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     const std::string& method, const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
-    absl::Time deadline, const std::string& request_id) {
+    absl::Time deadline, const std::string& request_id, const std::function<void()>& failed) {
   Attempts attempts = AttemptsUntil(deadline);
   while (true) {
     // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
@@ -31,6 +31,7 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     absl::StatusOr<grpc::ByteBuffer> response =
         channel().Call(method, std::move(message), deadline, request_id);
     if (response.ok()) return response;
+    if (failed != nullptr) failed();
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
     if (!delay) return response;
     absl::SleepFor(*delay);

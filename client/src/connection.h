@@ -28,10 +28,12 @@ class Connection {
   RawChannel& channel(std::size_t index = 0);
   Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline}; }
 
-  // A unary call. `encode` makes the message, once for each attempt.
+  // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
+  // attempt that was sent and ended with an error, and before anything else happens.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
-                                        absl::Time deadline, const std::string& request_id);
+                                        absl::Time deadline, const std::string& request_id,
+                                        const std::function<void()>& failed = nullptr);
 
  private:
   const std::string target_;

@@ -15,6 +15,7 @@ const std::string kGet = "/warpline.v1.TensorService/Get";
 const std::string kDrop = "/warpline.v1.TensorService/Drop";
 const std::string kRenew = "/warpline.v1.TensorService/Renew";
 const std::string kList = "/warpline.v1.TensorService/List";
+const std::string kOpenRegion = "/warpline.v1.RegionService/Open";
 const std::string kEcho = "/warpline.v1.EchoService/Echo";
 
 }  // namespace
@@ -29,6 +30,7 @@ const std::string& GetMethod() { return kGet; }
 const std::string& DropMethod() { return kDrop; }
 const std::string& RenewMethod() { return kRenew; }
 const std::string& ListMethod() { return kList; }
+const std::string& OpenRegionMethod() { return kOpenRegion; }
 const std::string& EchoMethod() { return kEcho; }
 
 }  // namespace warpline::client

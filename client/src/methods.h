@@ -20,6 +20,8 @@ const std::string& GetMethod();
 const std::string& DropMethod();
 const std::string& RenewMethod();
 const std::string& ListMethod();
+// Of RegionService.
+const std::string& OpenRegionMethod();
 // Of servers that are told to have it; for benchmarks.
 const std::string& EchoMethod();
 

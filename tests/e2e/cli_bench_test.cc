@@ -77,7 +77,7 @@ TEST_F(CliBenchTest, PrintsForPeopleToo) {
   const Finished finished = Run("warpline bench --requests 5 --warmup 0s");
   EXPECT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out,
-              AllOf(StartsWith("transpose f32[32,32], 1 channel, 1 in flight\n  5 requests in "),
+              AllOf(StartsWith("transpose f32[32,32], inline, 1 channel, 1 in flight\n  5 requests in "),
                     HasSubstr("errors: none")));
 }
 

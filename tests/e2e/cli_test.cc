@@ -121,7 +121,7 @@ TEST_F(CliProgramTest, EndsWith2WhenItIsCalledWrongly) {
 
 TEST_F(CliProgramTest, RefusesAsUsageWhatNoRequestCanCarry) {
   Put("huge.npy", ToNpy(Ndarray<float>{{1 << 15, 1 << 14}, {}}));  // 2 GiB
-  Finished finished = Run("truncate -s 3G huge.npy; warpline transpose huge.npy -o y.npy");
+  Finished finished = Run("truncate -s 3G huge.npy; warpline transpose huge.npy -o y.npy --transport inline");
   EXPECT_EQ(finished.code, 2);
   EXPECT_THAT(finished.err, AllOf(HasSubstr("huge.npy"), HasSubstr("2147483648"), Not(HasSubstr("INVALID"))));
 }

@@ -75,15 +75,28 @@ absl::StatusOr<std::shared_ptr<const void>> MapFile(int fd, std::size_t offset, 
   return std::shared_ptr<const void>(whole, static_cast<const char*>(map) + within);
 }
 
+// Into memory that is there already.
+absl::StatusOr<std::shared_ptr<const void>> ReadInto(int fd, const std::shared_ptr<void>& memory,
+                                                     std::size_t bytes) {
+  ASSIGN_OR_RETURN(const std::size_t got, ReadUpTo(fd, memory.get(), bytes));
+  if (got < bytes) return Truncated(got, bytes);
+  return memory;
+}
+
 // The elements, which start where the file stands; leaves it after them, as what follows may be another
 // array.
-absl::StatusOr<std::shared_ptr<const void>> ReadElements(int fd, std::size_t bytes) {
+absl::StatusOr<std::shared_ptr<const void>> ReadElements(int fd, std::size_t bytes,
+                                                         const AllocateElements& allocate) {
   struct stat info;
   const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   const off_t here = regular ? ::lseek(fd, 0, SEEK_CUR) : -1;
+  const auto have = here < 0 ? 0 : static_cast<std::size_t>(std::max<off_t>(info.st_size - here, 0));
+  if (here >= 0 && have < bytes) return Truncated(have, bytes);
+  if (allocate != nullptr && bytes > 0) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<void> memory, allocate(bytes));
+    if (memory != nullptr) return ReadInto(fd, memory, bytes);
+  }
   if (here < 0 || bytes == 0) return ReadStream(fd, bytes);
-  const auto have = static_cast<std::size_t>(std::max<off_t>(info.st_size - here, 0));
-  if (have < bytes) return Truncated(have, bytes);
   if (::lseek(fd, here + static_cast<off_t>(bytes), SEEK_SET) < 0) return SystemError("cannot seek");
   return MapFile(fd, static_cast<std::size_t>(here), bytes);
 }
@@ -98,11 +111,16 @@ void SwapEach(const void* from, void* to, std::size_t bytes, Swap swap) {
   }
 }
 
-// Of each number: a complex element is two.
-absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, DType dtype) {
+// Of each number: a complex element is two. `allocate` is asked for the memory first.
+absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, DType dtype,
+                                                      const AllocateElements& allocate) {
   const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
   const std::size_t size = is_complex ? SizeOf(dtype) / 2 : SizeOf(dtype);
-  std::shared_ptr<void> to(std::malloc(std::max<std::size_t>(bytes, 1)), std::free);
+  std::shared_ptr<void> to;
+  if (allocate != nullptr && bytes > 0) {
+    ASSIGN_OR_RETURN(to, allocate(bytes));
+  }
+  if (to == nullptr) to = {std::malloc(std::max<std::size_t>(bytes, 1)), std::free};
   if (to == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
   if (size == 2) SwapEach<std::uint16_t>(from, to.get(), bytes, [](auto w) { return __builtin_bswap16(w); });
   if (size == 4) SwapEach<std::uint32_t>(from, to.get(), bytes, [](auto w) { return __builtin_bswap32(w); });
@@ -126,7 +144,8 @@ bool OrderIsMoot(const Shape& shape) {
   return longer <= 1;
 }
 
-absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_t max_bytes) {
+absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_t max_bytes,
+                                  const AllocateElements& allocate) {
   // Exactly as much as needed at each step: a pipe cannot be read again.
   ASSIGN_OR_RETURN(std::string prefix_bytes, ReadString(fd, 10));
   if (prefix_bytes.size() == 10 && prefix_bytes[6] != 1) {
@@ -149,9 +168,11 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_
                                                    " bytes of elements; one request can have at most ",
                                                    max_bytes, ", and `warpline put` sends any size"));
   }
-  ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes));
-  if (header.big_endian && SizeOf(header.dtype) > 1) {
-    ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, header.dtype));
+  const bool swaps = header.big_endian && SizeOf(header.dtype) > 1;
+  // What is swapped is copied, and the copy is what goes to the allocated memory.
+  ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes, swaps ? nullptr : allocate));
+  if (swaps) {
+    ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, header.dtype, allocate));
   }
   array.stored.data = array.stored.owner.get();
   return array;
@@ -159,10 +180,11 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_
 
 }  // namespace
 
-absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype, std::size_t max_bytes) {
+absl::StatusOr<NpyArray> ReadNpy(const std::string& path, std::optional<DType> dtype, std::size_t max_bytes,
+                                 const AllocateElements& allocate) {
   File file(path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.fd() < 0) return Named(path, "", SystemError("cannot open"));
-  absl::StatusOr<NpyArray> array = ReadFrom(file.fd(), dtype, max_bytes);
+  absl::StatusOr<NpyArray> array = ReadFrom(file.fd(), dtype, max_bytes, allocate);
   if (!array.ok()) return Named(path, "standard input", array.status());
   return array;
 }

@@ -19,12 +19,14 @@
 namespace warpline::client {
 
 struct Operand;
+class Region;
 
 // An array: row-major elements, little-endian, in memory that is sent in place.
 //
 // Without an `owner` the memory belongs to the caller, and a call returns (or its callback runs) only when
 // gRPC has let go of it; that can be after the deadline if the server has stopped reading. With an owner the
-// memory is kept for as long as needed, and the deadline holds whatever happens.
+// memory is kept for as long as needed, and the deadline holds whatever happens. What lies in a region
+// (region.h) of the client that is called is not sent at all, and region.h says what holds for it instead.
 struct ConstArray {
   DType dtype = DType::kF32;
   Shape shape{};
@@ -60,14 +62,18 @@ absl::StatusOr<std::size_t> ByteSize(const ConstArray& array);
 
 // Where a result is to be written. Null: into new memory. A result larger than `bytes` is an error.
 struct Destination {
+  // The server writes it there itself if this is memory of a region (region.h).
   void* data = nullptr;
   std::size_t bytes = 0;
   // Set: the result does not come back but stays on the server as a resident tensor, with a lease of this
   // length; zero is the server's default. `data` must be null then.
   std::optional<absl::Duration> keep{};
+  // Set: the new memory is in this region, which must be of the client that is called; `data` must be null
+  // then. ResourceExhausted if it has no room.
+  Region* region = nullptr;
 };
 
-// A dense array: in memory of its own, or in a Destination's.
+// A dense array: in memory of its own, in a Destination's, or in a region (region.h).
 class Array {
  public:
   Array() = default;
@@ -76,8 +82,9 @@ class Array {
   // Where the destination says. ResourceExhausted if it is too small, or if there is no memory.
   static absl::StatusOr<Array> For(DType dtype, const Shape& shape, std::size_t bytes,
                                    const Destination& destination);
-  // In memory of the caller's, which must outlive the Array.
-  static Array Over(DType dtype, const Shape& shape, void* data, std::size_t bytes);
+  // In memory of the caller's, which must outlive the Array, or which `owner` keeps.
+  static Array Over(DType dtype, const Shape& shape, void* data, std::size_t bytes,
+                    std::shared_ptr<void> owner = nullptr);
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }

@@ -8,6 +8,7 @@
 #ifndef WARPLINE_CLIENT_H_
 #define WARPLINE_CLIENT_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "warpline/options.h"
+#include "warpline/region.h"
 #include "warpline/requests.h"
 #include "warpline/tensor.h"
 #include "warpline/v1/warpline.pb.h"
@@ -25,14 +27,15 @@ namespace warpline::client {
 
 // Calls the methods of the API, which warpline.proto describes. Every call has a deadline: `timeout` from
 // now, finite and above zero. Errors have gRPC's codes; error.h reads their details. Operands stay the
-// caller's and must not change until the call is over (see ConstArray). Thread-safe.
+// caller's and must not change until the call is over (see ConstArray, and Region for what lies in shared
+// memory). Thread-safe.
 class Client {
  public:
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
   Client(const std::string& target, const ClientOptions& options);
   // Waits for the calls in flight; their callbacks must not start new ones. Drops the tensors that there are
   // handles of, which takes a few seconds at the most; what calls in flight leave on the server then ends
-  // with its lease.
+  // with its lease. Regions are lost, but arrays keep their memory.
   ~Client();
 
   Client(const Client&) = delete;
@@ -64,12 +67,18 @@ class Client {
   // The caller's tensors, whoever made them, in the order of their ids. Renews no lease.
   absl::StatusOr<std::vector<TensorInfo>> ListTensors(absl::Duration timeout);
 
+  // Memory that is shared with a server on the same host: see region.h. So many bytes are allocated, rounded
+  // up to whole pages. FailedPrecondition if the target does not tell where the server's region socket is,
+  // and ClientOptions::region_socket does not either; Unimplemented if the server shares no memory;
+  // ResourceExhausted, with the figures, if that is more than its limits allow, or than there is.
+  absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout);
+
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
   // Any of the operations, without waiting and without retries. `done` runs on a thread of the client's, or
-  // at once on the caller's if the request cannot be sent.
+  // at once on the caller's if the request cannot be sent. The destinations must stay until then.
   void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                  std::function<void(absl::StatusOr<Result>)> done);
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,

@@ -38,5 +38,21 @@ TEST(BenchFlagsTest, KnowsTheSizeOfResponses) {
   EXPECT_EQ(*Flags({"--op=reduce", "--shape=3x5x7", "--axes=-1,0"})->ResultBytes(), 40u);
 }
 
+TEST(BenchFlagsTest, SaysWhereTheArraysAre) {
+  EXPECT_EQ(Flags({})->Title(), "transpose f32[32,32], inline, 1 channel, 1 in flight");
+  EXPECT_EQ(Flags({"--op=gemm", "--transport=shm", "--resident=b", "--keep", "--channels=2"})->Title(),
+            "gemm f32[32,32,32], shm, b resident, result kept, 2 channels, 2 in flight");
+  EXPECT_TRUE(Flags({"--op=gemm", "--resident=a,b"})->IsResident("a"));
+  EXPECT_FALSE(Flags({"--op=gemm", "--resident=b"})->IsResident("a"));
+  // Nothing comes back that would need memory here.
+  EXPECT_TRUE(Flags({"--shape=8192x8192", "--rate=10", "--keep"}).ok());
+  for (const char* flag : {"--transport=stream", "--resident=a", "--resident=x,x", "--resident="}) {
+    EXPECT_TRUE(IsUsageError(Flags({flag}).status())) << flag;
+  }
+  for (const char* flag : {"--transport=shm", "--resident=x", "--keep"}) {
+    EXPECT_TRUE(IsUsageError(Flags({"--op=echo", flag}).status())) << flag;
+  }
+}
+
 }  // namespace
 }  // namespace warpline::client

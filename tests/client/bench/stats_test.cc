@@ -43,6 +43,13 @@ TEST(HistogramTest, MergesAndHandlesNothing) {
   EXPECT_EQ(a.Quantile(0.1).count(), 0);
 }
 
+TEST(FormatReportTest, SaysWhereTheArraysWere) {
+  const BenchReport report{.title = "t", .transport = "shm", .resident = {"a", "b"}, .keep = true};
+  EXPECT_EQ(FormatReport(report, true)
+                .rfind(R"({"title":"t","transport":"shm","resident":["a","b"],"keep":true,"requests":0,)", 0),
+            0u);
+}
+
 TEST(FormatReportTest, CountsBytesBothWays) {
   BenchReport report{.title = "echo"};
   report.stats.latencies.Record(nanoseconds(1'000'000));

@@ -252,6 +252,43 @@ TEST_F(NpyTest, RefusesDamagedHeadersWithoutHarm) {
   EXPECT_TRUE(absl::IsInvalidArgument(ReadNpy(folder_, std::nullopt).status()));
 }
 
+TEST_F(NpyTest, ReadsIntoMemoryThatItIsGiven) {
+  std::vector<char> memory(64);
+  std::size_t asked = 0;
+  const AllocateElements allocate = [&](std::size_t bytes) {
+    asked = bytes;
+    return std::shared_ptr<void>(std::shared_ptr<void>(), memory.data());
+  };
+  const AllocateElements none = [](std::size_t) { return std::shared_ptr<void>(); };
+  const std::string elements = "\1\2\3\4\5\6\7\10";
+  for (const bool big_endian : {false, true}) {
+    const std::string path = Make(std::string("{'descr': '") + (big_endian ? '>' : '<') +
+                                      "i4', 'fortran_order': False, 'shape': (2,), }\n",
+                                  elements);
+    const auto array = ReadNpy(path, {}, kMaxMessageBytes, allocate);
+    ASSERT_TRUE(array.ok()) << array.status();
+    EXPECT_EQ(array->stored.data, memory.data());
+    EXPECT_EQ(asked, 8u);
+    EXPECT_EQ(memory[0], big_endian ? 4 : 1);
+    const auto own = ReadNpy(path, {}, kMaxMessageBytes, none);
+    ASSERT_TRUE(own.ok()) << own.status();
+    EXPECT_EQ(std::memcmp(own->stored.data, memory.data(), 8), 0);
+  }
+}
+
+TEST_F(NpyTest, AsksForNoMemoryForWhatIsNotThere) {
+  const AllocateElements allocate = [](std::size_t) -> absl::StatusOr<std::shared_ptr<void>> {
+    ADD_FAILURE();
+    return nullptr;
+  };
+  const std::string path =
+      Make("{'descr': '<i4', 'fortran_order': False, 'shape': (1000000,), }\n", "\1\2\3\4");
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadNpy(path, {}, kMaxMessageBytes, allocate).status()));
+  const AllocateElements refuse = [](std::size_t) { return absl::ResourceExhaustedError("full"); };
+  const std::string small = Make("{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }\n", "\1\2\3\4");
+  EXPECT_TRUE(absl::IsResourceExhausted(ReadNpy(small, {}, kMaxMessageBytes, refuse).status()));
+}
+
 TEST_F(NpyTest, LeavesStandardInputAfterTheElements) {
   const std::string first = Bytes(Header("<f4", "(1,)"), kFourBytes);
   const std::string second = Bytes(Header("<i4", "(3, 0)"), "");

@@ -1,0 +1,66 @@
+// Which parts of a region are in use: blocks, which calls pin.
+#ifndef WARPLINE_CLIENT_SRC_REGION_ALLOCATOR_H_
+#define WARPLINE_CLIENT_SRC_REGION_ALLOCATOR_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace warpline::client {
+
+// Hands out blocks of a range of so many bytes, of which it knows the offsets only: what it has to remember
+// lies elsewhere. The smallest gap that is large enough is taken, and neighbouring gaps become one. A block
+// that is freed while a call pins it becomes a gap when the last pin is gone. Not thread-safe.
+class RegionAllocator {
+ public:
+  // Where blocks begin. Rows of a matrix that begin on a line of the caches and on a page are read fastest;
+  // small blocks would waste a page each.
+  static constexpr std::size_t kLargeAlignment = 4096;
+  static constexpr std::size_t kSmallAlignment = 256;
+
+  explicit RegionAllocator(std::size_t bytes);
+
+  // Offset of a new block. It has at least one byte. ResourceExhausted, with the figures, if no gap is large
+  // enough.
+  absl::StatusOr<std::size_t> Allocate(std::size_t bytes);
+  // `offset` is that of a block which was not freed yet.
+  void Free(std::size_t offset);
+
+  // Pins the block in which all of [offset, offset + bytes) lies, and returns where it begins; nothing if the
+  // range lies in no block, or beyond the end of one.
+  std::optional<std::size_t> Pin(std::size_t offset, std::size_t bytes);
+  // `block` is what Pin returned. One Unpin for each Pin.
+  void Unpin(std::size_t block);
+
+  std::size_t bytes() const { return bytes_; }
+  // In gaps.
+  std::size_t free_bytes() const { return free_bytes_; }
+  // In blocks that were freed and are pinned.
+  std::size_t busy_bytes() const { return busy_bytes_; }
+
+ private:
+  struct Block {
+    std::size_t bytes = 0;
+    int pins = 0;
+    bool freed = false;
+  };
+  using Blocks = std::map<std::size_t, Block>;
+
+  void AddGap(std::size_t offset, std::size_t bytes);
+  void RemoveGap(std::size_t offset, std::size_t bytes);
+  void Release(Blocks::iterator block);
+
+  const std::size_t bytes_;
+  std::size_t free_bytes_ = 0, busy_bytes_ = 0;
+  Blocks blocks_;                                        // by offset
+  std::map<std::size_t, std::size_t> gaps_;              // bytes, by offset
+  std::set<std::pair<std::size_t, std::size_t>> sizes_;  // bytes and offset of each gap
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_SRC_REGION_ALLOCATOR_H_

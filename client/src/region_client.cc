@@ -1,0 +1,90 @@
+#include "client/src/region_client.h"
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/src/arrived.h"
+#include "client/src/attempts.h"
+#include "client/src/message_writer.h"
+#include "client/src/methods.h"
+#include "client/src/region_memory.h"
+#include "client/src/region_socket.h"
+#include "client/src/shared_region.h"
+#include "kernels/status_macros.h"
+#include "proto/wire/tensor_field.h"
+
+namespace warpline::client {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+struct Ticket {
+  std::string text;
+  absl::Time expires;
+};
+
+absl::StatusOr<Ticket> Reserve(Connection& connection, std::size_t bytes, absl::Time deadline) {
+  v1::OpenRequest request;
+  request.set_size_bytes(static_cast<std::int64_t>(bytes));
+  const auto encode = [&] {
+    MessageWriter message;
+    message.Append(request.SerializeAsString());
+    return std::move(message).Finish();
+  };
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   connection.Call(OpenRegionMethod(), encode, deadline, ""));
+  ASSIGN_OR_RETURN(Arrived<v1::OpenResponse> arrived,
+                   ReadResponse<v1::OpenResponse>(response, InlineField()));
+  if (arrived.message.ticket().empty()) return BadResponse("a region without a ticket");
+  return Ticket{std::move(*arrived.message.mutable_ticket()),
+                absl::Now() + absl::Seconds(arrived.message.ttl_seconds())};
+}
+
+}  // namespace
+
+RegionClient::RegionClient(std::string target, const ClientOptions& options)
+    : target_(std::move(target)),
+      socket_(options.region_socket),
+      table_(std::make_shared<RegionTable>()),
+      watcher_(std::make_shared<RegionWatcher>()) {}
+
+RegionClient::~RegionClient() {
+  callbacks_.Close();
+  for (const std::shared_ptr<SharedRegion>& region : table_->All()) {
+    region->Lose(absl::UnavailableError("its client has gone"));
+  }
+  watcher_->Close();
+}
+
+absl::StatusOr<Region> RegionClient::Open(Connection& connection, std::size_t bytes, absl::Duration timeout) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
+  const absl::Time deadline = absl::Now() + timeout;
+  constexpr auto kMostBytes = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kPageBytes;
+  if (bytes == 0 || bytes > kMostBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a region of ", bytes, " bytes: it has at least 1 and at most ", kMostBytes));
+  }
+  const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  ASSIGN_OR_RETURN(const std::string path, RegionSocketPath(target_, socket_));
+  // Asked first, since the server may refuse, and memory takes long.
+  ASSIGN_OR_RETURN(Ticket ticket, Reserve(connection, size, deadline));
+  ASSIGN_OR_RETURN(std::unique_ptr<RegionMemory> memory, RegionMemory::Create(size));
+  RETURN_IF_ERROR(memory->Populate());
+  if (absl::Now() >= ticket.expires) {
+    ASSIGN_OR_RETURN(ticket, Reserve(connection, size, deadline));
+  }
+  ASSIGN_OR_RETURN(RegionSocket socket, RegionSocket::Connect(path, deadline));
+  ASSIGN_OR_RETURN(std::string id, socket.HandOver(ticket.text, memory->fd(), deadline));
+  memory->CloseFd();
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<SharedRegion> shared,
+      SharedRegion::Start(std::move(memory), std::move(socket), std::move(id), table_, watcher_));
+  return Region(std::move(shared));
+}
+
+}  // namespace warpline::client

@@ -1,0 +1,52 @@
+// The regions of one client.
+#ifndef WARPLINE_CLIENT_SRC_REGION_CLIENT_H_
+#define WARPLINE_CLIENT_SRC_REGION_CLIENT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/src/callback_thread.h"
+#include "client/src/connection.h"
+#include "client/src/region_table.h"
+#include "client/src/region_watcher.h"
+#include "warpline/options.h"
+#include "warpline/region.h"
+
+namespace warpline::client {
+
+// Opens them, and has what calls share that use them. Thread-safe. It must outlive all calls; regions may
+// outlive it, and are lost then.
+class RegionClient {
+ public:
+  RegionClient(std::string target, const ClientOptions& options);
+  // Waits for the callbacks that were expected.
+  ~RegionClient();
+  RegionClient(const RegionClient&) = delete;
+  RegionClient& operator=(const RegionClient&) = delete;
+
+  // What Client::OpenRegion says.
+  absl::StatusOr<Region> Open(Connection& connection, std::size_t bytes, absl::Duration timeout);
+
+  const RegionTable& table() const { return *table_; }
+  // Of all regions together, since one call gives all its slices the same number.
+  std::int64_t NextCall() { return last_call_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  // Where those callbacks run that wait for a region: they may wait for another one.
+  CallbackThread& callbacks() { return callbacks_; }
+
+ private:
+  const std::string target_, socket_;
+  const std::shared_ptr<RegionTable> table_;
+  const std::shared_ptr<RegionWatcher> watcher_;
+  std::atomic<std::int64_t> last_call_ = 0;
+  CallbackThread callbacks_;
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_SRC_REGION_CLIENT_H_

@@ -1,0 +1,88 @@
+#include "client/cli/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+
+namespace warpline::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::warpline::testing::IsOkAndHolds;
+
+absl::StatusOr<TransportKind> Flag(std::vector<std::string_view> words) {
+  words.insert(words.begin(), "transpose");
+  const auto args = Args::Parse(words, AllFlags());
+  EXPECT_TRUE(args.ok()) << args.status();
+  return TransportFlag(*args, *CommonFlags::From(*args));
+}
+
+TEST(TransportTest, IsAutoUnlessToldOtherwise) {
+  EXPECT_THAT(Flag({}), IsOkAndHolds(TransportKind::kAuto));
+  EXPECT_THAT(Flag({"--transport=inline"}), IsOkAndHolds(TransportKind::kInline));
+  EXPECT_THAT(Flag({"--transport", "stream"}), IsOkAndHolds(TransportKind::kStream));
+  EXPECT_TRUE(IsUsageError(Flag({"--transport=tcp"}).status()));
+}
+
+TEST(TransportTest, SharesMemoryWhereTheRegionSocketIsKnown) {
+  EXPECT_THAT(Flag({"--transport=shm", "--server=unix:/run/w"}), IsOkAndHolds(TransportKind::kShm));
+  EXPECT_THAT(Flag({"--transport=shm", "--server=host:1", "--regions=/run/r"}),
+              IsOkAndHolds(TransportKind::kShm));
+  const absl::Status unknown = Flag({"--transport=shm", "--server=host:1"}).status();
+  EXPECT_TRUE(IsUsageError(unknown));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("host:1"));
+}
+
+class TransportOfNobodyTest : public ::testing::Test {
+ protected:
+  Transport Of(TransportKind kind) { return Transport(client_, kind, common_); }
+
+  CommonFlags common_{.server = "unix:/tmp/there is no such socket", .deadline = absl::Seconds(30)};
+  Client client_{common_.server, {}};
+};
+
+TEST_F(TransportOfNobodyTest, AutoDoesWithoutRegions) {
+  Transport transport = Of(TransportKind::kAuto);
+  EXPECT_THAT(transport.Allocate(std::size_t{4} << 20), IsOkAndHolds(nullptr));
+  const std::optional<ArrayType> type = ArrayType{DType::kF32, {4}, 16};
+  const auto places = transport.Place({&type, 1});
+  ASSERT_TRUE(places.ok()) << places.status();
+  EXPECT_EQ((*places)[0].region, nullptr);
+  EXPECT_FALSE((*places)[0].keep.has_value());
+}
+
+TEST_F(TransportOfNobodyTest, ShmTellsWhyThereAreNone) {
+  Transport transport = Of(TransportKind::kShm);
+  EXPECT_TRUE(absl::IsUnavailable(transport.Allocate(1).status()));
+  EXPECT_THAT(transport.Allocate(0), IsOkAndHolds(nullptr));
+}
+
+TEST_F(TransportOfNobodyTest, InlineAsksNobody) {
+  Transport transport = Of(TransportKind::kInline);
+  EXPECT_THAT(transport.Allocate(std::size_t{4} << 20), IsOkAndHolds(nullptr));
+  std::vector<char> elements(8 << 20);
+  Operand operand{.dtype = DType::kU8, .shape = {8 << 20}, .data = elements.data()};
+  Operand* const operands[] = {&operand};
+  EXPECT_TRUE(transport.SendAhead(operands).ok());
+  EXPECT_EQ(operand.data, elements.data());
+}
+
+TEST_F(TransportOfNobodyTest, StreamLeavesResultsToBeFetched) {
+  Transport transport = Of(TransportKind::kStream);
+  const std::optional<ArrayType> types[] = {ArrayType{DType::kF32, {4}, 16}, std::nullopt};
+  const auto places = transport.Place(types);
+  ASSERT_TRUE(places.ok()) << places.status();
+  EXPECT_TRUE((*places)[0].keep.has_value());
+  EXPECT_TRUE((*places)[1].keep.has_value());
+  Operand operand{.dtype = DType::kU8, .shape = {1}, .data = "x"};
+  Operand* const operands[] = {&operand};
+  EXPECT_TRUE(absl::IsUnavailable(transport.SendAhead(operands)));
+}
+
+}  // namespace
+}  // namespace warpline::client
