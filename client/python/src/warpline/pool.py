@@ -125,9 +125,15 @@ class Pool:
             self._lent[slice.address] = slice
             return array_in(slice, dtype, shape, self._returned)
 
+    def lends(self) -> bool:
+        """Arrays that the caller may have now lie in the pool. Waits for no lock: they have been lent before."""
+        return bool(self._addresses)
+
     def find(self, address: int) -> Slice | None:
         """The slice that was lent for an array and in which the address is; None if there is none, or the server
         has it no more."""
+        if not self.lends():
+            return None
         with self._lock:
             self._clean()
             at = bisect.bisect_right(self._addresses, address) - 1

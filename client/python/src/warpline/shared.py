@@ -77,8 +77,11 @@ class Shared:
         later into the message. seconds: for that. errors.Error if there must be shared memory and is none."""
         if self._path is None:
             return Shipment(call, outs)
+        pool = self._pool()
+        if not pool.lends() and not concerns(call):
+            return Shipment(call, outs)
         # If there is none in half of the time, the other half is left for messages.
-        return SharedShipment(call, outs, self._pool(), self._strict, seconds / 2)
+        return SharedShipment(call, outs, pool, self._strict, seconds / 2)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike, seconds: float) -> Array:
         """See Client.empty."""

@@ -160,7 +160,8 @@ class SharedShipment(Shipment):
 
     def _found(self, kind: Kind, array: Array, address: int) -> SharedOperand | None:
         """An operand that lies in shared memory in a way that a Tensor can describe."""
-        slice, stride = self._pool.find(address), row_stride(array)
+        slice = self._pool.find(address)
+        stride = None if slice is None else row_stride(array)
         if slice is None or stride is None:
             return None
         length = array.nbytes if not stride else array.nbytes // array.shape[-1] * stride
@@ -175,7 +176,7 @@ class SharedShipment(Shipment):
         dtype, nbytes = DTYPES[kind.data_type], bytes_of(kind)
         if not nbytes:
             return
-        if self._fits(kind, dtype, out) and out is not None:
+        if out is not None and self._fits(kind, dtype, out):
             address = address_of(out)
             slice = self._pool.find(address)
             offset = 0 if slice is None else slice.offset + address - slice.address
@@ -190,7 +191,7 @@ class SharedShipment(Shipment):
                 self._use(slice, slice.address, nbytes)
                 self._sinks[i] = _Sink(slice, slice.offset, nbytes, False)
 
-    def _fits(self, kind: Kind, dtype: np.dtype[Any], out: Array | None) -> bool:
+    def _fits(self, kind: Kind, dtype: np.dtype[Any], out: Array) -> bool:
         """The server could write its result into the array of the caller's as it is."""
         return (self.call.finish is None and type(out) is np.ndarray and out.shape == kind.shape
                 and out.dtype == dtype and out.dtype.isnative and out.flags.c_contiguous and out.flags.writeable)
