@@ -43,14 +43,17 @@ def regions(tmp_path):
         yield server
 
 
+@pytest.fixture(scope="session")
+def unix_daemon(tmp_path_factory):
+    """On a unix socket."""
+    with Daemon(f"--listen=unix:{tmp_path_factory.mktemp('unix')}/s") as running:
+        yield running
+
+
 @pytest.fixture(params=["fake", "daemon"])
-def unix(request, tmp_path):
+def unix(request):
     """The address of a server on a unix socket that shares memory."""
-    if request.param == "fake":
-        yield request.getfixturevalue("regions").address
-    else:
-        with Daemon(f"--listen=unix:{tmp_path}/s") as running:
-            yield running.address
+    yield request.getfixturevalue("regions" if request.param == "fake" else "unix_daemon").address
 
 
 @pytest.fixture

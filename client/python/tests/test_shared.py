@@ -379,8 +379,8 @@ def test_results_larger_than_their_slice(regions, watched, monkeypatch):
     wait_until(lambda: not regions.regions)
 
 
-def test_bad_arguments_are_refused_by_the_server(tmp_path):
-    with Daemon(f"--listen=unix:{tmp_path}/s") as daemon, warpline.connect(daemon.address) as client:
+def test_bad_arguments_are_refused_by_the_server(unix_daemon):
+    with warpline.connect(unix_daemon.address) as client:
         x = values()
         for call in (lambda: client.transpose(x, (0, 0)), lambda: client.gemm(x, x), lambda: client.reduce(x, "sum", 2),
                      lambda: client.gemm(filled(client, x), x.astype("f4"))):

@@ -205,9 +205,9 @@ def test_a_server_that_is_killed_and_started_again(tmp_path):
             assert shared(client, client.transpose(x)) and not shared(client, out)
 
 
-def test_timeouts_of_a_real_server(tmp_path):
-    with Daemon(f"--listen=unix:{tmp_path}/s") as daemon, warpline.connect(daemon.address) as client:
-        slow = slow_program(daemon.backend)
+def test_timeouts_of_a_real_server(unix_daemon):
+    with warpline.connect(unix_daemon.address) as client:
+        slow = slow_program(unix_daemon.backend)
         x, out = values(), client.empty(())
         large = client.empty((400, 400))
         p = slow.program

@@ -18,7 +18,7 @@ _CHUNK_BYTES = 4 << 20
 _MAX_THREADS = 8
 
 # By process, as a child has none of its parent's threads.
-_helpers: dict[int, ThreadPoolExecutor] = {}
+_executors: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -81,13 +81,13 @@ def _threads() -> int:
 
 
 def _submit(work: Callable[[], None]) -> Future[None] | None:
-    """None: the interpreter is ending, and there are no helpers any more."""
+    """None: the interpreter is ending, and there are no executor any more."""
     with _lock:
-        helpers = _helpers.get(os.getpid())
-        if helpers is None:
-            _helpers.clear()
-            helpers = _helpers[os.getpid()] = ThreadPoolExecutor(max(_threads() - 1, 1), "warpline-copy")
+        executor = _executors.get(os.getpid())
+        if executor is None:
+            _executors.clear()
+            executor = _executors[os.getpid()] = ThreadPoolExecutor(max(_threads() - 1, 1), "warpline-copy")
     try:
-        return helpers.submit(work)
+        return executor.submit(work)
     except RuntimeError:
         return None
