@@ -58,9 +58,10 @@ struct Metrics::Impl {
 
   Family<prometheus::Counter>& requests =
       NewCounter("warpline_requests_total", "Requests answered, by operation and gRPC status code.");
-  Family<prometheus::Histogram>& request_seconds =
-      NewHistogram("warpline_request_duration_seconds",
-                   "From the whole request having been received to the response being handed to gRPC.");
+  Family<prometheus::Histogram>& request_seconds = NewHistogram(
+      "warpline_request_duration_seconds",
+      "From the whole request having been received to the response being handed to gRPC. Source: "
+      "where its tensors lie; inline if it was refused before that was known.");
   Family<prometheus::Histogram>& stage_seconds =
       NewHistogram("warpline_stage_duration_seconds", "Wall time of one stage of a request.");
   Family<prometheus::Counter>& rejected =
@@ -139,6 +140,20 @@ std::string_view Name(RequestKind kind) {
   return "?";
 }
 
+std::string_view Name(RequestSource source) {
+  switch (source) {
+    case RequestSource::kInline:
+      return "inline";
+    case RequestSource::kRegion:
+      return "region";
+    case RequestSource::kResident:
+      return "resident";
+    case RequestSource::kMixed:
+      return "mixed";
+  }
+  return "?";
+}
+
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   Impl& i = *impl_;
   auto gauge = [&](const char* name, const char* help) { return Gauge(&i.NewGauge(name, help).Add({})); };
@@ -179,8 +194,10 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
     const auto index = static_cast<std::size_t>(kind);
     const std::string op = Str(Name(kind));
     requests_ok_[index] = Counter(&i.requests.Add({{"op", op}, {"code", "OK"}}));
-    request_seconds_[index] =
-        Histogram(&i.request_seconds.Add({{"op", op}, {"source", "inline"}}, kRequestSeconds));
+    for (RequestSource source : kAllRequestSources) {
+      request_seconds(kind, source) =
+          Histogram(&i.request_seconds.Add({{"op", op}, {"source", Str(Name(source))}}, kRequestSeconds));
+    }
     for (int phase = 0; phase < kPhases; ++phase) {
       phase_seconds[index][phase] =
           Histogram(&i.stage_seconds.Add({{"op", op}, {"stage", Str(kPhaseNames[phase])}}, kStageSeconds));
@@ -190,14 +207,14 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
 
 Metrics::~Metrics() = default;
 
-void Metrics::CountRequest(RequestKind kind, std::string_view code, double seconds) {
+void Metrics::CountRequest(RequestKind kind, RequestSource source, std::string_view code, double seconds) {
   impl_->requests.Add({{"op", Str(Name(kind))}, {"code", Str(code)}}).Increment();
-  request_seconds_[static_cast<std::size_t>(kind)].Observe(seconds);
+  request_seconds(kind, source).Observe(seconds);
 }
 
-void Metrics::CountSuccess(RequestKind kind, double seconds) {
+void Metrics::CountSuccess(RequestKind kind, RequestSource source, double seconds) {
   requests_ok_[static_cast<std::size_t>(kind)].Add();
-  request_seconds_[static_cast<std::size_t>(kind)].Observe(seconds);
+  request_seconds(kind, source).Observe(seconds);
 }
 
 void Metrics::CountRejection(std::string_view reason) {

@@ -60,6 +60,13 @@ inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, Request
                                                 RequestKind::kReduce, RequestKind::kRun};
 std::string_view Name(RequestKind kind);
 
+// Where the tensors of a request lie: all of them inline, in shared regions, or on the device; or some here
+// and some there.
+enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kMixed };
+inline constexpr std::array kAllRequestSources = {RequestSource::kInline, RequestSource::kRegion,
+                                                  RequestSource::kResident, RequestSource::kMixed};
+std::string_view Name(RequestSource source);
+
 // The timed parts of a request. The metric calls them stages.
 enum class Phase : std::uint8_t { kPlan, kAdmission, kQueue, kCopyIn, kDevice, kRespond };
 inline constexpr int kPhases = 6;
@@ -101,8 +108,9 @@ class Metrics {
   ~Metrics();
 
   // Requests.
-  void CountRequest(RequestKind kind, std::string_view code, double seconds);
-  void CountSuccess(RequestKind kind, double seconds);  // the same for code OK, without a look-up
+  void CountRequest(RequestKind kind, RequestSource source, std::string_view code, double seconds);
+  // The same for code OK, without a look-up.
+  void CountSuccess(RequestKind kind, RequestSource source, double seconds);
   Gauge requests_in_flight;
   std::array<std::array<Histogram, kPhases>, kAllRequestKinds.size()> phase_seconds;
   Histogram& phase(RequestKind kind, Phase phase) {
@@ -158,7 +166,10 @@ class Metrics {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::array<Counter, kAllRequestKinds.size()> requests_ok_;
-  std::array<Histogram, kAllRequestKinds.size()> request_seconds_;
+  std::array<std::array<Histogram, kAllRequestSources.size()>, kAllRequestKinds.size()> request_seconds_;
+  Histogram& request_seconds(RequestKind kind, RequestSource source) {
+    return request_seconds_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(source)];
+  }
 };
 
 }  // namespace warpline

@@ -33,6 +33,13 @@ struct HeldResult {
   StagingSlot slot;
 };
 
+RequestSource SourceOf(const MemoryPlan& plan) {
+  const bool region = plan.Has(Area::kShared), resident = plan.Has(Area::kResident);
+  if (!region && !resident) return RequestSource::kInline;
+  if ((region && resident) || plan.Has(Area::kInput) || plan.Has(Area::kOutput)) return RequestSource::kMixed;
+  return region ? RequestSource::kRegion : RequestSource::kResident;
+}
+
 std::int64_t HostBytesOf(const Plan& plan) { return static_cast<std::int64_t>(plan.HostBytes()); }
 
 }  // namespace
@@ -71,7 +78,7 @@ KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics
 
 void KernelService::Handle(UnaryCall& call, const Codec& codec) {
   absl::StatusOr<Scanned> scanned = Scan(call, codec);
-  if (!scanned.ok()) return RespondError(call, codec, scanned.status());
+  if (!scanned.ok()) return RespondError(call, codec, nullptr, scanned.status());
   auto submission = std::make_shared<Submission>(engine_.scheduler);
   call.OnCancel([submission, deadline = call.deadline()] {
     submission->Cancel(MonotonicClock::now() >= deadline
@@ -84,7 +91,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
   if (compiling_.fetch_add(1) >= kMaxCompiling) {
     compiling_.fetch_sub(1);
     metrics_.CountRejection("plans");
-    return RespondError(call, codec,
+    return RespondError(call, codec, nullptr,
                         WithRetryAfter(absl::ResourceExhaustedError(
                                            absl::StrCat("the server is full: ", kMaxCompiling,
                                                         " requests of new kinds wait to be checked")),
@@ -93,7 +100,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
   engine_.workers.Post([this, &call, &codec, submission, scanned = *std::move(scanned)]() mutable {
     absl::StatusOr<PlanPtr> plan = Compile(codec, scanned);
     compiling_.fetch_sub(1);
-    if (!plan.ok()) return RespondError(call, codec, plan.status());
+    if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
     engine_.plans.Insert(scanned.key, *plan, call.owner(), call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
   });
@@ -239,15 +246,15 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.seconds.plan = SecondsSince(call.received());
   metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
   if (const absl::Status bound = Bind(*plan, scanned, job); !bound.ok()) {
-    return RespondError(call, codec, bound);
+    return RespondError(call, codec, plan.get(), bound);
   }
   scanned.referred.clear();  // from here on only the job uses them
   absl::StatusOr<Sinks> sinks = SinksOf(*plan, scanned);
-  if (!sinks.ok()) return RespondError(call, codec, sinks.status());
+  if (!sinks.ok()) return RespondError(call, codec, plan.get(), sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
   absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner());
-  if (!ticket.ok()) return RespondError(call, codec, ticket.status());
+  if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
   job.ticket = *std::move(ticket);
   job.seconds.admission = SecondsSince(asked);
   metrics_.phase(codec.kind, Phase::kAdmission).Observe(job.seconds.admission);
@@ -291,7 +298,7 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
     Respond(call, codec, plan, sinks, result);
   } else {
     result.bindings.clear();  // so that a client that hears of the end may use its slices again
-    RespondError(call, codec, result.status);
+    RespondError(call, codec, &plan, result.status);
   }
 }
 
@@ -333,13 +340,14 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
     const std::size_t begin = plan.outputs[i].offset, bytes = plan.outputs[i].spec.bytes;
     if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
-  metrics_.CountSuccess(codec.kind, SecondsSince(call.received()));
+  metrics_.CountSuccess(codec.kind, SourceOf(plan.memory), SecondsSince(call.received()));
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
   metrics_.phase(codec.kind, Phase::kRespond).Observe(SecondsSince(start));
 }
 
-void KernelService::RespondError(UnaryCall& call, const Codec& codec, const absl::Status& status) {
+void KernelService::RespondError(UnaryCall& call, const Codec& codec, const Plan* plan,
+                                 const absl::Status& status) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const auto code = static_cast<grpc::StatusCode>(status.code());
   if (absl::IsInternal(status)) {
@@ -349,7 +357,8 @@ void KernelService::RespondError(UnaryCall& call, const Codec& codec, const absl
          {"code", std::string(CodeName(code))},
          {"reason", std::string(status.message())}});
   }
-  metrics_.CountRequest(codec.kind, CodeName(code), SecondsSince(call.received()));
+  const RequestSource source = plan == nullptr ? RequestSource::kInline : SourceOf(plan->memory);
+  metrics_.CountRequest(codec.kind, source, CodeName(code), SecondsSince(call.received()));
   call.RespondError(status);
 }
 

@@ -82,7 +82,8 @@ class KernelService {
   void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
   void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result& result);
-  void RespondError(UnaryCall& call, const Codec& codec, const absl::Status& status);
+  // The plan is null if the request was refused before there was one.
+  void RespondError(UnaryCall& call, const Codec& codec, const Plan* plan, const absl::Status& status);
 
   const Limits limits_;
   const Engine engine_;

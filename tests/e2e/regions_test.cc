@@ -73,6 +73,8 @@ TEST_F(RegionsTest, NothingIsCopiedOnTheHost) {
   EXPECT_EQ(answer.response.y().region().offset(), 4096);
   EXPECT_FALSE(answer.response.y().has_inline_());
   EXPECT_EQ(daemon_.Metric("warpline_host_copy_bytes_total"), 0);
+  EXPECT_EQ(daemon_.Metric("warpline_request_duration_seconds_count", "source=\"region\""), 1);
+  EXPECT_EQ(daemon_.Metric("warpline_request_duration_seconds_count"), 1);
 }
 
 // On a GPU these run on the slices themselves, in pieces, or by copies, with others beside them or alone.
