@@ -81,7 +81,7 @@ def _threads() -> int:
 
 
 def _submit(work: Callable[[], None]) -> Future[None] | None:
-    """None: the interpreter is ending, and there are no executor any more."""
+    """None: the interpreter is ending, and there are no other threads any more."""
     with _lock:
         executor = _executors.get(os.getpid())
         if executor is None:
