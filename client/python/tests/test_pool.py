@@ -197,7 +197,7 @@ def test_regions_that_are_dead(regions, make):
     array, slice = lend(pool, MIB), pool.take(MIB, 30)
     array[:] = 5
     regions.drop_regions()
-    wait_until(lambda: not slice.region.link.open)
+    wait_until(lambda: not any(region.link.open for region in pool._regions))
     assert pool.find(address_of(array)) is None and (array == 5).all()
     fresh = pool.take(MIB, 30)
     assert fresh.region.link.open and fresh.region is not slice.region

@@ -234,20 +234,25 @@ c = warpline.connect("{regions.address}", timeout=30)
 a, y = c.empty(x.shape), c.transpose(x)
 a[...] = x
 pool = c._shared._pool()
-child = os.fork()
-if not child:
-    assert c._shared._pool() is not pool and not pool._regions[0].link.open
-    mine = warpline.connect("{regions.address}", timeout=30)
-    b = mine.empty(x.shape)
-    b[...] = x
-    assert np.array_equal(mine.transpose(b), x.T) and np.array_equal(mine.gemm(x.T, b), x.T @ x)
-    assert mine._shared._pool().find(b.ctypes.data)
-    del a, y, b
-    gc.collect()
-    mine.close()
-    c.close()
-    {how}
-assert os.waitpid(child, 0)[1] == 0
+for attempt in range(10):
+    child = os.fork()
+    if not child:
+        assert c._shared._pool() is not pool and not pool._regions[0].link.open
+        mine = warpline.connect("{regions.address}", timeout=30)
+        b = mine.empty(x.shape)
+        b[...] = x
+        assert np.array_equal(mine.transpose(b), x.T) and np.array_equal(mine.gemm(x.T, b), x.T @ x)
+        assert mine._shared._pool().find(b.ctypes.data)
+        del a, y, b
+        gc.collect()
+        mine.close()
+        c.close()
+        {how}
+    status = os.waitpid(child, 0)[1]
+    # So gRPC ends a child, before it runs, where its own threads were not ready for a fork.
+    if status != os.EX_USAGE << 8:
+        break
+assert status == 0
 assert np.array_equal(y, x.T) and np.array_equal(a, x) and np.array_equal(c.transpose(a), x.T)
 assert c._shared._pool().find(a.ctypes.data) and c._shared._pool().find(y.ctypes.data)
 print("done")
