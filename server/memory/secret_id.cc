@@ -37,14 +37,14 @@ bool IsId(std::string_view id) {
 
 }  // namespace
 
-SecretIds::SecretIds(std::string what)
-    : what_(std::move(what)), instance_(RandomDigits(kInstanceBytes)) {}
+SecretIds::SecretIds(std::string what) : what_(std::move(what)), instance_(RandomDigits(kInstanceBytes)) {}
 
 std::string SecretIds::New() const { return absl::StrCat(instance_, "-", RandomDigits(kRandomBytes)); }
 
 absl::Status SecretIds::Check(std::string_view id) const {
   if (!IsId(id)) {
-    return absl::NotFoundError(absl::StrCat("a string of ", id.size(), " bytes that is the id of no ", what_));
+    return absl::NotFoundError(
+        absl::StrCat("a string of ", id.size(), " bytes that is the id of no ", what_));
   }
   const std::string_view instance = id.substr(0, instance_.size());
   if (instance == instance_) return absl::OkStatus();

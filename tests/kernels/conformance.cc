@@ -124,13 +124,13 @@ absl::Status Harness::Reserve(std::size_t bytes) {
 
 bool Harness::NextIsShared() {
   static const bool all = std::getenv("WARPLINE_CONFORMANCE_SHARED") != nullptr;
-  return ++runs_ % 4 == 0 || all;
+  return ++problems_ % 4 == 0 || all;
 }
 
-absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<Bytes>& inputs) {
+absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<Bytes>& inputs, bool shared) {
   RETURN_IF_ERROR(lane_.status());
   OwnMemory own;
-  if (NextIsShared()) {
+  if (shared) {
     for (int i = 0; i < program.num_inputs; ++i) own.shared.push_back(i);
     own.shared.insert(own.shared.end(), program.outputs.begin(), program.outputs.end());
   }
@@ -224,7 +224,8 @@ std::string Check(Harness& harness, const Problem& problem, std::string_view var
   const std::string what =
       absl::StrCat(Describe(problem), " by ", variant.empty() ? "choice" : std::string(variant), ": ");
   const Program program = MakeProgram(problem, variant, scalars);
-  const absl::StatusOr<Outcome> outcome = harness.Run(program, inputs);
+  const bool shared = harness.NextIsShared();
+  const absl::StatusOr<Outcome> outcome = harness.Run(program, inputs, shared);
   if (!outcome.ok()) return what + outcome.status().ToString();
   if (outcome->variants.size() != 1 || (!variant.empty() && outcome->variants[0] != variant)) {
     return absl::StrCat(what, "ran ", outcome->variants.empty() ? "nothing" : outcome->variants[0]);
@@ -233,7 +234,7 @@ std::string Check(Harness& harness, const Problem& problem, std::string_view var
       std::visit([&](const auto& p) { return Compare(p, scalars, inputs, outcome->outputs[0]); }, problem);
   if (error.has_value()) return absl::StrCat(what, outcome->variants[0], ": ", *error);
   if (repeat) {
-    const absl::StatusOr<Outcome> again = harness.Run(program, inputs);
+    const absl::StatusOr<Outcome> again = harness.Run(program, inputs, shared);
     if (!again.ok()) return absl::StrCat(what, "the second time: ", again.status().ToString());
     if (again->outputs != outcome->outputs) return what + "other bits the second time";
   }

@@ -35,18 +35,19 @@ class Harness {
   Backend& backend() { return backend_; }
 
   // Stages the inputs, poisons the rest, launches, waits. An error also if the launch wrote outside of the
-  // outputs or into the inputs. The tensors of one problem in four lie in memory of their own, as those in
-  // shared regions do, and begin anywhere; of all problems if $WARPLINE_CONFORMANCE_SHARED is set.
-  absl::StatusOr<Outcome> Run(const Program& program, const std::vector<Bytes>& inputs);
+  // outputs or into the inputs. If they are `shared`, the tensors lie in memory of their own, as those in
+  // shared regions do, and begin anywhere.
+  absl::StatusOr<Outcome> Run(const Program& program, const std::vector<Bytes>& inputs, bool shared = false);
+  // One problem in four; all of them if $WARPLINE_CONFORMANCE_SHARED is set.
+  bool NextIsShared();
 
  private:
   absl::Status Reserve(std::size_t bytes);
-  bool NextIsShared();
 
   Backend& backend_;
   absl::StatusOr<std::unique_ptr<Lane>> lane_;
   Buffer memory_;
-  int runs_ = 0;
+  int problems_ = 0;
 };
 
 // A program of the one step. `variant` empty: the backend's choice.

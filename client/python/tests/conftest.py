@@ -1,20 +1,59 @@
 import pytest
 from daemon import Daemon
+from region_server import RegionServer
 from tensor_server import TensorServer
 
 import warpline
+from warpline import shipments
 
 
 @pytest.fixture(scope="session")
-def daemon():
-    with Daemon() as running:
+def daemon(tmp_path_factory):
+    """Shares memory by its `regions`."""
+    regions = f"{tmp_path_factory.mktemp('daemon')}/regions"
+    with Daemon(f"--regions={regions}") as running:
+        running.regions = regions
         yield running
 
 
+@pytest.fixture(scope="session", params=["inline", "shared"])
+def client(request, daemon):
+    """Once with all elements in messages, and once with all of them, however few, in shared memory."""
+    if request.param == "inline":
+        with warpline.connect(daemon.address) as connected:
+            yield connected
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shipments, "SMALL_BYTES", 1)
+        with warpline.connect(daemon.address, shared_memory="always", regions=daemon.regions) as connected:
+            yield connected
+
+
+@pytest.fixture
+def usual_sizes(monkeypatch):
+    """What is small is so, while a client of the fixture above may have it otherwise."""
+    monkeypatch.setattr(shipments, "SMALL_BYTES", 128 << 10)
+
+
+@pytest.fixture
+def regions(tmp_path):
+    """A RegionServer, with its address on a unix socket."""
+    server = RegionServer()
+    with server.serving(f"unix:{tmp_path}/s") as server.address:
+        yield server
+
+
 @pytest.fixture(scope="session")
-def client(daemon):
-    with warpline.connect(daemon.address) as connected:
-        yield connected
+def unix_daemon(tmp_path_factory):
+    """On a unix socket."""
+    with Daemon(f"--listen=unix:{tmp_path_factory.mktemp('unix')}/s") as running:
+        yield running
+
+
+@pytest.fixture(params=["fake", "daemon"])
+def unix(request):
+    """The address of a server on a unix socket that shares memory."""
+    yield request.getfixturevalue("regions" if request.param == "fake" else "unix_daemon").address
 
 
 @pytest.fixture

@@ -154,7 +154,9 @@ class TensorServer:
 
     def apply(self, kind, fields, x):
         if kind == "transpose":
-            return np.transpose(x[0], fields.perm) if fields.perm else np.swapaxes(x[0], -1, -2)
+            if fields.perm or x[0].ndim < 2:
+                return np.transpose(x[0], fields.perm or None)
+            return np.swapaxes(x[0], -1, -2)
         if kind == "gemm":
             return (np.swapaxes(x[0], -1, -2) if fields.trans_a else x[0]) @ (
                 np.swapaxes(x[1], -1, -2) if fields.trans_b else x[1])
@@ -211,20 +213,21 @@ class TensorServer:
             stream if name == "Get" else unary, getattr(v1, f"{name}Request").FromString,
             getattr(v1, f"{name}Response").SerializeToString)
 
+    SERVICES = {"TensorService": ("Create", "Put", "Get", "Drop", "Renew", "List"),
+                "KernelService": ("Transpose", "Gemm", "Reduce", "Run")}
+
     @contextlib.contextmanager
-    def serving(self):
-        """Yields the address."""
-        services = {"TensorService": ("Create", "Put", "Get", "Drop", "Renew", "List"),
-                    "KernelService": ("Transpose", "Gemm", "Reduce", "Run")}
+    def serving(self, address=None):
+        """Yields the address: a free port, or what is given."""
         options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         server = grpc.server(futures.ThreadPoolExecutor(16), options=options)
-        for service, names in services.items():
+        for service, names in self.SERVICES.items():
             handlers = {name: self.handler(service, name) for name in names}
             server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(f"warpline.v1.{service}", handlers),))
-        port = server.add_insecure_port("127.0.0.1:0")
+        port = server.add_insecure_port(address or "127.0.0.1:0")
         server.start()
         try:
-            yield f"127.0.0.1:{port}"
+            yield address or f"127.0.0.1:{port}"
         finally:
             server.stop(None).wait()
 

@@ -6,13 +6,13 @@ import re
 import numpy as np
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
-FIRST, SECOND = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
+FIRST, SECOND, THIRD = re.findall(r"```python\n(.*?)```", README.read_text(), re.S)
 
 
 def run(example, address):
     """The names that it leaves."""
     names = {}
-    exec(example.replace("127.0.0.1:50051", address), names)
+    exec(example.replace("127.0.0.1:50051", address).replace("unix:/run/warplined.sock", address), names)
     return names
 
 
@@ -31,3 +31,10 @@ def test_resident_tensors(address):
     assert np.allclose(left["half"], y / 2, rtol=1e-4)
     assert np.allclose(left["best"], y[:20].max(1), rtol=1e-4)
     assert {left["w"].id, left["y"].id, left["kept"].id} <= {info.id for info in left["mine"]}
+
+
+def test_shared_memory(unix):
+    left = run(THIRD, unix)
+    x = left["x"]
+    assert np.array_equal(left["y"], x.T) and np.array_equal(left["out"], x.T)
+    assert np.allclose(left["rows"], x[100:200].sum(1))

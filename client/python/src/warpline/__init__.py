@@ -7,6 +7,7 @@
         s = c.reduce(x, "sum", axis=1)
         p = warpline.program()
         z = c.run(p.gemm(a, b).transpose().sum(axis=1))
+        a = c.empty((300, 400))                     # with a server on this host: is copied nowhere
         t = c.put(a)                                # stays on the server
         w = c.run((t @ b).max(axis=0))
 
@@ -26,6 +27,7 @@ from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondit
 from warpline.expressions import Expression
 from warpline.programs import Program, placeholder, program
 from warpline.residents import TensorInfo
+from warpline.shared import POOL_BYTES, Mode
 from warpline.tensors import Tensor
 
 __version__ = "0.1.0"
@@ -40,7 +42,8 @@ __all__ = [
 
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
             credentials: grpc.ChannelCredentials | None = None,
-            options: Sequence[tuple[str, Any]] = ()) -> Client:
+            options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
+            pool_bytes: int = POOL_BYTES) -> Client:
     """A client of the server at `target`: "host:port", "host" (port 50051), "unix:/path", or anything else gRPC
     resolves; no URL.
 
@@ -48,5 +51,12 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
     max_retries: how often a call is sent again after Unavailable, or after ResourceExhausted with a delay from
     the server, which is obeyed; never beyond the timeout. credentials: of gRPC; None: plain text. options: more
     channel arguments of gRPC.
+
+    shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
+    `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
+    if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
+    the path of the server's region socket; None: /path.regions. pool_bytes: how much memory the client may share,
+    beside what `Client.empty` gives.
     """
-    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options)
+    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options,
+                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)

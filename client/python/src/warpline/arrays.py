@@ -1,7 +1,7 @@
 """From arrays to the API's Tensor and back, with as few copies as the layouts allow."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from warpline import wire
 from warpline.dlpack import from_dlpack
 from warpline.dtypes import DTYPES, data_type
 from warpline.residents import Remote, Resident, ResidentOperand, TensorInfo, decode_kept
+from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
 
 Array = np.ndarray[Any, Any]
@@ -61,6 +62,11 @@ class Operand:
                 self.stored = self.array.transpose(order)
 
     @property
+    def kind(self) -> Kind:
+        """Of what is sent."""
+        return Kind(self.data_type, self.stored.shape)
+
+    @property
     def swaps_last_two(self) -> bool:
         """What is sent is the array with its last two axes swapped."""
         rank = self.rank
@@ -82,9 +88,42 @@ class Operand:
             yield from _dense_blocks(self.stored)
 
 
+class SharedOperand:
+    """An array that lies in shared memory, in the place of an Operand: nothing but its place is sent.
+
+    call: the number under which it is sent.
+    """
+
+    in_order = True
+    swaps_last_two = False
+    # Of the elements in the request.
+    nbytes = 0
+
+    def __init__(self, kind: Kind, row_stride: int, region: str, offset: int) -> None:
+        """row_stride: of Tensor. region: its id. offset: of the first element."""
+        self.kind = kind
+        self.call = 0
+        self._row_stride = row_stride
+        self._region = region
+        self._offset = offset
+
+    def header(self) -> bytes:
+        """The message Tensor."""
+        slice = v1.RegionSlice(id=self._region, offset=self._offset, call=self.call)
+        encoded: bytes = v1.Tensor(data_type=self.kind.data_type, shape=self.kind.shape, row_stride=self._row_stride,
+                                   region=slice).SerializeToString()
+        return encoded
+
+    def payload(self) -> Iterator[memoryview]:
+        return iter(())
+
+
 AnyOperand = Operand | ResidentOperand
+# What may be sent in its place.
+SentOperand = AnyOperand | SharedOperand
 
 _INLINE = v1.Tensor.INLINE_FIELD_NUMBER
+_REGION = v1.Tensor.REGION_FIELD_NUMBER
 _RESIDENT = v1.Tensor.RESIDENT_FIELD_NUMBER
 
 
@@ -96,6 +135,23 @@ def operand_of(x: Any, any_order: bool = True) -> AnyOperand:
 def is_dense(x: Array) -> bool:
     """The elements lie as they are sent."""
     return x.flags.c_contiguous and x.dtype.isnative
+
+
+def row_stride(x: Array) -> int | None:
+    """The distance between the starts of rows with which a Tensor describes these elements where they lie, in
+    elements; 0: they are dense. None if it cannot."""
+    if is_dense(x):
+        return 0
+    if not x.dtype.isnative or x.ndim < 2 or not x.size or x.shape[-1] > 1 and x.strides[-1] != x.itemsize:
+        return None
+    # From the row on all axes must be dense. Those of one element have any stride.
+    rows = [(n, stride) for n, stride in zip(x.shape[-2::-1], x.strides[-2::-1]) if n > 1]
+    row = dense = rows[0][1] if rows else 0
+    for n, stride in rows:
+        if stride != dense:
+            return None
+        dense = stride * n
+    return row // x.itemsize if row >= x.shape[-1] * x.itemsize and row % x.itemsize == 0 else None
 
 
 def _memory_order(x: Array) -> list[int]:
@@ -130,10 +186,19 @@ def memory(dense: Array) -> memoryview:
     return dense.reshape(-1).view(np.uint8).data
 
 
-def decode_tensor(message: memoryview) -> Array | TensorInfo:
+class InRegion(NamedTuple):
+    """A result that lies in shared memory: in the region of that id, from that byte on."""
+
+    id: str
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def decode_tensor(message: memoryview) -> Array | TensorInfo | InRegion:
     """The array of a message Tensor: a read-only view of the message, possibly unaligned. For a resident tensor
     what is known of it, but for its device."""
-    number, payload, resident = 0, message[:0], None
+    number, payload, resident, region = 0, message[:0], None, None
     shape: list[int] = []
     for field, value in wire.fields(message):
         if field == 1:
@@ -144,6 +209,8 @@ def decode_tensor(message: memoryview) -> Array | TensorInfo:
             payload = wire.submessage(value)
         elif field == _RESIDENT:
             resident = wire.submessage(value)
+        elif field == _REGION:
+            region = wire.submessage(value)
     dtype = DTYPES.get(cast(v1.DataType, number))
     if dtype is None:
         raise wire.WireError(f"the element type {number} is unknown")
@@ -151,6 +218,9 @@ def decode_tensor(message: memoryview) -> Array | TensorInfo:
         raise wire.WireError(f"{shape} is no shape")
     if resident is not None:
         return decode_kept(resident, dtype, tuple(shape))
+    if region is not None:
+        slice = v1.RegionSlice.FromString(bytes(region))
+        return InRegion(slice.id, slice.offset, dtype, tuple(shape))
     count = 1
     for n in shape:
         count *= n

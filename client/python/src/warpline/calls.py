@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
-from warpline import wire
-from warpline.arrays import AnyOperand, Array, Operand, decode_tensor, operand_of
+from warpline import copies, shapes, wire
+from warpline.arrays import AnyOperand, Array, InRegion, SentOperand, decode_tensor, operand_of
 from warpline.dtypes import result_data_type
 from warpline.errors import Error, Internal, ResourceExhausted
 from warpline.residents import Resident, TensorInfo, check_ttl
+from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
 
 # 2 GiB is where protobuf ends; 4 GiB is where gRPC's own length field wraps, silently.
@@ -38,16 +39,47 @@ Input = npt.ArrayLike | Resident
 _T = TypeVar("_T")
 
 
-class Call(NamedTuple):
-    """A request, and what is left to do to each array of its response."""
+class Field(NamedTuple):
+    """An operand, and in which field of a request it stands: of a RunRequest with a name."""
+
+    number: int
+    operand: AnyOperand
+    name: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A request, and what is left to do to each array of its response. No element has been read."""
 
     method: str
-    body: bytes
+    # The request, without its operands.
+    request: Any
+    operands: Sequence[Field]
     finish: Callable[[Array], Array] | None = None
     # Of each result: whether it stays on the server.
     keeps: Sequence[bool] = (False,)
-    # The response has NamedTensors.
-    named: bool = False
+    # Of the one operation; "": the request has a program, and the response NamedTensors.
+    operation: str = ""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The name of each result, by which sinks call it."""
+        return ("",) if self.operation else list(self.request.program.outputs)
+
+    @property
+    def body(self) -> bytes:
+        """The request with its elements in it. One copy of them."""
+        return encode(self, [field.operand for field in self.operands])
+
+    def results(self) -> list[Kind] | None:
+        """What the server will answer, before `finish`. None if this call can have no result."""
+        try:
+            if self.operation:
+                kinds = [field.operand.kind for field in self.operands]
+                return [shapes.result_of(self.operation, self.request, kinds)]
+            return shapes.outputs_of(self.request.program, {x.name: x.operand.kind for x in self.operands})
+        except shapes.Unknown:
+            return None
 
 
 # --- What a caller may say in words
@@ -137,27 +169,38 @@ def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int
 # --- Requests
 
 
-def _body(fields: bytes, operands: Sequence[tuple[bytes, AnyOperand]]) -> bytes:
-    """A request: encoded fields, then each operand behind what introduces it. One copy of all. What is too
-    large is refused before anything is copied."""
-    size = len(fields) + sum(len(head) + operand.nbytes for head, operand in operands)
+def encode(call: Call, operands: Sequence[SentOperand], sinks: Sequence[v1.Sink] = ()) -> bytes:
+    """The bytes of a request, with these operands in the places of the call's own, and sinks beside those that it
+    has. One copy of the elements that are in it. What is too large is refused before anything is copied."""
+    request = call.request
+    if sinks:
+        request = type(request)()
+        request.CopyFrom(call.request)
+        request.options.sinks.extend(sinks)
+    fields = request.SerializeToString()
+    heads = [_head(field, operand) for field, operand in zip(call.operands, operands)]
+    size = len(fields) + sum(len(head) + operand.nbytes for head, operand in zip(heads, operands))
     if size > _MAX_MESSAGE_BYTES:
         raise ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED,
                                 f"the request has {size} bytes; one message can have {_MAX_MESSAGE_BYTES}")
     # getvalue() below hands over the bytes that it has collected, without a copy.
     body = io.BytesIO()
     body.write(fields)
-    for head, operand in operands:
+    for head, operand in zip(heads, operands):
         body.write(head)
         for piece in operand.payload():
             body.write(piece)
     return body.getvalue()
 
 
-def _field(number: int, operand: AnyOperand) -> tuple[bytes, AnyOperand]:
-    """An operand as the field of that number."""
+def _head(field: Field, operand: SentOperand) -> bytes:
+    """What introduces the elements of an operand in its field."""
     header = operand.header()
-    return wire.length_prefix(number, len(header) + operand.nbytes) + header, operand
+    if not field.name:
+        return wire.length_prefix(field.number, len(header) + operand.nbytes) + header
+    tensor = wire.length_prefix(v1.NamedTensor.TENSOR_FIELD_NUMBER, len(header) + operand.nbytes) + header
+    named = v1.NamedTensor(name=field.name).SerializeToString() + tensor
+    return wire.length_prefix(field.number, len(named) + operand.nbytes) + named
 
 
 def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep = INLINE) -> Call:
@@ -170,9 +213,8 @@ def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep = INL
         else:
             operand = operand_of(x, any_order=False)
     request = v1.TransposeRequest(perm=axes, variant=variant, options=keep.options())
-    number = v1.TransposeRequest.X_FIELD_NUMBER
-    body = _body(request.SerializeToString(), [_field(number, operand)])
-    return Call(_KERNELS + "Transpose", body, keeps=keep.results)
+    fields = [Field(v1.TransposeRequest.X_FIELD_NUMBER, operand)]
+    return Call(_KERNELS + "Transpose", request, fields, keeps=keep.results, operation="transpose")
 
 
 def matrix(x: Any) -> tuple[AnyOperand, bool]:
@@ -189,17 +231,17 @@ def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: 
          trans_a: bool, trans_b: bool, precision: str | None, dtype: npt.DTypeLike | None, variant: str,
          keep: Keep = INLINE) -> Call:
     (a, a_swapped), (b, b_swapped) = matrix(a), matrix(b)
-    operands = [_field(v1.GemmRequest.A_FIELD_NUMBER, a), _field(v1.GemmRequest.B_FIELD_NUMBER, b)]
+    fields = [Field(v1.GemmRequest.A_FIELD_NUMBER, a), Field(v1.GemmRequest.B_FIELD_NUMBER, b)]
     if c is not None:
-        operands.append(_field(v1.GemmRequest.C_FIELD_NUMBER, operand_of(c, any_order=False)))
+        fields.append(Field(v1.GemmRequest.C_FIELD_NUMBER, operand_of(c, any_order=False)))
     if bias is not None:
-        operands.append(_field(v1.GemmRequest.BIAS_FIELD_NUMBER, operand_of(bias, any_order=False)))
+        fields.append(Field(v1.GemmRequest.BIAS_FIELD_NUMBER, operand_of(bias, any_order=False)))
     request = v1.GemmRequest(
         trans_a=bool(trans_a) != a_swapped, trans_b=bool(trans_b) != b_swapped, alpha=alpha,
         beta=beta_of(beta, c is not None), precision=precision_of(precision),
         activation=activation_of(activation), out_data_type=result_data_type(dtype), variant=variant,
         options=keep.options())
-    return Call(_KERNELS + "Gemm", _body(request.SerializeToString(), operands), keeps=keep.results)
+    return Call(_KERNELS + "Gemm", request, fields, keeps=keep.results, operation="gemm")
 
 
 def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int,
@@ -217,9 +259,8 @@ def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | N
             finish = _axes_back(operand.perm, logical, keepdims)
     request = v1.ReduceRequest(op=reduce_op(op), axes=axes, keepdims=keepdims, ddof=ddof, variant=variant,
                                out_data_type=result_data_type(dtype), options=keep.options())
-    number = v1.ReduceRequest.X_FIELD_NUMBER
-    body = _body(request.SerializeToString(), [_field(number, operand)])
-    return Call(_KERNELS + "Reduce", body, finish, keep.results)
+    fields = [Field(v1.ReduceRequest.X_FIELD_NUMBER, operand)]
+    return Call(_KERNELS + "Reduce", request, fields, finish, keep.results, "reduce")
 
 
 def _axes_back(perm: Sequence[int], reduced: Sequence[int], keepdims: bool) -> Callable[[Array], Array]:
@@ -230,14 +271,9 @@ def _axes_back(perm: Sequence[int], reduced: Sequence[int], keepdims: bool) -> C
 
 
 def run(program: v1.Program, inputs: Sequence[tuple[str, AnyOperand]], keep: Keep) -> Call:
-    operands = []
-    for name, operand in inputs:
-        tensor, _ = _field(v1.NamedTensor.TENSOR_FIELD_NUMBER, operand)
-        named = v1.NamedTensor(name=name).SerializeToString() + tensor
-        prefix = wire.length_prefix(v1.RunRequest.INPUTS_FIELD_NUMBER, len(named) + operand.nbytes)
-        operands.append((prefix + named, operand))
+    fields = [Field(v1.RunRequest.INPUTS_FIELD_NUMBER, operand, name) for name, operand in inputs]
     request = v1.RunRequest(program=program, options=keep.options(program.outputs))
-    return Call(_KERNELS + "Run", _body(request.SerializeToString(), operands), keeps=keep.results, named=True)
+    return Call(_KERNELS + "Run", request, fields, keeps=keep.results)
 
 
 # --- Responses
@@ -259,18 +295,27 @@ def valid(decode: Callable[[bytes], _T], response: bytes, request_id: str) -> _T
         raise not_valid(error, request_id) from error
 
 
-def decode(call: Call, response: bytes, request_id: str, report: Report | None) -> list[Array | TensorInfo]:
-    """The results of a response: arrays, which are views of it, and what stays on the server. Internal if it is
-    not a response to this call."""
+def decode(call: Call, response: bytes, request_id: str, report: Report | None,
+           fetch: Callable[[int, InRegion], Array | None] = lambda i, found: None) -> list[Array | TensorInfo]:
+    """The results of a response: arrays, which are views of it or come from `fetch`, and what stays on the server.
+    Internal if it is not a response to this call.
+
+    fetch: of a result, by its number, that lies in shared memory; None if it cannot lie there.
+    """
     results: list[Array | TensorInfo] = []
     execution = v1.Execution()
     try:
         for number, value in wire.fields(memoryview(response)):
             if number == 1:
                 message = wire.submessage(value)
-                if call.named:
+                if not call.operation:
                     message = wire.submessage(dict(wire.fields(message))[v1.NamedTensor.TENSOR_FIELD_NUMBER])
                 result = decode_tensor(message)
+                if isinstance(result, InRegion):
+                    fetched = fetch(len(results), result)
+                    if fetched is None:
+                        raise wire.WireError("a result is where it was not to be")
+                    result = fetched
                 if call.finish and not isinstance(result, TensorInfo):
                     result = call.finish(result)
                 results.append(result)
@@ -304,7 +349,9 @@ def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None])
         if out is not None and not isinstance(array, TensorInfo):
             if out.shape != array.shape or out.dtype != array.dtype:
                 raise ValueError(f"out is {out.dtype}{list(out.shape)}, the result {array.dtype}{list(array.shape)}")
-            np.copyto(out, array)
+            # It may lie there already.
+            if array is not out:
+                copies.copy(out, array)
         delivered.append(array if out is None else out)
     return delivered
 

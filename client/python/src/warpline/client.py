@@ -5,9 +5,10 @@ from types import TracebackType
 from typing import Any, Literal, overload
 
 import grpc
+import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, direct, residents, transfers
+from warpline import calls, direct, residents, shared, transfers
 from warpline.arrays import Array
 from warpline.calls import Axes, Call, Input, Report
 from warpline.connections import Connection
@@ -27,13 +28,16 @@ class Client:
     what is not dense is gathered while it is copied into the request. They must not change before the call
     returns. Resident tensors (`put`) stand wherever arrays may, and so do expressions of them.
 
-    Results are read-only views of gRPC's message: `.copy()` makes them writable, or give `out=`, an array of
-    the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
+    Results are read-only views of gRPC's message, or of shared memory: `.copy()` makes them writable, or give `out=`,
+    an array of the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
     Elements of a view need not be aligned (`y.flags.aligned`): NumPy copes, C extensions may not.
 
-    Copies of the elements in this process: on the way out one of ours, into the request, and one of gRPC's; on
-    the way in two of gRPC's and none of ours; one more with `out=`. gRPC takes and gives nothing but bytes
-    objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times that.
+    Copies of the elements in this process, where they travel in messages: on the way out one of ours, into the
+    request, and one of gRPC's; on the way in two of gRPC's and none of ours; one more with `out=`. gRPC takes and gives
+    nothing but bytes objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times
+    that. Where memory is shared with the server (connect's shared_memory): one on the way out, none on the way in, and
+    one more with `out=`; none at all of arrays from `empty`, which the server reads, and as `out=` writes, itself.
+    After any error nothing writes to an `out` any more, for which the call waits if it must.
 
     With keep=True the result stays on the server and comes as a Tensor, with a lease of `ttl` seconds, which is
     renewed while the object lives; None: the server's default.
@@ -50,10 +54,15 @@ class Client:
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
-                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
+                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = (),
+                 shared_memory: shared.Mode = "auto", regions: str | None = None,
+                 pool_bytes: int = shared.POOL_BYTES) -> None:
         """See warpline.connect."""
-        self._connection = Connection(target, timeout, max_retries, credentials, options)
-        self._leases = Leases(self._connection)
+        path = shared.region_socket(target, shared_memory, regions)
+        pool_bytes = shared.check_pool_bytes(pool_bytes)
+        connection = self._connection = Connection(target, timeout, max_retries, credentials, options)
+        self._leases = Leases(connection)
+        self._shared = shared.Shared(lambda: connection, path, shared_memory, pool_bytes)
 
     def __enter__(self) -> "Client":
         return self
@@ -67,6 +76,7 @@ class Client:
         connection. Calls in flight and later ones raise Cancelled."""
         self._leases.close()
         self._connection.close()
+        self._shared.close()
 
     @overload
     def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
@@ -183,6 +193,17 @@ class Client:
         info = transfers.Put(self._connection, x, ttl, device, channels, timeout, request_id).run()
         return self._tensor(info)
 
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
+              timeout: float | None = None) -> Array:
+        """An array, without values of its own, in memory that the server shares: as an operand, and as `out=`, neither
+        it nor its views are copied anywhere. An ordinary array where no memory is shared, or no more of it, unless
+        connect was told shared_memory="always": then ResourceExhausted or Unimplemented is raised.
+
+        dtype: of any element type of the API; TypeError for others. The memory is the array's for as long as it or
+        a view of it lives, also when the client is closed. A child that is forked does not have it.
+        """
+        return self._shared.empty(shape, dtype, self._connection.attempts(timeout, None).left())
+
     def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """The resident tensor of that id, which somebody else owns: it is not dropped with the object, nor, unless
         `renew`, renewed in the background. This call renews its lease once. NotFound if there is none."""
@@ -223,8 +244,14 @@ class Client:
 
     def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                  report: Report | None) -> list[Array | Tensor]:
-        response, used_id = self._connection.invoke(call.method, call.body, timeout, request_id)
-        results = calls.deliver(calls.decode(call, response, used_id, report), outs)
+        attempts = self._connection.attempts(timeout, request_id)
+        shipment = self._shared.ship(call, outs, attempts.left())
+        try:
+            response = self._connection.send(shipment, attempts)
+            results = shipment.deliver(response, attempts.request_id, report)
+        except BaseException:
+            shipment.abandon()
+            raise
         return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
 
     def _tensor(self, info: TensorInfo) -> Tensor:

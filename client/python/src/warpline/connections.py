@@ -3,12 +3,15 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
 from warpline import errors, sending
 from warpline.sending import Attempts
+
+if TYPE_CHECKING:
+    from warpline.shipments import Shipment
 
 _T = TypeVar("_T")
 
@@ -67,12 +70,34 @@ class Connection:
                 raise errors.closed(attempts.request_id) from None
             wait(delay)
 
+    def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
+        """As `invoke`, once: the caller knows what to do instead."""
+        attempts = Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None))
+        call = self.channel().unary_unary(method)
+        response = self.retry(attempts, lambda: call(body, timeout=attempts.left(), metadata=attempts.metadata))
+        return response, attempts.request_id
+
     def invoke(self, method: str, body: bytes, timeout: float | None, request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""
         attempts = self.attempts(timeout, request_id)
         call = self.channel().unary_unary(method)
         response = self.retry(attempts, lambda: call(body, timeout=attempts.left(), metadata=attempts.metadata))
         return response, attempts.request_id
+
+    def send(self, shipment: "Shipment", attempts: Attempts) -> bytes:
+        """The response to a call."""
+        call = self.channel().unary_unary(shipment.call.method)
+
+        def attempt() -> bytes:
+            while True:
+                try:
+                    response: bytes = call(shipment.encode(), timeout=attempts.left(), metadata=attempts.metadata)
+                    return response
+                except grpc.RpcError as rpc_error:
+                    if not shipment.recover(rpc_error.code(), attempts.left(), attempts.may_retry):
+                        raise
+
+        return self.retry(attempts, attempt)
 
     def _open(self, more: Sequence[tuple[str, Any]]) -> grpc.Channel:
         options = [*self._options, *more]

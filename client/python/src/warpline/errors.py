@@ -105,8 +105,13 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
                 request_id = _texts(detail).get(1) or request_id
     except ValueError:
         pass  # Details that cannot be read are left out.
-    code = error.code()
-    return _CLASSES.get(code, Error)(code, error.details() or "", request_id, violations, retry_after)
+    return of_code(error.code(), error.details() or "", request_id, violations, retry_after)
+
+
+def of_code(code: grpc.StatusCode, message: str, request_id: str = "", violations: list[FieldViolation] | None = None,
+            retry_after: float | None = None) -> Error:
+    """An error of the class that is for its code."""
+    return _CLASSES.get(code, Error)(code, message, request_id, violations, retry_after)
 
 
 def closed(request_id: str) -> Error:

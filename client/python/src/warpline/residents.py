@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from warpline import wire
 from warpline.dtypes import DTYPES, data_type
+from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
 
 _TENSORS = "/warpline.v1.TensorService/"
@@ -115,6 +116,7 @@ class ResidentOperand:
         self.data_type = data_type(tensor.dtype)
         self.rank = tensor.ndim
         self.perm = tuple(range(self.rank))
+        self.kind = Kind(self.data_type, tensor.shape)
 
     def header(self) -> bytes:
         """The message Tensor."""

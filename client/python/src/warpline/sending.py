@@ -69,10 +69,15 @@ class Attempts:
         """Seconds for the attempt that begins now."""
         return max(self._deadline - time.monotonic(), 0.0)
 
+    @property
+    def may_retry(self) -> bool:
+        """There would be another attempt, for some reasons to fail."""
+        return self.failed < self._max_retries
+
     def delay_after(self, rpc_error: Any) -> float:
         """Seconds to wait before the next attempt. Raises the error if there is to be none."""
         error = errors.from_rpc_error(rpc_error, self.request_id)
-        delay = errors.retry_delay(error, self.failed) if self.failed < self._max_retries else None
+        delay = errors.retry_delay(error, self.failed) if self.may_retry else None
         if delay is None or time.monotonic() + delay >= self._deadline:
             raise error from None
         self.failed += 1

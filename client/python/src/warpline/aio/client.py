@@ -5,36 +5,44 @@ from types import TracebackType
 from typing import Any, Literal, overload
 
 import grpc
+import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, connections, direct, residents, transfers
+from warpline import calls, connections, direct, residents, shared, transfers
 from warpline.aio import tensors
 from warpline.aio.connection import Connection
 from warpline.aio.leases import Leases
 from warpline.aio.tensors import Tensor, Transport
-from warpline.aio.threads import copying
+from warpline.aio.threads import copying, in_thread, unless_small
 from warpline.arrays import Array
 from warpline.calls import Axes, Call, Input, Report
 from warpline.expressions import Operators
 from warpline.programs import Program, plan_program
 from warpline.residents import TensorInfo
+from warpline.shipments import Shipment
 from warpline.v1 import warpline_pb2 as v1
 
 
 class Client:
     """As warpline.Client, for one event loop; an asynchronous context manager.
 
-    Elements are copied by threads if they are more than 1 MiB; gRPC's own copies of requests and responses are
-    made on the loop's thread, but for those of `put` and `numpy`. Cancelling the task cancels the call.
+    Elements are copied by threads if they are more than 1 MiB, or go into shared memory; gRPC's own copies of requests
+    and responses are made on the loop's thread, but for those of `put` and `numpy`. Cancelling the task cancels the
+    call.
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
-                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
+                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = (),
+                 shared_memory: shared.Mode = "auto", regions: str | None = None,
+                 pool_bytes: int = shared.POOL_BYTES) -> None:
         """See warpline.connect."""
+        path = shared.region_socket(target, shared_memory, regions)
+        pool_bytes = shared.check_pool_bytes(pool_bytes)
         self._connection = Connection(target, timeout, max_retries, credentials, options)
         self._transport = Transport(self._connection, lambda: connections.Connection(
             target, timeout, max_retries, credentials, options))
         self._leases = Leases(self._connection)
+        self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes)
 
     async def __aenter__(self) -> "Client":
         return self
@@ -48,6 +56,7 @@ class Client:
         await self._leases.close()
         await self._transport.close()
         await self._connection.close()
+        self._shared.close()
 
     @overload
     async def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ...,
@@ -121,7 +130,7 @@ class Client:
                   request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
         """See warpline.Client.run."""
         plan = plan_program(expressions, inputs, keep, ttl, out)
-        call = await copying([operand for _, operand in plan.inputs], calls.run, *plan)
+        call = calls.run(*plan)
         results = await self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -133,6 +142,12 @@ class Client:
         info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id),
                                  discard=self._tensor)
         return self._tensor(info)
+
+    async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
+                    timeout: float | None = None) -> Array:
+        """See warpline.Client.empty."""
+        seconds = self._connection.attempts(timeout, None).left()
+        return await in_thread(lambda: self._shared.empty(shape, dtype, seconds))
 
     async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """See warpline.Client.tensor."""
@@ -168,10 +183,29 @@ class Client:
 
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                        report: Report | None) -> list[Array | Tensor]:
-        response, used_id = await self._connection.invoke(call.method, call.body, timeout, request_id)
-        decoded = calls.decode(call, response, used_id, report)
-        results = await copying(outs, calls.deliver, decoded, outs)
+        attempts = self._connection.attempts(timeout, request_id)
+        shipment = await self._ship(call, outs, attempts.left())
+        try:
+            response = await self._connection.send(shipment, attempts)
+            copied = shipment.shared_bytes + sum(out.nbytes for out in outs if out is not None)
+            results = await unless_small(copied, lambda: shipment.deliver(response, attempts.request_id, report))
+        except GeneratorExit:
+            # Nobody will ever await this again.
+            shipment.abandon(wait=False)
+            raise
+        except BaseException:
+            if shipment.waits:
+                await in_thread(shipment.abandon)
+            else:
+                shipment.abandon()
+            raise
         return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
+
+    async def _ship(self, call: Call, outs: Sequence[Array | None], seconds: float) -> Shipment:
+        """In a thread if elements may go into shared memory: more of that may have to be asked for."""
+        if not self._shared.concerns(call):
+            return self._shared.ship(call, outs, seconds)
+        return await in_thread(lambda: self._shared.ship(call, outs, seconds), discard=lambda made: made.abandon())
 
     def _tensor(self, info: TensorInfo) -> Tensor:
         """Of one that is new, and ours."""

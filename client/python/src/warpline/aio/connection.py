@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import grpc
 import grpc.aio
 
 from warpline import errors, sending
+from warpline.aio.threads import in_thread, unless_small
 from warpline.sending import Attempts
+from warpline.shipments import Shipment
 
 
 class Connection:
@@ -33,16 +35,45 @@ class Connection:
         self._closed = True
         await self._channel.close()
 
+    def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
+        """Of a call that begins now. ValueError for what cannot be sent."""
+        deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
+        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
+
     async def invoke(self, method: str, body: bytes, timeout: float | None,
                      request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""
-        deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
-        attempts = Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
+        attempts = self.attempts(timeout, request_id)
         call = self._channel.unary_unary(method)
+
+        async def attempt() -> bytes:
+            response: bytes = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
+            return response
+
+        return await self._retry(attempts, attempt), attempts.request_id
+
+    async def send(self, shipment: Shipment, attempts: Attempts) -> bytes:
+        """The response to a call."""
+        call = self._channel.unary_unary(shipment.call.method)
+
+        async def attempt() -> bytes:
+            while True:
+                body = await unless_small(shipment.inline_bytes, shipment.encode)
+                try:
+                    response: bytes = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
+                    return response
+                except grpc.RpcError as rpc_error:
+                    code = rpc_error.code()
+                    if not await in_thread(lambda: shipment.recover(code, attempts.left(), attempts.may_retry)):
+                        raise
+
+        return await self._retry(attempts, attempt)
+
+    async def _retry(self, attempts: Attempts, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+        """As warpline.connections.Connection.retry."""
         while True:
             try:
-                response = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
-                return response, attempts.request_id
+                return await attempt()
             except grpc.RpcError as rpc_error:
                 delay = attempts.delay_after(rpc_error)
             except grpc.aio.UsageError:

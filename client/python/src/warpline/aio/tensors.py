@@ -26,15 +26,18 @@ class Transport:
     def __init__(self, connection: Connection, bulk: Callable[[], connections.Connection]) -> None:
         self.connection = connection
         self._open = bulk
+        self._lock = threading.Lock()
         self._bulk: connections.Connection | None = None
         self._closed = False
 
     def bulk(self) -> connections.Connection:
-        if self._bulk is None:
-            self._bulk = self._open()
-            if self._closed:
-                self._bulk.close()
-        return self._bulk
+        """From any thread."""
+        with self._lock:
+            if self._bulk is None:
+                self._bulk = self._open()
+                if self._closed:
+                    self._bulk.close()
+            return self._bulk
 
     async def close(self) -> None:
         """Transfers on their way and later ones raise Cancelled."""

@@ -32,9 +32,12 @@ async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambd
 
 async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """What `work` returns, which copies the elements of `arrays`: in a thread if they are many."""
-    if sum(map(_bytes_of, arrays)) <= _SMALL_BYTES:
-        return work(*args, **kwargs)
-    return await in_thread(lambda: work(*args, **kwargs))
+    return await unless_small(sum(map(_bytes_of, arrays)), lambda: work(*args, **kwargs))
+
+
+async def unless_small(nbytes: int, work: Callable[[], _T]) -> _T:
+    """What `work` returns, which copies so many bytes: in a thread if they are many."""
+    return work() if nbytes <= _SMALL_BYTES else await in_thread(work)
 
 
 def _bytes_of(x: Any) -> int:

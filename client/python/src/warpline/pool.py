@@ -1,0 +1,270 @@
+"""The shared memory of one client: regions, opened as they are needed, whose slices are used again and again."""
+
+import bisect
+import itertools
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import grpc
+import numpy as np
+
+from warpline import calls, errors
+from warpline.connections import Connection
+from warpline.regions import Array, Region, Slice, array_in, open_region, reserve
+from warpline.slices import rounded
+
+# Sizes of regions are multiples of this.
+_REGION_BYTES = 64 << 20
+_PAGE_BYTES = 4096
+# A region is as large as all before it, up to this: few regions, and no more memory than about twice what is needed.
+_LARGE_REGION_BYTES = 256 << 20
+# What results that are still referred to may have of the pool.
+_KEPT_PART = 1 / 4
+# For how long the server is not asked again after it gave no region. Seconds.
+_PAUSE = 1.0
+_LONG_PAUSE = 10.0
+
+_T = TypeVar("_T")
+
+
+class Pool:
+    """For one process. Thread-safe; finalizers of arrays wait for none of its locks."""
+
+    def __init__(self, connection: Connection, path: str, max_bytes: int) -> None:
+        """connection: by which regions are asked for. path: of the region socket. max_bytes: of all regions
+        together, beside what `empty` needs."""
+        self._connection = connection
+        self._path = path
+        self._max_bytes = max_bytes
+        # Of calls, from 1 on, over all regions: the slices of one request have one number.
+        self._calls = itertools.count(1)
+        # Guards what follows, never for long.
+        self._lock = threading.Lock()
+        self._regions: list[Region] = []
+        # Where arrays of the caller's lie, in the order of their addresses, and what they have.
+        self._addresses: list[int] = []
+        self._lent: dict[int, Slice] = {}
+        self._kept_bytes = 0
+        self._extra_bytes = 0
+        # Given back, but a call may still write to them.
+        self._busy: list[Slice] = []
+        # What finalizers give back.
+        self._returned: deque[Slice] = deque()
+        self._closed = False
+        # One thread at a time opens a region. Guards the rest.
+        self._opening = threading.Lock()
+        # Of all regions, by the server; None: it has not been asked.
+        self._limit: int | None = None
+        self._refusal: errors.Error | None = None
+        self._not_before = 0.0
+        # For clients that nobody closes. What it has keeps nothing alive.
+        weakref.finalize(self, _close_links, self._regions).atexit = False
+
+    def close(self) -> None:
+        """The server lets go of the memory. Arrays that lie in it stay what they are."""
+        with self._lock:
+            self._closed = True
+            _close_links(self._regions)
+            self._clean()
+            self._returned.clear()
+            self._busy.clear()
+
+    def next_call(self) -> int:
+        return next(self._calls)
+
+    def take(self, nbytes: int, seconds: float, extra: bool = False) -> Slice:
+        """A slice of so many bytes or a little more, to be given back by `give_back`, or by the array of `lend`.
+        Opens a region if there is no room. seconds: for that. extra: it comes beside what max_bytes limits.
+        errors.Error if there is to be none."""
+        size = rounded(nbytes)
+        deadline = time.monotonic() + seconds
+        found = self._take(size, extra)
+        if found is not None:
+            return found
+        if not self._opening.acquire(timeout=max(seconds, 0.0)):
+            raise errors.DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, "a region is still being opened")
+        try:
+            # Somebody may have opened one meanwhile.
+            found = self._take(size, extra)
+            return found if found is not None else self._grow(size, deadline, extra)
+        finally:
+            self._opening.release()
+
+    def give_back(self, slices: Iterable[Slice]) -> None:
+        with self._lock:
+            for slice in slices:
+                self._release(slice)
+            self._clean()
+
+    def mark(self, slices: Iterable[Slice], call: int) -> None:
+        """A withdrawn call may still use them: they are nobody else's before its end is known."""
+        with self._lock:
+            for slice in slices:
+                # Forgets those that have ended: arrays of the caller's may see many.
+                slice.busy()
+                slice.calls.append(call)
+
+    def lend(self, slice: Slice, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
+        """An array in a slice, which it gives back when it and its views are garbage. None if too much of the pool is
+        lent already, and the slice stays the caller's; never of one that was taken beside the pool."""
+        with self._lock:
+            self._clean()
+            if not slice.region.link.open:
+                # Ordinary memory already, which nobody gets back.
+                self._forget(slice)
+                return array_in(slice, dtype, shape)
+            if not slice.extra:
+                if self._kept_bytes + slice.size > self._max() * _KEPT_PART:
+                    return None
+                self._kept_bytes += slice.size
+            bisect.insort(self._addresses, slice.address)
+            self._lent[slice.address] = slice
+            return array_in(slice, dtype, shape, self._returned)
+
+    def lends(self) -> bool:
+        """Arrays that the caller may have now lie in the pool. Waits for no lock: they have been lent before."""
+        return bool(self._addresses)
+
+    def find(self, address: int) -> Slice | None:
+        """The slice that was lent for an array and in which the address is; None if there is none, or the server
+        has it no more."""
+        if not self.lends():
+            return None
+        with self._lock:
+            self._clean()
+            at = bisect.bisect_right(self._addresses, address) - 1
+            if at < 0:
+                return None
+            slice = self._lent[self._addresses[at]]
+            return slice if address < slice.address + slice.size else None
+
+    def _take(self, size: int, extra: bool) -> Slice | None:
+        with self._lock:
+            if self._closed:
+                raise errors.closed("")
+            self._clean()
+            holes = [(hole, i) for i, region in enumerate(self._regions) if (hole := region.slices.fit(size))]
+            if not holes:
+                return None
+            return self._slice_of(self._regions[min(holes)[1]], size, extra)
+
+    def _slice_of(self, region: Region, size: int, extra: bool) -> Slice:
+        """Locked. There is so much room."""
+        offset = region.slices.take(size)
+        assert offset is not None
+        if extra:
+            self._extra_bytes += size
+        return Slice(region, offset, size, extra)
+
+    def _release(self, slice: Slice) -> None:
+        """Locked."""
+        self._forget(slice)
+        if not slice.region.link.open:
+            return
+        if slice.busy():
+            self._busy.append(slice)
+        else:
+            slice.region.slices.give_back(slice.offset, slice.size)
+
+    def _forget(self, slice: Slice) -> None:
+        """Locked. It is not counted any more."""
+        if self._lent.get(slice.address) is slice:
+            del self._lent[slice.address]
+            del self._addresses[bisect.bisect_left(self._addresses, slice.address)]
+            if not slice.extra:
+                self._kept_bytes -= slice.size
+        if slice.extra:
+            slice.extra = False
+            self._extra_bytes -= slice.size
+
+    def _clean(self) -> None:
+        """Locked. Takes back what can be, and drops regions that are dead, or of which there are too many."""
+        while self._returned:
+            self._release(self._returned.popleft())
+        if self._busy:
+            busy, self._busy = self._busy, []
+            for slice in busy:
+                self._release(slice)
+        if not all(region.link.open for region in self._regions):
+            for slice in [slice for slice in self._lent.values() if not slice.region.link.open]:
+                self._forget(slice)
+            # In place: the finalizer has this list.
+            self._regions[:] = [region for region in self._regions if region.link.open]
+            # There may be another server now.
+            self._limit = None
+        while self._total() > self._max() + self._extra_bytes:
+            unused = [region for region in self._regions if not region.slices.taken]
+            if not unused:
+                break
+            unused[0].link.close()
+            self._regions.remove(unused[0])
+
+    def _total(self) -> int:
+        return sum(region.mapping.size for region in self._regions)
+
+    def _max(self) -> int:
+        return self._max_bytes if self._limit is None else min(self._max_bytes, self._limit)
+
+    def _grow(self, size: int, deadline: float, extra: bool) -> Slice:
+        """A slice of a region that is opened for it, and others to come. errors.Error if it may not, or the
+        server refuses, of whom nothing is asked then for a while. One thread at a time."""
+        if self._refusal is not None and time.monotonic() < self._not_before:
+            raise errors.of_code(self._refusal.code, self._refusal.message, self._refusal.request_id)
+        if self._limit is None:
+            self._limit = self._obey(lambda: self._ask_limit(deadline - time.monotonic()))
+        wanted = self._size_of_next(size, extra)
+        ticket = self._obey(lambda: reserve(self._connection, wanted, deadline - time.monotonic()))
+        region = self._obey(lambda: open_region(self._path, ticket, wanted, deadline), _PAUSE)
+        with self._lock:
+            if self._closed:
+                region.link.close()
+                raise errors.closed("")
+            self._regions.append(region)
+            return self._slice_of(region, size, extra)
+
+    def _ask_limit(self, seconds: float) -> int:
+        response, request_id = self._connection.ask(calls.INFO_METHOD, b"", seconds)
+        limit = calls.decode_info(response, request_id).limits.max_region_bytes
+        if limit <= 0:
+            raise errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, "the server shares no memory")
+        return limit
+
+    def _size_of_next(self, size: int, extra: bool) -> int:
+        """Of the next region, which must have so much room. ResourceExhausted if there is to be none."""
+        with self._lock:
+            self._clean()
+            total, room = self._total(), self._max() + self._extra_bytes - self._total()
+        if extra:
+            # Of what the server refuses, it says why.
+            room = max(room, rounded(size, _PAGE_BYTES), min(rounded(size, _REGION_BYTES), (self._limit or 0) - total))
+        small = rounded(size, _REGION_BYTES)
+        like_all = min(rounded(total, _REGION_BYTES), _LARGE_REGION_BYTES)
+        for wanted in (max(small, like_all), small, rounded(room - _PAGE_BYTES + 1, _PAGE_BYTES)):
+            if size <= wanted <= room:
+                return wanted
+        raise errors.ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; "
+                                       f"of {self._max()} bytes (pool_bytes) {max(room, 0)} are left for new regions")
+
+    def _obey(self, ask: Callable[[], _T], pause: float = 0.0) -> _T:
+        """What `ask` returns. If it fails, with whatever, nobody is asked for so many seconds; more if the server
+        shares no memory, or none now."""
+        try:
+            answer = ask()
+        except errors.Error as error:
+            if isinstance(error, errors.ResourceExhausted):
+                pause = _PAUSE
+            elif isinstance(error, errors.Unimplemented):
+                pause = _LONG_PAUSE
+            self._refusal, self._not_before, self._limit = error, time.monotonic() + pause, None
+            raise
+        self._refusal = None
+        return answer
+
+
+def _close_links(regions: list[Region]) -> None:
+    for region in regions:
+        region.link.close()

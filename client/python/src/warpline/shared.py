@@ -1,0 +1,126 @@
+"""Shared memory between a client and a server on the same host: when there is some, and how much."""
+
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from warpline import errors
+from warpline.arrays import Array
+from warpline.calls import Call
+from warpline.connections import Connection
+from warpline.dtypes import DTYPES, result_data_type
+from warpline.shipments import Shipment, concerns
+
+# Elsewhere there is no memory of this kind, and all elements travel in messages.
+if sys.platform == "linux":
+    from warpline.pool import Pool
+    from warpline.shared_shipments import SharedShipment
+
+Mode = Literal["auto", "always", "never"]
+
+# Of a client's pool, unless it says otherwise.
+POOL_BYTES = 2 << 30
+
+
+def region_socket(target: str, mode: str, regions: str | None) -> str | None:
+    """The path of the socket by which memory is shared; None: none is. ValueError for arguments that do not go
+    together."""
+    if mode not in ("auto", "always", "never"):
+        raise ValueError(f"shared_memory is {mode!r}; there are auto, always, never")
+    if mode == "never" or mode == "auto" and sys.platform != "linux":
+        return None
+    unix = re.fullmatch(r"unix:(?://(?=/))?(.+)", target)
+    path = regions if regions is not None else f"{unix[1]}.regions" if unix else None
+    if mode == "always" and path is None:
+        raise ValueError(f"shared_memory is 'always', but {target!r} is no unix socket: give the server's, regions=")
+    if mode == "always" and sys.platform != "linux":
+        raise ValueError(f"shared_memory is 'always', but this is {sys.platform}, not linux")
+    return path
+
+
+def check_pool_bytes(pool_bytes: int) -> int:
+    """ValueError unless it is a number of bytes above zero."""
+    if pool_bytes <= 0:
+        raise ValueError(f"pool_bytes is {pool_bytes}: bytes, above zero")
+    return pool_bytes
+
+
+class Shared:
+    """The shared memory of one client, if it has some. Thread-safe. After a fork, a child has its own."""
+
+    def __init__(self, connect: Callable[[], Connection], path: str | None, mode: str, pool_bytes: int) -> None:
+        """connect: what gives the connection by which regions are asked for. path: as region_socket returns it."""
+        self._connect = connect
+        self._path = path
+        self._strict = mode == "always"
+        self._pool_bytes = pool_bytes
+        self._pools: dict[int, Pool] = {}
+
+    def close(self) -> None:
+        """Arrays that lie in shared memory stay what they are."""
+        pool = self._pools.get(os.getpid())
+        if pool is not None:
+            pool.close()
+
+    def concerns(self, call: Call) -> bool:
+        """Elements of this call go into shared memory if there is room, or lie there."""
+        return self._path is not None and concerns(call)
+
+    def ship(self, call: Call, outs: Sequence[Array | None], seconds: float) -> Shipment:
+        """A call, ready to be sent. Copies its elements into shared memory, for which a region may be opened, or
+        later into the message. seconds: for that. errors.Error if there must be shared memory and is none."""
+        if self._path is None:
+            return Shipment(call, outs)
+        pool = self._pool()
+        if not pool.lends() and not concerns(call):
+            return Shipment(call, outs)
+        # If there is none in half of the time, the other half is left for messages.
+        return SharedShipment(call, outs, pool, self._strict, seconds / 2)
+
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike, seconds: float) -> Array:
+        """See Client.empty."""
+        element = DTYPES[result_data_type(np.float64 if dtype is None else dtype)]
+        sizes = _sizes(shape)
+        nbytes = element.itemsize
+        for n in sizes:
+            nbytes *= n
+        if self._path is None or not nbytes:
+            return np.empty(sizes, element)
+        # With room for the padding of a last row, views of some columns, or of every other row, can be sent as they
+        # lie too.
+        row = sizes[-1] * element.itemsize if len(sizes) > 1 else 0
+        padding = row if row * 16 <= nbytes else 0
+        try:
+            pool = self._pool()
+            slice = pool.take(nbytes + padding, seconds, extra=True)
+        except (errors.ResourceExhausted, errors.Unimplemented):
+            if self._strict:
+                raise
+            return np.empty(sizes, element)
+        array = pool.lend(slice, element, sizes)
+        assert array is not None
+        return array
+
+    def _pool(self) -> Pool:
+        process = os.getpid()
+        pool = self._pools.get(process)
+        if pool is None:
+            assert self._path is not None
+            # Atomic, so that there is no lock that a fork might leave locked.
+            pool = self._pools.setdefault(process, Pool(self._connect(), self._path, self._pool_bytes))
+        return pool
+
+
+def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """As NumPy takes them. ValueError for one that is none."""
+    given: Any = shape
+    sizes = (operator.index(given),) if hasattr(given, "__index__") else tuple(map(operator.index, given))
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"shape is {shape}: sizes of axes, none below zero")
+    return sizes

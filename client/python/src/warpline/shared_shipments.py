@@ -1,0 +1,274 @@
+"""A call whose elements lie in shared memory."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import grpc
+import numpy as np
+
+from warpline import calls, copies, errors, shipments
+from warpline.arrays import Array, InRegion, Operand, SentOperand, SharedOperand, row_stride
+from warpline.calls import Call, Report
+from warpline.dtypes import DTYPES
+from warpline.pool import Pool
+from warpline.regions import Region, Slice, array_in
+from warpline.residents import TensorInfo
+from warpline.shapes import Kind
+from warpline.shipments import Shipment, bytes_of
+from warpline.v1 import warpline_pb2 as v1
+
+# What the server says of a region that it does not know.
+_STRANGE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
+
+
+class _Sink(NamedTuple):
+    """Where a result is to go. direct: it is an array of the caller's."""
+
+    slice: Slice
+    # In the region, in bytes.
+    offset: int
+    nbytes: int
+    direct: bool
+
+
+class SharedShipment(Shipment):
+    """A call whose elements lie in shared memory, if they are many or lie there already, and if there is room."""
+
+    def __init__(self, call: Call, outs: Sequence[Array | None], pool: Pool, strict: bool, seconds: float) -> None:
+        """Copies elements into shared memory. strict: what is not small may not be in the messages; errors.Error if
+        there is no room for it elsewhere. seconds: for opening a region."""
+        super().__init__(call, outs)
+        self._pool = pool
+        self._strict = strict
+        # The number of an attempt that has been sent and has not ended with OK, and whether it has been withdrawn.
+        self._number = 0
+        self._withdrawn = False
+        self._resent = False
+        self._clear()
+        self._place(time.monotonic() + seconds)
+
+    @property
+    def inline_bytes(self) -> int:
+        if not self._regions:
+            return super().inline_bytes
+        return sum(operand.nbytes for operand in self._operands)
+
+    @property
+    def shared_bytes(self) -> int:
+        return sum(sink.nbytes for sink in self._sinks.values() if not sink.direct)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._number) and any(sink.direct for sink in self._sinks.values())
+
+    def encode(self) -> bytes:
+        if not self._regions:
+            return super().encode()
+        self._number, self._withdrawn = self._pool.next_call(), False
+        for operand in self._operands:
+            if isinstance(operand, SharedOperand):
+                operand.call = self._number
+        names = self.call.outputs
+        sinks = [v1.Sink(output=names[i], region=v1.RegionSlice(
+            id=sink.slice.region.link.id, offset=sink.offset, call=self._number)) for i, sink in self._sinks.items()]
+        return calls.encode(self.call, self._operands, sinks)
+
+    def recover(self, code: grpc.StatusCode, seconds: float, retrying: bool) -> bool:
+        self._withdraw()
+        strange = self._regions and (code in _STRANGE or code is grpc.StatusCode.ABORTED)
+        if not strange and not retrying:
+            return False
+        deadline = time.monotonic() + seconds
+        # What the server still uses is not to be written again. That it does not know a region is known for certain
+        # when its link is closed, which may be noticed a little later.
+        if not self._settled(seconds):
+            return False
+        died = not all(region.link.open for region in self._regions)
+        again = bool(strange) and not self._resent and (died or code is grpc.StatusCode.ABORTED)
+        self._resent = self._resent or again
+        if died and (again or retrying):
+            self._give_back()
+            self._place(deadline)
+        return again
+
+    def deliver(self, response: bytes, request_id: str, report: Report | None) -> list[Array | TensorInfo]:
+        self._number = 0
+        try:
+            results = calls.decode(self.call, response, request_id, report, self._fetch)
+            return calls.deliver(results, self._outs)
+        finally:
+            self._give_back()
+
+    def abandon(self, wait: bool = True) -> None:
+        try:
+            self._withdraw()
+            if wait and any(sink.direct for sink in self._sinks.values()):
+                self._settled(None)
+        finally:
+            self._give_back()
+
+    # --- Before it is sent
+
+    def _clear(self) -> None:
+        self._body = b""
+        self._operands: list[SentOperand] = []
+        self._sinks: dict[int, _Sink] = {}
+        # Taken for this call, to be given back.
+        self._taken: list[Slice] = []
+        # All that it uses, those of the caller's arrays too.
+        self._slices: list[Slice] = []
+        self._regions: list[Region] = []
+        # Addresses of what is read and written: no result may lie there.
+        self._ranges: list[tuple[int, int]] = []
+
+    def _place(self, deadline: float) -> None:
+        """Finds a place for each operand and each result."""
+        try:
+            placed: dict[Any, SharedOperand] = {}
+            for field in self.call.operands:
+                operand = field.operand
+                shared = self._share(operand, placed, deadline) if isinstance(operand, Operand) else None
+                self._operands.append(shared or operand)
+            for i, kind in enumerate(self.call.results() or ()):
+                if not self.call.keeps[i] and i < len(self._outs):
+                    self._place_result(i, kind, self._outs[i], deadline)
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _share(self, operand: Operand, placed: dict[Any, SharedOperand], deadline: float) -> SharedOperand | None:
+        """An operand in shared memory: where it lies, or where it is copied to. None: it is to be in the message."""
+        array = operand.stored
+        if not array.size:
+            return None
+        address = address_of(array)
+        key = (address, array.dtype, array.shape, array.strides)
+        if key in placed:
+            return placed[key]
+        shared = self._found(operand.kind, array, address)
+        if shared is None and array.nbytes >= shipments.SMALL_BYTES:
+            slice = self._take(array.nbytes, deadline)
+            if slice is not None:
+                dtype = array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+                copies.copy(array_in(slice, dtype, array.shape), array)
+                shared = SharedOperand(operand.kind, 0, slice.region.link.id, slice.offset)
+                self._use(slice, slice.address, array.nbytes)
+        if shared is not None:
+            placed[key] = shared
+        return shared
+
+    def _found(self, kind: Kind, array: Array, address: int) -> SharedOperand | None:
+        """An operand that lies in shared memory in a way that a Tensor can describe."""
+        slice = self._pool.find(address)
+        stride = None if slice is None else row_stride(array)
+        if slice is None or stride is None:
+            return None
+        length = array.nbytes if not stride else array.nbytes // array.shape[-1] * stride
+        offset = slice.offset + address - slice.address
+        # The padding of the last row is part of the slice that is sent.
+        if offset + length > slice.offset + slice.size or offset % array.itemsize:
+            return None
+        self._use(slice, address, length)
+        return SharedOperand(kind, stride, slice.region.link.id, offset)
+
+    def _place_result(self, i: int, kind: Kind, out: Array | None, deadline: float) -> None:
+        dtype, nbytes = DTYPES[kind.data_type], bytes_of(kind)
+        if not nbytes:
+            return
+        if out is not None and self._fits(kind, dtype, out):
+            address = address_of(out)
+            slice = self._pool.find(address)
+            offset = 0 if slice is None else slice.offset + address - slice.address
+            free = not any(begin < address + nbytes and address < end for begin, end in self._ranges)
+            if slice is not None and free and offset % dtype.itemsize == 0:
+                self._use(slice, address, nbytes)
+                self._sinks[i] = _Sink(slice, offset, nbytes, True)
+                return
+        if nbytes >= shipments.SMALL_BYTES:
+            slice = self._take(nbytes, deadline)
+            if slice is not None:
+                self._use(slice, slice.address, nbytes)
+                self._sinks[i] = _Sink(slice, slice.offset, nbytes, False)
+
+    def _fits(self, kind: Kind, dtype: np.dtype[Any], out: Array) -> bool:
+        """The server could write its result into the array of the caller's as it is."""
+        return (self.call.finish is None and type(out) is np.ndarray and out.shape == kind.shape
+                and out.dtype == dtype and out.dtype.isnative and out.flags.c_contiguous and out.flags.writeable)
+
+    def _take(self, nbytes: int, deadline: float) -> Slice | None:
+        try:
+            slice = self._pool.take(nbytes, deadline - time.monotonic())
+        except errors.Error:
+            if self._strict:
+                raise
+            return None
+        self._taken.append(slice)
+        return slice
+
+    def _use(self, slice: Slice, address: int, nbytes: int) -> None:
+        self._slices.append(slice)
+        if slice.region not in self._regions:
+            self._regions.append(slice.region)
+        self._ranges.append((address, address + nbytes))
+
+    # --- After it has been sent
+
+    def _withdraw(self) -> None:
+        """The attempt that was sent has not ended with OK: whether the server still uses its slices is not known."""
+        if not self._number or self._withdrawn:
+            return
+        self._withdrawn = True
+        for region in self._regions:
+            region.link.withdraw(self._number)
+        self._pool.mark(self._slices, self._number)
+
+    def _settled(self, seconds: float | None) -> bool:
+        """Waits until the server uses no slice of the attempt any more, or cannot say so. None: for any time."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for region in self._regions if self._withdrawn else ():
+            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+            if not region.link.wait(self._number, left):
+                return False
+        return True
+
+    def _fetch(self, i: int, found: InRegion) -> Array | None:
+        """The array of a result that the server has written. None if it has done so elsewhere."""
+        sink = self._sinks.get(i)
+        if sink is None or (found.id, found.offset) != (sink.slice.region.link.id, sink.offset):
+            return None
+        nbytes = found.dtype.itemsize
+        for n in found.shape:
+            nbytes *= n
+        if nbytes > sink.slice.offset + sink.slice.size - sink.offset:
+            # What lies behind the slice has been overwritten: nothing in this region can be relied upon.
+            sink.slice.region.link.close()
+            return None
+        out = self._outs[i]
+        if sink.direct:
+            return out if out is not None and (out.dtype, out.shape) == (found.dtype, found.shape) else None
+        if out is None:
+            lent = self._pool.lend(sink.slice, found.dtype, found.shape)
+            if lent is not None:
+                self._taken = [slice for slice in self._taken if slice is not sink.slice]
+                lent.flags.writeable = False
+                return lent
+        view = array_in(sink.slice, found.dtype, found.shape)
+        if out is not None:
+            return view  # To be copied into it.
+        result = np.empty(found.shape, found.dtype)
+        copies.copy(result, view)
+        result.flags.writeable = False
+        return result
+
+    def _give_back(self) -> None:
+        taken = self._taken
+        self._clear()
+        if taken:
+            self._pool.give_back(taken)
+
+
+def address_of(array: Array) -> int:
+    """Of the first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -1,0 +1,224 @@
+import asyncio
+import contextlib
+import threading
+
+import numpy as np
+import pytest
+from tensor_server import CODE, abort
+from test_regions import wait_until
+from test_shared import LARGE, MIB, filled, shared, values
+
+import warpline
+from warpline import copies, pool
+from warpline.shared_shipments import address_of
+
+
+pytestmark = pytest.mark.usefixtures("usual_sizes")
+
+
+async def until(condition):
+    await asyncio.to_thread(wait_until, condition)
+
+
+async def empty_with(client, x):
+    array = await client.empty(x.shape, x.dtype)
+    array[...] = x
+    return array
+
+
+@contextlib.asynccontextmanager
+async def ticking():
+    """An event that is set when the loop has gone round again since it was cleared."""
+    ticked = threading.Event()
+
+    async def tick():
+        while True:
+            await asyncio.sleep(0.001)
+            ticked.set()
+
+    task = asyncio.create_task(tick())
+    yield ticked
+    task.cancel()
+
+
+def test_every_method(unix):
+    async def check():
+        x, y = values(), values((400, 350))
+        async with warpline.aio.connect(unix, shared_memory="always") as client:
+            t = await client.transpose(x)
+            assert np.array_equal(t, x.T) and shared(client, t) and not t.flags.writeable
+            assert np.allclose(await client.gemm(x, y), x @ y)
+            assert np.allclose(await client.reduce(x.T, "sum", axis=1), x.sum(axis=0))
+            p = warpline.program()
+            product = p.gemm(x, y)
+            d, total = await client.run(product, product.sum())
+            assert np.allclose(d, x @ y) and np.allclose(total, (x @ y).sum())
+            a, out = await empty_with(client, x), await client.empty((400, 300))
+            assert await client.transpose(a, out=out) is out and np.array_equal(out, x.T)
+            ordinary = np.zeros((400, 300))
+            assert await client.transpose(a[:, :], out=ordinary) is ordinary and np.array_equal(ordinary, x.T)
+            assert (await client.transpose(np.ones((2, 3)))).shape == (3, 2)
+            with pytest.raises(warpline.Error):
+                await client.transpose(x, (0, 0))
+        assert np.array_equal(t, x.T) and np.array_equal(out, x.T)
+        async with warpline.aio.connect(unix, shared_memory="never") as client:
+            assert np.array_equal(await client.transpose(await empty_with(client, x)), x.T)
+
+    asyncio.run(check())
+
+
+def test_elements_do_not_travel(regions):
+    async def check():
+        x = values()
+        async with warpline.aio.connect(regions.address) as client:
+            await client.transpose(x)
+            await client.transpose(await empty_with(client, x), out=await client.empty((400, 300)))
+        assert regions.seen == [("Transpose", 0, 1, 1)] * 2
+
+    asyncio.run(check())
+
+
+def test_many_at_once(unix):
+    async def check():
+        arrays = [np.full((200, 100 + i), float(i)) for i in range(40)]
+        async with warpline.aio.connect(unix) as client:
+            results = await asyncio.gather(*[client.transpose(x) for x in arrays])
+        assert all(np.array_equal(y, x.T) for x, y in zip(arrays, results))
+
+    asyncio.run(check())
+
+
+def test_the_loop_goes_on_while_elements_are_copied_and_regions_opened(regions, monkeypatch):
+    """None of it ends before the loop has gone round: if it were done in the loop's thread, it never would."""
+    seen = []
+
+    def after_a_tick(name, work):
+        def waiting(*arguments):
+            ticked.clear()
+            assert ticked.wait(30), f"the loop stood still during {name}"
+            seen.append(name)
+            return work(*arguments)
+
+        return waiting
+
+    async def check():
+        nonlocal ticked
+        x, out = values((512, 1024)), np.zeros((1024, 512))
+        async with ticking() as ticked, warpline.aio.connect(regions.address, pool_bytes=12 * MIB) as client:
+            monkeypatch.setattr(pool, "open_region", after_a_tick("opening", pool.open_region))
+            monkeypatch.setattr(copies, "copy", after_a_tick("a copy", copies.copy))
+            y = await client.transpose(x)
+            assert seen == ["opening", "a copy", "a copy"]  # In, and out, as more than a quarter is not lent.
+            await client.transpose(x, out=out)
+            assert seen[3:] == ["a copy", "a copy"]
+            await client.transpose(await client.empty((2048, 1024)))
+            assert seen[5] == "opening" and np.array_equal(y, x.T) and np.array_equal(out, x.T)
+
+    ticked = None
+    asyncio.run(check())
+
+
+def test_cancelled_calls_keep_their_memory_until_they_have_ended(regions):
+    async def check():
+        x = values((256, 512))
+        async with warpline.aio.connect(regions.address, pool_bytes=16 * MIB) as client:
+            await client.transpose(x)
+            memory = client._shared._pool()
+            regions.gate.clear()
+            regions.started = threading.Semaphore(0)
+            task = asyncio.create_task(client.transpose(x))
+            await asyncio.to_thread(regions.started.acquire)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert len(memory._busy) == 2
+            regions.gate.set()
+            await until(lambda: memory.give_back([]) or not memory._busy)
+            assert np.array_equal(await client.transpose(x), x.T)
+
+    asyncio.run(check())
+
+
+def test_cancelled_calls_end_when_nobody_writes_to_arrays_of_the_caller_s(regions):
+    async def check():
+        x = values()
+        async with ticking() as ticked, warpline.aio.connect(regions.address) as client:
+            out = await client.empty((400, 300))
+            out[...] = 0
+            regions.gate.clear()
+            task = asyncio.create_task(client.transpose(x, out=out))
+            await asyncio.to_thread(regions.started.acquire)
+            task.cancel()
+            await until(lambda: regions.withdrawals)
+            ticked.clear()
+            await asyncio.to_thread(ticked.wait)  # The loop goes on.
+            assert not task.done()
+            regions.gate.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert np.array_equal(out, x.T)
+
+    asyncio.run(check())
+
+
+def test_calls_that_nobody_awaits_any_more_are_withdrawn(regions):
+    async def check():
+        async with warpline.aio.connect(regions.address) as client:
+            regions.gate.clear()
+            call = client.transpose(values(), out=await client.empty((400, 300)))
+            while not regions.started.acquire(blocking=False):
+                future = call.send(None)
+                future._asyncio_future_blocking = False
+                while not future.done() and not regions.started._value:
+                    await asyncio.sleep(0.001)
+            call.close()
+            await until(lambda: regions.withdrawals)
+            regions.gate.set()
+
+    asyncio.run(check())
+
+
+def test_timeouts(regions):
+    async def check():
+        x = values()
+        async with warpline.aio.connect(regions.address) as client:
+            await client.transpose(x)
+            regions.gate.clear()
+            with pytest.raises(warpline.DeadlineExceeded):
+                await client.transpose(x, timeout=1)
+            assert client._shared._pool()._busy
+            regions.gate.set()
+            assert np.array_equal(await client.transpose(x), x.T)
+
+    asyncio.run(check())
+
+
+def test_regions_that_die(regions):
+    def forget(context):
+        for region in list(regions.regions.values()):
+            region.socket.shutdown(2)
+        context.abort(CODE.FAILED_PRECONDITION, "another server")
+
+    async def check():
+        x = values()
+        async with warpline.aio.connect(regions.address, max_retries=2) as client:
+            a = await empty_with(client, x)
+            regions.faults["Transpose"] = [forget, abort(CODE.UNAVAILABLE)]
+            assert np.array_equal(await client.transpose(a), x.T)
+            assert not regions.faults["Transpose"] and client._shared._pool().find(address_of(a)) is None
+
+    asyncio.run(check())
+
+
+def test_arrays_of_both_clients(unix):
+    """What lies in the memory of one is ordinary memory for the other."""
+    async def check():
+        x = values()
+        with warpline.connect(unix) as other:
+            a = filled(other, x)
+            async with warpline.aio.connect(unix) as client:
+                b = await client.transpose(a)
+                assert np.array_equal(b, x.T) and np.array_equal(other.transpose(b), x)
+
+    asyncio.run(check())
+    assert LARGE == values().shape
