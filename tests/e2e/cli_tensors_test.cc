@@ -247,17 +247,17 @@ TEST_F(CliTensorsTest, ShowsProgressOnATerminal) {
 
 class CliTensorsQuotaTest : public CliTensorsTest {
  protected:
-  CliTensorsQuotaTest() : CliTensorsTest({"--resident-bytes=1M"}) {}
+  CliTensorsQuotaTest() : CliTensorsTest({"--resident-bytes=32M"}) {}
 };
 
 TEST_F(CliTensorsQuotaTest, TellsTheFiguresWhenTheServerIsFull) {
-  Put("half.npy", ToNpy(Zeros<float>({150'000})));
+  Put("half.npy", ToNpy(Zeros<float>({5'000'000})));
   EXPECT_EQ(Run("warpline put half.npy").code, 0);
   for (const char* script : {"warpline put half.npy", "warpline transpose half.npy --perm 0 -o @"}) {
     const Finished finished = Run(script);
     EXPECT_EQ(finished.code, 1);
-    EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("600000 bytes"),
-                                    HasSubstr("1048576")));
+    EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("20000000 bytes"),
+                                    HasSubstr("33554432")));
     EXPECT_EQ(finished.out, "");
   }
 }

@@ -163,16 +163,16 @@ TEST_F(ClientTensorsTest, TellsTransfersAtTheSameTimeApart) {
 
 class ClientTensorsQuotaTest : public ClientTensorsTest {
  protected:
-  ClientTensorsQuotaTest() : ClientTensorsTest({"--resident-bytes=1M"}) {}
+  ClientTensorsQuotaTest() : ClientTensorsTest({"--resident-bytes=32M"}) {}
 };
 
 TEST_F(ClientTensorsQuotaTest, TellsTheFiguresWhenTheServerIsFull) {
-  const std::vector<float> values(150'000);
-  const auto first = client_.Put(Of(values, {150'000}), kTimeout);
+  const std::vector<float> values(5'000'000);
+  const auto first = client_.Put(Of(values, {5'000'000}), kTimeout);
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = client_.Put(Of(values, {150'000}), kTimeout);
+  const auto second = client_.Put(Of(values, {5'000'000}), kTimeout);
   EXPECT_TRUE(absl::IsResourceExhausted(second.status()));
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr("600000 bytes"));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("20000000 bytes"));
 }
 
 }  // namespace

@@ -62,21 +62,24 @@ class RegionAttacksTest : public ::testing::Test {
     }
     return Descriptors() <= most;
   }
-  // Tenths of a second on either backend, from a region and into it.
-  static constexpr std::int64_t kSide = 1100, kProductBytes = kSide * kSide * 4;
+  // Slow on either backend, from a region and into it.
   v1::GemmRequest SlowProduct(const SharedRegion& region, std::int64_t call) const {
     v1::GemmRequest request;
     for (v1::Tensor* tensor : {request.mutable_a(), request.mutable_b()}) {
-      region.Fill(tensor, v1::DATA_TYPE_F32, {kSide, kSide}, 0, call);
+      region.Fill(tensor, v1::DATA_TYPE_F32, {side_, side_}, 0, call);
     }
-    region.Name(request.mutable_options()->add_sinks()->mutable_region(), 8 << 20, call);
-    request.set_variant(daemon_.backend() == "cpu" ? "reference" : "naive");
+    region.Name(request.mutable_options()->add_sinks()->mutable_region(), product_at_, call);
+    request.set_variant(cpu_ ? "reference" : "naive");
     return request;
   }
 
   const std::string path_ = ::testing::TempDir() + "/warpline_attacks_" + std::to_string(getpid());
   const std::string socket_ = path_ + ".regions";
   Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=256M", "--regions-per-owner=8"}};
+  // Of SlowProduct: its matrices, where its result goes, and the region.
+  const bool cpu_ = daemon_.backend() == "cpu";
+  const std::int64_t side_ = cpu_ ? 1100 : 4096, product_at_ = cpu_ ? 8 << 20 : 64 << 20;
+  const std::size_t product_bytes_ = static_cast<std::size_t>(cpu_ ? 16 : 128) * kMiB;
   const std::shared_ptr<grpc::Channel> channel_ =
       grpc::CreateChannel("unix:" + path_, grpc::InsecureChannelCredentials());
   std::unique_ptr<v1::KernelService::Stub> stub_ = v1::KernelService::NewStub(channel_);
@@ -192,8 +195,8 @@ TEST_F(RegionAttacksTest, AThousandRegionsComeAndGo) {
 }
 
 TEST_F(RegionAttacksTest, AClientThatIsGoneInMidJobLeavesNothing) {
-  auto region = Region(32 * kMiB);
-  region->Write(0, std::vector<float>(static_cast<std::size_t>(kSide * kSide), 1.0F));
+  auto region = Region(product_bytes_);
+  region->Write(0, std::vector<float>(static_cast<std::size_t>(side_ * side_), 1.0F));
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   v1::GemmResponse response;
@@ -212,8 +215,8 @@ TEST_F(RegionAttacksTest, AClientThatIsGoneInMidJobLeavesNothing) {
 }
 
 TEST_F(RegionAttacksTest, ASliceIsBusyUntilTheEndOfItsCallIsConfirmed) {
-  const auto region = Region(32 * kMiB);
-  region->Write(0, std::vector<float>(static_cast<std::size_t>(kSide * kSide), 1.0F));
+  const auto region = Region(product_bytes_);
+  region->Write(0, std::vector<float>(static_cast<std::size_t>(side_ * side_), 1.0F));
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
   v1::GemmResponse response;
@@ -231,10 +234,10 @@ TEST_F(RegionAttacksTest, ASliceIsBusyUntilTheEndOfItsCallIsConfirmed) {
   ASSERT_TRUE(reply.has_value() && reply->has_ended());
   EXPECT_EQ(reply->ended().call(), 5);
   // From here on nothing is written: what the client puts there stays.
-  const std::vector<float> mine(static_cast<std::size_t>(kSide * kSide), -3.0F);
-  region->Write(8 << 20, mine);
+  const std::vector<float> mine(static_cast<std::size_t>(side_ * side_), -3.0F);
+  region->Write(product_at_, mine);
   EXPECT_TRUE(daemon_.AwaitMetric("warpline_requests_in_flight", "", 0));
-  EXPECT_TRUE(region->Read<float>(8 << 20, mine.size()) == mine);
+  EXPECT_TRUE(region->Read<float>(product_at_, mine.size()) == mine);
   // And the number is spent.
   grpc::ClientContext again;
   EXPECT_EQ(stub_->Gemm(&again, SlowProduct(*region, 5), &response).error_code(), grpc::StatusCode::ABORTED);
