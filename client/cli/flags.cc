@@ -155,8 +155,8 @@ the server, which needs memory for both. A file whose name begins with @ is give
 };
 
 constexpr std::string_view kTransports = R"(--transport:
-    auto    shm for large arrays, if the server is at unix:/path or --regions is given, and stream for what is
-            too large for a request; else inline
+    auto    shm for large arrays, if the server is at unix:/path or --regions is given (then it is an error if
+            there is none), and stream for what is too large for a request; else inline
     inline  in the request and in the response
     shm     in memory that is shared with the server: files are read into it, and results written from it
     stream  operands are put on the server before the request, and results fetched after it, in pieces

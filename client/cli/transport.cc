@@ -50,6 +50,7 @@ Transport::Transport(Client& client, TransportKind kind, const CommonFlags& comm
     : client_(&client),
       kind_(kind),
       may_share_(kind == TransportKind::kShm || (kind == TransportKind::kAuto && HasRegionSocket(common))),
+      must_share_(kind == TransportKind::kShm || (may_share_ && !common.regions.empty())),
       deadline_(common.deadline) {}
 
 std::size_t Transport::max_bytes() const {
@@ -65,7 +66,7 @@ absl::StatusOr<Region*> Transport::OpenRegion(std::size_t bytes) {
     regions_.push_back(std::make_unique<Region>(*std::move(region)));
     return regions_.back().get();
   }
-  if (kind_ == TransportKind::kShm || absl::IsDeadlineExceeded(region.status())) return region.status();
+  if (must_share_ || absl::IsDeadlineExceeded(region.status())) return region.status();
   // There are other ways, and whatever is wrong with the server they will tell.
   may_share_ = false;
   return nullptr;

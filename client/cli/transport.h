@@ -68,6 +68,7 @@ class Transport {
   Client* client_;
   TransportKind kind_;
   bool may_share_;
+  const bool must_share_;  // asked for by name: that there is no shared memory is an error
   absl::Duration deadline_;
   std::optional<std::size_t> limit_;              // of the server, once it was asked
   std::vector<std::unique_ptr<Region>> regions_;  // destinations point to them

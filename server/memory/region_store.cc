@@ -149,9 +149,9 @@ absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) 
     return FieldError("size_bytes", absl::StrCat(bytes, " is not above 0 and a multiple of ", kPageBytes));
   }
   if (bytes > options_.max_bytes_per_owner) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of an owner is ",
-                     options_.max_bytes_per_owner, " bytes (the server's --region-bytes-per-owner)"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a region of ", bytes, " bytes can never be had: the limit of an owner is ",
+        options_.max_bytes_per_owner, " bytes (the server's --region-bytes and --region-bytes-per-owner)"));
   }
   DropExpiredTickets();
   MutexLock lock(&mutex_);

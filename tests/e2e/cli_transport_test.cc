@@ -155,6 +155,10 @@ TEST_F(CliTransportTcpTest, SharesMemoryIfItIsToldWhere) {
   const Finished nobody = Run("warpline transpose x.npy -o y.npy --transport shm --regions ./nothing");
   EXPECT_EQ(nobody.code, 1);
   EXPECT_THAT(nobody.err, ContainsRegex("UNIMPLEMENTED|./nothing"));
+  // What is asked for by its path is not left out in silence either.
+  Put("large.npy", ToNpy(Counted({600, 700})));
+  EXPECT_EQ(Run("warpline transpose large.npy -o y.npy --regions ./nothing").code, 1);
+  EXPECT_EQ(Run("warpline transpose large.npy -o y.npy").code, 0);
 }
 
 }  // namespace

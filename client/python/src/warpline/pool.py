@@ -247,7 +247,7 @@ class Pool:
             if size <= wanted <= room:
                 return wanted
         raise errors.ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; "
-                                       f"of {self._max()} bytes (pool_bytes) {max(room, 0)} are left for new regions")
+                                       f"of {self._max()} bytes (pool_bytes, or the server's limit) {max(room, 0)} are left for new regions")
 
     def _obey(self, ask: Callable[[], _T], pause: float = 0.0) -> _T:
         """What `ask` returns. If it fails, with whatever, nobody is asked for so many seconds; more if the server
