@@ -345,7 +345,7 @@ void RegionServer::HandOver(const ConnectionPtr& connection, RegionStore::Reserv
   connection->Send(reply);
 }
 
-void RegionServer::Close(const ConnectionPtr& connection) {
+void RegionServer::Close(ConnectionPtr connection) {  // NOLINT(performance-unnecessary-value-param)
   connection->MarkClosed();
   if (const std::optional<std::string> id = connection->id(); id.has_value()) regions_.Remove(*id);
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection->descriptor(), nullptr);

@@ -63,7 +63,8 @@ class RegionServer {
   // On a worker, perhaps after the end of the server.
   static void HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation, UniqueFd memory,
                        RegionStore& regions, Backend& backend, WorkerPool& workers);
-  void Close(const ConnectionPtr& connection);
+  // By value: it may be the entry of connections_ that goes.
+  void Close(ConnectionPtr connection);
   void CloseLate();
 
   const Options options_;

@@ -191,7 +191,11 @@ TEST_F(RegionAttacksTest, AThousandRegionsComeAndGo) {
   }
   ExpectNothingLeft();
   EXPECT_TRUE(AwaitDescriptors(descriptors)) << Descriptors() << " after " << descriptors;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static_cast<void>(resident);  // a sanitizer keeps what was given back
+#else
   EXPECT_LE(daemon_.ResidentBytes(), resident + 16 * kMiB);
+#endif
 }
 
 TEST_F(RegionAttacksTest, AClientThatIsGoneInMidJobLeavesNothing) {
