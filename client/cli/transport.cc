@@ -105,7 +105,10 @@ absl::Status Transport::SendAhead(std::span<Operand* const> operands) {
   }
   if (!streams) return absl::OkStatus();
   for (Operand* const operand : to_send) {
-    ASSIGN_OR_RETURN(Tensor tensor, client_->Put(operand->AsArray(), deadline_));
+    // All on one device: the server does not copy between them.
+    PutOptions options;
+    if (!tensors_.empty()) options.device = tensors_.front().device();
+    ASSIGN_OR_RETURN(Tensor tensor, client_->Put(operand->AsArray(), deadline_, options));
     *operand = tensor;
     tensors_.push_back(std::move(tensor));
   }
