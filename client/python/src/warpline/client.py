@@ -37,7 +37,8 @@ class Client:
     nothing but bytes objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times
     that. Where memory is shared with the server (connect's shared_memory): one on the way out, none on the way in, and
     one more with `out=`; none at all of arrays from `empty`, which the server reads, and as `out=` writes, itself.
-    After any error nothing writes to an `out` any more, for which the call waits if it must.
+    After any error nothing writes to an `out` any more, for which the call waits if it must, for a minute at the
+    most: a server that has not answered by then is stopped. Not so if the client is closed meanwhile.
 
     With keep=True the result stays on the server and comes as a Tensor, with a lease of `ttl` seconds, which is
     renewed while the object lives; None: the server's default.

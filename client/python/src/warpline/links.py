@@ -1,6 +1,7 @@
 """The connection of a region: by it the server gets the memory, and tells of the ends of calls."""
 
 import os
+import select
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from warpline.v1 import warpline_pb2 as v1
 
 # Of one packet.
 _MAX_PACKET = 4096
+_MOST_SECONDS_TO_SEND = 10.0
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -59,9 +61,13 @@ class Link:
             self._withdrawn.add(call)
         packet = v1.RegionRequest(withdrawal=v1.RegionWithdrawal(call=call)).SerializeToString()
         try:
-            # A server that reads nothing holds nobody up.
-            self._socket.send(packet, socket.MSG_DONTWAIT)
-        except OSError:
+            try:
+                self._socket.send(packet, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                # Hundreds of others are before it. A server that reads none of them for so long is gone.
+                select.select([], [self._socket], [], _MOST_SECONDS_TO_SEND)
+                self._socket.send(packet, socket.MSG_DONTWAIT)
+        except (OSError, ValueError):  # ValueError: closed meanwhile.
             self.close()
 
     def using(self, call: int) -> bool:
@@ -81,8 +87,10 @@ class Link:
             except (OSError, DecodeError):
                 break
             # Closed, or an error, after which it will be.
-            if reply.WhichOneof("reply") != "ended":
+            if not packet or reply.WhichOneof("reply") == "error":
                 break
+            if reply.WhichOneof("reply") != "ended":
+                continue  # Of a server that can say more.
             with self._changed:
                 self._withdrawn.discard(reply.ended.call)
                 self._changed.notify_all()

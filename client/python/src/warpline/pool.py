@@ -259,7 +259,9 @@ class Pool:
                 pause = _PAUSE
             elif isinstance(error, errors.Unimplemented):
                 pause = _LONG_PAUSE
-            self._refusal, self._not_before, self._limit = error, time.monotonic() + pause, None
+            # Another one: this one's traceback holds the callers' arrays.
+            self._refusal = errors.of_code(error.code, error.message, error.request_id)
+            self._not_before, self._limit = time.monotonic() + pause, None
             raise
         self._refusal = None
         return answer

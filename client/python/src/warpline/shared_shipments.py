@@ -21,6 +21,9 @@ from warpline.v1 import warpline_pb2 as v1
 # What the server says of a region that it does not know.
 _STRANGE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
+# How long the end of a call that failed is waited for, once it is nobody's deadline any more.
+_LONGEST_END = 60.0
+
 
 class _Sink(NamedTuple):
     """Where a result is to go. direct: it is an array of the caller's."""
@@ -104,7 +107,10 @@ class SharedShipment(Shipment):
         try:
             self._withdraw()
             if wait and any(sink.direct for sink in self._sinks.values()):
-                self._settled(None)
+                if not self._settled(_LONGEST_END):
+                    # A server that does not say so is stopped or gone. The region is not used again.
+                    for region in self._regions:
+                        region.link.close()
         finally:
             self._give_back()
 
@@ -223,12 +229,11 @@ class SharedShipment(Shipment):
             region.link.withdraw(self._number)
         self._pool.mark(self._slices, self._number)
 
-    def _settled(self, seconds: float | None) -> bool:
-        """Waits until the server uses no slice of the attempt any more, or cannot say so. None: for any time."""
-        deadline = None if seconds is None else time.monotonic() + seconds
+    def _settled(self, seconds: float) -> bool:
+        """Waits until the server uses no slice of the attempt any more, or cannot say so."""
+        deadline = time.monotonic() + seconds
         for region in self._regions if self._withdrawn else ():
-            left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-            if not region.link.wait(self._number, left):
+            if not region.link.wait(self._number, max(deadline - time.monotonic(), 0.0)):
                 return False
         return True
 

@@ -24,7 +24,11 @@ async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambd
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         cancel()
-        await asyncio.wait([future])
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except asyncio.CancelledError:
+                pass  # Once more: the first is raised in any case, and the work must have ended by then.
         if not future.cancelled() and future.exception() is None:
             discard(future.result())
         raise
