@@ -13,8 +13,7 @@
 namespace warpline::client {
 
 // A memfd as RegionService wants it, and its mapping, which lasts until this is gone. A child that this
-// process forks has no mapping: while it had one, the first write of the parent to each page would copy that
-// page away from the server.
+// process forks has no mapping: the parent uses slices again, which would change under the child.
 class RegionMemory {
  public:
   // `bytes` is a multiple of 4096 and above 0. The memory is not allocated yet. ResourceExhausted or

@@ -88,7 +88,8 @@ def test_what_cannot_be_foretold():
                  direct.reduce(ones, "sum", 2, False, None, 0, "", calls.INLINE),
                  gemm(ones, ones), gemm(ones, ones.T.astype("f8")), gemm(ones, ones[0]),
                  compile_program([warpline.program().add(ones, np.ones((2, 4), "f4"))]),
-                 compile_program([warpline.program().add(ones, np.ones((2, 3), "f8"))])):
+                 compile_program([warpline.program().add(ones, np.ones((2, 3), "f8"))]),
+                 compile_program([warpline.program().cast(ones, None)])):
         assert call.results() is None
     with pytest.raises(shapes.Unknown):
         shapes.result_of("softmax", None, [Operand(ones).kind])

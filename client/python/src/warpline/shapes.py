@@ -4,6 +4,7 @@ must have room for it first. The rules are those of warpline.proto."""
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from warpline.dtypes import DTYPES
 from warpline.v1 import warpline_pb2 as v1
 
 _FLOATS = (v1.DATA_TYPE_F16, v1.DATA_TYPE_BF16, v1.DATA_TYPE_F32, v1.DATA_TYPE_F64)
@@ -104,6 +105,8 @@ def _reduced_type(op: v1.ReduceOp, x: v1.DataType) -> v1.DataType:
 
 def _cast(fields: Any, inputs: Sequence[Kind]) -> Kind:
     (x,) = _exactly(inputs, 1)
+    if fields.data_type not in DTYPES:
+        raise Unknown
     return Kind(fields.data_type, x.shape)
 
 
