@@ -1,8 +1,6 @@
 #include "server/device/device_pool.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 
 #include "kernels/gpu/status.h"
@@ -42,7 +40,6 @@ DevicePool::DevicePool(const Options& options, Metrics& metrics)
 
 DevicePool::~DevicePool() {
   if (stream_ == nullptr) return;
-  FreeSpares();
   cudaStreamSynchronize(stream_.get());
   free_.Set(0);
 }
@@ -64,60 +61,20 @@ absl::Status DevicePool::Grow() {
 absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
   const Place place{.kind = Place::Kind::kDevice, .device = ordinal_};
   if (bytes == 0) return Buffer({}, place, nullptr);
-  void* block = TakeSpare(bytes);
-  if (block == nullptr) {
-    absl::StatusOr<void*> taken = TakeFromRuntime(bytes);
-    if (absl::IsResourceExhausted(taken.status())) {
-      FreeSpares();
-      taken = TakeFromRuntime(bytes);
-    }
-    RETURN_IF_ERROR(taken.status());
-    block = *taken;
-  }
-  used_.Add(static_cast<double>(bytes));
-  free_.Add(-static_cast<double>(bytes));
-  const std::shared_ptr<void> owner(block, [this, bytes](void* taken) { GiveBack(taken, bytes); });
-  return Buffer({static_cast<std::byte*>(block), bytes}, place, owner);
-}
-
-absl::StatusOr<void*> DevicePool::TakeFromRuntime(std::size_t bytes) {
   void* block = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaMallocFromPoolAsync(&block, bytes, pool_.get(), stream_.get()),
                            "taking a block of the device's pool"));
+  used_.Add(static_cast<double>(bytes));
+  free_.Add(-static_cast<double>(bytes));
+  const std::shared_ptr<void> owner(block, [this, bytes](void* taken) { GiveBack(taken, bytes); });
   RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_.get()), "taking a block of the device's pool"));
-  return block;
-}
-
-void* DevicePool::TakeSpare(std::size_t bytes) {
-  MutexLock lock(&mutex_);
-  const auto found = std::find_if(spares_.rbegin(), spares_.rend(),
-                                  [bytes](const Spare& spare) { return spare.bytes == bytes; });
-  if (found == spares_.rend()) return nullptr;
-  void* const block = found->block;
-  spares_.erase(std::next(found).base());
-  return block;
-}
-
-void DevicePool::FreeSpares() {
-  MutexLock lock(&mutex_);
-  for (const Spare& spare : spares_) cudaFreeAsync(spare.block, stream_.get());
-  spares_.clear();
+  return Buffer({static_cast<std::byte*>(block), bytes}, place, owner);
 }
 
 void DevicePool::GiveBack(void* block, std::size_t bytes) {
   // This may be any thread, which would otherwise make a context on the first device of the node.
   cudaSetDevice(cuda_ordinal_);
-  {
-    // More would keep memory in pieces that another size could use.
-    constexpr std::size_t kMaxSpares = 8;
-    MutexLock lock(&mutex_);
-    spares_.push_back({block, bytes});
-    if (spares_.size() > kMaxSpares) {
-      // An error means that the context is lost, and the block with it.
-      cudaFreeAsync(spares_.front().block, stream_.get());
-      spares_.erase(spares_.begin());
-    }
-  }
+  cudaFreeAsync(block, stream_.get());  // an error means that the context is lost, and the block with it
   used_.Add(-static_cast<double>(bytes));
   free_.Add(static_cast<double>(bytes));
 }

@@ -8,12 +8,9 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "kernels/gpu/handle.h"
-#include "server/base/mutex.h"
 #include "server/memory/buffer.h"
 #include "server/observe/metrics.h"
 
@@ -21,9 +18,7 @@ namespace warpline {
 
 // A pool of the CUDA runtime, which keeps what it has once taken of the device. It gives out blocks on a
 // stream of its own and waits for it. That stream is idle but for this, so a block takes some microseconds,
-// and whoever gets it may use it on any stream at once. The blocks that came back last are kept as they are:
-// who asks for one of the same size, as clients do whose results stay, gets it without any call of the
-// driver.
+// and whoever gets it may use it on any stream at once.
 //
 // Thread-safe. Outlives its blocks.
 class DevicePool {
@@ -60,12 +55,7 @@ class DevicePool {
   DevicePool(const Options& options, Metrics& metrics);
   absl::Status KeepAll();
   absl::Status Grow();
-  absl::StatusOr<void*> TakeFromRuntime(std::size_t bytes);
   void GiveBack(void* block, std::size_t bytes);
-  // A kept block of this size; null if there is none.
-  void* TakeSpare(std::size_t bytes);
-  // Gives all of them to the runtime, which may make one large block of them.
-  void FreeSpares();
 
   const int ordinal_;
   int cuda_ordinal_ = 0;
@@ -73,12 +63,6 @@ class DevicePool {
   Gauge used_, free_;
   Pool pool_;
   gpu::Stream stream_;
-  struct Spare {
-    void* block;
-    std::size_t bytes;
-  };
-  Mutex mutex_;
-  std::vector<Spare> spares_ ABSL_GUARDED_BY(mutex_);  // the one that came back last is the last
 };
 
 }  // namespace warpline

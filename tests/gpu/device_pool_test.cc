@@ -45,16 +45,6 @@ TEST_F(DevicePoolTest, BlocksAreMemoryOfTheDeviceThatIsCounted) {
   EXPECT_EQ(Free(), 128.0 * kMiB);
 }
 
-TEST_F(DevicePoolTest, TheLastBlocksAreKeptForWhoAsksForTheSameSize) {
-  const auto address = [&](std::size_t bytes) { return pool_->Take(bytes)->bytes().data(); };
-  std::byte* const first = address(10 * kMiB);
-  std::byte* const second = address(4 * kMiB);
-  EXPECT_EQ(address(10 * kMiB), first);
-  EXPECT_EQ(address(4 * kMiB), second);
-  for (std::size_t i = 1; i <= 8; ++i) address(20 * kMiB + i);  // those of the other sizes are given up
-  EXPECT_TRUE(pool_->Take(kBytes).ok());
-}
-
 TEST_F(DevicePoolTest, HasAllOfItsBytesAndNoMore) {
   auto all = pool_->Take(kBytes);
   ASSERT_TRUE(all.ok()) << all.status();
