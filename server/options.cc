@@ -4,14 +4,12 @@
 #include <functional>
 #include <limits>
 #include <span>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/status_macros.h"
-#include "server/device/lane_memory.h"
 
 namespace warpline {
 namespace {
@@ -315,95 +313,6 @@ absl::Status Validate(const ServerOptions& options) {
 }
 
 }  // namespace
-
-std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
-  return region_bytes.value_or(available / 4);
-}
-
-std::int64_t ServerOptions::RegionBytesPerOwner(std::int64_t available) const {
-  return std::min(region_bytes_per_owner.value_or(RegionBytes(available)), RegionBytes(available));
-}
-
-std::vector<std::string> ServerOptions::RegionPaths() const {
-  constexpr absl::string_view kUnix = "unix:";
-  std::vector<std::string> paths;
-  for (const std::string& address : listen) {
-    if (absl::StartsWith(address, kUnix)) paths.push_back(address.substr(kUnix.size()) + ".regions");
-  }
-  if (!regions.empty()) paths.push_back(regions);
-  return paths;
-}
-
-int ServerOptions::Lanes(bool cuda) const {
-  if (lanes != 0) return lanes;
-  return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
-}
-
-std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
-  return pinned_bytes != 0 ? pinned_bytes : (cuda ? 8 : 4) * max_inline_bytes;
-}
-
-std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
-  if (device_bytes != 0) return device_bytes;
-  // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
-  // intermediates. On the cpu, whose machine has other uses for its memory, two.
-  const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
-  if (!cuda) return 2 * of_program;
-  // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
-  return Lanes(true) * (of_program + static_cast<std::int64_t>(kCudaLaneBytes));
-}
-
-std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
-  return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
-}
-
-int ServerOptions::Workers(int cpus) const {
-  // Eight reach the memory bandwidth of a socket.
-  return std::clamp(cpus / 2, 1, 8);
-}
-
-int ServerOptions::RpcThreads(int cpus) const {
-  if (rpc_threads != 0) return rpc_threads;
-  // A second one brought a third more small requests, a third one at most a tenth more
-  // (docs/benchmarks/2026-11-22-h200-load.md).
-  return Look(cpus) > absl::ZeroDuration() && cpus >= 8 ? 2 : 1;
-}
-
-int ServerOptions::TransferThreads(int cpus) const {
-  // Eight connections move some 20 GB/s, of which one thread does 5.
-  return std::clamp(cpus / 2 - 1, 0, 7);
-}
-
-int ServerOptions::Crew(int cpus) const {
-  // Four launch some 100,000 small jobs a second on a GPU, and six no more, as they wait for each other in
-  // the driver. Where threads must not poll, handing a request over costs more than it saves.
-  return Look(cpus) > absl::ZeroDuration() ? std::clamp(cpus / 4, 1, 4) : 0;
-}
-
-absl::Duration ServerOptions::Look(int cpus) const {
-  // Longer than a client takes to answer a response with its next request on the same machine.
-  constexpr absl::Duration kLook = absl::Microseconds(100);
-  return poll == "on" || (poll == "auto" && cpus >= 4) ? kLook : absl::ZeroDuration();
-}
-
-int ServerOptions::MaxConnections(std::int64_t descriptors) const {
-  if (max_connections != 0) return max_connections;
-  // gRPC's descriptor of a connection, and the acceptor's.
-  constexpr std::int64_t kPerConnection = 2;
-  // Of the program itself, its devices and the clients of the metrics port.
-  constexpr std::int64_t kOthers = 96;
-  // An eighth is for regions.
-  const std::int64_t left = descriptors - descriptors / 8 - kOthers;
-  return static_cast<int>(std::clamp<std::int64_t>(left / kPerConnection, 16, 10000));
-}
-
-std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
-  // Admitted requests hold their slices until they are staged; results lie in staging memory.
-  // Small requests may have 64 MiB more (Admission).
-  // On the cpu, scratch memory is the host's too.
-  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda) +
-         (cuda ? 0 : DeviceBytes(false));
-}
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) {
   CommandLine line;
