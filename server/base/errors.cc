@@ -31,10 +31,6 @@ absl::Status FieldError(std::string_view field, std::string_view message) {
   return AboutField(absl::StatusCode::kInvalidArgument, field, message);
 }
 
-absl::Status UnimplementedField(std::string_view field, std::string_view message) {
-  return AboutField(absl::StatusCode::kUnimplemented, field, message);
-}
-
 absl::Status InField(std::string_view field, const absl::Status& status) {
   if (status.ok()) return status;
   const absl::string_view message = status.message();

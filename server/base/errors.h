@@ -19,9 +19,6 @@ inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
 // INVALID_ARGUMENT "<field>: <message>"; the message gives the value and the limit.
 absl::Status FieldError(std::string_view field, std::string_view message);
 
-// UNIMPLEMENTED "<field>: <message>": the API has the field, but this server does not do what it asks for.
-absl::Status UnimplementedField(std::string_view field, std::string_view message);
-
 // An error about a field whose code and delay are another's: "<field>: <message>". OK stays OK.
 absl::Status InField(std::string_view field, const absl::Status& status);
 

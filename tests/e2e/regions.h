@@ -103,13 +103,10 @@ class RegionSocket {
 
 inline Answer<v1::OpenResponse> OpenTicket(const std::shared_ptr<grpc::Channel>& channel,
                                            std::int64_t bytes) {
-  grpc::ClientContext context;
-  SetTimeout(context, absl::Seconds(60));
   v1::OpenRequest request;
   request.set_size_bytes(bytes);
-  Answer<v1::OpenResponse> answer;
-  answer.status = v1::RegionService::NewStub(channel)->Open(&context, request, &answer.response);
-  return answer;
+  const auto stub = v1::RegionService::NewStub(channel);
+  return CallStub<v1::OpenResponse>(*stub, &v1::RegionService::Stub::Open, request);
 }
 
 // A region as it should be.

@@ -33,11 +33,7 @@ class ResidentTest : public ::testing::Test {
   std::vector<float> Values(const std::string& id) { return ValuesOf(tensors_.Get(id).data); }
   template <typename Response, typename Method, typename Request>
   Answer<Response> Call(Method method, const Request& request) {
-    grpc::ClientContext context;
-    SetTimeout(context, absl::Seconds(60));
-    Answer<Response> answer;
-    answer.status = (stub_.get()->*method)(&context, request, &answer.response);
-    return answer;
+    return CallStub<Response>(*stub_, method, request);
   }
   Answer<v1::TransposeResponse> Transpose(const v1::TransposeRequest& request) {
     return Call<v1::TransposeResponse>(&v1::KernelService::Stub::Transpose, request);

@@ -26,6 +26,16 @@ struct Answer {
   Response response;
 };
 
+// One unary call of a generated stub.
+template <typename Response, typename Stub, typename Method, typename Request>
+Answer<Response> CallStub(Stub& stub, Method method, const Request& request) {
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(60));
+  Answer<Response> answer;
+  answer.status = (stub.*method)(&context, request, &answer.response);
+  return answer;
+}
+
 class Tensors {
  public:
   explicit Tensors(const std::shared_ptr<grpc::Channel>& channel)
@@ -135,11 +145,7 @@ class Tensors {
  private:
   template <typename Response, typename Method, typename Request>
   Answer<Response> Call(Method method, const Request& request) {
-    grpc::ClientContext context;
-    SetTimeout(context, absl::Seconds(60));
-    Answer<Response> answer;
-    answer.status = (stub_.get()->*method)(&context, request, &answer.response);
-    return answer;
+    return CallStub<Response>(*stub_, method, request);
   }
   std::unique_ptr<v1::TensorService::Stub> stub_;
 };
