@@ -221,13 +221,13 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
 }
 
 std::string FormatNpyHeader(const NpyHeader& header) {
+  std::vector<std::int64_t> sizes;
+  for (int axis = 0; axis < header.shape.rank; ++axis) sizes.push_back(header.shape[axis]);
+  // Python's tuples: (), (2,), (2, 3).
   std::string text =
       absl::StrCat("{'descr': '", std::string(DescrOf(header.dtype)),
-                   "', 'fortran_order': ", header.fortran_order ? "True" : "False", ", 'shape': (");
-  for (int axis = 0; axis < header.shape.rank; ++axis) absl::StrAppend(&text, header.shape[axis], ", ");
-  // (), (2,), (2, 3)
-  if (header.shape.rank > 0) text.resize(text.size() - (header.shape.rank == 1 ? 1 : 2));
-  text += "), }";
+                   "', 'fortran_order': ", header.fortran_order ? "True" : "False", ", 'shape': (",
+                   absl::StrJoin(sizes, ", "), sizes.size() == 1 ? ",), }" : "), }");
   const std::size_t fixed = 10 + text.size() + 1;
   text.append((kAlignment - fixed % kAlignment) % kAlignment, ' ');
   text += '\n';
