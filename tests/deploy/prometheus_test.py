@@ -27,6 +27,7 @@ from dashboard import ROOT
 DEPLOY = ROOT / "deploy/prometheus"
 PATIENCE_SECONDS = 90
 OPS = ["transpose", "gemm", "reduce"]
+SOURCES = {"inline", "region", "resident"}
 STAGES = {"plan", "admission", "queue", "copy_in", "device", "respond"}
 
 # The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
@@ -67,22 +68,24 @@ def start(stack, *command, **options):
 
 
 def start_daemon(stack, bin_dir, directory, flags):
-    """Returns its gRPC address, its metrics address and its backend."""
+    """Returns its gRPC addresses, of TCP and of its unix socket, its metrics address and its backend."""
     log = stack.enter_context(open(os.path.join(directory, "warplined.log"), "w"))
     # Few jobs, so that a burst is too much.
-    daemon = start(stack, os.path.join(bin_dir, "warplined"), "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
-                   "--max-jobs=4", *flags, stdout=subprocess.PIPE, stderr=log, text=True)
+    daemon = start(stack, os.path.join(bin_dir, "warplined"), f"--listen=127.0.0.1:0,unix:{directory}/socket",
+                   "--metrics-listen=127.0.0.1:0", "--max-jobs=4", *flags,
+                   stdout=subprocess.PIPE, stderr=log, text=True)
     ready = daemon.stdout.readline()
-    match = re.fullmatch(r"READY grpc=(\S+) metrics=(\S+) backend=(\S+)\n", ready)
+    match = re.fullmatch(r"READY grpc=(\S+),(unix:\S+) metrics=(\S+) backend=(\S+)\n", ready)
     if match is None:
         sys.exit(f"warplined did not become ready: {ready!r}\n{open(log.name).read()}")
     return match.groups()
 
 
-def start_load(stack, cli, server):
-    """Each operation at a moderate rate, until the stack ends."""
-    for op in OPS:
-        start(stack, cli, "--server", server, "bench", "--op", op, "--shape", "256x256", "--rate", "40",
+def start_load(stack, cli, server, shared):
+    """Each operation at a moderate rate, a resident operand and shared memory, until the stack ends."""
+    for address, rate, *options in [*((server, "40", "--op", op) for op in OPS), (server, "5", "--resident", "x"),
+                                    (shared, "5", "--transport", "shm")]:
+        start(stack, cli, "--server", address, "bench", *options, "--shape", "256x256", "--rate", rate,
               "--concurrency", "1", "--duration", "1h", "--warmup", "0s",
               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -152,6 +155,8 @@ def what_is_missing(url, expr, legend, since):
         wanted = set(OPS) - ({"transpose"} if "warpline_kernel_flops_total" in expr else set())
         if lacking := wanted - {series["metric"].get("op") for series in result}:
             return f"nothing of {sorted(lacking)}"
+    if "{{source}}" in legend and (lacking := SOURCES - {series["metric"].get("source") for series in result}):
+        return f"nothing of {sorted(lacking)}"
     if "{{stage}}" in legend and (lacking := STAGES - {series["metric"].get("stage") for series in result}):
         return f"nothing of {sorted(lacking)}"
     return None
@@ -209,8 +214,8 @@ def main():
     cli = os.path.join(bin_dir, "warpline")
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        server, metrics, backend = start_daemon(stack, bin_dir, directory, sys.argv[2:])
-        start_load(stack, cli, server)
+        server, shared, metrics, backend = start_daemon(stack, bin_dir, directory, sys.argv[2:])
+        start_load(stack, cli, server, shared)
         url = start_prometheus(stack, directory, write_config(directory, metrics))
         queries = list(dashboard.queries(dashboard.load()))
         required = [query for query in queries if backend == "cuda" or not needs_gpu(query[1])]
