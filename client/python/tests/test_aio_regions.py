@@ -161,6 +161,32 @@ def test_cancelled_calls_end_when_nobody_writes_to_arrays_of_the_caller_s(region
     asyncio.run(check())
 
 
+def test_closing_leaves_the_memory_to_calls_in_flight(regions):
+    async def check():
+        x = values()
+        async with ticking() as ticked:
+            client = warpline.aio.connect(regions.address)
+            out = await client.empty((400, 300))
+            out[...] = 0
+            regions.gate.clear()
+            task = asyncio.create_task(client.transpose(x, out=out))
+            await asyncio.to_thread(regions.started.acquire)
+            await client.close()
+            await until(lambda: regions.withdrawals or task.done())
+            ticked.clear()
+            await asyncio.to_thread(ticked.wait)
+            assert not task.done() and regions.regions
+            with pytest.raises(warpline.Cancelled, match="closed"):
+                await client.transpose(x)
+            regions.gate.set()
+            with pytest.raises(warpline.Cancelled):
+                await task
+            assert np.array_equal(out, x.T)
+            await until(lambda: not regions.regions)
+
+    asyncio.run(check())
+
+
 def test_calls_that_nobody_awaits_any_more_are_withdrawn(regions):
     async def check():
         async with warpline.aio.connect(regions.address) as client:

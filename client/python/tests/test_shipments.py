@@ -123,10 +123,65 @@ def test_the_wait_for_the_end_ends_with_the_connection(regions, watched):
     thread.start()
     wait_until(lambda: regions.withdrawals)
     assert thread.is_alive()
-    watched.close()
+    regions.drop_regions()
     thread.join(30)
     assert not thread.is_alive()
     regions.gate.set()
+
+
+class Going:
+    """A call in a thread, which the gate of a RegionServer holds up. failed: its error, and what was in `out` then."""
+
+    def __init__(self, regions, client, x, out):
+        def work():
+            try:
+                client.transpose(x, out=out)
+            except warpline.Error as error:
+                self.failed.append((error, out.copy()))
+
+        self.failed = []
+        self.thread = threading.Thread(target=work)
+        self.thread.start()
+        assert regions.started.acquire(timeout=30)
+
+
+def test_closing_leaves_the_memory_to_calls_in_flight(regions, watched):
+    x, out, other = values(), watched.empty(LARGE[::-1]), watched.empty(LARGE[::-1])
+    out[...] = other[...] = 0
+    regions.gate.clear()
+    calls = [Going(regions, watched, x, out), Going(regions, watched, x, other)]
+    watched.close()
+    # Both have been cancelled, but the server would still write, and says when it does not any more.
+    wait_until(lambda: len(regions.withdrawals) == 2 or not all(call.thread.is_alive() for call in calls))
+    assert all(call.thread.is_alive() for call in calls) and regions.regions
+    for call in (lambda: watched.transpose(x), lambda: watched.transpose(out), lambda: watched.empty(3)):
+        with pytest.raises(warpline.Cancelled, match="closed"):
+            call()
+    regions.gate.set()
+    for call in calls:
+        call.thread.join(30)
+        [(error, seen)] = call.failed
+        assert isinstance(error, warpline.Cancelled) and np.array_equal(seen, x.T)
+    wait_until(lambda: not regions.regions)
+
+
+def test_the_last_call_in_flight_closes_the_links(regions, watched):
+    """Of those that write to nothing of the caller's, too."""
+    x, out = values(), watched.empty(LARGE[::-1])
+    regions.confirms = False
+    regions.gate.clear()
+    first, last = Going(regions, watched, x, np.zeros(LARGE[::-1])), Going(regions, watched, x, out)
+    watched.close()
+    first.thread.join(30)
+    [(error, seen)] = first.failed
+    assert isinstance(error, warpline.Cancelled) and not seen.any()
+    assert last.thread.is_alive() and regions.regions
+    with regions.lock:
+        regions.confirms = True
+    regions.gate.set()
+    last.thread.join(30)
+    assert np.array_equal(last.failed[0][1], x.T)
+    wait_until(lambda: not regions.regions)
 
 
 def test_each_attempt_has_a_number_of_its_own(regions):

@@ -38,7 +38,7 @@ class Client:
     that. Where memory is shared with the server (connect's shared_memory): one on the way out, none on the way in, and
     one more with `out=`; none at all of arrays from `empty`, which the server reads, and as `out=` writes, itself.
     After any error nothing writes to an `out` any more, for which the call waits if it must, for a minute at the
-    most: a server that has not answered by then is stopped. Not so if the client is closed meanwhile.
+    most: a server that has not answered by then is stopped. That holds too if the client is closed meanwhile.
 
     With keep=True the result stays on the server and comes as a Tensor, with a lease of `ttl` seconds, which is
     renewed while the object lives; None: the server's default.
@@ -74,7 +74,8 @@ class Client:
 
     def close(self) -> None:
         """Drops the resident tensors that are still owned, which takes a few seconds at the most, and ends the
-        connection. Calls in flight and later ones raise Cancelled."""
+        connection. Calls in flight and later ones raise Cancelled. The memory that is shared with the server stays so
+        until the last call in flight has raised."""
         self._leases.close()
         self._connection.close()
         self._shared.close()

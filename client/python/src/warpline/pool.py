@@ -55,6 +55,10 @@ class Pool:
         # What finalizers give back.
         self._returned: deque[Slice] = deque()
         self._closed = False
+        # Calls that have begun and not ended: they may have the server write to the memory, whatever has become of
+        # the client meanwhile.
+        self._users: set[int] = set()
+        self._last_user = 0
         # One thread at a time opens a region. Guards the rest.
         self._opening = threading.Lock()
         # Of all regions, by the server; None: it has not been asked.
@@ -64,14 +68,30 @@ class Pool:
         # For clients that nobody closes. What it has keeps nothing alive.
         weakref.finalize(self, _close_links, self._regions).atexit = False
 
+    def begin(self) -> int:
+        """A call begins. Until `end` is given what this returns, the links stay open, as only by them the server can
+        say that it does not write to the memory any more. Cancelled after `close`."""
+        with self._lock:
+            if self._closed:
+                raise errors.closed("")
+            self._last_user += 1
+            self._users.add(self._last_user)
+            return self._last_user
+
+    def end(self, user: int) -> None:
+        """After `close`, the last call that ends closes the links. Once more changes nothing."""
+        with self._lock:
+            self._users.discard(user)
+            if self._closed and not self._users:
+                self._let_go()
+
     def close(self) -> None:
-        """The server lets go of the memory. Arrays that lie in it stay what they are."""
+        """No call may begin any more, and nothing can be taken. Once those that have begun have ended, the server lets
+        go of the memory. Arrays that lie in it stay what they are."""
         with self._lock:
             self._closed = True
-            _close_links(self._regions)
-            self._clean()
-            self._returned.clear()
-            self._busy.clear()
+            if not self._users:
+                self._let_go()
 
     def next_call(self) -> int:
         return next(self._calls)
@@ -169,6 +189,13 @@ class Pool:
             self._busy.append(slice)
         else:
             slice.region.slices.give_back(slice.offset, slice.size)
+
+    def _let_go(self) -> None:
+        """Locked."""
+        _close_links(self._regions)
+        self._clean()
+        self._returned.clear()
+        self._busy.clear()
 
     def _forget(self, slice: Slice) -> None:
         """Locked. It is not counted any more."""

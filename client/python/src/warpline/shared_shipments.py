@@ -43,13 +43,18 @@ class SharedShipment(Shipment):
         there is no room for it elsewhere. seconds: for opening a region."""
         super().__init__(call, outs)
         self._pool = pool
+        self._user = pool.begin()
         self._strict = strict
         # The number of an attempt that has been sent and has not ended with OK, and whether it has been withdrawn.
         self._number = 0
         self._withdrawn = False
         self._resent = False
         self._clear()
-        self._place(time.monotonic() + seconds)
+        try:
+            self._place(time.monotonic() + seconds)
+        except BaseException:
+            self._end()
+            raise
 
     @property
     def inline_bytes(self) -> int:
@@ -101,7 +106,7 @@ class SharedShipment(Shipment):
             results = calls.decode(self.call, response, request_id, report, self._fetch)
             return calls.deliver(results, self._outs)
         finally:
-            self._give_back()
+            self._end()
 
     def abandon(self, wait: bool = True) -> None:
         try:
@@ -112,7 +117,7 @@ class SharedShipment(Shipment):
                     for region in self._regions:
                         region.link.close()
         finally:
-            self._give_back()
+            self._end()
 
     # --- Before it is sent
 
@@ -265,6 +270,10 @@ class SharedShipment(Shipment):
         copies.copy(result, view)
         result.flags.writeable = False
         return result
+
+    def _end(self) -> None:
+        self._give_back()
+        self._pool.end(self._user)
 
     def _give_back(self) -> None:
         taken = self._taken
