@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -39,9 +40,13 @@ void PopulateInParallel(std::byte* data, std::size_t bytes) {
   const std::size_t share = (bytes / count + kPage - 1) / kPage * kPage;
   std::vector<std::thread> threads;
   for (std::size_t begin = 0; begin < bytes; begin += share) {
-    threads.emplace_back([part = data + begin, size = std::min(share, bytes - begin)] {
-      (void)::madvise(part, size, MADV_POPULATE_WRITE);
-    });
+    try {
+      threads.emplace_back([part = data + begin, size = std::min(share, bytes - begin)] {
+        (void)::madvise(part, size, MADV_POPULATE_WRITE);
+      });
+    } catch (const std::system_error&) {
+      break;  // There are no more threads to be had. What is left takes longer.
+    }
   }
   for (std::thread& thread : threads) thread.join();
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,11 @@ absl::Status RegionWatcher::Start() {
     if (wake_ < 0) return Failed("eventfd");
     RETURN_IF_ERROR(Watch(epoll_, wake_, kWakeKey));
   }
-  thread_ = std::thread(&RegionWatcher::Run, this);
+  try {
+    thread_ = std::thread(&RegionWatcher::Run, this);
+  } catch (const std::system_error& error) {
+    return absl::UnavailableError(absl::StrCat("a thread for shared regions: ", error.what()));
+  }
   return absl::OkStatus();
 }
 

@@ -38,7 +38,7 @@ class RegionWatcher {
   void Remove(std::uint64_t key);
   // Has OnEvent of all that is watched called soon.
   void Wake();
-  // Ends the thread. Not to be called on it.
+  // Ends the thread. Not to be called on it, so its last owner, if that may go there, must have called it.
   void Close();
 
  private:

@@ -11,6 +11,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -112,6 +114,19 @@ double Daemon::Metric(const std::string& name, const std::string& labels) const 
 bool Daemon::AwaitMetric(const std::string& name, const std::string& labels, double value) const {
   for (int i = 0; i < 3000; ++i) {
     if (Metric(name, labels) == value) return true;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return false;
+}
+
+int Daemon::Descriptors() const {
+  const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
+  return static_cast<int>(std::distance(begin(all), end(all)));
+}
+
+bool Daemon::AwaitDescriptors(int most) const {
+  for (int i = 0; i < 3000; ++i) {
+    if (Descriptors() <= most) return true;
     absl::SleepFor(absl::Milliseconds(20));
   }
   return false;

@@ -35,6 +35,10 @@ class Daemon {
   // Waits up to a minute until Metric() == value; whether it came to that.
   bool AwaitMetric(const std::string& name, const std::string& labels, double value) const;
   double ResidentBytes() const { return Metric("process_resident_memory_bytes"); }
+  // How many descriptors it has open.
+  int Descriptors() const;
+  // Waits up to a minute until there are no more than so many; whether it came to that.
+  bool AwaitDescriptors(int most) const;
 
   void Signal(int number) const;
   // Exit code; -1 if it is still there after a minute, -signal if a signal ended it.

@@ -1,5 +1,4 @@
 // kill -9 of a client, wherever it is: the daemon keeps nothing of it.
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -62,13 +61,6 @@ class Victim {
 
 class KilledClientsTest : public ::testing::Test {
  protected:
-  int Descriptors() const {
-    DIR* const folder = opendir(("/proc/" + std::to_string(daemon_.pid()) + "/fd").c_str());
-    int count = 0;
-    while (readdir(folder) != nullptr) ++count;
-    closedir(folder);
-    return count;
-  }
   void ExpectNothingLeft() {
     for (const auto& [name, labels] :
          std::vector<std::pair<std::string, std::string>>{{"warpline_requests_in_flight", ""},
@@ -82,8 +74,7 @@ class KilledClientsTest : public ::testing::Test {
                                                           {"warpline_resident_bytes", ""}}) {
       EXPECT_TRUE(daemon_.AwaitMetric(name, labels, 0)) << name << " is " << daemon_.Metric(name, labels);
     }
-    for (int i = 0; i < 3000 && Descriptors() > descriptors_; ++i) absl::SleepFor(absl::Milliseconds(20));
-    EXPECT_LE(Descriptors(), descriptors_) << "connections or memory of a client that is gone";
+    EXPECT_TRUE(daemon_.AwaitDescriptors(descriptors_)) << "connections or memory of a client that is gone";
   }
   void ExpectServes() {
     const auto stub = v1::KernelService::NewStub(daemon_.Channel());
@@ -99,7 +90,7 @@ class KilledClientsTest : public ::testing::Test {
 
 TEST_F(KilledClientsTest, NothingOfThemIsLeftWhereverTheyWere) {
   ExpectServes();
-  descriptors_ = Descriptors();
+  descriptors_ = daemon_.Descriptors();
   for (const char* phase : {"connection", "handover", "region", "jobs", "withdrawal", "uploads", "unread",
                             "tensor", "put", "get"}) {
     SCOPED_TRACE(phase);
@@ -112,7 +103,7 @@ TEST_F(KilledClientsTest, NothingOfThemIsLeftWhereverTheyWere) {
 // At random moments of what programs do with the library.
 TEST_F(KilledClientsTest, NothingOfThemIsLeftWheneverItHappens) {
   ExpectServes();
-  descriptors_ = Descriptors();
+  descriptors_ = daemon_.Descriptors();
   Victim(path_, "ticket", daemon_.backend()).Kill();  // which is good for half a minute
   std::mt19937 random(1);
   std::uniform_int_distribution<int> milliseconds(0, 150);

@@ -1,5 +1,4 @@
 // What clients that are careless, hostile or dead do with regions.
-#include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -46,21 +45,6 @@ class RegionAttacksTest : public ::testing::Test {
     const grpc::Status status = stub_->Transpose(&context, request, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(F32Values(response.y()), std::vector<float>({1, 2}));
-  }
-  int Descriptors() const {
-    const std::string path = "/proc/" + std::to_string(daemon_.pid()) + "/fd";
-    DIR* const folder = opendir(path.c_str());
-    int count = 0;
-    while (readdir(folder) != nullptr) ++count;
-    closedir(folder);
-    return count;
-  }
-  // What was closed a moment ago may still be there for a moment.
-  bool AwaitDescriptors(int most) const {
-    for (int i = 0; i < 1000 && Descriptors() > most; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return Descriptors() <= most;
   }
   // Slow on either backend, from a region and into it.
   v1::GemmRequest SlowProduct(const SharedRegion& region, std::int64_t call) const {
@@ -130,7 +114,7 @@ TEST_F(RegionAttacksTest, PacketsThatMakeNoSenseEndTheConnection) {
   const UniqueFd memory = Memfd(kMiB);
   ExpectServes();  // the channel is there from here on
   ExpectNothingLeft();
-  const int before = Descriptors();
+  const int before = daemon_.Descriptors();
   const auto error_of = [&](auto send) {
     RegionSocket socket(socket_);
     send(socket);
@@ -155,7 +139,7 @@ TEST_F(RegionAttacksTest, PacketsThatMakeNoSenseEndTheConnection) {
   EXPECT_THAT(another->socket().ReceiveError().message(), HasSubstr("has had one already"));
   ExpectServes();
   ExpectNothingLeft();
-  EXPECT_TRUE(AwaitDescriptors(before)) << "not all that were sent are closed";
+  EXPECT_TRUE(daemon_.AwaitDescriptors(before)) << "not all that were sent are closed";
 }
 
 TEST_F(RegionAttacksTest, WhoHoldsAllThatThereIsDoesNotStopOthersFromComputing) {
@@ -181,7 +165,7 @@ TEST_F(RegionAttacksTest, WhoHoldsAllThatThereIsDoesNotStopOthersFromComputing) 
 TEST_F(RegionAttacksTest, AThousandRegionsComeAndGo) {
   for (int i = 0; i < 8; ++i) Region();  // what is taken once
   ExpectNothingLeft();
-  const int descriptors = Descriptors();
+  const int descriptors = daemon_.Descriptors();
   const double resident = daemon_.ResidentBytes();
   for (int i = 0; i < 1000; ++i) {
     // The one before may still be on its way out.
@@ -190,7 +174,7 @@ TEST_F(RegionAttacksTest, AThousandRegionsComeAndGo) {
     ASSERT_FALSE(region->id().empty());
   }
   ExpectNothingLeft();
-  EXPECT_TRUE(AwaitDescriptors(descriptors)) << Descriptors() << " after " << descriptors;
+  EXPECT_TRUE(daemon_.AwaitDescriptors(descriptors)) << daemon_.Descriptors() << " after " << descriptors;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static_cast<void>(resident);  // a sanitizer keeps what was given back
 #else

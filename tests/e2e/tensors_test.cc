@@ -238,6 +238,42 @@ TEST_F(TensorsTest, AllOfThemAreListedPageByPage) {
   EXPECT_EQ(tensors_.List(7).response.next_page_token(), "") << "there are no more";
 }
 
+TEST_F(TensorsTest, TenThousandComeAndGo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kTimes = 500;
+  constexpr double kMore = 1e9;  // a sanitizer keeps what was given back
+#else
+  constexpr int kTimes = 10000;
+  constexpr double kMore = 16 << 20;
+#endif
+  const std::string megabyte(1 << 20, 'm');
+  const auto come_and_go = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      const auto made = tensors_.Create(v1::DATA_TYPE_U8, {1 << 20});
+      ASSERT_TRUE(made.status.ok()) << made.status.error_message();
+      const std::string id = made.response.tensor().resident().id();
+      // Most of them empty: what is written is not what a lease costs.
+      if (i % 100 == 0) {
+        ASSERT_TRUE(tensors_.Put(id, 0, megabyte).status.ok());
+      }
+      ASSERT_TRUE(tensors_.Drop(id).status.ok());
+    }
+  };
+  come_and_go(200);  // what is taken once
+  const int descriptors = daemon_.Descriptors();
+  const double resident = daemon_.ResidentBytes();
+  const double device = daemon_.Metric("warpline_device_memory_bytes");  // of a GPU
+  come_and_go(kTimes);
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 0));
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_bytes", "", 0));
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
+  if (daemon_.backend() == "cuda") {
+    EXPECT_EQ(daemon_.Metric("warpline_device_memory_bytes"), device);
+  }
+  EXPECT_TRUE(daemon_.AwaitDescriptors(descriptors));
+  EXPECT_LE(daemon_.ResidentBytes(), resident + kMore);
+}
+
 TEST(TensorQuotaTest, AFullQuotaGivesTheFigures) {
   const bool on_cpu = Daemon().backend() == "cpu";
   // A GPU's memory comes in pieces of 32 MiB.

@@ -27,6 +27,8 @@ class SharedRegionTest : public ::testing::Test {
 
   SharedRegionTest()
       : path_("/tmp/warpline_shared_region_test." + std::to_string(::getpid())), server_(path_) {}
+  // As a client does. Its thread could be the last to let go of a region, and through it of the watcher.
+  ~SharedRegionTest() override { watcher_->Close(); }
 
   std::shared_ptr<SharedRegion> Start(absl::Duration withdrawal_timeout) {
     auto memory = RegionMemory::Create(8192);
