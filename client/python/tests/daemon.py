@@ -22,9 +22,12 @@ class Daemon:
         if not path:
             pytest.skip("set WARPLINED to the daemon's path")
         backend = os.environ.get("WARPLINE_TEST_BACKEND", "cpu")
-        self.process = subprocess.Popen(
-            [path, "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", f"--backend={backend}", *flags],
-            stdout=subprocess.PIPE, text=True)
+        self.command = [path, "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0", f"--backend={backend}", *flags]
+        self.start()
+
+    def start(self):
+        """Once more, after `stop`."""
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         ready = re.match(r"READY grpc=(\S+) metrics=(\S+) backend=(\S+)", line)
         assert ready, f"the daemon is not ready: {line!r}"
@@ -34,13 +37,15 @@ class Daemon:
         return self
 
     def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
         self.process.send_signal(signal.SIGTERM)
         try:
             assert self.process.wait(timeout=60) == 0, "the daemon did not end well"
         finally:
             self.process.kill()
             self.process.stdout.close()
-
 
     def wait_for_requests(self, count):
         """Returns when so many are in flight."""

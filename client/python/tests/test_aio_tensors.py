@@ -121,7 +121,7 @@ def test_leases_are_renewed(fake):
 
 def test_failures_drop_and_retries_help(fake):
     async def check():
-        async with warpline.aio.connect(fake.address) as c:
+        async with warpline.aio.connect(fake.address, max_retries=0) as c:
             fake.faults["Put"] = ["midway"]
             with pytest.raises(warpline.Unavailable):
                 await c.put(X, channels=3)

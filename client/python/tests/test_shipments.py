@@ -197,17 +197,19 @@ def test_each_attempt_has_a_number_of_its_own(regions):
         assert np.array_equal(client.transpose(x), x.T)
 
 
-def test_errors_are_not_tried_again(regions, watched):
+def test_errors_are_not_tried_again(regions):
+    client = warpline.connect(regions.address, timeout=30, max_retries=0)
     for code, kind in ((CODE.NOT_FOUND, warpline.NotFound), (CODE.FAILED_PRECONDITION, warpline.FailedPrecondition),
                        (CODE.INVALID_ARGUMENT, warpline.InvalidArgument), (CODE.UNAVAILABLE, warpline.Unavailable)):
         regions.asked.clear()
         regions.faults["Transpose"] = [abort(code)]
         with pytest.raises(kind):
-            watched.transpose(values())
+            client.transpose(values())
         assert regions.count("Transpose") == 1
     regions.faults["Transpose"] = [abort(CODE.ABORTED)] * 2
     with pytest.raises(warpline.Error, match="ABORTED"):
-        watched.transpose(values())
+        client.transpose(values())
+    client.close()
 
 
 def test_regions_that_die_during_a_call(regions, watched):

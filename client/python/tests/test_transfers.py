@@ -80,7 +80,7 @@ def test_a_range_is_got_again_from_where_it_ended(fake, c, fault, channels):
     (abort(CODE.INVALID_ARGUMENT), warpline.InvalidArgument)])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_failure_drops_the_tensor(fake, fault, kind, channels):
-    with warpline.connect(fake.address) as c:
+    with warpline.connect(fake.address, max_retries=0) as c:
         fake.faults["Put"] = [fault]
         with pytest.raises(kind):
             c.put(X, channels=channels)

@@ -27,6 +27,7 @@ from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondit
 from warpline.expressions import Expression
 from warpline.programs import Program, placeholder, program
 from warpline.residents import TensorInfo
+from warpline.sending import MAX_RETRIES
 from warpline.shared import POOL_BYTES, Mode
 from warpline.tensors import Tensor
 
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 
-def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
+def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:
@@ -48,9 +49,11 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
     resolves; no URL.
 
     The connection is made by the first call. timeout: seconds, of calls that do not give their own.
-    max_retries: how often a call is sent again after Unavailable, or after ResourceExhausted with a delay from
-    the server, which is obeyed; never beyond the timeout. credentials: of gRPC; None: plain text. options: more
-    channel arguments of gRPC.
+    max_retries: how often a call is made again after Unavailable, which a server that starts again causes, and after
+    ResourceExhausted or ABORTED if the server gives a delay; 0: never. The server's delays are obeyed; where it gives
+    none, the first is 0.1 s, and each of the others twice the one before it, so that 6 retries last 6.3 s. Never
+    beyond the timeout. credentials: of gRPC; None: plain text. options: more channel arguments of gRPC. Its own retries
+    are switched off, whatever a retryPolicy there says.
 
     shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error

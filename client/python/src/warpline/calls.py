@@ -27,7 +27,6 @@ _MAX_MESSAGE_BYTES = (2 << 30) - (64 << 10)
 
 _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
-HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 
 # What a caller is told of how its request was carried out.
 Report = Callable[[v1.Execution], None]

@@ -16,6 +16,7 @@ from warpline.expressions import Operators
 from warpline.leases import Leases
 from warpline.programs import Program, compile_program
 from warpline.residents import TensorInfo
+from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 from warpline.tensors import Tensor
 from warpline.v1 import warpline_pb2 as v1
 
@@ -49,12 +50,13 @@ class Client:
       report: called with the Execution message of the response: backend, device, variants, stage times.
     and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
     field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
-    for resident tensors NotFound and FailedPrecondition.
+    for resident tensors NotFound and FailedPrecondition. What another attempt may mend is tried again before that
+    (connect's max_retries).
     TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
     for words and timeouts that cannot be sent; nothing has been sent then.
     """
 
-    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
+    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
                  credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = (),
                  shared_memory: shared.Mode = "auto", regions: str | None = None,
                  pool_bytes: int = shared.POOL_BYTES) -> None:
@@ -204,7 +206,8 @@ class Client:
         dtype: of any element type of the API; TypeError for others. The memory is the array's for as long as it or
         a view of it lives, also when the client is closed. A child that is forked does not have it.
         """
-        return self._shared.empty(shape, dtype, self._connection.attempts(timeout, None).left())
+        attempts = self._connection.attempts(timeout, None)
+        return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))
 
     def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """The resident tensor of that id, which somebody else owns: it is not dropped with the object, nor, unless
@@ -235,10 +238,11 @@ class Client:
         """grpc.health.v1: whether the server takes requests, or one of its services does.
 
         service: "" or a name like "warpline.v1.KernelService". False is the answer of a
-        server, as while it drains; where there is none, Unavailable is raised.
+        server, as while it drains; where there is none, Unavailable is raised after the retries (connect's
+        max_retries).
         """
         body = calls.encode_health(service)
-        return calls.decode_health(*self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None))
+        return calls.decode_health(*self._connection.invoke(HEALTH_METHOD, body, timeout, None))
 
     def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                 report: Report | None) -> Any:
@@ -247,7 +251,7 @@ class Client:
     def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                  report: Report | None) -> list[Array | Tensor]:
         attempts = self._connection.attempts(timeout, request_id)
-        shipment = self._shared.ship(call, outs, attempts.left())
+        shipment = self._shared.ship(call, outs)
         try:
             response = self._connection.send(shipment, attempts)
             results = shipment.deliver(response, attempts.request_id, report)

@@ -1,14 +1,15 @@
 """The connection of a blocking client: channels, and calls over them, tried again where that helps."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
 from warpline import errors, sending
-from warpline.sending import Attempts
+from warpline.sending import HEALTH_METHOD, Attempts
 
 if TYPE_CHECKING:
     from warpline.shipments import Shipment
@@ -23,11 +24,11 @@ class Connection:
                  options: Sequence[tuple[str, Any]]) -> None:
         """See warpline.connect."""
         self._timeout = sending.check_timeout(timeout)
-        self._max_retries = max_retries
+        self._max_retries = sending.check_max_retries(max_retries)
         self._target = sending.check_target(target)
         self._credentials = credentials
         self._options = sending.channel_options(self._target, options)
-        self._closed = False
+        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._channels = [self._open([])]
 
@@ -35,14 +36,18 @@ class Connection:
         """The channel of that number, made when it is first asked for. The first may share its socket with other
         clients of this process; each of the others has its own."""
         with self._lock:
-            while index >= len(self._channels) and not self._closed:
+            while index >= len(self._channels) and not self.closed:
                 self._channels.append(self._open([("grpc.use_local_subchannel_pool", 1)]))
             return self._channels[min(index, len(self._channels) - 1)]
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
 
     def close(self) -> None:
         """Calls in flight and later ones raise Cancelled."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
         for channel in self._channels:
             channel.close()
 
@@ -56,30 +61,37 @@ class Connection:
         return Attempts(deadline, self._max_retries, request_id)
 
     def retry(self, attempts: Attempts, attempt: Callable[[], _T],
-              wait: Callable[[float], object] = time.sleep) -> _T:
-        """What `attempt` returns, which makes one call and is tried again as `attempts` says. wait: between them."""
+              wait: Callable[[float], object] | None = None) -> _T:
+        """What `attempt` returns, which makes one call and is tried again as `attempts` says. wait: between them;
+        None: for so long, or until this is closed."""
         while True:
             try:
                 return attempt()
+            except errors.Error as error:
+                failure = error
             except grpc.RpcError as rpc_error:
-                delay = attempts.delay_after(rpc_error)
+                if self.closed:
+                    raise errors.closed(attempts.request_id) from None
+                failure = attempts.error_of(rpc_error)
             except ValueError:
                 # gRPC's, of a channel that is closed.
-                if not self._closed:
+                if not self.closed:
                     raise
                 raise errors.closed(attempts.request_id) from None
-            wait(delay)
+            delay = attempts.delay_after(failure)
+            with contextlib.nullcontext() if failure.answered else self._connecting(delay):
+                (wait or self._closed.wait)(delay)
 
-    def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
+    def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""
-        attempts = Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None))
-        call = self.channel().unary_unary(method)
-        response = self.retry(attempts, lambda: call(body, timeout=attempts.left(), metadata=attempts.metadata))
-        return response, attempts.request_id
+        return self._invoke(method, body,
+                            Attempts(time.monotonic() + seconds, 0, sending.check_request_id(request_id)))
 
     def invoke(self, method: str, body: bytes, timeout: float | None, request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""
-        attempts = self.attempts(timeout, request_id)
+        return self._invoke(method, body, self.attempts(timeout, request_id))
+
+    def _invoke(self, method: str, body: bytes, attempts: Attempts) -> tuple[bytes, str]:
         call = self.channel().unary_unary(method)
         response = self.retry(attempts, lambda: call(body, timeout=attempts.left(), metadata=attempts.metadata))
         return response, attempts.request_id
@@ -90,14 +102,31 @@ class Connection:
 
         def attempt() -> bytes:
             while True:
+                shipment.place(attempts.left(), attempts.may_retry)
                 try:
                     response: bytes = call(shipment.encode(), timeout=attempts.left(), metadata=attempts.metadata)
                     return response
                 except grpc.RpcError as rpc_error:
-                    if not shipment.recover(rpc_error.code(), attempts.left(), attempts.may_retry):
+                    again = not self.closed and attempts.delay_for(attempts.error_of(rpc_error)) is not None
+                    if not shipment.recover(rpc_error.code(), attempts.left(), again):
                         raise
 
         return self.retry(attempts, attempt)
+
+    @contextlib.contextmanager
+    def _connecting(self, seconds: float) -> Iterator[None]:
+        """Has gRPC connect again meanwhile. While there is no connection it lets calls fail at once, so that none of
+        their threads looks after the one that is being made, and gRPC itself does so every five seconds only. Calls
+        that wait for a connection have a thread that does."""
+        try:
+            waiting = self.channel().unary_unary(HEALTH_METHOD).future(b"", timeout=seconds, wait_for_ready=True)
+        except ValueError:
+            yield  # The channel is closed.
+            return
+        try:
+            yield
+        finally:
+            waiting.cancel()
 
     def _open(self, more: Sequence[tuple[str, Any]]) -> grpc.Channel:
         options = [*self._options, *more]

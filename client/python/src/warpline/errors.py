@@ -19,7 +19,8 @@ class Error(Exception):
 
     code: grpc.StatusCode. message: the server's text, or gRPC's. request_id: finds the request in the server's
     log. violations: list of FieldViolation. retry_after: seconds after which the same request may succeed, as
-    the server says; None if it says nothing.
+    the server says; None if it says nothing. answered: False if no answer of the server's has come, and gRPC tells
+    why; the server may have carried out the request all the same.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
@@ -30,6 +31,7 @@ class Error(Exception):
         self.request_id = request_id
         self.violations = violations or []
         self.retry_after = retry_after
+        self.answered = True
 
     def __str__(self) -> str:
         text = f"{self.code.name}: {self.message}"
@@ -95,8 +97,9 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
     violations: list[FieldViolation] = []
     retry_after = None
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
+    status = trailers.get("grpc-status-details-bin", b"")
     try:
-        for name, detail in _details(memoryview(trailers.get("grpc-status-details-bin", b""))):
+        for name, detail in _details(memoryview(status)):
             if name == "google.rpc.BadRequest":
                 violations += _violations(detail)
             elif name == "google.rpc.RetryInfo":
@@ -105,7 +108,9 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
                 request_id = _texts(detail).get(1) or request_id
     except ValueError:
         pass  # Details that cannot be read are left out.
-    return of_code(error.code(), error.details() or "", request_id, violations, retry_after)
+    made = of_code(error.code(), error.details() or "", request_id, violations, retry_after)
+    made.answered = bool(status)
+    return made
 
 
 def of_code(code: grpc.StatusCode, message: str, request_id: str = "", violations: list[FieldViolation] | None = None,
@@ -120,10 +125,13 @@ def closed(request_id: str) -> Error:
 
 
 def retry_delay(error: Error, attempt: int) -> float | None:
-    """Seconds to wait before the next attempt, `attempt` having been made before; None: there is to be none."""
-    if isinstance(error, ResourceExhausted):
+    """Seconds to wait before the next attempt, `attempt` having failed before; None: there is to be none. Every call
+    may be made again: what was begun does no harm."""
+    if isinstance(error, ResourceExhausted) or error.code is grpc.StatusCode.ABORTED:
         return error.retry_after
-    if not isinstance(error, Unavailable):
+    # gRPC itself says CANCELLED of a call that arrives while a server closes its connections. Our own server, which
+    # says why it has cancelled one, is to be believed.
+    if not isinstance(error, Unavailable) and (error.answered or not isinstance(error, Cancelled)):
         return None
     return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) if error.retry_after is None else error.retry_after
 

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -18,6 +19,10 @@ _MAX_PACKET = 4096
 _MOST_SECONDS_TO_SEND = 10.0
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class NoRegionSocket(errors.Unavailable):
+    """Nobody answers at the region socket, whatever else the server does."""
 
 
 class Link:
@@ -74,10 +79,20 @@ class Link:
         """A withdrawn call may still read and write the region. Of one whose link is closed nobody ever knows."""
         return call in self._withdrawn
 
-    def wait(self, call: int, seconds: float | None = None) -> bool:
-        """Waits until a withdrawn call has ended, or the link: True. False: it takes longer than that."""
+    def wait(self, call: int, seconds: float | None = None, given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Waits until a withdrawn call has ended, or the link: True. False: it takes longer than that, or it is given
+        up, which is looked at again after `wake`."""
+        def ended() -> bool:
+            return not self._open or call not in self._withdrawn
+
         with self._changed:
-            return self._changed.wait_for(lambda: not self._open or call not in self._withdrawn, seconds)
+            self._changed.wait_for(lambda: ended() or given_up(), seconds)
+            return ended()
+
+    def wake(self) -> None:
+        """Has those who wait see whether they still do."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _receive(self) -> None:
         while True:
@@ -121,7 +136,7 @@ os.register_at_fork(after_in_child=_forget_links)
 
 def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
     """Gives the server a memfd, for the ticket of RegionService.Open. deadline: of time.monotonic. errors.Error: the
-    server's; Unimplemented if there is no such socket for us, and Unavailable if nobody answers there."""
+    server's; Unimplemented if there is no such socket for us, and NoRegionSocket if nobody answers there."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connected.settimeout(max(deadline - time.monotonic(), 1e-3))
@@ -132,14 +147,14 @@ def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
         if reply.WhichOneof("reply") == "error":
             raise errors.of_code(_CODES.get(reply.error.code, grpc.StatusCode.UNKNOWN), reply.error.message)
         if not reply.ready.id:
-            raise errors.Unavailable(grpc.StatusCode.UNAVAILABLE, f"the region socket {path} closed the connection")
+            raise NoRegionSocket(grpc.StatusCode.UNAVAILABLE, f"the region socket {path} closed the connection")
         connected.settimeout(None)
         return Link(connected, reply.ready.id)
     except (OSError, DecodeError) as error:
         connected.close()
         if isinstance(error, (FileNotFoundError, PermissionError)) or "too long" in str(error):
             raise errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, f"the region socket {path}: {error}") from error
-        raise errors.Unavailable(grpc.StatusCode.UNAVAILABLE, f"the region socket {path}: {error}") from error
+        raise NoRegionSocket(grpc.StatusCode.UNAVAILABLE, f"the region socket {path}: {error}") from error
     except BaseException:
         connected.close()
         raise

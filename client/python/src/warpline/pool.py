@@ -85,11 +85,17 @@ class Pool:
             if self._closed and not self._users:
                 self._let_go()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def close(self) -> None:
         """No call may begin any more, and nothing can be taken. Once those that have begun have ended, the server lets
         go of the memory. Arrays that lie in it stay what they are."""
         with self._lock:
             self._closed = True
+            for region in self._regions:
+                region.link.wake()
             if not self._users:
                 self._let_go()
 
@@ -240,7 +246,7 @@ class Pool:
         """A slice of a region that is opened for it, and others to come. errors.Error if it may not, or the
         server refuses, of whom nothing is asked then for a while. One thread at a time."""
         if self._refusal is not None and time.monotonic() < self._not_before:
-            raise errors.of_code(self._refusal.code, self._refusal.message, self._refusal.request_id)
+            raise _again(self._refusal)
         if self._limit is None:
             self._limit = self._obey(lambda: self._ask_limit(deadline - time.monotonic()))
         wanted = self._size_of_next(size, extra)
@@ -287,11 +293,16 @@ class Pool:
             elif isinstance(error, errors.Unimplemented):
                 pause = _LONG_PAUSE
             # Another one: this one's traceback holds the callers' arrays.
-            self._refusal = errors.of_code(error.code, error.message, error.request_id)
+            self._refusal = _again(error)
             self._not_before, self._limit = time.monotonic() + pause, None
             raise
         self._refusal = None
         return answer
+
+
+def _again(error: errors.Error) -> errors.Error:
+    """An error that says the same."""
+    return type(error)(error.code, error.message, error.request_id, error.violations, error.retry_after)
 
 
 def _close_links(regions: list[Region]) -> None:

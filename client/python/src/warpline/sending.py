@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import operator
 import re
 import time
 import uuid
@@ -11,6 +12,15 @@ from typing import Any
 from warpline import errors
 
 _DEFAULT_PORT = 50051
+HEALTH_METHOD = "/grpc.health.v1.Health/Check"
+
+# Of a call, unless the client says otherwise. With the delays of errors.retry_delay they last 6.3 seconds, in which a
+# server that was stopped is there again.
+MAX_RETRIES = 6
+# gRPC waits so long before it tries to connect again: from the first to the second, in milliseconds. Its own figures,
+# a second to two minutes, are longer than the retries of a call, which would fail although the server is there.
+_FIRST_RECONNECT_MS = 100
+_LONGEST_RECONNECT_MS = 1000
 
 
 def check_timeout(timeout: float) -> float:
@@ -18,6 +28,17 @@ def check_timeout(timeout: float) -> float:
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout is {timeout}: seconds above zero, and finite")
     return timeout
+
+
+def check_max_retries(max_retries: int) -> int:
+    """TypeError unless it is an integer, ValueError if it is below zero."""
+    try:
+        count = operator.index(max_retries)
+    except TypeError:
+        raise TypeError(f"max_retries is {max_retries!r}: an integer, 0 or more") from None
+    if count < 0:
+        raise ValueError(f"max_retries is {count}: 0 or more")
+    return count
 
 
 def check_request_id(request_id: str | None) -> str:
@@ -43,12 +64,17 @@ def check_target(target: str) -> str:
 
 
 def channel_options(target: str, options: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Ours for a channel to a checked target, then the caller's."""
-    ours = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+    """Ours for a channel to a checked target, and the caller's, which may be others but for the last one."""
+    ours = {"grpc.max_send_message_length": -1, "grpc.max_receive_message_length": -1,
+            "grpc.initial_reconnect_backoff_ms": _FIRST_RECONNECT_MS,
+            "grpc.max_reconnect_backoff_ms": _LONGEST_RECONNECT_MS}
     # gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
     if target.startswith(("127.", "localhost:", "[::1]:", "unix:")):
-        ours.append(("grpc.enable_http_proxy", 0))
-    return [*ours, *options]
+        ours["grpc.enable_http_proxy"] = 0
+    # gRPC would send the same bytes again, and with them the number that a call has in shared memory: the end of its
+    # first attempt could not be told from that of its second, which the first may outlast.
+    # Each is named once: of several of one name, gRPC takes the first or the last.
+    return list({**ours, **dict(options), "grpc.enable_retries": 0}.items())
 
 
 class Attempts:
@@ -74,11 +100,19 @@ class Attempts:
         """There would be another attempt, for some reasons to fail."""
         return self.failed < self._max_retries
 
-    def delay_after(self, rpc_error: Any) -> float:
-        """Seconds to wait before the next attempt. Raises the error if there is to be none."""
-        error = errors.from_rpc_error(rpc_error, self.request_id)
+    def error_of(self, rpc_error: Any) -> errors.Error:
+        """What a grpc.RpcError of an attempt says."""
+        return errors.from_rpc_error(rpc_error, self.request_id)
+
+    def delay_for(self, error: errors.Error) -> float | None:
+        """Seconds to wait before the next attempt, if this one failed so; None: there is to be none."""
         delay = errors.retry_delay(error, self.failed) if self.may_retry else None
-        if delay is None or time.monotonic() + delay >= self._deadline:
+        return delay if delay is not None and time.monotonic() + delay < self._deadline else None
+
+    def delay_after(self, error: errors.Error) -> float:
+        """Seconds to wait before the next attempt. Raises the error if there is to be none."""
+        delay = self.delay_for(error)
+        if delay is None:
             raise error from None
         self.failed += 1
         return delay

@@ -68,20 +68,14 @@ class Shared:
         if pool is not None:
             pool.close()
 
-    def concerns(self, call: Call) -> bool:
-        """Elements of this call go into shared memory if there is room, or lie there."""
-        return self._path is not None and concerns(call)
-
-    def ship(self, call: Call, outs: Sequence[Array | None], seconds: float) -> Shipment:
-        """A call, ready to be sent. Copies its elements into shared memory, for which a region may be opened, or
-        later into the message. seconds: for that. errors.Error if there must be shared memory and is none."""
+    def ship(self, call: Call, outs: Sequence[Array | None]) -> Shipment:
+        """A call, ready to be placed and sent. Cancelled after `close`."""
         if self._path is None:
             return Shipment(call, outs)
-        pool = self._pool()
-        if not pool.lends() and not concerns(call):
+        pool, large = self._pool(), concerns(call)
+        if not pool.lends() and not large:
             return Shipment(call, outs)
-        # If there is none in half of the time, the other half is left for messages.
-        return SharedShipment(call, outs, pool, self._strict, seconds / 2)
+        return SharedShipment(call, outs, pool, self._strict, large)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike, seconds: float) -> Array:
         """See Client.empty."""

@@ -1,7 +1,9 @@
 """A call whose elements lie in shared memory."""
 
+import contextlib
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import grpc
@@ -11,6 +13,7 @@ from warpline import calls, copies, errors, shipments
 from warpline.arrays import Array, InRegion, Operand, SentOperand, SharedOperand, row_stride
 from warpline.calls import Call, Report
 from warpline.dtypes import DTYPES
+from warpline.links import NoRegionSocket
 from warpline.pool import Pool
 from warpline.regions import Region, Slice, array_in
 from warpline.residents import TensorInfo
@@ -38,23 +41,27 @@ class _Sink(NamedTuple):
 class SharedShipment(Shipment):
     """A call whose elements lie in shared memory, if they are many or lie there already, and if there is room."""
 
-    def __init__(self, call: Call, outs: Sequence[Array | None], pool: Pool, strict: bool, seconds: float) -> None:
-        """Copies elements into shared memory. strict: what is not small may not be in the messages; errors.Error if
-        there is no room for it elsewhere. seconds: for opening a region."""
+    def __init__(self, call: Call, outs: Sequence[Array | None], pool: Pool, strict: bool, large: bool) -> None:
+        """strict: what is not small may not be in the messages; `place` raises errors.Error if there is no room for it
+        elsewhere. large: there may be something that is not small. Cancelled if the pool is closed."""
         super().__init__(call, outs)
         self._pool = pool
         self._user = pool.begin()
         self._strict = strict
+        self._large = large
+        # Whoever has it may use what follows. A thread may still copy elements when a task that nobody awaits any more
+        # abandons the shipment: the thread then does that when it is done.
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._placed = False
+        # Something found no room as the server could not be reached.
+        self._lacking = False
         # The number of an attempt that has been sent and has not ended with OK, and whether it has been withdrawn.
         self._number = 0
         self._withdrawn = False
         self._resent = False
+        self._retrying = False
         self._clear()
-        try:
-            self._place(time.monotonic() + seconds)
-        except BaseException:
-            self._end()
-            raise
 
     @property
     def inline_bytes(self) -> int:
@@ -70,6 +77,18 @@ class SharedShipment(Shipment):
     def waits(self) -> bool:
         return bool(self._number) and any(sink.direct for sink in self._sinks.values())
 
+    @property
+    def may_block(self) -> bool:
+        return self._large and not self._placed
+
+    def place(self, seconds: float, retrying: bool) -> None:
+        with self._held():
+            if not self._placed:
+                # If there is no region in half of the time, the other half is left for messages.
+                self._retrying = retrying
+                self._place(time.monotonic() + seconds / 2)
+                self._placed = True
+
     def encode(self) -> bytes:
         if not self._regions:
             return super().encode()
@@ -83,32 +102,39 @@ class SharedShipment(Shipment):
         return calls.encode(self.call, self._operands, sinks)
 
     def recover(self, code: grpc.StatusCode, seconds: float, retrying: bool) -> bool:
+        with self._held():
+            return self._recover(code, seconds, retrying)
+
+    def _recover(self, code: grpc.StatusCode, seconds: float, retrying: bool) -> bool:
         self._withdraw()
         strange = self._regions and (code in _STRANGE or code is grpc.StatusCode.ABORTED)
         if not strange and not retrying:
             return False
-        deadline = time.monotonic() + seconds
         # What the server still uses is not to be written again. That it does not know a region is known for certain
         # when its link is closed, which may be noticed a little later.
-        if not self._settled(seconds):
+        if not self._settled(seconds, lambda: self._pool.closed):
             return False
         died = not all(region.link.open for region in self._regions)
         again = bool(strange) and not self._resent and (died or code is grpc.StatusCode.ABORTED)
         self._resent = self._resent or again
-        if died and (again or retrying):
+        if died and again or retrying and (died or self._lacking):
+            # It is placed anew when it is sent again, as by then there may be another server, with other regions.
             self._give_back()
-            self._place(deadline)
         return again
 
     def deliver(self, response: bytes, request_id: str, report: Report | None) -> list[Array | TensorInfo]:
-        self._number = 0
-        try:
-            results = calls.decode(self.call, response, request_id, report, self._fetch)
-            return calls.deliver(results, self._outs)
-        finally:
-            self._end()
+        with self._held():
+            self._number = 0
+            try:
+                results = calls.decode(self.call, response, request_id, report, self._fetch)
+                return calls.deliver(results, self._outs)
+            finally:
+                self._end()
 
     def abandon(self, wait: bool = True) -> None:
+        self._abandoned = True
+        if not self._lock.acquire(blocking=wait):
+            return
         try:
             self._withdraw()
             if wait and any(sink.direct for sink in self._sinks.values()):
@@ -118,11 +144,22 @@ class SharedShipment(Shipment):
                         region.link.close()
         finally:
             self._end()
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        finally:
+            if self._abandoned:
+                self.abandon(wait=False)
 
     # --- Before it is sent
 
     def _clear(self) -> None:
         self._body = b""
+        self._placed = self._lacking = False
         self._operands: list[SentOperand] = []
         self._sinks: dict[int, _Sink] = {}
         # Taken for this call, to be given back.
@@ -191,8 +228,7 @@ class SharedShipment(Shipment):
             address = address_of(out)
             slice = self._pool.find(address)
             offset = 0 if slice is None else slice.offset + address - slice.address
-            free = not any(begin < address + nbytes and address < end for begin, end in self._ranges)
-            if slice is not None and free and offset % dtype.itemsize == 0:
+            if slice is not None and self._free(out, address, nbytes) and offset % dtype.itemsize == 0:
                 self._use(slice, address, nbytes)
                 self._sinks[i] = _Sink(slice, offset, nbytes, True)
                 return
@@ -202,6 +238,12 @@ class SharedShipment(Shipment):
                 self._use(slice, slice.address, nbytes)
                 self._sinks[i] = _Sink(slice, slice.offset, nbytes, False)
 
+    def _free(self, out: Array, address: int, nbytes: int) -> bool:
+        """Nothing that is sent, or is to be sent again after an attempt that may have written there, lies there."""
+        operands = [field.operand.array for field in self.call.operands if isinstance(field.operand, Operand)]
+        return (not any(begin < address + nbytes and address < end for begin, end in self._ranges)
+                and not any(np.may_share_memory(out, array) for array in operands))
+
     def _fits(self, kind: Kind, dtype: np.dtype[Any], out: Array) -> bool:
         """The server could write its result into the array of the caller's as it is."""
         return (self.call.finish is None and type(out) is np.ndarray and out.shape == kind.shape
@@ -210,9 +252,13 @@ class SharedShipment(Shipment):
     def _take(self, nbytes: int, deadline: float) -> Slice | None:
         try:
             slice = self._pool.take(nbytes, deadline - time.monotonic())
-        except errors.Error:
-            if self._strict:
+        except errors.Error as error:
+            unreachable = isinstance(error, errors.Unavailable) and not isinstance(error, NoRegionSocket)
+            # Without the server, messages do not travel either; and once it is there, the elements may be too many for
+            # a message.
+            if self._strict or unreachable and self._retrying:
                 raise
+            self._lacking = self._lacking or isinstance(error, errors.Unavailable)
             return None
         self._taken.append(slice)
         return slice
@@ -234,11 +280,12 @@ class SharedShipment(Shipment):
             region.link.withdraw(self._number)
         self._pool.mark(self._slices, self._number)
 
-    def _settled(self, seconds: float) -> bool:
-        """Waits until the server uses no slice of the attempt any more, or cannot say so."""
+    def _settled(self, seconds: float, given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Waits until the server uses no slice of the attempt any more, or cannot say so. given_up: it is not waited
+        for, and the pool wakes who waits."""
         deadline = time.monotonic() + seconds
         for region in self._regions if self._withdrawn else ():
-            if not region.link.wait(self._number, max(deadline - time.monotonic(), 0.0)):
+            if not region.link.wait(self._number, max(deadline - time.monotonic(), 0.0), given_up):
                 return False
         return True
 

@@ -19,8 +19,8 @@ SMALL_BYTES = 128 << 10
 class Shipment:
     """A call whose elements are in its messages.
 
-    Each attempt is encoded, and sent by whoever has the shipment. What failed may `recover`; what ended with OK is
-    to be delivered; in the end of anything else the shipment is to be abandoned.
+    Whoever has the shipment has its elements placed for each attempt, encodes it, and sends it. What failed may
+    `recover`; what ended with OK is to be delivered; in the end of anything else the shipment is to be abandoned.
     """
 
     def __init__(self, call: Call, outs: Sequence[Array | None]) -> None:
@@ -43,6 +43,15 @@ class Shipment:
         """`abandon` waits for the server, as it may still write to an array of the caller's."""
         return False
 
+    @property
+    def may_block(self) -> bool:
+        """`place` may copy many elements, or wait for the server."""
+        return False
+
+    def place(self, seconds: float, retrying: bool) -> None:
+        """Before each attempt: finds room for the elements where that is not in the message. seconds: what is left for
+        the whole call. retrying: there may be another attempt. errors.Error if there is no room, or no server."""
+
     def encode(self) -> bytes:
         """The request, for one attempt."""
         self._body = self._body or self.call.body
@@ -50,7 +59,7 @@ class Shipment:
 
     def recover(self, code: grpc.StatusCode, seconds: float, retrying: bool) -> bool:
         """After an attempt that failed. True: it failed for a reason that is none any more, and is to be sent again
-        at once. seconds: what is left for that. retrying: there may be another attempt anyway."""
+        at once. seconds: what is left for that. retrying: otherwise there will be another attempt, later."""
         return False
 
     def deliver(self, response: bytes, request_id: str, report: Report | None) -> list[Array | TensorInfo]:

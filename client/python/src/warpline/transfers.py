@@ -218,8 +218,8 @@ class Put(Transfer[TensorInfo]):
     def _drop(self) -> None:
         """Best effort: otherwise it ends with its lease."""
         with contextlib.suppress(errors.Error):
-            self._connection.invoke(residents.DROP_METHOD, residents.encode_drop(self._id), _DROP_TIMEOUT,
-                                    self._request_id)
+            self._connection.ask(residents.DROP_METHOD, residents.encode_drop(self._id), _DROP_TIMEOUT,
+                                 self._request_id)
 
 
 class Get(Transfer[Array]):

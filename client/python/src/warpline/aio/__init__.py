@@ -7,12 +7,13 @@ import grpc
 
 from warpline.aio.client import Client
 from warpline.aio.tensors import Tensor
+from warpline.sending import MAX_RETRIES
 from warpline.shared import POOL_BYTES, Mode
 
 __all__ = ["Client", "Tensor", "connect"]
 
 
-def connect(target: str, *, timeout: float = 60.0, max_retries: int = 0,
+def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:

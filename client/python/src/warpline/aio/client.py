@@ -19,7 +19,7 @@ from warpline.calls import Axes, Call, Input, Report
 from warpline.expressions import Operators
 from warpline.programs import Program, plan_program
 from warpline.residents import TensorInfo
-from warpline.shipments import Shipment
+from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 from warpline.v1 import warpline_pb2 as v1
 
 
@@ -31,7 +31,7 @@ class Client:
     call.
     """
 
-    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = 0,
+    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
                  credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = (),
                  shared_memory: shared.Mode = "auto", regions: str | None = None,
                  pool_bytes: int = shared.POOL_BYTES) -> None:
@@ -146,8 +146,9 @@ class Client:
     async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
                     timeout: float | None = None) -> Array:
         """See warpline.Client.empty."""
-        seconds = self._connection.attempts(timeout, None).left()
-        return await in_thread(lambda: self._shared.empty(shape, dtype, seconds))
+        attempts = self._connection.attempts(timeout, None)
+        return await self._connection.retry(
+            attempts, lambda: in_thread(lambda: self._shared.empty(shape, dtype, attempts.left())))
 
     async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """See warpline.Client.tensor."""
@@ -175,7 +176,7 @@ class Client:
     async def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """See warpline.Client.is_serving."""
         body = calls.encode_health(service)
-        return calls.decode_health(*await self._connection.invoke(calls.HEALTH_METHOD, body, timeout, None))
+        return calls.decode_health(*await self._connection.invoke(HEALTH_METHOD, body, timeout, None))
 
     async def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                       report: Report | None) -> Any:
@@ -184,7 +185,7 @@ class Client:
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                        report: Report | None) -> list[Array | Tensor]:
         attempts = self._connection.attempts(timeout, request_id)
-        shipment = await self._ship(call, outs, attempts.left())
+        shipment = self._shared.ship(call, outs)
         try:
             response = await self._connection.send(shipment, attempts)
             copied = shipment.shared_bytes + sum(out.nbytes for out in outs if out is not None)
@@ -200,12 +201,6 @@ class Client:
                 shipment.abandon()
             raise
         return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
-
-    async def _ship(self, call: Call, outs: Sequence[Array | None], seconds: float) -> Shipment:
-        """In a thread if elements may go into shared memory: more of that may have to be asked for."""
-        if not self._shared.concerns(call):
-            return self._shared.ship(call, outs, seconds)
-        return await in_thread(lambda: self._shared.ship(call, outs, seconds), discard=lambda made: made.abandon())
 
     def _tensor(self, info: TensorInfo) -> Tensor:
         """Of one that is new, and ours."""

@@ -1,9 +1,10 @@
 """The connection of an asynchronous client."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -14,6 +15,9 @@ from warpline.sending import Attempts
 from warpline.shipments import Shipment
 
 
+_T = TypeVar("_T")
+
+
 class Connection:
     """A channel to one server, for one event loop."""
 
@@ -21,8 +25,8 @@ class Connection:
                  options: Sequence[tuple[str, Any]]) -> None:
         """See warpline.connect."""
         self._timeout = sending.check_timeout(timeout)
-        self._max_retries = max_retries
-        self._closed = False
+        self._max_retries = sending.check_max_retries(max_retries)
+        self._closed = asyncio.Event()
         target = sending.check_target(target)
         arguments = sending.channel_options(target, options)
         if credentials is None:
@@ -30,9 +34,13 @@ class Connection:
         else:
             self._channel = grpc.aio.secure_channel(target, credentials, arguments)
 
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
     async def close(self) -> None:
         """Calls in flight and later ones raise Cancelled."""
-        self._closed = True
+        self._closed.set()
         await self._channel.close()
 
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
@@ -40,17 +48,23 @@ class Connection:
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
         return Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
 
+    async def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
+        """As `invoke`, once: the caller knows what to do instead."""
+        return await self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None)))
+
     async def invoke(self, method: str, body: bytes, timeout: float | None,
                      request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""
-        attempts = self.attempts(timeout, request_id)
+        return await self._invoke(method, body, self.attempts(timeout, request_id))
+
+    async def _invoke(self, method: str, body: bytes, attempts: Attempts) -> tuple[bytes, str]:
         call = self._channel.unary_unary(method)
 
         async def attempt() -> bytes:
             response: bytes = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
             return response
 
-        return await self._retry(attempts, attempt), attempts.request_id
+        return await self.retry(attempts, attempt), attempts.request_id
 
     async def send(self, shipment: Shipment, attempts: Attempts) -> bytes:
         """The response to a call."""
@@ -58,31 +72,42 @@ class Connection:
 
         async def attempt() -> bytes:
             while True:
+                if shipment.may_block:
+                    await in_thread(lambda: shipment.place(attempts.left(), attempts.may_retry))
+                else:
+                    shipment.place(attempts.left(), attempts.may_retry)
                 body = await unless_small(shipment.inline_bytes, shipment.encode)
                 try:
                     response: bytes = await call(body, timeout=attempts.left(), metadata=attempts.metadata)
                     return response
                 except grpc.RpcError as rpc_error:
                     code = rpc_error.code()
-                    if not await in_thread(lambda: shipment.recover(code, attempts.left(), attempts.may_retry)):
+                    again = not self.closed and attempts.delay_for(attempts.error_of(rpc_error)) is not None
+                    if not await in_thread(lambda: shipment.recover(code, attempts.left(), again)):
                         raise
 
-        return await self._retry(attempts, attempt)
+        return await self.retry(attempts, attempt)
 
-    async def _retry(self, attempts: Attempts, attempt: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def retry(self, attempts: Attempts, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """As warpline.connections.Connection.retry."""
         while True:
             try:
                 return await attempt()
+            except errors.Error as error:
+                failure = error
             except grpc.RpcError as rpc_error:
-                delay = attempts.delay_after(rpc_error)
+                if self.closed:
+                    raise errors.closed(attempts.request_id) from None
+                failure = attempts.error_of(rpc_error)
             except grpc.aio.UsageError:
                 # gRPC's, of a channel that is closed.
                 raise errors.closed(attempts.request_id) from None
             except asyncio.CancelledError:
                 # gRPC's too, where it was close that ended the call, and not someone the task.
                 task = asyncio.current_task()
-                if not self._closed or task is None or task.cancelling():
+                if not self.closed or task is None or task.cancelling():
                     raise
                 raise errors.closed(attempts.request_id) from None
-            await asyncio.sleep(delay)
+            delay = attempts.delay_after(failure)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), delay)

@@ -118,7 +118,7 @@ async def _call_all(connection: Connection, method: str, bodies: Sequence[bytes]
 
     async def one(body: bytes) -> bytes | errors.Error:
         try:
-            return (await connection.invoke(method, body, timeout, None))[0]
+            return (await connection.ask(method, body, timeout))[0]
         except errors.Error as error:
             return error
 
