@@ -119,6 +119,18 @@ def test_leases_are_renewed(fake):
     asyncio.run(check())
 
 
+def test_the_with_block_of_a_tensor_may_outlast_its_client(fake):
+    async def check():
+        client = warpline.aio.connect(fake.address)
+        async with await client.put(X) as t, await client.tensor(t.id):
+            await client.close()
+        assert not fake.stored
+        with pytest.raises(warpline.Cancelled, match="closed"):
+            await t.drop()
+
+    asyncio.run(check())
+
+
 def test_failures_drop_and_retries_help(fake):
     async def check():
         async with warpline.aio.connect(fake.address, max_retries=0) as c:

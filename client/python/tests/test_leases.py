@@ -147,6 +147,15 @@ def test_clients_that_nobody_closes(fake):
     wait_until(lambda: not any(thread.name == "warpline-leases" for thread in threading.enumerate()))
 
 
+def test_the_with_block_of_a_tensor_may_outlast_its_client(fake):
+    client = warpline.connect(fake.address)
+    with client.put(np.ones(1)) as t, client.tensor(t.id):
+        client.close()
+    assert not fake.stored
+    with pytest.raises(warpline.Cancelled, match="closed"):
+        t.drop()
+
+
 def test_closing_when_there_is_no_server_any_more(fake):
     client = warpline.connect(fake.address)
     t = client.put(np.ones(1))

@@ -1,7 +1,13 @@
 """Calls whose elements lie in shared memory, against a real server, and one that tells what it saw."""
 
+import asyncio
+import contextlib
+import errno
 import gc
+import os
 import pickle
+import re
+import socket
 import threading
 
 import numpy as np
@@ -10,7 +16,7 @@ from daemon import Daemon
 from test_regions import wait_until
 
 import warpline
-from warpline import calls, shipments
+from warpline import calls, links, shipments
 from warpline.shapes import Kind
 from warpline.shared import region_socket
 from warpline.shared_shipments import address_of
@@ -68,8 +74,9 @@ def test_arguments_that_do_not_go_together():
             connect("host:1", shared_memory="always")
         with pytest.raises(ValueError, match="auto, always, never"):
             connect("unix:/s", shared_memory="sometimes")
-        with pytest.raises(ValueError, match="pool_bytes"):
-            connect("unix:/s", pool_bytes=0)
+        for wrong, kind in ((0, ValueError), (-1, ValueError), ("1G", TypeError), (1e9, TypeError), (None, TypeError)):
+            with pytest.raises(kind, match=f"pool_bytes is {wrong!r}"):
+                connect("unix:/s", pool_bytes=wrong)
 
 
 def test_only_what_is_large_goes_there(regions, watched):
@@ -144,6 +151,78 @@ def test_more_than_a_message_may_have(tmp_path):
                 inline.transpose(x)
 
 
+@contextlib.contextmanager
+def unusable(kind, path):
+    """A path that is of no use as that of a region socket."""
+    if kind == "missing":
+        yield path
+        return
+    if kind == "a file":
+        with open(path, "w"):
+            yield path
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM if kind == "of gRPC" else socket.SOCK_SEQPACKET) as bound:
+        bound.bind(path)
+        if kind == "of gRPC":
+            bound.listen()
+        yield path
+
+
+@pytest.mark.parametrize("kind", ["missing", "a file", "of gRPC", "of a server that has gone"])
+def test_a_region_socket_that_is_of_no_use_is_told_of_once(regions, tmp_path, kind):
+    x = values()
+
+    async def with_asyncio(path):
+        async with warpline.aio.connect(regions.address, regions=path) as client:
+            with pytest.warns(RuntimeWarning, match=f"regions='{path}'"):
+                assert np.array_equal(await client.transpose(x), x.T)
+
+    with unusable(kind, f"{tmp_path}/other") as path:
+        with warpline.connect(regions.address, regions=path) as client:
+            with pytest.warns(RuntimeWarning, match=f"regions='{path}' .* messages: .*{path}") as told:
+                for _ in range(3):
+                    assert np.array_equal(client.transpose(x), x.T)
+                    assert client.empty(LARGE).shape == LARGE
+                    client._shared._pool()._not_before = 0.0
+            assert len(told) == 1 and {seen[1:] for seen in regions.seen} == {(1, 0, 0)}
+        asyncio.run(with_asyncio(path))
+        with warpline.connect(regions.address, regions=path, shared_memory="always", max_retries=0) as client:
+            for call in (lambda: client.transpose(x), lambda: client.empty(LARGE)):
+                with pytest.raises((warpline.Unimplemented, warpline.Unavailable), match=path):
+                    call()
+
+
+def test_nobody_is_told_of_a_socket_that_he_has_not_named(regions, recwarn):
+    os.rename(f"{regions.address[5:]}.regions", f"{regions.address[5:]}.other")
+    x = values()
+    with warpline.connect(regions.address) as client:
+        assert np.array_equal(client.transpose(x), x.T) and regions.seen == [("Transpose", 1, 0, 0)]
+    assert not recwarn.list
+    os.rename(f"{regions.address[5:]}.other", f"{regions.address[5:]}.regions")
+
+
+def test_a_server_that_shares_no_memory_whatever_its_socket(regions):
+    regions.max_region_bytes = 0
+    with warpline.connect(regions.address, regions=f"{regions.address[5:]}.regions") as client:
+        with pytest.warns(RuntimeWarning, match="shares no memory"):
+            client.transpose(values())
+
+
+def test_a_socket_of_another_user(regions, monkeypatch):
+    """Root may use any, so that the kernel's refusal is made up here."""
+    class Refused(socket.socket):
+        def connect(self, path):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(links.socket, "socket", Refused)
+    x = values()
+    with warpline.connect(regions.address, shared_memory="always") as client:
+        with pytest.raises(warpline.Unimplemented, match="Permission denied: its mode is 0600, .* the user who runs"):
+            client.transpose(x)
+    with warpline.connect(regions.address) as client, pytest.warns(RuntimeWarning, match="0600"):
+        assert np.array_equal(client.transpose(x), x.T)
+
+
 # --- empty
 
 
@@ -158,6 +237,9 @@ def test_empty(client):
             client.empty(wrong)
     with pytest.raises(TypeError):
         client.empty(3, "M8[s]")
+    for swapped in (">f4", np.dtype("f8").newbyteorder()):
+        with pytest.raises(TypeError, match=f"dtype is {re.escape(repr(swapped))}: .* byte order"):
+            client.empty(3, swapped)
     with pytest.raises(TypeError):
         client.empty(3.5)
 

@@ -58,8 +58,9 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
     if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
-    the path of the server's region socket; None: /path.regions. pool_bytes: how much memory the client may share,
-    beside what `Client.empty` gives.
+    the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it,
+    "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may share, beside what
+    `Client.empty` gives.
     """
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options,
                   shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)

@@ -65,7 +65,7 @@ class Client:
         pool_bytes = shared.check_pool_bytes(pool_bytes)
         connection = self._connection = Connection(target, timeout, max_retries, credentials, options)
         self._leases = Leases(connection)
-        self._shared = shared.Shared(lambda: connection, path, shared_memory, pool_bytes)
+        self._shared = shared.Shared(lambda: connection, path, shared_memory, pool_bytes, regions is not None)
 
     def __enter__(self) -> "Client":
         return self
@@ -203,8 +203,9 @@ class Client:
         it nor its views are copied anywhere. An ordinary array where no memory is shared, or no more of it, unless
         connect was told shared_memory="always": then ResourceExhausted or Unimplemented is raised.
 
-        dtype: of any element type of the API; TypeError for others. The memory is the array's for as long as it or
-        a view of it lives, also when the client is closed. A child that is forked does not have it.
+        dtype: of any element type of the API; TypeError for others, and for another byte order than this machine's. The
+        memory is the array's for as long as it or a view of it lives, also when the client is closed. A child that is
+        forked does not have it.
         """
         attempts = self._connection.attempts(timeout, None)
         return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))

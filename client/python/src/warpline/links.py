@@ -152,7 +152,11 @@ def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
         return Link(connected, reply.ready.id)
     except (OSError, DecodeError) as error:
         connected.close()
-        if isinstance(error, (FileNotFoundError, PermissionError)) or "too long" in str(error):
+        if isinstance(error, PermissionError):
+            raise errors.Unimplemented(
+                grpc.StatusCode.UNIMPLEMENTED, f"the region socket {path}: {error}: its mode is 0600, so that the client "
+                "must run as the user who runs the server") from error
+        if isinstance(error, FileNotFoundError) or "too long" in str(error):
             raise errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, f"the region socket {path}: {error}") from error
         raise NoRegionSocket(grpc.StatusCode.UNAVAILABLE, f"the region socket {path}: {error}") from error
     except BaseException:

@@ -4,6 +4,7 @@ import bisect
 import itertools
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ import numpy as np
 
 from warpline import calls, errors
 from warpline.connections import Connection
+from warpline.links import NoRegionSocket
 from warpline.regions import Array, Region, Slice, array_in, open_region, reserve
 from warpline.slices import rounded
 
@@ -34,11 +36,15 @@ _T = TypeVar("_T")
 class Pool:
     """For one process. Thread-safe; finalizers of arrays wait for none of its locks."""
 
-    def __init__(self, connection: Connection, path: str, max_bytes: int) -> None:
+    def __init__(self, connection: Connection, path: str, max_bytes: int, warns: bool = False,
+                 named: bool = False) -> None:
         """connection: by which regions are asked for. path: of the region socket. max_bytes: of all regions
-        together, beside what `empty` needs."""
+        together, beside what `empty` needs. warns: says once if this process may not use that socket, and, if the
+        caller has named it, if it cannot for another reason."""
         self._connection = connection
         self._path = path
+        self._warns = warns
+        self._named = named
         self._max_bytes = max_bytes
         # Of calls, from 1 on, over all regions: the slices of one request have one number.
         self._calls = itertools.count(1)
@@ -251,7 +257,7 @@ class Pool:
             self._limit = self._obey(lambda: self._ask_limit(deadline - time.monotonic()))
         wanted = self._size_of_next(size, extra)
         ticket = self._obey(lambda: reserve(self._connection, wanted, deadline - time.monotonic()))
-        region = self._obey(lambda: open_region(self._path, ticket, wanted, deadline), _PAUSE)
+        region = self._obey(lambda: self._open(ticket, wanted, deadline), _PAUSE)
         with self._lock:
             if self._closed:
                 region.link.close()
@@ -263,8 +269,25 @@ class Pool:
         response, request_id = self._connection.ask(calls.INFO_METHOD, b"", seconds)
         limit = calls.decode_info(response, request_id).limits.max_region_bytes
         if limit <= 0:
-            raise errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, "the server shares no memory")
+            error = errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, "the server shares no memory")
+            self._warn(error)
+            raise error
         return limit
+
+    def _open(self, ticket: str, size: int, deadline: float) -> Region:
+        try:
+            return open_region(self._path, ticket, size, deadline)
+        except (errors.Unimplemented, NoRegionSocket) as error:
+            # A server that ends takes its socket away, and answers no more: then there is nothing wrong with the path.
+            self._ask_limit(max(deadline - time.monotonic(), _PAUSE))
+            self._warn(error)
+            raise
+
+    def _warn(self, error: errors.Error) -> None:
+        if self._warns and (self._named or isinstance(error.__cause__, PermissionError)):
+            self._warns = False
+            warnings.warn(f"regions={self._path!r} is of no use, and elements travel in messages: {error.message}",
+                          RuntimeWarning, stacklevel=2)
 
     def _size_of_next(self, size: int, extra: bool) -> int:
         """Of the next region, which must have so much room. ResourceExhausted if there is to be none."""

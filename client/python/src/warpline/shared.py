@@ -19,6 +19,7 @@ from warpline.shipments import Shipment, concerns
 
 # Elsewhere there is no memory of this kind, and all elements travel in messages.
 if sys.platform == "linux":
+    from warpline.links import NoRegionSocket
     from warpline.pool import Pool
     from warpline.shared_shipments import SharedShipment
 
@@ -45,19 +46,26 @@ def region_socket(target: str, mode: str, regions: str | None) -> str | None:
 
 
 def check_pool_bytes(pool_bytes: int) -> int:
-    """ValueError unless it is a number of bytes above zero."""
-    if pool_bytes <= 0:
-        raise ValueError(f"pool_bytes is {pool_bytes}: bytes, above zero")
-    return pool_bytes
+    """TypeError unless it is an integer, ValueError unless that is above zero."""
+    try:
+        count = operator.index(pool_bytes)
+    except TypeError:
+        raise TypeError(f"pool_bytes is {pool_bytes!r}: a number of bytes, such as 1 << 30") from None
+    if count <= 0:
+        raise ValueError(f"pool_bytes is {count}: bytes, above zero")
+    return count
 
 
 class Shared:
     """The shared memory of one client, if it has some. Thread-safe. After a fork, a child has its own."""
 
-    def __init__(self, connect: Callable[[], Connection], path: str | None, mode: str, pool_bytes: int) -> None:
-        """connect: what gives the connection by which regions are asked for. path: as region_socket returns it."""
+    def __init__(self, connect: Callable[[], Connection], path: str | None, mode: str, pool_bytes: int,
+                 named: bool) -> None:
+        """connect: what gives the connection by which regions are asked for. path: as region_socket returns it. named:
+        the caller has named it, and is warned if it is of no use, where that is no error."""
         self._connect = connect
         self._path = path
+        self._named = named
         self._strict = mode == "always"
         self._pool_bytes = pool_bytes
         self._pools: dict[int, Pool] = {}
@@ -79,7 +87,11 @@ class Shared:
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike, seconds: float) -> Array:
         """See Client.empty."""
-        element = DTYPES[result_data_type(np.float64 if dtype is None else dtype)]
+        number = result_data_type(np.float64 if dtype is None else dtype)
+        if not _is_native(dtype):
+            raise TypeError(f"dtype is {dtype!r}: the elements of shared memory are in the byte order of this machine; "
+                            "arrays of another one are taken as operands, and copied")
+        element = DTYPES[number]
         sizes = _sizes(shape)
         nbytes = element.itemsize
         for n in sizes:
@@ -93,7 +105,7 @@ class Shared:
         try:
             pool = self._pool()
             slice = pool.take(nbytes + padding, seconds, extra=True)
-        except (errors.ResourceExhausted, errors.Unimplemented):
+        except (errors.ResourceExhausted, errors.Unimplemented, NoRegionSocket):
             if self._strict:
                 raise
             return np.empty(sizes, element)
@@ -107,8 +119,16 @@ class Shared:
         if pool is None:
             assert self._path is not None
             # Atomic, so that there is no lock that a fork might leave locked.
-            pool = self._pools.setdefault(process, Pool(self._connect(), self._path, self._pool_bytes))
+            made = Pool(self._connect(), self._path, self._pool_bytes, not self._strict, self._named)
+            pool = self._pools.setdefault(process, made)
         return pool
+
+
+def _is_native(dtype: npt.DTypeLike) -> bool:
+    try:
+        return np.dtype(dtype).isnative
+    except TypeError:
+        return True  # A name that is not NumPy's.
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:

@@ -78,8 +78,8 @@ class Tensor(Handle):
         try:
             self.drop()
         except errors.Error:
-            # The first error says more.
-            if kind is None:
+            # The first error says more. A client that is closed has dropped the tensor, or its lease ends.
+            if kind is None and not self._connection.closed:
                 raise
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:

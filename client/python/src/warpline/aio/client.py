@@ -42,7 +42,7 @@ class Client:
         self._transport = Transport(self._connection, lambda: connections.Connection(
             target, timeout, max_retries, credentials, options))
         self._leases = Leases(self._connection)
-        self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes)
+        self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes, regions is not None)
 
     async def __aenter__(self) -> "Client":
         return self
