@@ -17,6 +17,9 @@ pytestmark = pytest.mark.usefixtures("usual_sizes")
 
 MODES = ["auto", "always", "never"]
 
+# More than usual, as a daemon may take long to start while others have the processors.
+RETRIES = 9
+
 
 @pytest.fixture
 def own_daemon(tmp_path):
@@ -50,7 +53,7 @@ class Calls:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restart_fails_no_call(own_daemon, mode):
     x = values()
-    with warpline.connect(own_daemon.address, shared_memory=mode) as client:
+    with warpline.connect(own_daemon.address, shared_memory=mode, max_retries=RETRIES) as client:
         calls, a = Calls(3), client.empty(LARGE)
         a[...] = x
 
@@ -80,7 +83,7 @@ def test_a_restart_fails_no_call_with_asyncio(own_daemon, mode):
     x = values()
 
     async def check():
-        async with warpline.aio.connect(own_daemon.address, shared_memory=mode) as client:
+        async with warpline.aio.connect(own_daemon.address, shared_memory=mode, max_retries=RETRIES) as client:
             calls = Calls(3)
 
             async def work(i):
@@ -103,7 +106,7 @@ def test_a_restart_fails_no_call_with_asyncio(own_daemon, mode):
 
 
 def test_other_calls_wait_for_the_server_too(own_daemon):
-    with warpline.connect(own_daemon.address) as client:
+    with warpline.connect(own_daemon.address, max_retries=RETRIES) as client:
         backend = client.info().backend
         for call in (lambda: client.info().backend == backend, client.is_serving, lambda: client.tensors() == [],
                      lambda: client.put(values()).numpy().shape == LARGE):
@@ -117,7 +120,7 @@ def test_other_calls_wait_for_the_server_too(own_daemon):
 
 def test_tensors_of_a_server_that_has_gone(own_daemon):
     """Nobody can mend that."""
-    with warpline.connect(own_daemon.address) as client:
+    with warpline.connect(own_daemon.address, max_retries=RETRIES) as client:
         t = client.put(np.ones(3))
         own_daemon.stop()
         own_daemon.start()

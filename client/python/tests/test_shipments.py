@@ -32,18 +32,34 @@ def held(client, array):
     return slice.region, slice.offset, slice.size
 
 
+def time_out(regions, client, *operands, **arguments):
+    """A transpose that the gate holds up until its deadline has passed. On a busy machine the first may pass before the
+    server begins: then it would not show what is to be shown."""
+    for timeout in (0.5, 2, 8, 30):
+        regions.started = threading.Semaphore(0)
+        with pytest.raises(warpline.DeadlineExceeded):
+            client.transpose(*operands, timeout=timeout, **arguments)
+        if regions.started.acquire(blocking=False):
+            return
+    raise AssertionError("the server never began")
+
+
+def overdue(regions):
+    """A job goes on whose call has been withdrawn."""
+    with regions.lock:
+        return any(region.running[call] for region in regions.regions.values() for call in region.unanswered)
+
+
 def test_what_timed_out_is_not_used_again_before_its_end(regions, watched):
     x = values((256, 512))  # 1 MiB, so that all fit twice, and not three times
     watched.transpose(x)
     regions.gate.clear()
-    with pytest.raises(warpline.DeadlineExceeded):
-        watched.transpose(x, timeout=1)
+    time_out(regions, watched, x)
     wait_until(lambda: regions.withdrawals)
-    busy = {(slice.offset, slice.size) for slice in watched._shared._pool()._busy}
-    assert len(busy) == 2
+    pool = watched._shared._pool()
+    wait_until(lambda: pool.give_back([]) or len(pool._busy) == 2)
     regions.gate.set()
     # Confirmed, and free again.
-    pool = watched._shared._pool()
     wait_until(lambda: pool.give_back([]) or not pool._busy)
     assert all(not region.slices.taken for region in pool._regions)
     assert np.array_equal(watched.transpose(x), x.T)
@@ -53,12 +69,11 @@ def test_what_is_never_confirmed_is_never_used_again(regions, watched):
     regions.confirms = False
     x, places = values((256, 512)), set()
     regions.gate.clear()
-    with pytest.raises(warpline.DeadlineExceeded):
-        watched.transpose(x, timeout=1)
+    time_out(regions, watched, x)
     regions.gate.set()
     pool = watched._shared._pool()
     lost = {(slice.offset + i * 256) for slice in pool._busy for i in range(slice.size // 256)}
-    assert len(lost) == 2 * MIB // 256
+    assert len(lost) >= 2 * MIB // 256
     kept = []
     for i in range(20):
         y = watched.transpose(x + i)
@@ -73,7 +88,7 @@ def test_what_is_never_confirmed_is_never_used_again(regions, watched):
 def test_late_results_do_not_reach_what_others_have(regions, watched):
     """The server writes the result of a call that timed out while other calls go on."""
     x, gates = values((256, 512)), threading.Semaphore(0)
-    late = threading.Thread(target=lambda: pytest.raises(warpline.DeadlineExceeded, watched.transpose, x, timeout=1))
+    late = threading.Thread(target=lambda: time_out(regions, watched, x))
     original, first = regions.gate.wait, [True]
 
     def wait():
@@ -98,30 +113,26 @@ def test_arrays_of_the_caller_s_are_his_when_the_error_is_raised(regions, watche
     errors = []
 
     def work():
-        try:
-            watched.transpose(x, out=out, timeout=1)
-        except warpline.DeadlineExceeded as error:
-            errors.append((error, out.copy()))
+        time_out(regions, watched, x, out=out)
+        errors.append(out.copy())
 
     thread = threading.Thread(target=work)
     thread.start()
-    wait_until(lambda: regions.withdrawals)
+    wait_until(lambda: overdue(regions))
     # Its deadline has passed, but the server would still write.
     assert thread.is_alive() and not errors
     regions.gate.set()
     thread.join(30)
     # What it wrote was there before the error was.
-    assert errors and np.array_equal(errors[0][1], x.T)
+    assert errors and np.array_equal(errors[0], x.T)
 
 
 def test_the_wait_for_the_end_ends_with_the_connection(regions, watched):
-    regions.confirms = False
     x, out = values(), watched.empty(LARGE[::-1])
     regions.gate.clear()
-    thread = threading.Thread(
-        target=lambda: pytest.raises(warpline.DeadlineExceeded, watched.transpose, x, out=out, timeout=1))
+    thread = threading.Thread(target=lambda: time_out(regions, watched, x, out=out))
     thread.start()
-    wait_until(lambda: regions.withdrawals)
+    wait_until(lambda: overdue(regions))
     assert thread.is_alive()
     regions.drop_regions()
     thread.join(30)
