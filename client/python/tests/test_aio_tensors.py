@@ -131,6 +131,18 @@ def test_the_with_block_of_a_tensor_may_outlast_its_client(fake):
     asyncio.run(check())
 
 
+def test_an_error_in_the_with_block_does_not_wait_for_the_server(fake):
+    async def check():
+        async with warpline.aio.connect(fake.address) as client:
+            with pytest.raises(RuntimeError, match="mine"):
+                async with await client.put(X):
+                    fake.faults["Drop"] = [abort(CODE.UNAVAILABLE)] * 9
+                    raise RuntimeError("mine")
+            assert fake.count("Drop") == 1
+
+    asyncio.run(check())
+
+
 def test_failures_drop_and_retries_help(fake):
     async def check():
         async with warpline.aio.connect(fake.address, max_retries=0) as c:

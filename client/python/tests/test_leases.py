@@ -156,6 +156,15 @@ def test_the_with_block_of_a_tensor_may_outlast_its_client(fake):
         t.drop()
 
 
+def test_an_error_in_the_with_block_does_not_wait_for_the_server(fake):
+    with warpline.connect(fake.address) as client:
+        with pytest.raises(RuntimeError, match="mine"), client.put(np.ones(1)) as t:
+            fake.faults["Drop"] = [abort(CODE.UNAVAILABLE)] * 9
+            raise RuntimeError("mine")
+        assert fake.count("Drop") == 1 and not t._owned
+        fake.faults.clear()
+
+
 def test_closing_when_there_is_no_server_any_more(fake):
     client = warpline.connect(fake.address)
     t = client.put(np.ones(1))

@@ -163,6 +163,28 @@ def test_closing_cancels_transfers(fake):
                 use()
 
 
+def test_closing_ends_the_wait_for_the_next_attempt(fake):
+    with warpline.connect(fake.address, timeout=5000) as c:
+        t = c.put(X)
+        t.release()
+        fake.asked.clear()
+        fake.faults["Get"] = [abort(CODE.UNAVAILABLE, "later", retry_after(1000, 0))]
+        failed = []
+
+        def work():
+            with pytest.raises(warpline.Cancelled, match="closed"):
+                t.numpy()
+            failed.append(True)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        while not fake.count("Get"):
+            time.sleep(0.01)
+        c.close()
+        thread.join(30)
+        assert failed
+
+
 @pytest.mark.parametrize("fault", ["skewed", "short"])
 def test_elements_that_are_not_where_they_should_be(fake, c, fault):
     t = c.put(X)

@@ -78,8 +78,10 @@ class Connection:
                 if not self.closed:
                     raise
                 raise errors.closed(attempts.request_id) from None
-            delay = attempts.delay_after(failure)
-            with contextlib.nullcontext() if failure.answered else self._connecting(delay):
+            delay, answered = attempts.delay_after(failure), failure.answered
+            # Its traceback has this frame, and what the caller has: it is not to wait for a garbage collection.
+            del failure
+            with contextlib.nullcontext() if answered else self._connecting(delay):
                 (wait or self._closed.wait)(delay)
 
     def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:

@@ -1,5 +1,6 @@
 """Resident tensors of the blocking client."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from types import TracebackType
@@ -12,7 +13,7 @@ from warpline import calls, errors, residents, transfers
 from warpline.arrays import Array
 from warpline.connections import Connection
 from warpline.expressions import Expression, Operators, computed_array
-from warpline.leases import Leases
+from warpline.leases import CALL_TIMEOUT, Leases
 from warpline.programs import FREE, Program
 from warpline.residents import Resident, TensorInfo
 
@@ -75,11 +76,14 @@ class Tensor(Handle):
         if not self._owned:
             self.release()
             return
+        if kind is not None:
+            self._drop_once()
+            return
         try:
             self.drop()
         except errors.Error:
-            # The first error says more. A client that is closed has dropped the tensor, or its lease ends.
-            if kind is None and not self._connection.closed:
+            # A client that is closed has dropped the tensor, or its lease ends.
+            if not self._connection.closed:
                 raise
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
@@ -104,6 +108,13 @@ class Tensor(Handle):
             self._connection.invoke(residents.DROP_METHOD, residents.encode_drop(self.id), timeout, None)
         except errors.NotFound:
             pass
+
+    def _drop_once(self) -> None:
+        """After an error, which says more than one of this, and may be that the server has gone."""
+        if os.getpid() == self._process:
+            body = residents.encode_drop(self.release())
+            with contextlib.suppress(errors.Error):
+                self._connection.ask(residents.DROP_METHOD, body, CALL_TIMEOUT)
 
     def release(self) -> str:
         """Leaves the tensor to itself: it is neither renewed nor dropped by this object any more, and lasts for as

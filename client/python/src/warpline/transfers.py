@@ -31,6 +31,8 @@ _LARGE_CHANNELS = 4
 _MAX_CHANNELS = 64
 # Of the drop that follows a failure. Seconds.
 _DROP_TIMEOUT = 2.0
+# How often a transfer that waits for its next attempt looks whether there is to be one. Seconds.
+_GLANCE = 0.1
 
 _T = TypeVar("_T")
 
@@ -128,7 +130,14 @@ class Transfer(Generic[_T]):
             except grpc.FutureCancelledError:
                 raise self._cancelled() from None
 
-        self._connection.retry(attempts, once, self._stopped.wait)
+        self._connection.retry(attempts, once, self._wait)
+
+    def _wait(self, seconds: float) -> None:
+        """For so long, or until this is cancelled, or the client closed, which nobody is told of."""
+        end = time.monotonic() + seconds
+        while not self._connection.closed and (left := end - time.monotonic()) > 0:
+            if self._stopped.wait(min(left, _GLANCE)):
+                return
 
     def _attempts(self) -> Attempts:
         return self._connection.attempts_until(self._deadline, self._request_id)

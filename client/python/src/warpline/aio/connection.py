@@ -109,5 +109,6 @@ class Connection:
                     raise
                 raise errors.closed(attempts.request_id) from None
             delay = attempts.delay_after(failure)
+            del failure  # As there.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), delay)

@@ -1,6 +1,7 @@
 """Resident tensors of the asynchronous client."""
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from warpline.aio.connection import Connection
 from warpline.aio.leases import Leases
 from warpline.aio.threads import in_thread
 from warpline.arrays import Array
+from warpline.leases import CALL_TIMEOUT
 from warpline.residents import TensorInfo
 from warpline.tensors import Handle
 from warpline.transfers import Transfer
@@ -87,11 +89,14 @@ class Tensor(Handle):
         if not self._owned:
             self.release()
             return
+        if kind is not None:
+            await self._drop_once()
+            return
         try:
             await self.drop()
         except errors.Error:
-            # The first error says more. A client that is closed has dropped the tensor, or its lease ends.
-            if kind is None and not self._transport.connection.closed:
+            # A client that is closed has dropped the tensor, or its lease ends.
+            if not self._transport.connection.closed:
                 raise
 
     async def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
@@ -110,6 +115,13 @@ class Tensor(Handle):
                                                     None)
         except errors.NotFound:
             pass
+
+    async def _drop_once(self) -> None:
+        """As warpline.Tensor._drop_once."""
+        if os.getpid() == self._process:
+            body = residents.encode_drop(self.release())
+            with contextlib.suppress(errors.Error):
+                await self._transport.connection.ask(residents.DROP_METHOD, body, CALL_TIMEOUT)
 
     def release(self) -> str:
         """See warpline.Tensor.release."""
