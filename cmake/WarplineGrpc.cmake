@@ -32,4 +32,5 @@ function(warpline_join_archives name)
 endfunction()
 
 warpline_join_archives(warpline_absl ${absl_archives})
+warpline_join_archives(warpline_openssl ${WARPLINE_ssl_ARCHIVE} ${WARPLINE_crypto_ARCHIVE})
 warpline_join_archives(warpline_grpc ${grpc_archives} ${absl_archives})

@@ -6,7 +6,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-# Libraries that travel beside the binaries (prometheus-cpp and civetweb are shared only).
+# Libraries that travel beside the binaries (prometheus-cpp is shared only).
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 
 find_package(Git QUIET)

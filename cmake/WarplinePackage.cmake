@@ -2,10 +2,6 @@
 # The component `development` is for find_package(warpline) and not in it: it needs the gRPC it was built with.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME runtime)
 install(TARGETS warplined warpline RUNTIME DESTINATION bin)
-foreach(library IN ITEMS ${WARPLINE_CIVETWEB_CPP} ${WARPLINE_CIVETWEB})
-  file(GLOB versions ${library}.*)
-  install(FILES ${versions} DESTINATION lib)
-endforeach()
 get_target_property(core_location prometheus-cpp::core LOCATION)
 get_filename_component(core_directory ${core_location} DIRECTORY)
 file(GLOB core_versions ${core_directory}/libprometheus-cpp-core.so.*)

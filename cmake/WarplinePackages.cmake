@@ -3,12 +3,8 @@ find_program(WARPLINE_PROTOC protoc REQUIRED)
 find_program(WARPLINE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
 find_package(prometheus-cpp REQUIRED)
-find_library(WARPLINE_CIVETWEB_CPP civetweb-cpp REQUIRED)
-find_library(WARPLINE_CIVETWEB civetweb REQUIRED)
 add_library(warpline_prometheus INTERFACE)
 target_link_libraries(warpline_prometheus INTERFACE prometheus-cpp::core)
-add_library(warpline_civetweb INTERFACE)
-target_link_libraries(warpline_civetweb INTERFACE ${WARPLINE_CIVETWEB_CPP} ${WARPLINE_CIVETWEB})
 
 find_path(WARPLINE_EIGEN_INCLUDE Eigen/Core PATH_SUFFIXES eigen3 REQUIRED)
 add_library(warpline_eigen INTERFACE)

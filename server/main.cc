@@ -31,6 +31,7 @@
 #include "server/observe/metrics.h"
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
+#include "server/rpc/grpc_log.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
@@ -38,8 +39,10 @@
 #include "server/rpc/region_service.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/tensor_service.h"
+#include "server/rpc/tls_credentials.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/scheduler.h"
+#include "server/tls/certificate_store.h"
 #ifdef WARPLINE_HAVE_CUDA
 #include "kernels/gpu/device_count.h"
 #include "server/device/cuda_backend.h"
@@ -169,9 +172,23 @@ constexpr int kInflatingThreads = 2;
 
 int Serve(const ServerOptions& options) {
   HandleStopSignals();
+  TakeOverGrpcLog();
   const std::int64_t descriptors = RaiseDescriptorLimit();
   const int cpus = UsableCpus();
   Metrics metrics;
+  // First of all, so that a mistake in these files shows before anything takes long.
+  std::unique_ptr<CertificateStore> certificates;
+  if (options.tls.configured()) {
+    auto opened = CertificateStore::Open(
+        options.tls, [&](const Certificates& current) { metrics.SetCertificateExpiry(current.not_after); });
+    if (!opened.ok()) return Fail(opened.status());
+    certificates = *std::move(opened);
+    const std::shared_ptr<const Certificates> current = certificates->current();
+    Log("info", "TLS",
+        {{"subject", current->subject},
+         {"expires", absl::FormatTime(absl::RFC3339_sec, current->not_after, absl::UTCTimeZone())},
+         {"client_certificates", certificates->verifies_clients() ? "required" : "none"}});
+  }
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
   const auto fail = [&](const std::string& what, const std::string& reason) {
@@ -244,7 +261,10 @@ int Serve(const ServerOptions& options) {
   WorkerPool inflating(kInflatingThreads);
   Inflater inflater(admission, inflating);
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
+  const std::shared_ptr<grpc::ServerCredentials> credentials =
+      certificates != nullptr ? NewTlsCredentials(*certificates) : nullptr;
   auto server = RpcServer::Start({.listen = options.listen,
+                                  .credentials = credentials,
                                   .threads = options.RpcThreads(cpus),
                                   .helpers = options.TransferThreads(cpus),
                                   .look = options.Look(cpus),
@@ -279,17 +299,15 @@ int Serve(const ServerOptions& options) {
   std::unique_ptr<HttpServer> http;
   if (!options.metrics_listen.empty()) {
     auto started = HttpServer::Start(
-        options.metrics_listen, metrics,
+        options.metrics_listen, certificates.get(), metrics,
         {.alive = [&] { return !device_failed.load(); }, .ready = [&] { return ready.load(); }});
     if (!started.ok()) return Fail(started.status());
     http = std::move(*started);
   }
-  std::vector<std::string> addresses = options.listen;
-  if (!options.metrics_listen.empty()) addresses.push_back(options.metrics_listen);
-  for (const std::string& address : addresses) {
-    if (address.rfind("127.", 0) != 0 && address.rfind("localhost", 0) != 0 &&
-        address.rfind("unix:", 0) != 0 && address.rfind("[::1]", 0) != 0) {
-      Log("warning", "listening beyond loopback without TLS or authentication", {{"address", address}});
+  if (certificates == nullptr) {
+    for (const std::string& address : options.AddressesBeyondLoopback()) {
+      Log("warning", "--insecure: plaintext beyond loopback, for everybody who reaches it",
+          {{"address", address}});
     }
   }
   std::printf("READY grpc=%s metrics=%s backend=%s\n", absl::StrJoin((*server)->addresses(), ",").c_str(),

@@ -122,8 +122,8 @@ absl::Status SetListen(const Flag& flag, const std::string& text, ServerOptions&
 }
 
 absl::Status SetMetricsListen(const Flag& flag, const std::string& text, ServerOptions& options) {
-  if (!text.empty() && !IsHostAndPort(text)) {
-    return BadFlag(flag.name, text, "host:port (port 0 to 65535) or empty");
+  if (!text.empty() && (!IsHostAndPort(text) || absl::StrContains(text, ","))) {
+    return BadFlag(flag.name, text, "one host:port (port 0 to 65535) or empty");
   }
   options.metrics_listen = text;
   return absl::OkStatus();
@@ -192,10 +192,20 @@ absl::Status SetDevices(const Flag& flag, const std::string& text, ServerOptions
   return absl::OkStatus();
 }
 
-absl::Status SetEcho(const Flag& flag, const std::string& text, ServerOptions& options) {
-  if (!text.empty() && text != "true" && text != "false") return BadFlag(flag.name, text, "true or false");
-  options.echo = text != "false";
-  return absl::OkStatus();
+auto SwitchFlag(bool ServerOptions::*member) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    if (!text.empty() && text != "true" && text != "false") return BadFlag(flag.name, text, "true or false");
+    options.*member = text != "false";
+    return absl::OkStatus();
+  };
+}
+
+auto TlsFileFlag(std::string TlsFiles::*member) {
+  return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
+    if (text.empty()) return BadFlag(flag.name, text, "a path");
+    options.tls.*member = text;
+    return absl::OkStatus();
+  };
 }
 
 const std::vector<Flag>& Flags() {
@@ -203,7 +213,24 @@ const std::vector<Flag>& Flags() {
       {"listen", "ADDR[,ADDR]",
        "gRPC: host:port (port 0: a free one) or unix:/path. Default 127.0.0.1:50051.", SetListen},
       {"metrics-listen", "ADDR",
-       "HTTP /metrics, /healthz, /readyz: host:port; empty: none. Default 127.0.0.1:9400.", SetMetricsListen},
+       "HTTP (with --tls-cert, HTTPS) /metrics, /healthz, /readyz: host:port; empty: none. Default "
+       "127.0.0.1:9400.",
+       SetMetricsListen},
+      {"tls-cert", "FILE",
+       "PEM: the server's certificate, then those between it and the root. Both ports then speak TLS 1.2 or "
+       "1.3 and nothing else; unix sockets stay as they are. Files are read again when they change. Default "
+       "none.",
+       TlsFileFlag(&TlsFiles::cert)},
+      {"tls-key", "FILE", "PEM: the certificate's private key, without a pass phrase. Default none.",
+       TlsFileFlag(&TlsFiles::key)},
+      {"tls-client-ca", "FILE",
+       "PEM: CAs. gRPC and /metrics are then only for clients with a certificate that one of them has "
+       "signed; /healthz and /readyz for all. Default none: clients need no certificate.",
+       TlsFileFlag(&TlsFiles::client_ca)},
+      {"insecure", "",
+       "Allow --listen and --metrics-listen beyond loopback without TLS, where everybody in between can read "
+       "and change what is sent, and everybody who reaches the port may use the server. Default off.",
+       SwitchFlag(&ServerOptions::insecure)},
       {"backend", "NAME", "auto, cuda or cpu. Default auto: cuda where there is a GPU.", SetBackend},
       {"devices", "LIST",
        "all (default): those that are neither full nor unusable; or CUDA ordinals like 0,2, an error if one "
@@ -298,12 +325,13 @@ const std::vector<Flag>& Flags() {
       {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
        DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},
       {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",
-       SetEcho},
+       SwitchFlag(&ServerOptions::echo)},
   };
   return *flags;
 }
 
 absl::Status Validate(const ServerOptions& options) {
+  RETURN_IF_ERROR(options.CheckTls());
   if (options.MaxJobBytes() < 2 * options.max_inline_bytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-job-bytes=", options.MaxJobBytes(),

@@ -9,12 +9,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/tls/tls_files.h"
 
 namespace warpline {
 
 struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
+  TlsFiles tls;                                   // of both, but for unix sockets
+  bool insecure = false;                          // both may be beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all
   int lanes = 0;                                  // a device; 0: by backend
@@ -48,6 +51,12 @@ struct ServerOptions {
   // `available` is the memory that is available at start.
   std::int64_t RegionBytes(std::int64_t available) const;
   std::int64_t RegionBytesPerOwner(std::int64_t available) const;
+  // The addresses that hosts beyond this one can reach, each as "--listen=ADDRESS" or
+  // "--metrics-listen=ADDRESS". All but unix sockets, 127.0.0.0/8, ::1 and the name localhost.
+  std::vector<std::string> AddressesBeyondLoopback() const;
+  // INVALID_ARGUMENT naming the flag if a file of TLS lacks another, or if an address beyond loopback has no
+  // TLS and --insecure was not given.
+  absl::Status CheckTls() const;
   // Of all region sockets.
   std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }

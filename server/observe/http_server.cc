@@ -1,110 +1,159 @@
 #include "server/observe/http_server.h"
 
-#include <CivetServer.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <list>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/clock.h"
+#include "server/base/listener.h"
+#include "server/observe/http_connection.h"
 
 namespace warpline {
 namespace {
 
-void Reply(mg_connection* connection, const char* status, const char* type, const std::string& body) {
-  mg_printf(connection, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", status, type,
-            body.size());
-  mg_write(connection, body.data(), body.size());
-}
-
-class MetricsHandler : public CivetHandler {
- public:
-  explicit MetricsHandler(const Metrics& metrics) : metrics_(metrics) {}
-  bool handleGet(CivetServer*, mg_connection* connection) override {
-    Reply(connection, "200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_.Scrape());
-    return true;
-  }
-
- private:
-  const Metrics& metrics_;
-};
-
-class ProbeHandler : public CivetHandler {
- public:
-  explicit ProbeHandler(std::function<bool()> probe) : probe_(std::move(probe)) {}
-  bool handleGet(CivetServer*, mg_connection* connection) override {
-    if (probe_()) {
-      Reply(connection, "200 OK", "text/plain", "ok\n");
-    } else {
-      Reply(connection, "503 Service Unavailable", "text/plain", "not serving\n");
-    }
-    return true;
-  }
-
- private:
-  std::function<bool()> probe_;
-};
+constexpr std::size_t kMaxConnections = 64;
+constexpr absl::Duration kConnectionTime = absl::Seconds(10);
+// How long nothing is accepted when the process has no descriptor left.
+constexpr absl::Duration kPause = absl::Milliseconds(100);
 
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(const std::string& listen, const Metrics& metrics, Probes probes)
-      : metrics_handler(metrics),
-        alive_handler(std::move(probes.alive)),
-        ready_handler(std::move(probes.ready)),
-        civet(std::vector<std::string>{"listening_ports", listen, "num_threads", "4", "request_timeout_ms",
-                                       "10000"}) {
-    civet.addHandler("/metrics", metrics_handler);
-    civet.addHandler("/healthz", alive_handler);
-    civet.addHandler("/readyz", ready_handler);
+  Impl(Listener listener, UniqueFd wake, const CertificateStore* certificates, const Metrics& metrics,
+       Probes probes)
+      : listener(std::move(listener)),
+        wake(std::move(wake)),
+        certificates(certificates),
+        metrics(metrics),
+        probes(std::move(probes)),
+        thread([this] { Loop(); }) {}
+  ~Impl() {
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(wake.get(), &one, sizeof(one)));
+    thread.join();
   }
-  // The handlers stand before the server, so that they outlive it: its destructor waits for those in use.
-  MetricsHandler metrics_handler;
-  ProbeHandler alive_handler;
-  ProbeHandler ready_handler;
-  CivetServer civet;
+
+  HttpResponse Answer(const HttpRequest& request) const {
+    const auto probed = [](bool is_well) -> HttpResponse {
+      if (is_well) return {.body = "ok\n"};
+      return {.status = "503 Service Unavailable", .body = "not serving\n"};
+    };
+    if (request.path == "/healthz") return probed(probes.alive());
+    if (request.path == "/readyz") return probed(probes.ready());
+    if (request.path != "/metrics") return {.status = "404 Not Found"};
+    if (certificates != nullptr && certificates->verifies_clients() && !request.has_certificate) {
+      return {.status = "403 Forbidden",
+              .body = "/metrics needs a client certificate that a CA of --tls-client-ca has signed\n"};
+    }
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Scrape()};
+  }
+
+  // Null without TLS.
+  SSL_CTX* CurrentContext() {
+    if (certificates == nullptr) return nullptr;
+    std::shared_ptr<const Certificates> current = certificates->current();
+    if (current != context_of) {
+      context = NewServerContext(*current);
+      context_of = std::move(current);
+    }
+    return context.get();
+  }
+
+  void Accept(int listening) {
+    for (;;) {
+      UniqueFd socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!socket.ok()) {
+        const bool out_of_descriptors =
+            errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (out_of_descriptors) accept_from = After(kPause);
+        if (out_of_descriptors || errno == EAGAIN) return;
+        continue;  // the error is about this one connection
+      }
+      if (connections.size() >= kMaxConnections) connections.pop_front();
+      connections.emplace_back(std::move(socket), CurrentContext(), handler, After(kConnectionTime));
+    }
+  }
+
+  void Loop() {
+    std::vector<pollfd> polled;
+    for (;;) {
+      const MonotonicTime now = MonotonicClock::now();
+      // The oldest stand in front.
+      while (!connections.empty() && connections.front().deadline() <= now) connections.pop_front();
+      const bool accepts = now >= accept_from;
+      polled = {{.fd = wake.get(), .events = POLLIN, .revents = 0}};
+      for (const UniqueFd& socket : listener.sockets()) {
+        polled.push_back({.fd = accepts ? socket.get() : -1, .events = POLLIN, .revents = 0});
+      }
+      for (const HttpConnection& connection : connections) {
+        polled.push_back({.fd = connection.fd(), .events = connection.events(), .revents = 0});
+      }
+      MonotonicTime until = connections.empty() ? kNever : connections.front().deadline();
+      if (!accepts) until = std::min(until, accept_from);
+      poll(polled.data(), polled.size(), TimeoutMs(until - now, until));
+      if (polled[0].revents != 0) return;
+      const std::size_t first = 1 + listener.sockets().size();
+      std::size_t next = first;
+      for (auto connection = connections.begin(); connection != connections.end(); ++next) {
+        const bool goes_on = polled[next].revents == 0 || connection->Proceed();
+        connection = goes_on ? std::next(connection) : connections.erase(connection);
+      }
+      for (std::size_t i = 1; i < first; ++i) {
+        if (polled[i].revents != 0) Accept(polled[i].fd);
+      }
+    }
+  }
+
+  static int TimeoutMs(MonotonicClock::duration left, MonotonicTime until) {
+    if (until == kNever) return -1;
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+  }
+
+  const Listener listener;
+  const UniqueFd wake;
+  const CertificateStore* const certificates;
+  const Metrics& metrics;
+  const Probes probes;
+  const HttpHandler handler = [this](const HttpRequest& request) { return Answer(request); };
+  // Of the thread alone.
+  std::shared_ptr<const Certificates> context_of;
+  SslContext context;
+  std::list<HttpConnection> connections;
+  MonotonicTime accept_from;
+  std::thread thread;  // last, as it uses the others
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& listen,
+                                                              const CertificateStore* certificates,
                                                               const Metrics& metrics, Probes probes) {
-  try {
-    auto impl = std::make_unique<Impl>(listen, metrics, std::move(probes));
-    const std::vector<int> ports = impl->civet.getListeningPorts();
-    if (ports.empty()) {
-      return absl::UnavailableError(absl::StrCat("--metrics-listen: cannot listen on ", listen));
-    }
-    const std::string host = listen.substr(0, listen.rfind(':'));
-    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl), absl::StrCat(host, ":", ports[0])));
-  } catch (const CivetException&) {
-    // civetweb does not tell the reason, so the message names the likely one.
-    return absl::UnavailableError(
-        absl::StrCat("--metrics-listen: cannot listen on ", listen, "; is the port in use?"));
+  absl::StatusOr<Listener> listener = Listener::Open(listen);
+  if (!listener.ok()) {
+    return absl::Status(listener.status().code(),
+                        absl::StrCat("--metrics-listen: ", listener.status().message()));
   }
+  UniqueFd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("--metrics-listen: no descriptor left: ", std::strerror(errno)));
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::make_unique<Impl>(
+      *std::move(listener), std::move(wake), certificates, metrics, std::move(probes))));
 }
 
-HttpServer::HttpServer(std::unique_ptr<Impl> impl, std::string address)
-    : impl_(std::move(impl)), address_(std::move(address)) {}
-
-// civetweb's accepting thread looks whether it shall stop when a client comes, and else every two seconds
-// only, which was nearly all the time that an idle daemon took to end. So a client comes, and another one
-// should the first have come too early.
-HttpServer::~HttpServer() {
-  std::atomic<bool> stopped = false;
-  std::thread visitor([&] {
-    const std::size_t colon = address_.rfind(':');
-    const std::string host = address_.substr(0, colon);
-    const int port = std::stoi(address_.substr(colon + 1));
-    char error[128];
-    while (!stopped) {
-      mg_close_connection(mg_connect_client(host.c_str(), port, 0, error, sizeof(error)));
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  });
-  impl_->civet.close();
-  stopped = true;
-  visitor.join();
-}
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+const std::string& HttpServer::address() const { return impl_->listener.address(); }
 
 }  // namespace warpline

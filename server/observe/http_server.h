@@ -1,4 +1,4 @@
-// /metrics, /healthz and /readyz on one port, over plain HTTP.
+// /metrics, /healthz and /readyz on one port, over HTTP or HTTPS.
 #ifndef WARPLINE_SERVER_OBSERVE_HTTP_SERVER_H_
 #define WARPLINE_SERVER_OBSERVE_HTTP_SERVER_H_
 
@@ -8,26 +8,33 @@
 
 #include "absl/status/statusor.h"
 #include "server/observe/metrics.h"
+#include "server/tls/certificate_store.h"
 
 namespace warpline {
 
+// One thread serves all connections, none of which it waits for. A connection has 10 seconds, and when there
+// are more than 64 the oldest makes room, so that slow clients do not keep others out.
 class HttpServer {
  public:
   struct Probes {
     std::function<bool()> alive;  // /healthz: false asks the supervisor for a restart
     std::function<bool()> ready;  // /readyz: false takes the replica out of the load balancing
   };
-  // `listen` is host:port; port 0 picks a free one. `metrics` outlives the server.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& listen, const Metrics& metrics,
-                                                           Probes probes);
+  // `listen` is host:port; port 0 picks a free one. With `certificates`, which may be null, the port speaks
+  // HTTPS; if these verify clients, /metrics is only for clients with a certificate. The metrics and the
+  // certificates outlive the server. UNAVAILABLE if the address cannot be listened on, INVALID_ARGUMENT if
+  // there can be no such address.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& listen,
+                                                           const CertificateStore* certificates,
+                                                           const Metrics& metrics, Probes probes);
   ~HttpServer();
-  const std::string& address() const { return address_; }
+  // The address in use, with the port that was picked.
+  const std::string& address() const;
 
  private:
   struct Impl;
-  HttpServer(std::unique_ptr<Impl> impl, std::string address);
+  explicit HttpServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
-  std::string address_;
 };
 
 }  // namespace warpline

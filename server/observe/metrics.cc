@@ -110,6 +110,9 @@ struct Metrics::Impl {
       NewHistogram("grpc_server_handling_seconds", "From the start of an RPC to its end.");
   Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
   Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
+  Family<prometheus::Gauge>& certificate_expiry =
+      NewGauge("warpline_tls_certificate_expiry_timestamp_seconds",
+               "When the server's certificate expires, as Unix time. Absent without TLS.");
 
   Family<prometheus::Gauge>& resident_bytes = NewGauge(
       "warpline_resident_bytes", "Memory of resident tensors, those that are dropped but in use included.");
@@ -286,6 +289,10 @@ void Metrics::SetBuildInfo(const std::string& version, const std::string& revisi
 
 void Metrics::SetDeviceInfo(int device, const std::string& name, const std::string& cc) {
   impl_->device_info.Add({{"device", std::to_string(device)}, {"name", name}, {"cc", cc}}).Set(1);
+}
+
+void Metrics::SetCertificateExpiry(absl::Time not_after) {
+  impl_->certificate_expiry.Add({}).Set(static_cast<double>(absl::ToUnixSeconds(not_after)));
 }
 
 std::string Metrics::Scrape() const {

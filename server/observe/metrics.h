@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/time/time.h"
 #include "kernels/problem.h"
 
 namespace prometheus {
@@ -158,6 +159,8 @@ class Metrics {
 
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
+  // Of the server's own. Without TLS there is no such metric.
+  void SetCertificateExpiry(absl::Time not_after);
 
   // Returns all metrics in the Prometheus text format.
   std::string Scrape() const;

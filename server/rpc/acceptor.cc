@@ -172,7 +172,7 @@ void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
     if (duplicate >= 0) connections_.Remove(duplicate);
     return;
   }
-  deliver_(connection.Release());
+  deliver_(connection.Release(), peer.ss_family == AF_UNIX ? Kind::kUnix : Kind::kNetwork);
 }
 
 // Gives up the reserve descriptor to take one connection and close it. Otherwise its client would wait in the

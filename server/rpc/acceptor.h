@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/listener.h"
 #include "server/base/unique_fd.h"
 #include "server/rpc/connections.h"
-#include "server/rpc/listener.h"
 
 namespace warpline {
 
@@ -27,9 +27,11 @@ class Acceptor {
     // TCP_USER_TIMEOUT: a connection whose data stays unacknowledged for so long is closed. Unit: 1 ms.
     absl::Duration user_timeout = absl::Seconds(30);
   };
+  // Of a connection, by the address of its socket.
+  enum class Kind { kUnix, kNetwork };
   // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. Called on the
   // acceptor's thread.
-  using Deliver = std::function<void(int fd)>;
+  using Deliver = std::function<void(int fd, Kind kind)>;
 
   // Listens, so that clients can connect; they wait until Start. `connections` outlives the acceptor.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const Options& options, Connections& connections);

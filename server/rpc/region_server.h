@@ -14,13 +14,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
+#include "server/base/listener.h"
 #include "server/base/mutex.h"
 #include "server/base/unique_fd.h"
 #include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/region_store.h"
 #include "server/rpc/descriptor_closer.h"
-#include "server/rpc/listener.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {

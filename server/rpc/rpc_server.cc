@@ -192,7 +192,8 @@ struct RpcServer::Impl {
   std::unique_ptr<PollingHelpers> helpers;
   const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections, threads};
   std::vector<std::string> addresses;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> door;
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Relief> relief;
   std::unique_ptr<Acceptor> acceptor;
@@ -213,9 +214,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   impl->addresses = impl->acceptor->addresses();
 
   grpc::ServerBuilder builder;
-  impl->door = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials());
+  using ExternalConnections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+  impl->credentials =
+      options.credentials != nullptr ? options.credentials : grpc::InsecureServerCredentials();
+  impl->network_door =
+      builder.experimental().AddExternalConnectionAcceptor(ExternalConnections::FROM_FD, impl->credentials);
+  impl->unix_door = builder.experimental().AddExternalConnectionAcceptor(ExternalConnections::FROM_FD,
+                                                                         grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(std::numeric_limits<int>::max());
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams_per_connection);
@@ -246,10 +251,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   for (const auto& thread : impl->threads) threads.push_back(thread.get());
   impl->relief = std::make_unique<Relief>(std::move(threads));
   impl->health.SetServing(true);
-  impl->acceptor->Start([&door = *impl->door](int fd) {
+  impl->acceptor->Start([impl = impl.get()](int fd, Acceptor::Kind kind) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
-    door.HandleNewConnection(&connection);
+    const auto& door = kind == Acceptor::Kind::kUnix ? impl->unix_door : impl->network_door;
+    door->HandleNewConnection(&connection);
   });
   return std::unique_ptr<RpcServer>(new RpcServer(std::move(impl)));
 }

@@ -31,7 +31,8 @@ class RpcServer {
  public:
   struct Options {
     std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
-    // Of all connections. Null stands for none: neither encryption nor identities.
+    // Of connections over TCP. Null stands for none: neither encryption nor identities. Those over unix
+    // sockets never have any: the mode of the socket says who may connect, and nobody listens in between.
     std::shared_ptr<grpc::ServerCredentials> credentials;
     // Each with a completion queue of its own; all but the first sleep unless many calls are in progress.
     int threads = 1;

@@ -11,6 +11,7 @@
 #include "server/rpc/request_id.h"
 #include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
+#include "server/rpc/tls_credentials.h"
 
 namespace warpline {
 namespace {
@@ -64,6 +65,8 @@ void UnaryCall::DoneTag::Proceed(bool ok) {
   }
   call.Unref();
 }
+
+std::string UnaryCall::Client() const { return PeerIdentity(*incoming_->context().auth_context()); }
 
 void UnaryCall::OnCancel(std::function<void()> hook) {
   {

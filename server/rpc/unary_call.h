@@ -84,6 +84,8 @@ class UnaryCall final : private SendWatchdog::Call {
   MonotonicTime received() const { return received_; }
   // The connection that it came over.
   OwnerId owner() const { return incoming_->connection(); }
+  // Who the client is by its certificate (see PeerIdentity in tls_credentials.h).
+  std::string Client() const;
   // Whether other calls are in progress, so that the thread that handles this one has more to do.
   bool crowded() const { return server_.counts.in_progress() > 1; }
   // True from when the client cancelled or the deadline passed.

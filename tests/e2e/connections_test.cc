@@ -143,7 +143,7 @@ TEST(ListenTest, NamesFreePortsAndSeveralAddresses) {
   const Folder folder;
   for (const std::string& listen :
        {std::string("localhost:0"), std::string("0.0.0.0:0"), "127.0.0.1:0,unix:" + folder.Path("socket")}) {
-    Daemon daemon({"--listen=" + listen});
+    Daemon daemon({"--listen=" + listen, "--insecure"});
     const std::string first = daemon.address().substr(0, daemon.address().find(','));
     const std::string port = first.substr(first.rfind(':') + 1);
     EXPECT_NE(port, "0");

@@ -64,13 +64,14 @@ Daemon::~Daemon() {
   waitpid(pid_, nullptr, 0);
 }
 
-std::shared_ptr<grpc::Channel> Daemon::Channel() const {
+std::shared_ptr<grpc::Channel> Daemon::Channel(
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(grpc_, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(grpc_, credentials, arguments);
 }
 
 std::string Daemon::Get(const std::string& path, int* status) const {

@@ -22,10 +22,12 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   const std::string& address() const { return grpc_; }
+  const std::string& metrics_address() const { return metrics_; }
   const std::string& backend() const { return backend_; }
   pid_t pid() const { return pid_; }
   // A channel with a connection of its own and without limits on messages.
-  std::shared_ptr<grpc::Channel> Channel() const;
+  std::shared_ptr<grpc::Channel> Channel(const std::shared_ptr<grpc::ChannelCredentials>& credentials =
+                                             grpc::InsecureChannelCredentials()) const;
 
   // Body of a GET on the metrics port; `status` gets the HTTP status.
   std::string Get(const std::string& path, int* status = nullptr) const;

@@ -58,12 +58,44 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
                                "--device-bytes=most",
                                "--max-connections=-1",
                                "--max-connections=many",
+                               "--listen=0.0.0.0:0",
+                               "--listen=127.0.0.1:0,[::]:0",
+                               "--listen=127.0.0.1.example.org:0",
+                               "--listen=localhost.example.org:0",
+                               "--metrics-listen=0.0.0.0:9400",
+                               "--metrics-listen=127.0.0.1:9400,0.0.0.0:9401",
+                               "--tls-cert=a",
+                               "--tls-key=a",
+                               "--tls-client-ca=a",
+                               "--insecure=perhaps",
                                "--listen=unix:"}) {
     const auto line = Parse({argument});
     ASSERT_FALSE(line.ok()) << argument;
     const std::string flag = std::string(argument).substr(0, std::string(argument).find('='));
     EXPECT_NE(line.status().message().find(flag), absl::string_view::npos) << line.status();
   }
+}
+
+TEST(OptionsTest, BeyondLoopbackNeedsTlsOrAWord) {
+  const auto loopback =
+      Parse({"--listen=127.0.0.1:0,127.1.2.3:0,localhost:0,[::1]:0,unix:/tmp/w", "--metrics-listen="});
+  ASSERT_TRUE(loopback.ok()) << loopback.status();
+  EXPECT_EQ(loopback->options.AddressesBeyondLoopback(), std::vector<std::string>());
+
+  const auto insecure =
+      Parse({"--listen=[::]:1,127.0.0.1:2,gpu-node:3", "--metrics-listen=0.0.0.0:4", "--insecure"});
+  ASSERT_TRUE(insecure.ok()) << insecure.status();
+  EXPECT_EQ(
+      insecure->options.AddressesBeyondLoopback(),
+      (std::vector<std::string>{"--listen=[::]:1", "--listen=gpu-node:3", "--metrics-listen=0.0.0.0:4"}));
+
+  const auto tls = Parse({"--listen=0.0.0.0:1", "--tls-cert=c", "--tls-key=k"});
+  EXPECT_TRUE(tls.ok()) << tls.status();
+
+  const auto refused = Parse({"--listen=127.0.0.1:1,0.0.0.0:2"});
+  EXPECT_EQ(refused.status().message(),
+            "--listen=0.0.0.0:2: must be loopback or unix:/path unless TLS is configured (--tls-cert, "
+            "--tls-key); --insecure allows it without");
 }
 
 TEST(OptionsTest, DeviceMemoryFollowsFromLanesAndTheLargestRequestUnlessItIsNamed) {

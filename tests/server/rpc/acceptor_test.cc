@@ -37,7 +37,7 @@ bool AwaitClosed(const UniqueFd& fd) {
 class Sink {
  public:
   Acceptor::Deliver Deliver() {
-    return [this](int fd) {
+    return [this](int fd, Acceptor::Kind) {
       MutexLock lock(&mutex_);
       taken_.emplace_back(fd);
     };
@@ -118,7 +118,7 @@ TEST(AcceptorTest, AfterStopNobodyListens) {
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const std::string address = (*acceptor)->addresses()[0];
   EXPECT_FALSE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "two listen on one port";
-  (*acceptor)->Start([](int fd) { close(fd); });
+  (*acceptor)->Start([](int fd, Acceptor::Kind) { close(fd); });
   (*acceptor)->Stop();
   EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok());
 }

@@ -1,6 +1,6 @@
 // Sockets that wait for connections.
-#ifndef WARPLINE_SERVER_RPC_LISTENER_H_
-#define WARPLINE_SERVER_RPC_LISTENER_H_
+#ifndef WARPLINE_SERVER_BASE_LISTENER_H_
+#define WARPLINE_SERVER_BASE_LISTENER_H_
 
 #include <sys/types.h>
 
@@ -47,4 +47,4 @@ class Listener {
 
 }  // namespace warpline
 
-#endif  // WARPLINE_SERVER_RPC_LISTENER_H_
+#endif  // WARPLINE_SERVER_BASE_LISTENER_H_

@@ -1,4 +1,4 @@
-#include "server/rpc/listener.h"
+#include "server/base/listener.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,0 +1,52 @@
+// Where the server may listen, and whether in plaintext.
+#include <arpa/inet.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/options.h"
+
+namespace warpline {
+namespace {
+
+// Other names may resolve to anything, now or later, even if they look like an address.
+bool IsLoopback(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  if (host == "localhost" || host == "[::1]") return true;
+  in_addr v4{};
+  return inet_pton(AF_INET, host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
+}
+
+}  // namespace
+
+std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
+  std::vector<std::string> beyond;
+  for (const std::string& address : listen) {
+    if (!absl::StartsWith(address, "unix:") && !IsLoopback(address)) {
+      beyond.push_back(absl::StrCat("--listen=", address));
+    }
+  }
+  if (!metrics_listen.empty() && !IsLoopback(metrics_listen)) {
+    beyond.push_back(absl::StrCat("--metrics-listen=", metrics_listen));
+  }
+  return beyond;
+}
+
+absl::Status ServerOptions::CheckTls() const {
+  if (tls.cert.empty() != tls.key.empty()) {
+    return absl::InvalidArgumentError(tls.cert.empty()
+                                          ? absl::StrCat("--tls-key=", tls.key, ": needs --tls-cert")
+                                          : absl::StrCat("--tls-cert=", tls.cert, ": needs --tls-key"));
+  }
+  if (!tls.client_ca.empty() && !tls.configured()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tls-client-ca=", tls.client_ca, ": needs --tls-cert and --tls-key"));
+  }
+  const std::vector<std::string> beyond = AddressesBeyondLoopback();
+  if (tls.configured() || insecure || beyond.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(beyond.front(),
+                   ": must be loopback or unix:/path unless TLS is configured (--tls-cert, "
+                   "--tls-key); --insecure allows it without"));
+}
+
+}  // namespace warpline

@@ -1,0 +1,72 @@
+#include "server/rpc/tls_credentials.h"
+
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/mutex.h"
+
+namespace warpline {
+namespace {
+
+// gRPC's C++ interface to certificates that change has no other provider than the one that reads files, so
+// this is the interface below it.
+class StoreCredentials final : public grpc::ServerCredentials {
+ public:
+  explicit StoreCredentials(const CertificateStore& store) : store_(store) {
+    const auto request = store.verifies_clients() ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                                                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
+    credentials_ = grpc_ssl_server_credentials_create_with_options(
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(request, Fetch, this));
+  }
+  ~StoreCredentials() override { grpc_server_credentials_release(credentials_); }
+
+  // Nothing of a call's metadata says who the client is.
+  void SetAuthMetadataProcessor(const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
+
+ private:
+  int AddPortToServer(const std::string& address, grpc_server* server) override {
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+  }
+
+  // gRPC calls this when the server starts and for each connection that begins.
+  static grpc_ssl_certificate_config_reload_status Fetch(void* self,
+                                                         grpc_ssl_server_certificate_config** config) {
+    return static_cast<StoreCredentials*>(self)->Fetch(config);
+  }
+  grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
+    const std::shared_ptr<const Certificates> current = store_.current();
+    MutexLock lock(&mutex_);
+    if (current == fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    const grpc_ssl_pem_key_cert_pair pair = {current->key_pem.c_str(), current->chain_pem.c_str()};
+    // gRPC 1.51 ends the process over a null, and takes no empty list. Where it asks clients for no
+    // certificate, it does not use this.
+    const std::string& client_ca = store_.verifies_clients() ? current->client_ca_pem : current->chain_pem;
+    *config = grpc_ssl_server_certificate_config_create(client_ca.c_str(), &pair, 1);
+    fetched_ = current;
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+  }
+
+  const CertificateStore& store_;
+  Mutex mutex_;
+  std::shared_ptr<const Certificates> fetched_ ABSL_GUARDED_BY(mutex_);
+  grpc_server_credentials* credentials_ = nullptr;
+};
+
+}  // namespace
+
+std::shared_ptr<grpc::ServerCredentials> NewTlsCredentials(const CertificateStore& store) {
+  return std::make_shared<StoreCredentials>(store);
+}
+
+std::string PeerIdentity(const grpc::AuthContext& context) {
+  // Other properties are those of the connection, or of what the client says without proof.
+  if (!context.IsPeerAuthenticated()) return "anonymous";
+  const std::vector<grpc::string_ref> subjects = context.FindPropertyValues(GRPC_X509_SUBJECT_PROPERTY_NAME);
+  if (subjects.size() != 1 || subjects[0].empty()) return "anonymous";
+  return absl::StrCat("cert:", std::string(subjects[0].data(), subjects[0].size()));
+}
+
+}  // namespace warpline
