@@ -23,6 +23,7 @@
 #include "client/src/methods.h"
 #include "client/src/raw_channel.h"
 #include "client/src/tensor_codec.h"
+#include "client/src/tls_probe.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -38,7 +39,8 @@ constexpr std::chrono::milliseconds kRest(100);
 
 // A connection, its thread, and what that thread has counted.
 struct Line {
-  explicit Line(const std::string& target) : channel(target, {.own_connection = true}) {}
+  explicit Line(const CommonFlags& common)
+      : channel(common.server, {.own_connection = true, .tls = common.tls}) {}
   BenchStats stats;
   Clock::time_point last_end;
   RawChannel channel;  // last: its destruction waits for the callbacks, which use the rest
@@ -221,10 +223,15 @@ Slot& Run::Acquire() {
 }
 
 absl::StatusOr<BenchReport> Run::Measure() {
-  for (int i = 0; i < flags_.channels; ++i) lines_.push_back(std::make_unique<Line>(flags_.common.server));
+  for (int i = 0; i < flags_.channels; ++i) lines_.push_back(std::make_unique<Line>(flags_.common));
   // One request on each line, so that all are connected.
   for (const std::unique_ptr<Line>& line : lines_) {
-    ASSIGN_OR_RETURN(result_bytes_, work_.Verify(line->channel, flags_.common.deadline));
+    const absl::StatusOr<std::size_t> verified = work_.Verify(line->channel, flags_.common.deadline);
+    if (!verified.ok()) {
+      return WithTlsProblem(verified.status(), flags_.common.server, flags_.common.tls,
+                            absl::Now() + flags_.common.deadline);
+    }
+    result_bytes_ = *verified;
   }
   slots_.resize(static_cast<std::size_t>(flags_.concurrency));
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].line = lines_[i % lines_.size()].get();

@@ -3,6 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/src/tls_probe.h"
 #include "warpline/error.h"
 
 namespace warpline::client {
@@ -45,9 +46,9 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server) {
   if (IsUsageError(status) || status.GetPayload(kLocalUrl).has_value()) return status;
   // gRPC's words for it: the code alone may also be a server that drains.
-  const bool nobody_there =
-      absl::IsUnavailable(status) && (absl::StrContains(status.message(), "failed to connect") ||
-                                      absl::StrContains(status.message(), "resolution failed"));
+  const bool nobody_there = absl::IsUnavailable(status) && !HasTlsProblem(status) &&
+                            (absl::StrContains(status.message(), "failed to connect") ||
+                             absl::StrContains(status.message(), "resolution failed"));
   if (nobody_there) {
     return WithAdvice(status, absl::StrCat("no server answers at ", std::string(server),
                                            ": start warplined there, or name another with --server or "

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/src/enum_names.h"
+#include "client/src/tls.h"
 #include "warpline/array.h"
 
 // Set by the build.
@@ -31,6 +32,11 @@ constexpr absl::Duration kDefaultDeadline = absl::Seconds(60);
 constexpr FlagSpec kFlags[] = {
     {"server", 0, "ADDR", "host[:port] or unix:/path (default: $WARPLINE_SERVER, else 127.0.0.1:50051)"},
     {"deadline", 0, "TIME", "give up on a request after this long, as 5s or 200ms (default: 60s)"},
+    {"tls-ca", 0, "FILE",
+     "speak TLS: PEM, who may have signed the server's certificate (default: $WARPLINE_TLS_CA, else no TLS)"},
+    {"tls-cert", 0, "FILE",
+     "PEM, this client's certificate, if the server wants one (default: $WARPLINE_TLS_CERT)"},
+    {"tls-key", 0, "FILE", "PEM, its private key (default: $WARPLINE_TLS_KEY)"},
     {"json", 0, "", "machine-readable output (of info, tensors, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
@@ -75,7 +81,7 @@ constexpr FlagSpec kFlags[] = {
 };
 
 // Every command takes these.
-constexpr std::string_view kCommon = " server deadline json help version ";
+constexpr std::string_view kCommon = " server deadline tls-ca tls-cert tls-key json help version ";
 
 constexpr CommandSpec kCommands[] = {
     {"transpose", "IN.npy -o OUT.npy [--perm 1,0]", "permute the axes of an array",
@@ -332,6 +338,12 @@ absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_vie
   return dtype;
 }
 
+// The flag, else what the environment says, else nothing.
+std::string StringFlag(const Args& args, std::string_view name, const char* variable) {
+  const char* const environment = std::getenv(variable);
+  return args.String(name, environment != nullptr ? environment : "");
+}
+
 absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
   CommonFlags common;
   const char* environment = std::getenv("WARPLINE_SERVER");
@@ -341,6 +353,10 @@ absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
                                                 args.String("server", otherwise)));
   ASSIGN_OR_RETURN(common.deadline, args.Duration("deadline", kDefaultDeadline));
   common.regions = args.String("regions", "");
+  common.tls = {.ca = StringFlag(args, "tls-ca", "WARPLINE_TLS_CA"),
+                .cert = StringFlag(args, "tls-cert", "WARPLINE_TLS_CERT"),
+                .key = StringFlag(args, "tls-key", "WARPLINE_TLS_KEY")};
+  RETURN_IF_ERROR(CredentialsFor(common.server, common.tls).status());
   common.variant = args.String("variant", "");
   ASSIGN_OR_RETURN(common.dtype, DTypeFlag(args, "dtype"));
   ASSIGN_OR_RETURN(common.timings, args.Bool("timings"));

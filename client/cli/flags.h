@@ -14,6 +14,7 @@
 #include "client/cli/error.h"
 #include "kernels/dtype.h"
 #include "kernels/status_macros.h"
+#include "warpline/options.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::client {
@@ -51,6 +52,7 @@ absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_vie
 struct CommonFlags {
   std::string server;   // with its port
   std::string regions;  // path of its region socket; empty: as of its own
+  TlsOptions tls;
   absl::Duration deadline;
   std::string variant;
   std::optional<DType> dtype;

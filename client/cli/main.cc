@@ -1,8 +1,10 @@
 // The `warpline` program: arrays in .npy files, computed by a server.
+#include <grpc/support/log.h>
 #include <malloc.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -73,6 +75,8 @@ absl::Status WithAdviceOnHelp(const absl::Status& status, const std::vector<std:
 
 int Main(int argc, char** argv) {
   TuneMalloc();
+  // What fails is told at the end, once and in whole sentences. Whoever looks for a fault asks gRPC itself.
+  if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

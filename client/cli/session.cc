@@ -94,8 +94,9 @@ Session::Session(const CommonFlags& common, bool prints_to_stderr, int retries, 
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
       ttl_(ttl),
-      client_(std::make_unique<Client>(
-          common.server, ClientOptions{.max_retries = retries, .region_socket = common.regions})),
+      client_(std::make_unique<Client>(common.server, ClientOptions{.channel = {.tls = common.tls},
+                                                                    .max_retries = retries,
+                                                                    .region_socket = common.regions})),
       transport_(*client_, transport, common) {}
 
 absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) {

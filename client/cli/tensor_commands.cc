@@ -21,9 +21,9 @@
 namespace warpline::client {
 namespace {
 
-absl::StatusOr<ClientOptions> OptionsFrom(const Args& args) {
+absl::StatusOr<ClientOptions> OptionsFrom(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
-  return ClientOptions{.max_retries = static_cast<int>(retries)};
+  return ClientOptions{.channel = {.tls = common.tls}, .max_retries = static_cast<int>(retries)};
 }
 
 absl::StatusOr<int> ChannelsFrom(const Args& args) {
@@ -45,7 +45,7 @@ absl::Status RunPut(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_USAGE(const absl::Duration ttl, args.Duration("ttl", absl::ZeroDuration()));
   ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
   ASSIGN_OR_RETURN(const int channels, ChannelsFrom(args));
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args));
+  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
   const absl::StatusOr<NpyArray> array =
       ReadNpy(path, common.dtype, std::numeric_limits<std::int64_t>::max());
   if (!array.ok()) return AsFileError(array.status());
@@ -83,7 +83,7 @@ absl::Status RunGet(const Args& args, const CommonFlags& common) {
   }
   ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
   ASSIGN_OR_RETURN(const int channels, ChannelsFrom(args));
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args));
+  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
 
   Client client(common.server, options);
   ASSIGN_OR_RETURN(const Tensor tensor, client.Attach(id, common.deadline));
@@ -104,7 +104,7 @@ absl::Status RunDrop(const Args& args, const CommonFlags& common) {
     ids.push_back(std::move(id));
   }
   if (ids.empty()) return UsageError("drop: an id is missing");
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args));
+  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
   Client client(common.server, options);
   absl::Status first;
   for (const std::string& id : ids) {
@@ -119,7 +119,7 @@ absl::Status RunDrop(const Args& args, const CommonFlags& common) {
 
 absl::Status RunTensors(const Args& args, const CommonFlags& common) {
   if (args.positionals().size() > 1) return UsageError("tensors takes no file");
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args));
+  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
   Client client(common.server, options);
   ASSIGN_OR_RETURN(const std::vector<TensorInfo> tensors, client.ListTensors(common.deadline));
   std::fputs(FormatTensors(tensors, common.json).c_str(), stdout);

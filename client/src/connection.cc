@@ -4,19 +4,21 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/src/tls_probe.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
 
 Connection::Connection(const std::string& target, const ClientOptions& options)
-    : target_(target), max_retries_(options.max_retries) {
+    : target_(target), tls_(options.channel.tls), max_retries_(options.max_retries) {
   channels_.push_back(std::make_unique<RawChannel>(target, options.channel));
 }
 
 RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);
   while (index >= channels_.size()) {
-    channels_.push_back(std::make_unique<RawChannel>(target_, ChannelOptions{.own_connection = true}));
+    channels_.push_back(
+        std::make_unique<RawChannel>(target_, ChannelOptions{.own_connection = true, .tls = tls_}));
   }
   return *channels_[index];
 }
@@ -33,7 +35,7 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     if (response.ok()) return response;
     if (failed != nullptr) failed();
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
-    if (!delay) return response;
+    if (!delay) return WithTlsProblem(response.status(), target_, tls_, deadline);
     absl::SleepFor(*delay);
   }
 }

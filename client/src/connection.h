@@ -29,7 +29,8 @@ class Connection {
   Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline}; }
 
   // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
-  // attempt that was sent and ended with an error, and before anything else happens.
+  // attempt that was sent and ended with an error, and before anything else happens. If no connection comes
+  // about, the error says what is wrong with TLS, where that is the reason.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Time deadline, const std::string& request_id,
@@ -37,6 +38,7 @@ class Connection {
 
  private:
   const std::string target_;
+  const TlsOptions tls_;
   const int max_retries_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RawChannel>> channels_;

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "client/src/grpc_error.h"
+#include "client/src/tls.h"
 
 namespace warpline::client {
 namespace {
@@ -27,7 +28,9 @@ bool IsLoopback(const std::string& target) {
   return false;
 }
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelOptions& options) {
+// `broken` becomes why there can be no call.
+std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelOptions& options,
+                                       absl::Status& broken) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -39,7 +42,10 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt("warpline.channel_serial", serial.fetch_add(1, std::memory_order_relaxed));
   }
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = CredentialsFor(target, options.tls);
+  broken = credentials.status();
+  // Without credentials gRPC makes a channel whose calls all fail.
+  return grpc::CreateCustomChannel(target, credentials.ok() ? *credentials : nullptr, arguments);
 }
 
 // Context, response and status of one call, in the order that destruction needs.
@@ -90,7 +96,7 @@ struct RawChannel::FinishedCall {
 };
 
 RawChannel::RawChannel(const std::string& target, const ChannelOptions& options)
-    : channel_(Connect(target, options)), stub_(channel_) {}
+    : channel_(Connect(target, options, broken_)), stub_(channel_) {}
 
 RawChannel::~RawChannel() {
   queue_.Shutdown();
@@ -108,6 +114,7 @@ RawChannel::~RawChannel() {
 // thread.
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
                                                   absl::Time deadline, const std::string& request_id) {
+  if (!broken_.ok()) return broken_;
   grpc::CompletionQueue queue;
   std::optional<CallState> state(std::in_place, deadline, request_id);
   const std::shared_ptr<SendTracker> tracker = message.tracker;
@@ -130,6 +137,7 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
 
 void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
                            const std::string& request_id, Done done) {
+  if (!broken_.ok()) return done(broken_);
   std::call_once(thread_once_, [this] { thread_ = std::thread(&RawChannel::Poll, this); });
   auto call = std::make_unique<AsyncCall>(deadline, request_id, std::move(message.tracker), std::move(done));
   call->state.reader = stub_.PrepareUnaryCall(call->state.context.get(), method, message.buffer, &queue_);

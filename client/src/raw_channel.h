@@ -36,7 +36,8 @@ class RawChannel {
  public:
   using Done = std::function<void(absl::StatusOr<grpc::ByteBuffer>)>;
 
-  // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
+  // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
+  // files of the options are no good, every call fails.
   RawChannel(const std::string& target, const ChannelOptions& options);
   // Waits for the calls in flight; their callbacks must not start new ones.
   ~RawChannel();
@@ -61,6 +62,7 @@ class RawChannel {
   struct FinishedCall;
   void Poll();
 
+  absl::Status broken_;  // why there can be no call
   std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;

@@ -8,9 +8,19 @@
 
 namespace warpline::client {
 
+// TLS with the server, by the paths of PEM files, which are read when the client is made. Targets that are
+// unix sockets need none, and there these are ignored.
+struct TlsOptions {
+  std::string ca{};    // the CAs that may have signed the server's certificate; empty: no TLS
+  std::string cert{};  // the client's certificate, if the server wants one, and those up to the root
+  std::string key{};   // its private key, without a pass phrase
+};
+
 struct ChannelOptions {
   // A connection of its own, even if the process has another channel to the same target.
   bool own_connection = false;
+  // If these files are no good, every call fails with InvalidArgument, which names the file.
+  TlsOptions tls{};
 };
 
 struct ClientOptions {
