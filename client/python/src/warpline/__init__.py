@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc
 
-from warpline import aio
+from warpline import aio, tls
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
@@ -42,6 +42,7 @@ __all__ = [
 
 
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
+            tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:
@@ -52,8 +53,13 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     max_retries: how often a call is made again after Unavailable, which a server that starts again causes, and after
     ResourceExhausted or ABORTED if the server gives a delay; 0: never. The server's delays are obeyed; where it gives
     none, the first is 0.1 s, and each of the others twice the one before it, so that 6 retries last 6.3 s. Never
-    beyond the timeout. credentials: of gRPC; None: plain text. options: more channel arguments of gRPC. Its own retries
-    are switched off, whatever a retryPolicy there says.
+    beyond the timeout. options: more channel arguments of gRPC. Its own retries are switched off, whatever a retryPolicy
+    there says.
+
+    tls_ca: path of a PEM file with the CAs that may have signed the server's certificate; None: $WARPLINE_TLS_CA; if
+    that is empty too, there is no TLS. tls_cert, tls_key: paths of the client's certificate and its private key, if the
+    server wants one; None: $WARPLINE_TLS_CERT, $WARPLINE_TLS_KEY. ValueError if a file is no good. unix:/path has no TLS,
+    whatever these say. credentials: of gRPC, instead of all of these.
 
     shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
@@ -62,5 +68,6 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may share, beside what
     `Client.empty` gives.
     """
+    credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options,
                   shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
-from warpline import errors, sending
+from warpline import errors, sending, tls
 from warpline.sending import HEALTH_METHOD, Attempts
 
 if TYPE_CHECKING:
@@ -73,6 +73,11 @@ class Connection:
                 if self.closed:
                     raise errors.closed(attempts.request_id) from None
                 failure = attempts.error_of(rpc_error)
+                if attempts.failed == 0:
+                    # What is wrong with TLS does not get better by waiting.
+                    explained = tls.explained(failure, self._target, self._credentials, attempts.left())
+                    if explained is not failure:
+                        raise explained from None
             except ValueError:
                 # gRPC's, of a channel that is closed.
                 if not self.closed:

@@ -5,6 +5,7 @@ from typing import Any
 
 import grpc
 
+from warpline import tls
 from warpline.aio.client import Client
 from warpline.aio.tensors import Tensor
 from warpline.sending import MAX_RETRIES
@@ -14,9 +15,11 @@ __all__ = ["Client", "Tensor", "connect"]
 
 
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
+            tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:
     """As warpline.connect. To be called, and used, in one event loop."""
+    credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options,
                   shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)

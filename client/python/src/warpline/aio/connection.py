@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from warpline import errors, sending
+from warpline import errors, sending, tls
 from warpline.aio.threads import in_thread, unless_small
 from warpline.sending import Attempts
 from warpline.shipments import Shipment
@@ -27,7 +27,8 @@ class Connection:
         self._timeout = sending.check_timeout(timeout)
         self._max_retries = sending.check_max_retries(max_retries)
         self._closed = asyncio.Event()
-        target = sending.check_target(target)
+        self._target = target = sending.check_target(target)
+        self._credentials = credentials
         arguments = sending.channel_options(target, options)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(target, arguments)
@@ -99,6 +100,12 @@ class Connection:
                 if self.closed:
                     raise errors.closed(attempts.request_id) from None
                 failure = attempts.error_of(rpc_error)
+                if attempts.failed == 0:
+                    # As there.
+                    explained = await asyncio.to_thread(tls.explained, failure, self._target, self._credentials,
+                                                        attempts.left())
+                    if explained is not failure:
+                        raise explained from None
             except grpc.aio.UsageError:
                 # gRPC's, of a channel that is closed.
                 raise errors.closed(attempts.request_id) from None
