@@ -12,6 +12,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"math"
 	"os"
@@ -23,6 +25,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -187,11 +190,40 @@ func refused(ctx context.Context, client pb.KernelServiceClient) error {
 	return nil
 }
 
+// transport is TLS if $WARPLINE_TLS_CA names a file, with a certificate of our own if the other two variables do.
+func transport() (grpc.DialOption, error) {
+	path := os.Getenv("WARPLINE_TLS_CA")
+	if path == "" {
+		// In grpc-go 1.43 and later: insecure.NewCredentials. This is in Debian 12's too.
+		return grpc.WithInsecure(), nil
+	}
+	ca, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	if !config.RootCAs.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", path)
+	}
+	if own := os.Getenv("WARPLINE_TLS_CERT"); own != "" {
+		pair, err := tls.LoadX509KeyPair(own, os.Getenv("WARPLINE_TLS_KEY"))
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return grpc.WithTransportCredentials(credentials.NewTLS(config)), nil
+}
+
 func examples(address string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	// In grpc-go 1.63 and later: grpc.NewClient with insecure.NewCredentials. These are in Debian 12's too.
-	connection, err := grpc.DialContext(ctx, address, grpc.WithInsecure(),
+	security, err := transport()
+	if err != nil {
+		return err
+	}
+	// In grpc-go 1.63 and later: grpc.NewClient. This is in Debian 12's too.
+	connection, err := grpc.DialContext(ctx, address, security,
 		// Of responses; 4 MiB unless set. Those to the server are limited by the server alone.
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
 	if err != nil {

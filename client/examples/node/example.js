@@ -2,8 +2,10 @@
 // the .proto file is read when this starts. Every result is checked; the exit code is 1 when one is wrong.
 //
 //   npm ci && node example.js 127.0.0.1:50051
+//   WARPLINE_TLS_CA=ca.crt node example.js gpu-node:50051
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import grpc from "@grpc/grpc-js";
 import protoLoader from "@grpc/proto-loader";
@@ -21,7 +23,16 @@ const definition = protoLoader.loadSync(
 const { KernelService } = grpc.loadPackageDefinition(definition).warpline.v1;
 
 const address = process.argv[2] ?? "127.0.0.1:50051";
-const client = new KernelService(address, grpc.credentials.createInsecure(), {
+/** TLS if $WARPLINE_TLS_CA names a file, with a certificate of our own if the other two variables do. */
+function credentials() {
+  const [ca, cert, key] = ["CA", "CERT", "KEY"].map((name) => {
+    const path = process.env[`WARPLINE_TLS_${name}`];
+    return path ? readFileSync(path) : null;
+  });
+  return ca ? grpc.credentials.createSsl(ca, key, cert) : grpc.credentials.createInsecure();
+}
+
+const client = new KernelService(address, credentials(), {
   // Of responses; 4 MiB unless set. Those to the server are limited by the server alone.
   "grpc.max_receive_message_length": -1,
 });
