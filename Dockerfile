@@ -44,5 +44,5 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["/usr/local/bin/warpline", "health", "--quiet", "--deadline=3s"]
 # CUDA's bases bring an entry point that prints a banner.
 ENTRYPOINT []
-# `docker stop` kills after 10 seconds.
-CMD ["/usr/local/bin/warplined", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9400", "--grace=8s"]
+# `docker stop` kills after 10 seconds. Whoever publishes the ports beyond this host wants TLS: deploy/compose.tls.yaml.
+CMD ["/usr/local/bin/warplined", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9400", "--insecure", "--grace=8s"]

@@ -66,6 +66,16 @@ class FilesTest(unittest.TestCase):
         provider = re.search(r"path: (\S+)", read("deploy/grafana/provisioning/dashboards/warpline.yaml"))
         self.assertEqual(mounts["grafana/dashboards"], provider[1])
 
+    def test_with_tls_nothing_else_is_different(self):
+        plain = read("deploy/prometheus/prometheus.yml").splitlines()
+        tls = [line for line in read("deploy/prometheus/prometheus.tls.yml").splitlines()
+               if line not in ("    scheme: https", "    tls_config:", "      ca_file: /etc/warpline/ca.crt")]
+        self.assertEqual(tls[1:], plain)
+        image = re.findall(r'"([^"]+)"', re.search(r"^CMD \[(.*)\]$", read("Dockerfile"), re.M)[1])
+        command = re.search(r"command:\n((?: +- \S+\n)+)", read("deploy/compose.tls.yaml"))[1].split()[1::2]
+        self.assertEqual([flag for flag in command if not flag.startswith("--tls-")],
+                         [flag for flag in image if flag != "--insecure"])
+
     def test_the_image_is_built_with_the_packages_of_quickstart(self):
         listed = re.search(r"^packages=\((.*?)\)$", read("quickstart"), re.M | re.S)[1]
         wanted = set(re.sub(r"#.*", "", listed).split())
