@@ -1,5 +1,4 @@
 // warplined: the wiring, and the life of the process.
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,8 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
+#include "server/base/stop_signals.h"
 #include "server/base/usable_cpus.h"
 #include "server/base/usable_memory.h"
 #include "server/base/worker_pool.h"
@@ -132,31 +133,13 @@ std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t 
 // Of plans that are known; some ten thousand kinds of requests.
 constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
 
-// Posted by SIGTERM and SIGINT. A handler, not sigwait: libraries start threads before main can block signals
-// for them, and a signal that such a thread takes would end the process.
-sem_t stop_requested;
-
-void HandleStopSignals() {
-  sem_init(&stop_requested, 0, 0);
-  struct sigaction action {};
-  action.sa_handler = [](int) { sem_post(&stop_requested); };
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-}
-
-bool StopRequestedWithin(absl::Duration wait) {
-  const timespec until = absl::ToTimespec(absl::Now() + wait);
-  return sem_timedwait(&stop_requested, &until) == 0;
-}
-
-// Waits for a stop signal. Memory that bursts of large messages left with the allocator goes back to the
-// kernel once the server has been idle for a second.
-void AwaitStop(const Metrics& metrics) {
+// Waits for a stop signal, and returns its number. Memory that bursts of large messages left with the
+// allocator goes back to the kernel once the server has been idle for a second.
+int AwaitStop(StopSignals& signals, const Metrics& metrics) {
   double trimmed_at = 0;
   double last_seen = 0;
-  while (!StopRequestedWithin(absl::Seconds(1))) {
+  for (;;) {
+    if (const int number = signals.Await(absl::Seconds(1)); number != 0) return number;
     const double started = metrics.RequestsStarted();
     const bool idle = started == last_seen && metrics.requests_in_flight.Value() == 0;
     if (idle && started != trimmed_at) {
@@ -167,11 +150,20 @@ void AwaitStop(const Metrics& metrics) {
   }
 }
 
+// The time in which load balancers see that the server's health has changed, and clients still come.
+void ServeOn(absl::Duration delay, const std::atomic<bool>& device_failed) {
+  const absl::Time until = absl::Now() + delay;
+  while (absl::Now() < until && !device_failed) absl::SleepFor(absl::Milliseconds(20));
+}
+
+// For calls to end with the status of a device that has failed.
+constexpr absl::Duration kToFail = absl::Seconds(1);
+
 // Messages that are inflated at the same time. Each keeps a core busy, so that more would only be slower.
 constexpr int kInflatingThreads = 2;
 
 int Serve(const ServerOptions& options) {
-  HandleStopSignals();
+  StopSignals signals;
   TakeOverGrpcLog();
   const std::int64_t descriptors = RaiseDescriptorLimit();
   const int cpus = UsableCpus();
@@ -274,6 +266,7 @@ int Serve(const ServerOptions& options) {
                                   .memory_quota_bytes = options.GrpcMemoryBytes(),
                                   .max_streams_per_connection = options.max_streams,
                                   .send_timeout = options.send_timeout,
+                                  .max_connection_age = options.max_connection_age,
                                   .echo = options.echo},
                                  {.transpose = handle(0),
                                   .gemm = handle(1),
@@ -314,18 +307,28 @@ int Serve(const ServerOptions& options) {
               http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
   std::fflush(stdout);
 
-  AwaitStop(metrics);
+  const int number = AwaitStop(signals, metrics);
   const absl::Time deadline = absl::Now() + options.grace;
-  Log("info", "draining; resident tensors end with this process",
-      {{"grace", absl::FormatDuration(options.grace)}, {"resident_tensors", absl::StrCat(tensors.size())}});
+  // Whoever sits at a terminal does not want to wait, and a server without its device has nothing to serve.
+  const absl::Duration delay = number == SIGINT || device_failed ? absl::ZeroDuration() : options.drain_delay;
+  Log("info", "stopping: not serving, for health checks; resident tensors end with this process",
+      {{"signal", number == SIGINT ? "SIGINT" : "SIGTERM"},
+       {"grace", absl::FormatDuration(options.grace)},
+       {"drain_delay", absl::FormatDuration(delay)},
+       {"resident_tensors", absl::StrCat(tensors.size())}});
   ready = false;
   (*server)->SetServing(false);
-  (*server)->Drain();
-  const absl::Time work_deadline = device_failed ? absl::Now() + absl::Seconds(1) : deadline;
+  const FurtherSignal further(signals, [&device_failed] {
+    if (device_failed) absl::SleepFor(kToFail);
+    Log("error", "exiting with work unfinished", {{"reason", device_failed ? "device" : "a further signal"}});
+    std::_Exit(device_failed ? 2 : 1);
+  });
+  ServeOn(delay, device_failed);
+  const absl::Time work_deadline = device_failed ? absl::Now() + kToFail : deadline;
   // What comes with calls that were accepted, uploads in progress among them, is still admitted.
   const bool drained =
-      (*server)->AwaitCallsEnded(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
-  // What is left are open streams (health Watch) and idle connections.
+      (*server)->Drain(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
+  // What is left are idle connections.
   const bool closed = (*server)->Shutdown(drained ? absl::Now() + absl::Milliseconds(500) : absl::Now());
   if (!drained || device_failed) {
     Log("error", "exiting with work unfinished");

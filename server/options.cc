@@ -322,8 +322,20 @@ const std::vector<Flag>& Flags() {
        "process; "
        "0s to 1h, 0s: never. Default 10s.",
        DurationFlag(&ServerOptions::device_timeout, absl::ZeroDuration(), absl::Hours(1))},
-      {"grace", "DURATION", "Time for accepted work to end after SIGTERM; 0s to 1h. Default 30s.",
+      {"grace", "DURATION",
+       "Time from SIGTERM or SIGINT on for accepted work to end; 0s to 1h. A further signal ends the process "
+       "at once. Default 30s.",
        DurationFlag(&ServerOptions::grace, absl::ZeroDuration(), absl::Hours(1))},
+      {"drain-delay", "DURATION",
+       "A part of the grace in which the server still serves all that comes, while its health is NOT_SERVING "
+       "already: the time in which load balancers notice. After SIGTERM only. 0s to --grace. Default 0s.",
+       DurationFlag(&ServerOptions::drain_delay, absl::ZeroDuration(), absl::Hours(1))},
+      {"max-connection-age", "DURATION",
+       "Clients are asked to leave a connection that is so old, give or take a tenth, so that they spread "
+       "over "
+       "servers that were added; no call is lost, but for one that goes on for another hour. 0s (default): "
+       "never; 1s to 240h.",
+       DurationFlag(&ServerOptions::max_connection_age, absl::ZeroDuration(), absl::Hours(240))},
       {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",
        SwitchFlag(&ServerOptions::echo)},
   };
@@ -336,6 +348,16 @@ absl::Status Validate(const ServerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-job-bytes=", options.MaxJobBytes(),
                      ": must be at least 2 x --max-inline-bytes = ", 2 * options.max_inline_bytes));
+  }
+  if (options.drain_delay > options.grace) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--drain-delay=", absl::FormatDuration(options.drain_delay),
+                     ": must be at most --grace = ", absl::FormatDuration(options.grace)));
+  }
+  if (options.max_connection_age > absl::ZeroDuration() && options.max_connection_age < absl::Seconds(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-connection-age=", absl::FormatDuration(options.max_connection_age),
+                     ": must be 0s or at least 1s"));
   }
   return absl::OkStatus();
 }

@@ -46,6 +46,8 @@ struct ServerOptions {
   absl::Duration send_timeout = absl::Seconds(30);
   absl::Duration device_timeout = absl::Seconds(10);  // and 10 x the estimate; 0: no watchdog
   absl::Duration grace = absl::Seconds(30);
+  absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
+  absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
   bool echo = false;
 
   // `available` is the memory that is available at start.

@@ -24,6 +24,8 @@ namespace {
 // How many connections are taken from one socket before other sockets, and connections that ended, have their
 // turn.
 constexpr int kAcceptBatch = 64;
+// How many are taken from one socket at the end. Its backlog is not longer.
+constexpr int kLastBatch = 4096;
 // How long nothing is accepted when not even the reserve descriptor can be opened again.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
@@ -77,12 +79,35 @@ void Acceptor::Start(Deliver deliver) {
   thread_ = std::thread([this] { Loop(); });
 }
 
+void Acceptor::StopListening() {
+  if (!thread_.joinable() || closing_listeners_.exchange(true)) return;
+  WakeUp();
+  listeners_closed_.get_future().wait();
+}
+
 void Acceptor::Stop() {
   if (thread_.joinable()) {
-    const std::uint64_t one = 1;
-    static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
+    stopping_ = true;
+    WakeUp();
     thread_.join();
   }
+  listeners_.clear();
+}
+
+void Acceptor::WakeUp() {
+  const std::uint64_t one = 1;
+  static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
+}
+
+// What waits in the backlog would be reset, although its client believes that it is connected.
+void Acceptor::CloseListeners() {
+  for (const Listener& listener : listeners_) {
+    for (const UniqueFd& fd : listener.sockets()) {
+      for (int taken = 0; taken < kLastBatch && AcceptFrom(fd.get()); ++taken) {
+      }
+    }
+  }
+  Listening(false);
   listeners_.clear();
 }
 
@@ -121,7 +146,14 @@ void Acceptor::Loop() {
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
-      if (fd == wake_.get()) return;
+      if (fd == wake_.get()) {
+        if (stopping_) return;
+        std::uint64_t times = 0;
+        static_cast<void>(!read(wake_.get(), &times, sizeof(times)));
+        CloseListeners();
+        listeners_closed_.set_value();
+        break;  // other events may be of sockets that are closed now; those of connections come again
+      }
       if (IsListening(fd)) {
         for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
         }

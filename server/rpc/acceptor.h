@@ -2,7 +2,9 @@
 #ifndef WARPLINE_SERVER_RPC_ACCEPTOR_H_
 #define WARPLINE_SERVER_RPC_ACCEPTOR_H_
 
+#include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -43,8 +45,10 @@ class Acceptor {
   std::vector<std::string> addresses() const;
   // Begins to accept. May be called once.
   void Start(Deliver deliver);
-  // Closes the listening sockets and ends the thread; after this, `deliver` is not called again. Connections
-  // that were delivered stay.
+  // Delivers the connections that wait to be accepted and closes the listening sockets, so that further
+  // clients are refused and another process may listen. Connections are still watched for their end.
+  void StopListening();
+  // Also ends the thread; after this, `deliver` is not called again. Connections that were delivered stay.
   void Stop();
 
  private:
@@ -60,6 +64,8 @@ class Acceptor {
   void WarnRefused(const char* why);
   bool IsListening(int fd) const;
   void Listening(bool on);
+  void CloseListeners();
+  void WakeUp();
 
   const Options options_;
   Connections& connections_;
@@ -68,6 +74,9 @@ class Acceptor {
   UniqueFd wake_;
   UniqueFd reserve_;  // closed to make room for one connection, which is then refused
   Deliver deliver_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> closing_listeners_ = false;
+  std::promise<void> listeners_closed_;
   absl::Time paused_until_ = absl::InfinitePast();
   absl::Time warned_ = absl::InfinitePast();
   int refused_ = 0;  // since the last warning

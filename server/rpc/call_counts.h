@@ -29,6 +29,7 @@ class CallCounts {
   // Of those in progress, streams: they last for as long as they like, and say nothing of the load.
   void AddStream() { streams_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveStream() { streams_.fetch_sub(1, std::memory_order_relaxed); }
+  int all_in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
   // Unary calls.
   int in_progress() const {
     return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed);

@@ -78,6 +78,15 @@ void Connections::Remove(int duplicate) {
   connections_.erase(found);
 }
 
+bool Connections::AwaitNone(absl::Duration longest) const {
+  const MonotonicTime deadline = After(longest);
+  while (size() > 0) {
+    if (MonotonicClock::now() >= deadline) return false;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return true;
+}
+
 void Connections::EndAll(absl::Duration longest) {
   std::vector<pollfd> open;
   {

@@ -36,6 +36,8 @@ class Connections {
   int Add(int fd, const sockaddr_storage& peer);
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);
+  // Waits until there are none, for so long at most; whether it came to that.
+  bool AwaitNone(absl::Duration longest) const;
   // Ends every connection behind what was written to it, and waits until all clients have closed theirs, or
   // for so long. Nobody may add or remove one meanwhile.
   void EndAll(absl::Duration longest);

@@ -13,16 +13,28 @@
 
 namespace warpline {
 
+void OpenStreams::FinishIdle() {
+  MutexLock lock(&mutex_);
+  finished_idle_ = true;
+  for (MessageStream* stream : streams_) FinishWhatMust(*stream);
+}
+
 void OpenStreams::FinishAll() {
   MutexLock lock(&mutex_);
-  finished_ = true;
-  for (MessageStream* stream : streams_) stream->Finish(absl::UnavailableError("the server is stopping"));
+  finished_all_ = true;
+  for (MessageStream* stream : streams_) FinishWhatMust(*stream);
+}
+
+void OpenStreams::FinishWhatMust(MessageStream& stream) {
+  if (finished_all_ || (finished_idle_ && !stream.method_.is_work)) {
+    stream.Finish(absl::UnavailableError("the server is stopping"));
+  }
 }
 
 void OpenStreams::Add(MessageStream& stream) {
   MutexLock lock(&mutex_);
   streams_.insert(&stream);
-  if (finished_) stream.Finish(absl::UnavailableError("the server is stopping"));
+  FinishWhatMust(stream);
 }
 
 void OpenStreams::Remove(MessageStream& stream) {

@@ -34,16 +34,20 @@ class MessageStream;
 // The streams that are open, so that the end of a server can end them. Thread-safe. It outlives them.
 class OpenStreams {
  public:
-  // Ends every stream, and from now on each new one at once, with UNAVAILABLE.
+  // Ends every stream, and from now on each new one at once, with UNAVAILABLE. The first, only those that
+  // are not work.
+  void FinishIdle();
   void FinishAll();
 
  private:
   friend class MessageStream;
   void Add(MessageStream& stream);
   void Remove(MessageStream& stream);
+  void FinishWhatMust(MessageStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_idle_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_all_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<MessageStream*> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -120,6 +124,7 @@ class MessageStream final : private SendWatchdog::Call {
   const std::string& request_id() const override { return request_id_; }
 
  private:
+  friend class OpenStreams;
   template <void (MessageStream::*on_event)(bool)>
   struct Tag final : CompletionTag {
     explicit Tag(MessageStream& stream) : stream(stream) {}

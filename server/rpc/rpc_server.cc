@@ -14,8 +14,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/observe/log.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/connections.h"
+#include "server/rpc/goaway.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/message_stream.h"
@@ -37,8 +40,18 @@ constexpr int kReadyCalls = 64;
 // A connection that does not finish its TLS handshake, or does not begin to speak HTTP/2, is closed.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(20);
 
-// How long clients are given to close their connections at the end.
-constexpr absl::Duration kToClose = absl::Milliseconds(200);
+// A connection that its client was asked to leave is closed after so long, whatever goes on there.
+constexpr absl::Duration kConnectionAgeGrace = absl::Hours(1);
+
+// For so long calls are still served that were made before the client had heard that it shall leave: if there
+// are none at the time, and in any case.
+constexpr absl::Duration kIdleToHear = absl::Milliseconds(50);
+constexpr absl::Duration kToHear = absl::Seconds(1);
+constexpr absl::Duration kHearingStep = absl::Milliseconds(5);
+
+// How long clients are given at the end to notice that their connections are closed. Twice: gRPC closes them
+// with a word, and those that cannot take it are closed without.
+constexpr absl::Duration kToClose = absl::Milliseconds(50);
 
 // Of requests that consist of names and numbers.
 constexpr std::size_t kSmallMessageBytes = 64 << 10;
@@ -231,6 +244,12 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   const int send_timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options.send_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
+  if (options.max_connection_age > absl::ZeroDuration()) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(options.max_connection_age)));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                               static_cast<int>(absl::ToInt64Milliseconds(kConnectionAgeGrace)));
+  }
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see inflate.h
   grpc::ResourceQuota quota("warplined");
   quota.Resize(static_cast<std::size_t>(options.memory_quota_bytes));
@@ -268,9 +287,29 @@ const std::vector<std::string>& RpcServer::addresses() const { return impl_->add
 
 void RpcServer::SetServing(bool serving) { impl_->health.SetServing(serving); }
 
-void RpcServer::Drain() { impl_->counts.Drain(); }
-
-bool RpcServer::AwaitCallsEnded(absl::Time deadline) { return impl_->counts.AwaitNoneInProgress(deadline); }
+bool RpcServer::Drain(absl::Time deadline) {
+  Impl& impl = *impl_;
+  impl.acceptor->StopListening();
+  Log("info", "clients are told to leave",
+      {{"connections", absl::StrCat(impl.connections.size())},
+       {"calls", absl::StrCat(impl.counts.all_in_progress())}});
+  const absl::Time begun = absl::Now();
+  for (;;) {
+    // Again and again, as those whose handshake was in progress do not hear of it before.
+    SendGoaways(*impl.server);
+    impl.streams.FinishIdle();
+    const absl::Time now = absl::Now();
+    const bool idle = impl.counts.all_in_progress() == 0 && now - begun >= kIdleToHear;
+    if (idle || impl.connections.size() == 0 || now - begun >= kToHear || now >= deadline) break;
+    absl::SleepFor(kHearingStep);
+  }
+  impl.counts.Drain();
+  if (const int calls = impl.counts.all_in_progress(); calls > 0) {
+    Log("info", "new calls are refused, open ones go on",
+        {{"connections", absl::StrCat(impl.connections.size())}, {"calls", absl::StrCat(calls)}});
+  }
+  return impl.counts.AwaitNoneInProgress(deadline);
+}
 
 bool RpcServer::Shutdown(absl::Time deadline) {
   if (impl_ == nullptr) return true;
@@ -279,11 +318,16 @@ bool RpcServer::Shutdown(absl::Time deadline) {
   std::future<bool> outcome = ended->get_future();
   std::thread ending([raw = impl_.get(), ended, deadline] {
     raw->counts.Drain();
-    raw->acceptor->Stop();
+    raw->acceptor->StopListening();
     raw->streams.FinishAll();
+    raw->counts.AwaitNoneInProgress(deadline);
     // A call that comes while gRPC shuts down is CANCELLED for its client, as if that had done so itself. One
-    // whose connection has ended is UNAVAILABLE, and may be sent to another server.
-    if (raw->counts.AwaitNoneInProgress(absl::Now())) raw->connections.EndAll(kToClose);
+    // whose connection has ended is UNAVAILABLE, and may be sent to another server. So all connections go
+    // first.
+    CloseConnections(*raw->server);
+    const bool closed = raw->connections.AwaitNone(kToClose);
+    raw->acceptor->Stop();
+    if (!closed) raw->connections.EndAll(kToClose);
     raw->server->Shutdown(absl::ToChronoTime(deadline));
     // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
     const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);

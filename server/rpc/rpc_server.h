@@ -49,6 +49,9 @@ class RpcServer {
     std::int64_t memory_quota_bytes = 0;
     int max_streams_per_connection = 0;
     absl::Duration send_timeout = absl::Seconds(30);
+    // A client is asked by GOAWAY to make its next calls over another connection when this one has become so
+    // old, give or take a tenth. Zero: never. Unit: 1 ms.
+    absl::Duration max_connection_age = absl::ZeroDuration();
     bool echo = false;
   };
   // What answers the calls; each leads to exactly one response. It outlives the server.
@@ -68,16 +71,16 @@ class RpcServer {
   const std::vector<std::string>& addresses() const;
   // Of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
-  // From now on, calls for work are refused with UNAVAILABLE at their headers. Calls whose headers came
-  // before, uploads in progress among them, go on.
-  void Drain();
-  // Waits until gRPC has sent every response and let go of every unary call that came before Drain; false if
-  // that did not happen by the deadline.
-  bool AwaitCallsEnded(absl::Time deadline);
-  // Ends the server: no connection is accepted any more, streams end with UNAVAILABLE, open calls may end
-  // until the deadline, then they are cancelled. If one is still there soon after (its job runs on, or its
-  // client does not acknowledge), this returns false, and the process can only exit (the object is then left
-  // as it is). Once.
+  // Has the clients leave without losing a call. Closes the listening sockets, asks each client by GOAWAY to
+  // make its next calls over another connection, and ends streams that are not work with UNAVAILABLE. Calls
+  // that come nevertheless are served for as long as clients may not have heard, a second at most, and then,
+  // if they are for work, refused with UNAVAILABLE at their headers. Calls whose headers came before, uploads
+  // in progress among them, go on. Returns true when gRPC has sent every response and let go of every call,
+  // or false at the deadline.
+  bool Drain(absl::Time deadline);
+  // Ends the server: open calls may end until the deadline, then they and all connections are cut off, with
+  // UNAVAILABLE. If a call is still there soon after (its job runs on, or its client does not acknowledge),
+  // this returns false, and the process can only exit (the object is then left as it is). Once.
   bool Shutdown(absl::Time deadline);
 
  private:

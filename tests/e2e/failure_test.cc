@@ -1,8 +1,6 @@
 // What a client may count on when things go wrong: each failure a clear status, the daemon alive.
 #include <gtest/gtest.h>
-#include <signal.h>
 
-#include <chrono>
 #include <functional>
 #include <future>
 #include <thread>
@@ -10,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/requests.h"
+#include "tests/e2e/slow_call.h"
 
 namespace warpline {
 namespace {
@@ -21,30 +20,6 @@ bool Works(const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout
   v1::TransposeResponse response;
   return stub->Transpose(&context, IotaTranspose(2, 2), &response).ok();
 }
-
-// A call that keeps a lane busy for about a second.
-class SlowCall {
- public:
-  explicit SlowCall(const Daemon& daemon)
-      : channel_(daemon.Channel()), status_(std::async(std::launch::async, [this, &daemon] {
-          SetTimeout(context_, absl::Seconds(120));
-          auto stub = v1::KernelService::NewStub(channel_);
-          if (daemon.backend() == "cuda") {
-            v1::ReduceResponse response;
-            return stub->Reduce(&context_, SlowReduce(), &response);
-          }
-          v1::GemmResponse response;
-          return stub->Gemm(&context_, SlowGemm(), &response);
-        })) {}
-  void Cancel() { context_.TryCancel(); }
-  bool Ended() const { return status_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
-  grpc::Status Status() { return status_.get(); }
-
- private:
-  std::shared_ptr<grpc::Channel> channel_;
-  grpc::ClientContext context_;
-  std::future<grpc::Status> status_;
-};
 
 TEST(BadInputTest, NamesTheFieldAndTheRequest) {
   Daemon daemon;
@@ -250,49 +225,6 @@ TEST(StalledReaderTest, IsGivenUpAfterTheSendTimeout) {
   StalledReader stalled(channel, IotaTranspose(2048, 2048).SerializeAsString());
   ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_total", "code=\"OK\"", 1));
   EXPECT_TRUE(daemon.AwaitMetric("warpline_pinned_bytes", "state=\"used\"", 0));
-}
-
-TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
-  // A second's work takes a sanitizer on a loaded machine longer than the default grace.
-  Daemon daemon({"--lanes=1", "--devices=0", "--grace=5m"});
-  auto channel = daemon.Channel();
-  ASSERT_TRUE(Works(channel));
-  SlowCall busy(daemon);
-  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
-  daemon.Signal(SIGTERM);
-  int ready = 200;
-  for (int i = 0; i < 1000 && ready == 200 && !busy.Ended(); ++i) {
-    daemon.Get("/readyz", &ready);
-    absl::SleepFor(absl::Milliseconds(1));
-  }
-  EXPECT_EQ(ready, 503);
-  auto stub = v1::KernelService::NewStub(channel);
-  grpc::ClientContext context;
-  SetTimeout(context, absl::Seconds(30));
-  v1::TransposeResponse response;
-  EXPECT_EQ(stub->Transpose(&context, IotaTranspose(2, 2), &response).error_code(),
-            grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(busy.Status().ok());
-  EXPECT_EQ(daemon.Wait(), 0);
-}
-
-TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
-  Daemon daemon({"--lanes=1", "--devices=0", "--grace=100ms"});
-  SlowCall busy(daemon);
-  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
-  auto channel = daemon.Channel();
-  constexpr int kQueued = 64;
-  std::vector<std::future<grpc::Status>> queued;
-  for (int i = 0; i < kQueued; ++i) {
-    queued.push_back(std::async(std::launch::async, [&channel] {
-      return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
-    }));
-  }
-  ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", kQueued));
-  daemon.Signal(SIGTERM);
-  EXPECT_EQ(daemon.Wait(), 1);
-  EXPECT_FALSE(busy.Status().ok());
-  for (auto& status : queued) EXPECT_FALSE(status.get().ok());
 }
 
 }  // namespace

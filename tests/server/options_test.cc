@@ -13,14 +13,17 @@ absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
 }
 
 TEST(OptionsTest, ReadsFlagsInBothForms) {
-  const auto line = Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M",
-                           "--grace=1500ms", "--echo", "--devices=0,2", "--max-device-seconds=0.5",
-                           "--device-timeout=0s", "--device-bytes=2G"});
+  const auto line =
+      Parse({"--listen=unix:/tmp/w,127.0.0.1:0", "--lanes", "3", "--max-inline-bytes=64M", "--grace=1500ms",
+             "--echo", "--devices=0,2", "--max-device-seconds=0.5", "--device-timeout=0s",
+             "--device-bytes=2G", "--drain-delay=1500ms", "--max-connection-age=1h"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->options.listen, (std::vector<std::string>{"unix:/tmp/w", "127.0.0.1:0"}));
   EXPECT_EQ(line->options.lanes, 3);
   EXPECT_EQ(line->options.max_inline_bytes, 64 << 20);
   EXPECT_EQ(line->options.grace, absl::Milliseconds(1500));
+  EXPECT_EQ(line->options.drain_delay, absl::Milliseconds(1500));
+  EXPECT_EQ(line->options.max_connection_age, absl::Hours(1));
   EXPECT_TRUE(line->options.echo);
   EXPECT_EQ(line->options.max_device_seconds, 0.5);
   EXPECT_EQ(line->options.device_bytes, std::int64_t{2} << 30);
@@ -45,6 +48,9 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
                                "--listen=:0",
                                "--metrics-listen=127.0.0.1:65536",
                                "--grace=10",
+                               "--drain-delay=31s",
+                               "--max-connection-age=999ms",
+                               "--max-connection-age=241h",
                                "--max-job-bytes=1M",
                                "--metrics-listen=9400",
                                "--max-device-seconds=-1",

@@ -132,5 +132,23 @@ TEST(ListenerTest, SaysWhatIsWrongWithAnAddress) {
   EXPECT_TRUE(absl::IsUnavailable(Listener::Open("unix:/no/such/folder/socket").status()));
 }
 
+TEST(AcceptorTest, StopsListeningAndGoesOnWatching) {
+  Connections connections({.max_connections = 9, .resets = {}});
+  auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  const std::string address = (*acceptor)->addresses()[0];
+  const UniqueFd waiting = ConnectTo(address);
+  Sink sink;
+  (*acceptor)->Start(sink.Deliver());
+  (*acceptor)->StopListening();
+  (*acceptor)->StopListening();
+  sink.Await(1);
+  EXPECT_EQ(connections.size(), 1);
+  EXPECT_FALSE(connections.AwaitNone(absl::ZeroDuration()));
+  EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "the port is not free";
+  sink.CloseAll();
+  EXPECT_TRUE(connections.AwaitNone(absl::Minutes(1)));
+}
+
 }  // namespace
 }  // namespace warpline

@@ -1,0 +1,83 @@
+#include "server/base/stop_signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "server/base/clock.h"
+
+namespace warpline {
+namespace {
+
+constexpr absl::Duration kSameRequest = absl::Milliseconds(500);
+
+// The numbers of the signals, a byte each. Its ends stay open to the end of the process.
+std::array<int, 2> numbers = {-1, -1};
+
+// All that a handler may do is to write.
+void Put(int number) {
+  const int error = errno;
+  const auto byte = static_cast<std::uint8_t>(number);
+  static_cast<void>(!write(numbers[1], &byte, sizeof(byte)));
+  errno = error;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  // Nobody could wait without it, and a process that has no two descriptors at its start cannot serve.
+  if (numbers[0] < 0 && pipe2(numbers.data(), O_CLOEXEC | O_NONBLOCK) != 0) std::abort();
+  struct sigaction action {};
+  action.sa_handler = Put;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int StopSignals::Await(absl::Duration longest) {
+  const MonotonicTime deadline = After(longest);
+  for (;;) {
+    std::uint8_t number = 0;
+    if (read(numbers[0], &number, sizeof(number)) == 1) return number;
+    int wait_ms = -1;
+    if (deadline != kNever) {
+      const auto left = deadline - MonotonicClock::now();
+      if (left <= left.zero()) return 0;
+      wait_ms = static_cast<int>(
+          std::min<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(left).count(), 1000000));
+    }
+    pollfd readable{.fd = numbers[0], .events = POLLIN, .revents = 0};
+    poll(&readable, 1, wait_ms);
+  }
+}
+
+void StopSignals::Wake() { Put(0); }
+
+FurtherSignal::FurtherSignal(StopSignals& signals, std::function<void()> act)
+    : thread_([this, &signals, act = std::move(act), begun = MonotonicClock::now()] {
+        for (;;) {
+          const int number = signals.Await(absl::InfiniteDuration());
+          if (ended_) return;
+          if (number == 0 || MonotonicClock::now() - begun < absl::ToChronoNanoseconds(kSameRequest))
+            continue;
+          return act();
+        }
+      }) {}
+
+FurtherSignal::~FurtherSignal() {
+  ended_ = true;
+  StopSignals::Wake();
+  thread_.join();
+}
+
+}  // namespace warpline

@@ -1,0 +1,217 @@
+// How a daemon stops: what was accepted is finished, and no call is lost on the way.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/e2e/daemon.h"
+#include "tests/e2e/requests.h"
+#include "tests/e2e/slow_call.h"
+#include "tests/e2e/tensors.h"
+
+namespace warpline {
+namespace {
+
+grpc::Status Transpose(const std::shared_ptr<grpc::Channel>& channel) {
+  return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
+}
+
+bool AwaitNotReady(const Daemon& daemon) {
+  for (int i = 0; i < 3000; ++i) {
+    int status = 0;
+    daemon.Get("/readyz", &status);
+    if (status == 503) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+// A signal that comes at once would be taken for a part of the request before.
+void SignalOnceMore(const Daemon& daemon, int number) {
+  absl::SleepFor(absl::Seconds(1));
+  daemon.Signal(number);
+}
+
+// Clients that make one call after the other, on one channel.
+class ClosedLoop {
+ public:
+  ClosedLoop(const std::shared_ptr<grpc::Channel>& channel, int clients) {
+    for (int i = 0; i < clients; ++i) {
+      clients_.push_back(std::async(std::launch::async, [this, channel] {
+        grpc::Status status;
+        while (!stopping_ && (status = Transpose(channel)).ok()) ++done_;
+        return status;
+      }));
+    }
+  }
+  void AwaitDone(int calls) const {
+    while (done_ < calls) absl::SleepFor(absl::Milliseconds(1));
+  }
+  void Stop() { stopping_ = true; }
+  // How each client's last call ended.
+  std::vector<grpc::Status> LastStatuses() {
+    std::vector<grpc::Status> statuses;
+    for (auto& client : clients_) statuses.push_back(client.get());
+    return statuses;
+  }
+
+ private:
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> done_ = 0;
+  std::vector<std::future<grpc::Status>> clients_;
+};
+
+TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
+  // A second's work takes a sanitizer on a loaded machine longer than the default grace.
+  Daemon daemon({"--lanes=1", "--devices=0", "--grace=5m"});
+  auto channel = daemon.Channel();
+  ASSERT_TRUE(Transpose(channel).ok());
+  SlowCall busy(daemon);
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  daemon.Signal(SIGTERM);
+  int ready = 200;
+  for (int i = 0; i < 1000 && ready == 200 && !busy.Ended(); ++i) {
+    daemon.Get("/readyz", &ready);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(ready, 503);
+  grpc::Status late;
+  while (late.ok()) late = Transpose(channel);
+  EXPECT_EQ(late.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(busy.Status().ok());
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
+  Daemon daemon({"--lanes=1", "--devices=0", "--grace=100ms"});
+  SlowCall busy(daemon);
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  auto channel = daemon.Channel();
+  constexpr int kQueued = 64;
+  std::vector<std::future<grpc::Status>> queued;
+  for (int i = 0; i < kQueued; ++i) {
+    queued.push_back(std::async(std::launch::async, [&channel] {
+      return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
+    }));
+  }
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", kQueued));
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 1);
+  EXPECT_EQ(busy.Status().error_code(), grpc::StatusCode::UNAVAILABLE);
+  for (auto& status : queued) EXPECT_EQ(status.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// On the way to the end each call is answered, or made again by gRPC itself, since it knows that the server
+// has not taken it: then it finds that nobody listens.
+TEST(DrainTest, CallsOnTheirWayAreNotLost) {
+  Daemon daemon;
+  ClosedLoop clients(daemon.Channel(), 8);
+  clients.AwaitDone(50);
+  daemon.Signal(SIGTERM);
+  for (const grpc::Status& status : clients.LastStatuses()) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_NE(status.error_message().find("failed to connect to all addresses"), std::string::npos)
+        << status.error_message();
+  }
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+// The client's library does not look at its socket while it has no call, and must find there that its next
+// call was not taken.
+TEST(DrainTest, TheNextCallOfAnIdleClientIsNotLost) {
+  Daemon daemon;
+  auto channel = daemon.Channel();
+  ASSERT_TRUE(Transpose(channel).ok());
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+  const grpc::Status status = Transpose(channel);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_NE(status.error_message().find("failed to connect to all addresses"), std::string::npos)
+      << status.error_message();
+}
+
+TEST(DrainTest, ACallInProgressKeepsNoOtherClientThere) {
+  Daemon daemon({"--lanes=1", "--devices=0", "--grace=5m"});
+  SlowCall busy(daemon);
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
+  auto channel = daemon.Channel();
+  ASSERT_TRUE(channel->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(60))));
+  daemon.Signal(SIGTERM);
+  EXPECT_TRUE(
+      channel->WaitForStateChange(GRPC_CHANNEL_READY, absl::ToChronoTime(absl::Now() + absl::Seconds(60))));
+  EXPECT_TRUE(busy.Status().ok());
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(DrainDelayTest, ServesOnWhileItsHealthIsNotServing) {
+  Daemon daemon({"--grace=1h", "--drain-delay=1h"});
+  auto channel = daemon.Channel();
+  StreamCall watch(channel, "/grpc.health.v1.Health/Watch");
+  ASSERT_TRUE(watch.Write(""));
+  ASSERT_EQ(watch.Read(), "\x08\x01");
+  daemon.Signal(SIGTERM);
+  ASSERT_EQ(watch.Read(), "\x08\x02");
+  EXPECT_TRUE(AwaitNotReady(daemon));
+  EXPECT_TRUE(Transpose(channel).ok());
+  EXPECT_TRUE(Transpose(daemon.Channel()).ok());
+  SignalOnceMore(daemon, SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 1);
+}
+
+TEST(DrainDelayTest, SigintSkipsIt) {
+  Daemon daemon({"--grace=1h", "--drain-delay=1h"});
+  daemon.Signal(SIGINT);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
+TEST(FurtherSignalTest, EndsADaemonThatIsBusy) {
+  Daemon daemon({"--grace=1h"});
+  StreamCall upload(daemon.Channel(), kTransposeMethod);
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 1));
+  daemon.Signal(SIGTERM);
+  ASSERT_TRUE(AwaitNotReady(daemon));
+  SignalOnceMore(daemon, SIGINT);
+  EXPECT_EQ(daemon.Wait(), 1);
+}
+
+TEST(ConnectionAgeTest, ClientsMoveOnAndNoCallIsLost) {
+  Daemon daemon({"--max-connection-age=1s"});
+  Tensors tensors(daemon.Channel());
+  const std::string half(1 << 20, 'x');
+  const auto created = tensors.Create(v1::DATA_TYPE_U8, {2 << 20});
+  grpc::ClientContext context;
+  SetTimeout(context, absl::Seconds(120));
+  v1::PutResponse response;
+  const auto put = tensors.stub().Put(&context, &response);
+  v1::PutRequest request;
+  request.set_id(created.response.tensor().resident().id());
+  request.set_data(half);
+  ASSERT_TRUE(put->Write(request));
+  SlowCall slow(daemon);
+
+  auto channel = daemon.Channel();
+  ClosedLoop clients(channel, 4);
+  for (int moves = 0; moves < 3; ++moves) {
+    const auto patience = absl::ToChronoTime(absl::Now() + absl::Seconds(60));
+    ASSERT_TRUE(channel->WaitForConnected(patience));
+    ASSERT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, patience));
+  }
+  clients.Stop();
+  for (const grpc::Status& status : clients.LastStatuses())
+    EXPECT_TRUE(status.ok()) << status.error_message();
+
+  request.set_offset(1 << 20);
+  ASSERT_TRUE(put->Write(request));
+  put->WritesDone();
+  EXPECT_TRUE(put->Finish().ok());
+  EXPECT_EQ(response.missing_bytes(), 0);
+  EXPECT_TRUE(slow.Status().ok());
+}
+
+}  // namespace
+}  // namespace warpline
