@@ -28,6 +28,8 @@ constexpr int kAcceptBatch = 64;
 constexpr int kLastBatch = 4096;
 // How long nothing is accepted when not even the reserve descriptor can be opened again.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
+// How often connections are looked for that only their clients have not ended.
+constexpr absl::Duration kHalfClosedPeriod = absl::Seconds(1);
 
 UniqueFd OpenReserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -142,7 +144,16 @@ void Acceptor::Loop() {
       continue;
     }
     std::array<epoll_event, 64> events;
-    const int wait_ms = paused ? static_cast<int>(absl::ToInt64Milliseconds(kPause)) : -1;
+    const absl::Duration wait = paused                   ? kPause
+                                : options_.closes_gently ? kHalfClosedPeriod
+                                                         : absl::InfiniteDuration();
+    const int wait_ms =
+        wait == absl::InfiniteDuration() ? -1 : static_cast<int>(absl::ToInt64Milliseconds(wait));
+    const absl::Time now = absl::Now();
+    if (options_.closes_gently && now >= next_look_) {
+      connections_.CutHalfClosed(options_.user_timeout);
+      next_look_ = now + kHalfClosedPeriod;
+    }
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;

@@ -28,6 +28,9 @@ class Acceptor {
     std::vector<std::string> listen;  // see Listener::Open
     // TCP_USER_TIMEOUT: a connection whose data stays unacknowledged for so long is closed. Unit: 1 ms.
     absl::Duration user_timeout = absl::Seconds(30);
+    // Connections end gently (gentle_close.h) at any time. Those whose clients do not end their side for
+    // user_timeout are cut.
+    bool closes_gently = false;
   };
   // Of a connection, by the address of its socket.
   enum class Kind { kUnix, kNetwork };
@@ -77,6 +80,7 @@ class Acceptor {
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> closing_listeners_ = false;
   std::promise<void> listeners_closed_;
+  absl::Time next_look_ = absl::InfinitePast();
   absl::Time paused_until_ = absl::InfinitePast();
   absl::Time warned_ = absl::InfinitePast();
   int refused_ = 0;  // since the last warning

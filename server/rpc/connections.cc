@@ -2,9 +2,13 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -15,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "server/base/clock.h"
 #include "server/observe/log.h"
+#include "server/rpc/gentle_close.h"
 
 namespace warpline {
 namespace {
@@ -78,13 +83,37 @@ void Connections::Remove(int duplicate) {
   connections_.erase(found);
 }
 
-bool Connections::AwaitNone(absl::Duration longest) const {
+bool Connections::AwaitNone(absl::Duration longest, absl::Duration longest_unsent) const {
   const MonotonicTime deadline = After(longest);
+  const MonotonicTime deadline_unsent = After(longest_unsent);
   while (size() > 0) {
-    if (MonotonicClock::now() >= deadline) return false;
+    const MonotonicTime now = MonotonicClock::now();
+    if (now >= deadline && (now >= deadline_unsent || !HasUnsent())) return false;
     absl::SleepFor(absl::Milliseconds(1));
   }
   return true;
+}
+
+bool Connections::HasUnsent() const {
+  MutexLock lock(&mutex_);
+  return std::any_of(connections_.begin(), connections_.end(), [](const auto& connection) {
+    int bytes = 0;
+    return ioctl(connection.first, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+  });
+}
+
+void Connections::CutHalfClosed(absl::Duration longest) {
+  const MonotonicTime now = MonotonicClock::now();
+  MutexLock lock(&mutex_);
+  for (auto& [number, connection] : connections_) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    const bool half_closed =
+        getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_FIN_WAIT2;
+    if (!half_closed) continue;
+    if (connection.half_closed_since == kNever) connection.half_closed_since = now;
+    if (now - connection.half_closed_since >= absl::ToChronoNanoseconds(longest)) CutConnection(number);
+  }
 }
 
 void Connections::EndAll(absl::Duration longest) {
@@ -138,7 +167,7 @@ void Connections::LearnPeer(const void* identity, const std::string& peer) {
   const auto named = duplicates_.find(peer);
   if (named == duplicates_.end()) return;
   Log("warning", "connection cut: it resets its calls", {{"peer", peer}});
-  shutdown(connections_.at(named->second).duplicate.get(), SHUT_RDWR);
+  CutConnection(connections_.at(named->second).duplicate.get());
 }
 
 }  // namespace warpline

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/base/unique_fd.h"
 #include "server/rpc/reset_budget.h"
@@ -36,8 +37,12 @@ class Connections {
   int Add(int fd, const sockaddr_storage& peer);
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);
-  // Waits until there are none, for so long at most; whether it came to that.
-  bool AwaitNone(absl::Duration longest) const;
+  // Waits until there are none, for so long at most, or for `longest_unsent` while there are some with bytes
+  // that their clients have not acknowledged. Returns whether it came to that.
+  bool AwaitNone(absl::Duration longest, absl::Duration longest_unsent) const;
+  // Cuts those that were ended on our side at least so long ago, by their state at the calls of this, and
+  // that the client has not ended although it has received everything. Not on unix sockets.
+  void CutHalfClosed(absl::Duration longest);
   // Ends every connection behind what was written to it, and waits until all clients have closed theirs, or
   // for so long. Nobody may add or remove one meanwhile.
   void EndAll(absl::Duration longest);
@@ -61,7 +66,10 @@ class Connections {
   struct Connection {
     UniqueFd duplicate;
     std::string peer;
+    MonotonicTime half_closed_since = kNever;
   };
+  bool HasUnsent() const;
+
   // A connection that has reset a call.
   struct Resetter {
     ResetBudget budget;

@@ -18,6 +18,7 @@
 #include "server/base/errors.h"
 #include "server/memory/shared_memory.h"
 #include "server/observe/log.h"
+#include "server/rpc/gentle_close.h"
 
 namespace warpline {
 namespace {
@@ -115,7 +116,7 @@ class RegionServer::Connection {
     const std::string bytes = reply.SerializeAsString();
     if (send(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) CutOff();
   }
-  void CutOff() const { shutdown(socket_.get(), SHUT_RDWR); }
+  void CutOff() const { CutConnection(socket_.get()); }
   bool IsLate(MonotonicTime now) const {
     MutexLock lock(&mutex_);
     return state_ == State::kNew && now >= deadline_;

@@ -6,6 +6,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
 #include <deque>
 #include <future>
 #include <limits>
@@ -18,6 +19,7 @@
 #include "server/observe/log.h"
 #include "server/rpc/acceptor.h"
 #include "server/rpc/connections.h"
+#include "server/rpc/gentle_close.h"
 #include "server/rpc/goaway.h"
 #include "server/rpc/health_service.h"
 #include "server/rpc/incoming_call.h"
@@ -49,9 +51,11 @@ constexpr absl::Duration kIdleToHear = absl::Milliseconds(50);
 constexpr absl::Duration kToHear = absl::Seconds(1);
 constexpr absl::Duration kHearingStep = absl::Milliseconds(5);
 
-// How long clients are given at the end to notice that their connections are closed. Twice: gRPC closes them
-// with a word, and those that cannot take it are closed without.
-constexpr absl::Duration kToClose = absl::Milliseconds(50);
+// How long clients are given at the end to close their side of the connections: if all of them were idle, and
+// if some have had calls of which they may still read the responses.
+constexpr absl::Duration kIdleToClose = absl::Milliseconds(50);
+constexpr absl::Duration kToClose = absl::Seconds(1);
+constexpr absl::Duration kToShutDown = absl::Milliseconds(500);
 
 // Of requests that consist of names and numbers.
 constexpr std::size_t kSmallMessageBytes = 64 << 10;
@@ -210,6 +214,7 @@ struct RpcServer::Impl {
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Relief> relief;
   std::unique_ptr<Acceptor> acceptor;
+  bool was_busy = false;  // while it drained
 };
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& options, Handlers handlers,
@@ -220,8 +225,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   grpc::EnableDefaultHealthCheckService(false);
 
   auto impl = std::make_unique<Impl>(options, std::move(handlers), inflater, metrics);
-  auto acceptor =
-      Acceptor::Listen({.listen = options.listen, .user_timeout = options.send_timeout}, impl->connections);
+  auto acceptor = Acceptor::Listen({.listen = options.listen,
+                                    .user_timeout = options.send_timeout,
+                                    .closes_gently = options.max_connection_age > absl::ZeroDuration()},
+                                   impl->connections);
   if (!acceptor.ok()) return acceptor.status();
   impl->acceptor = *std::move(acceptor);
   impl->addresses = impl->acceptor->addresses();
@@ -245,6 +252,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, send_timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, send_timeout_ms);
   if (options.max_connection_age > absl::ZeroDuration()) {
+    CloseGently();
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
                                static_cast<int>(absl::ToInt64Milliseconds(options.max_connection_age)));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
@@ -293,13 +301,16 @@ bool RpcServer::Drain(absl::Time deadline) {
   Log("info", "clients are told to leave",
       {{"connections", absl::StrCat(impl.connections.size())},
        {"calls", absl::StrCat(impl.counts.all_in_progress())}});
+  CloseGently();
   const absl::Time begun = absl::Now();
+  const double started = impl.unary_server.metrics.RequestsStarted();
   for (;;) {
     // Again and again, as those whose handshake was in progress do not hear of it before.
     SendGoaways(*impl.server);
     impl.streams.FinishIdle();
     const absl::Time now = absl::Now();
     const bool idle = impl.counts.all_in_progress() == 0 && now - begun >= kIdleToHear;
+    impl.was_busy = impl.was_busy || impl.counts.all_in_progress() > 0;
     if (idle || impl.connections.size() == 0 || now - begun >= kToHear || now >= deadline) break;
     absl::SleepFor(kHearingStep);
   }
@@ -308,7 +319,9 @@ bool RpcServer::Drain(absl::Time deadline) {
     Log("info", "new calls are refused, open ones go on",
         {{"connections", absl::StrCat(impl.connections.size())}, {"calls", absl::StrCat(calls)}});
   }
-  return impl.counts.AwaitNoneInProgress(deadline);
+  const bool ended = impl.counts.AwaitNoneInProgress(deadline);
+  impl.was_busy = impl.was_busy || impl.unary_server.metrics.RequestsStarted() != started;
+  return ended;
 }
 
 bool RpcServer::Shutdown(absl::Time deadline) {
@@ -325,12 +338,13 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     // whose connection has ended is UNAVAILABLE, and may be sent to another server. So all connections go
     // first.
     CloseConnections(*raw->server);
-    const bool closed = raw->connections.AwaitNone(kToClose);
+    const bool closed =
+        raw->connections.AwaitNone(raw->was_busy ? kToClose : kIdleToClose, deadline - absl::Now());
     raw->acceptor->Stop();
-    if (!closed) raw->connections.EndAll(kToClose);
-    raw->server->Shutdown(absl::ToChronoTime(deadline));
+    if (!closed) raw->connections.EndAll(absl::ZeroDuration());
+    raw->server->Shutdown(absl::ToChronoTime(std::min(deadline, absl::Now() + kToShutDown)));
     // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
-    const bool unused = raw->counts.AwaitNoObjects(deadline + kToNotice);
+    const bool unused = raw->counts.AwaitNoObjects(std::min(deadline, absl::Now() + kToShutDown) + kToNotice);
     if (unused) {
       raw->relief.reset();
       raw->threads.clear();
@@ -339,7 +353,7 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     ended->set_value(unused);
   });
   // The thread stays behind if a client does not let go of its connection.
-  const auto latest = absl::ToChronoTime(deadline + 2 * kToNotice);
+  const auto latest = absl::ToChronoTime(deadline + kToClose + 2 * kToNotice);
   if (outcome.wait_until(latest) == std::future_status::ready && outcome.get()) {
     ending.join();
     impl_.reset();

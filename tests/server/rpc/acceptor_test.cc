@@ -144,10 +144,10 @@ TEST(AcceptorTest, StopsListeningAndGoesOnWatching) {
   (*acceptor)->StopListening();
   sink.Await(1);
   EXPECT_EQ(connections.size(), 1);
-  EXPECT_FALSE(connections.AwaitNone(absl::ZeroDuration()));
+  EXPECT_FALSE(connections.AwaitNone(absl::ZeroDuration(), absl::ZeroDuration()));
   EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "the port is not free";
   sink.CloseAll();
-  EXPECT_TRUE(connections.AwaitNone(absl::Minutes(1)));
+  EXPECT_TRUE(connections.AwaitNone(absl::Minutes(1), absl::Minutes(1)));
 }
 
 }  // namespace

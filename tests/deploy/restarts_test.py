@@ -1,0 +1,275 @@
+"""Two daemons are restarted in turn under load, and no call fails: behind HAProxy with deploy/haproxy's file, with gRPC's
+own balancing and health checks in the client, and through the retries of the C++ client on a plain channel to one.
+
+    restarts_test.py BIN_DIR [--full]      ten restarts each way with --full, instead of two or three
+
+Exits with 77 where HAProxy, the Python packages of gRPC and protobuf, or protoc are not installed.
+"""
+
+import collections
+import contextlib
+import importlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+from dashboard import ROOT
+
+try:
+    import grpc
+    import numpy as np
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+CONFIG = ROOT / "deploy/haproxy/haproxy.cfg"
+PATIENCE_SECONDS = 60
+# Whatever http_proxy says: a proxy does not reach this machine's loopback address.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+# grpcio shares connections between channels of a process, unless it is told not to.
+PLAIN = [("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1),
+         ("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+BALANCED = [("grpc.service_config", json.dumps({"loadBalancingConfig": [{"round_robin": {}}],
+                                                "healthCheckConfig": {"serviceName": ""}}))]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def get(url):
+    with contextlib.suppress(OSError), DIRECT.open(url, timeout=5) as response:
+        return response.read().decode()
+    return ""
+
+
+def wait_until(what, holds):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        if time.monotonic() > end:
+            sys.exit(f"after {PATIENCE_SECONDS} s still not: {what}")
+        time.sleep(0.05)
+
+
+def stub_messages(directory):
+    """The module of the messages, made by protoc."""
+    subprocess.run(["protoc", f"-I{ROOT}/proto", f"--python_out={directory}", "warpline/v1/warpline.proto"], check=True)
+    sys.path.insert(0, directory)
+    return importlib.import_module("warpline.v1.warpline_pb2")
+
+
+class Daemon:
+    """On one port for good, which the metrics do not have."""
+
+    def __init__(self, bin_dir, stack, *flags):
+        self.path, self.flags, self.port = os.path.join(bin_dir, "warplined"), flags, free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.process = None
+        self.stop_seconds = []
+        stack.callback(self.stop)
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", self.path, f"--listen={self.address}", "--metrics-listen=127.0.0.1:0",
+             "--backend=cpu", *self.flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        ready = re.match(r"READY grpc=\S+ metrics=(\S+) ", self.process.stdout.readline())
+        if ready is None:
+            sys.exit(f"a daemon did not become ready on {self.address}")
+        self.metrics = ready[1]
+
+    def stop(self):
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=PATIENCE_SECONDS)
+        self.process.stdout.close()
+        self.stop_seconds.append(time.monotonic() - begun)
+        if code != 0:
+            sys.exit(f"a daemon exited with {code}")
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def begun(self, method):
+        """Calls, since it started."""
+        found = re.search(rf'^grpc_server_started_total{{.*grpc_method="{method}".*}} (\S+)$',
+                          get(f"http://{self.metrics}/metrics"), re.M)
+        return float(found[1]) if found else 0
+
+
+class PythonClients:
+    """Threads that make one call after the other on one channel: with small requests, with 4 MiB there and back, and
+    with products that take about a second."""
+
+    def __init__(self, messages, target, options, kinds=("small", "small", "small", "small", "upload", "slow")):
+        self.counts, self.lock, self.stopping = collections.Counter(), threading.Lock(), threading.Event()
+        self.first_errors = {}
+        self.channel = grpc.insecure_channel(target, options=[*PLAIN, *options])
+        calls = {"small": self.transpose(messages, 8), "upload": self.transpose(messages, 1024),
+                 "slow": self.product(messages, 700)}
+        self.threads = [threading.Thread(target=self.loop, args=(kind, calls[kind])) for kind in kinds]
+        for thread in self.threads:
+            thread.start()
+
+    def tensor(self, messages, array):
+        return messages.Tensor(data_type=messages.DATA_TYPE_F32, shape=array.shape, inline=array.tobytes())
+
+    def call(self, method, request):
+        return self.channel.unary_unary(f"/warpline.v1.KernelService/{method}")(request, timeout=PATIENCE_SECONDS)
+
+    def transpose(self, messages, side):
+        x = np.arange(side * side, dtype=np.float32).reshape(side, side)
+        request = messages.TransposeRequest(x=self.tensor(messages, x)).SerializeToString()
+        want = x.T.tobytes()
+        return lambda: messages.TransposeResponse.FromString(self.call("Transpose", request)).y.inline == want
+
+    def product(self, messages, side):
+        a = self.tensor(messages, np.ones((side, side), np.float32))
+        request = messages.GemmRequest(a=a, b=a, variant="reference").SerializeToString()
+        want = np.full((side, side), side, np.float32).tobytes()
+        return lambda: messages.GemmResponse.FromString(self.call("Gemm", request)).d.inline == want
+
+    def loop(self, kind, call):
+        while not self.stopping.is_set():
+            try:
+                code = "OK" if call() else "WRONG"
+            except grpc.RpcError as error:
+                code = error.code().name
+                self.first_errors.setdefault(code, error.details())
+                time.sleep(0.01)
+            with self.lock:
+                self.counts[kind, code] += 1
+
+    def end(self):
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
+        self.channel.close()
+        return self.counts
+
+
+class CppClients:
+    """The same with the C++ library (closed_loop.cc)."""
+
+    def __init__(self, bin_dir, target, retries):
+        self.process = subprocess.Popen([os.path.join(bin_dir, "closed_loop"), target, str(retries)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def end(self):
+        out, _ = self.process.communicate(timeout=2 * PATIENCE_SECONDS)
+        if self.process.returncode != 0:
+            sys.exit(f"closed_loop exited with {self.process.returncode}")
+        lines = [line.split() for line in out.splitlines()]
+        return collections.Counter({(kind, code): int(count) for kind, code, count in lines})
+
+
+def check(way, clients, daemons, restarts, asserted=True):
+    """Ends the clients, prints what became of their calls, and exits if one failed."""
+    counts = clients.end()
+    told = ", ".join(f"{kind} {code} {count}" for (kind, code), count in sorted(counts.items()))
+    stops = [seconds for daemon in daemons for seconds in daemon.stop_seconds]
+    print(f"{way}, {type(clients).__name__}: {restarts} restarts, each stop {max(stops):.2f} s at most: {told}", flush=True)
+    errors = {call: count for call, count in counts.items() if call[1] != "OK"}
+    for code, details in getattr(clients, "first_errors", {}).items():
+        print(f"  {code}: {details}")
+    # No retry policy covers it, as it stands for what the client itself has asked for.
+    if (errors and asserted) or any(code in ("CANCELLED", "WRONG") for _, code in errors):
+        sys.exit(f"{way}: {errors}")
+    if asserted and not {kind for kind, _ in counts} >= {"small", "upload", "slow"}:
+        sys.exit(f"{way}: not every kind of call was made")
+
+
+def restart_in_turn(daemons, restarts, is_back):
+    """Each time once the other one is serving."""
+    for i in range(restarts):
+        daemon = daemons[i % len(daemons)]
+        daemon.restart()
+        wait_until(f"calls come to {daemon.address} again", lambda: is_back(daemon) and daemon.begun("Transpose") > 20)
+
+
+def start_haproxy(stack, directory, daemons):
+    """Returns its address and a function that tells whether it finds a daemon healthy."""
+    listen, metrics = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    config = CONFIG.read_text()
+    for old, new in [("server one 127.0.0.1:50051", f"server one {daemons[0].address}"),
+                     ("server two 127.0.0.1:50052", f"server two {daemons[1].address}"),
+                     ("bind 127.0.0.1:50100", f"bind {listen}"), ("bind 127.0.0.1:8404", f"bind {metrics}")]:
+        if config.count(old) != 1:
+            sys.exit(f"{CONFIG} has {config.count(old)} times {old!r}, and not once")
+        config = config.replace(old, new)
+    path = os.path.join(directory, "haproxy.cfg")
+    with open(path, "w") as out:
+        out.write(config)
+    log = stack.enter_context(open(os.path.join(directory, "haproxy.log"), "w"))
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "haproxy", "-db", "-f", path], stdout=log, stderr=log)
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+
+    def is_up(daemon):
+        name = ["one", "two"][daemons.index(daemon)]
+        return re.search(rf'^haproxy_server_status{{proxy="warpline",server="{name}",state="UP"}} 1$',
+                         get(f"http://{metrics}/metrics"), re.M) is not None
+
+    for daemon in daemons:
+        wait_until("HAProxy finds the daemons healthy", lambda: is_up(daemon))
+    return listen, is_up
+
+
+def behind_haproxy(bin_dir, directory, messages, restarts):
+    with contextlib.ExitStack() as stack:
+        daemons = [Daemon(bin_dir, stack, "--drain-delay=2s") for _ in range(2)]
+        address, is_up = start_haproxy(stack, directory, daemons)
+        clients = [PythonClients(messages, address, []), CppClients(bin_dir, address, 0)]
+        restart_in_turn(daemons, restarts, is_up)
+        for each in clients:
+            check("HAProxy", each, daemons, restarts)
+
+
+def balanced_by_the_client(bin_dir, messages, restarts):
+    with contextlib.ExitStack() as stack:
+        daemons = [Daemon(bin_dir, stack, "--drain-delay=1s") for _ in range(2)]
+        target = "ipv4:" + ",".join(daemon.address for daemon in daemons)
+        clients = PythonClients(messages, target, BALANCED)
+        restart_in_turn(daemons, restarts, lambda daemon: True)
+        check("round_robin", clients, daemons, restarts)
+
+
+def with_retries(bin_dir, messages, restarts):
+    with contextlib.ExitStack() as stack:
+        daemon = Daemon(bin_dir, stack)
+        clients = CppClients(bin_dir, daemon.address, 10)
+        # Nothing helps these while nobody listens.
+        foreign = PythonClients(messages, daemon.address, [], ["small"])
+        # The others make no products.
+        restart_in_turn([daemon], restarts, lambda daemon: daemon.begun("Gemm") > 0)
+        check("retries", clients, [daemon], restarts)
+        check("nothing", foreign, [daemon], restarts, asserted=False)
+
+
+def main():
+    bin_dir, full = sys.argv[1], "--full" in sys.argv[2:]
+    for tool in [["haproxy", "-v"], ["protoc", "--version"]]:
+        try:
+            subprocess.run(tool, stdout=subprocess.DEVNULL, check=True)
+        except FileNotFoundError:
+            print(f"skipped: no {tool[0]} here")
+            sys.exit(77)
+    with tempfile.TemporaryDirectory() as directory:
+        messages = stub_messages(directory)
+        behind_haproxy(bin_dir, directory, messages, 10 if full else 2)
+        balanced_by_the_client(bin_dir, messages, 10 if full else 2)
+        with_retries(bin_dir, messages, 10 if full else 3)
+
+
+main()
