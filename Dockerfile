@@ -3,7 +3,7 @@
 #   docker build -t warpline:cpu .
 #   docker compose -f deploy/compose.yaml -f deploy/compose.gpu.yaml build warpline    (tags it warpline)
 #
-#   docker run --gpus all -p 50051:50051 -p 9400:9400 warpline
+#   docker run --gpus all --stop-timeout 30 -p 50051:50051 -p 9400:9400 warpline
 #
 # Both bases of an image are of one distribution: the build links its glibc and libstdc++.
 ARG BUILD_BASE=debian:12-slim
@@ -44,5 +44,8 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["/usr/local/bin/warpline", "health", "--quiet", "--deadline=3s"]
 # CUDA's bases bring an entry point that prints a banner.
 ENTRYPOINT []
-# `docker stop` kills after 10 seconds. Whoever publishes the ports beyond this host wants TLS: deploy/compose.tls.yaml.
-CMD ["/usr/local/bin/warplined", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9400", "--insecure", "--grace=8s"]
+# Whoever stops it must wait for the grace before killing it, which an image cannot say: `docker run --stop-timeout 30`
+# (else 10 seconds), stop_grace_period in compose.yaml, terminationGracePeriodSeconds: 30 in Kubernetes (its default).
+# Whoever publishes the ports beyond this host wants TLS: deploy/compose.tls.yaml.
+CMD ["/usr/local/bin/warplined", "--listen=0.0.0.0:50051", "--metrics-listen=0.0.0.0:9400", "--insecure", \
+     "--grace=25s", "--drain-delay=3s"]

@@ -52,6 +52,11 @@ class DashboardTest(unittest.TestCase):
         self.assertFalse(used - declared)
 
 
+def image_command():
+    """The image's program and its flags."""
+    return re.findall(r'"([^"]+)"', re.search(r"^CMD \[(.*?)\]$", read("Dockerfile"), re.M | re.S)[1])
+
+
 class FilesTest(unittest.TestCase):
     def test_grafana_knows_the_scrape_interval(self):
         scrape = re.search(r"scrape_interval: (\S+)", read("deploy/prometheus/prometheus.yml"))
@@ -71,10 +76,32 @@ class FilesTest(unittest.TestCase):
         tls = [line for line in read("deploy/prometheus/prometheus.tls.yml").splitlines()
                if line not in ("    scheme: https", "    tls_config:", "      ca_file: /etc/warpline/ca.crt")]
         self.assertEqual(tls[1:], plain)
-        image = re.findall(r'"([^"]+)"', re.search(r"^CMD \[(.*)\]$", read("Dockerfile"), re.M)[1])
+        image = image_command()
         command = re.search(r"command:\n((?: +- \S+\n)+)", read("deploy/compose.tls.yaml"))[1].split()[1::2]
         self.assertEqual([flag for flag in command if not flag.startswith("--tls-")],
                          [flag for flag in image if flag != "--insecure"])
+
+    def test_compose_waits_for_the_grace_of_the_image(self):
+        flags = dict(re.findall(r"--([a-z-]+)=(\d+)s", " ".join(image_command())))
+        wait = re.search(r"^ +stop_grace_period: (\d+)s$", read("deploy/compose.yaml"), re.M)
+        self.assertGreater(int(wait[1]), int(flags["grace"]))
+        self.assertGreater(int(flags["grace"]), int(flags["drain-delay"]))
+
+    def test_the_health_check_of_haproxy_is_a_call_of_grpc(self):
+        def frame(kind, flags, stream, payload):
+            return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+        def text(value):
+            return bytes([len(value)]) + value
+
+        # POST and http by their numbers in HPACK's table, :path, :authority and content-type by those of their names.
+        headers = (b"\x83\x86\x04" + text(b"/grpc.health.v1.Health/Check") + b"\x01" + text(b"warpline") +
+                   b"\x0f\x10" + text(b"application/grpc") + b"\x00" + text(b"te") + text(b"trailers"))
+        settings, end_headers, end_stream, message = 4, 4, 1, bytes(5)
+        want = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", frame(settings, 0, 0, b""), frame(1, end_headers, 1, headers),
+                frame(0, end_stream, 1, message)]
+        sent = re.findall(r"^ +tcp-check send-binary (\w+)$", read("deploy/haproxy/haproxy.cfg"), re.M)
+        self.assertEqual([bytes.fromhex(part) for part in sent], want)
 
     def test_the_image_is_built_with_the_packages_of_quickstart(self):
         listed = re.search(r"^packages=\((.*?)\)$", read("quickstart"), re.M | re.S)[1]

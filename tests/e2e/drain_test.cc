@@ -17,8 +17,8 @@
 namespace warpline {
 namespace {
 
-grpc::Status Transpose(const std::shared_ptr<grpc::Channel>& channel) {
-  return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
+grpc::Status Transpose(const std::shared_ptr<grpc::Channel>& channel, std::int64_t side = 2) {
+  return RawCall(channel, Bytes(IotaTranspose(side, side).SerializeAsString()));
 }
 
 bool AwaitNotReady(const Daemon& daemon) {
@@ -37,14 +37,23 @@ void SignalOnceMore(const Daemon& daemon, int number) {
   daemon.Signal(number);
 }
 
-// Clients that make one call after the other, on one channel.
+// A call that the server has not taken is made again by gRPC itself if its request has less than 256 KiB, and
+// otherwise ends like this.
+bool WasNotTaken(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_message() == "GOAWAY received";
+}
+
+// Clients that make one call after the other, on one channel, and make it again if it was not taken.
 class ClosedLoop {
  public:
-  ClosedLoop(const std::shared_ptr<grpc::Channel>& channel, int clients) {
+  ClosedLoop(const std::shared_ptr<grpc::Channel>& channel, int clients, std::int64_t side = 2) {
     for (int i = 0; i < clients; ++i) {
-      clients_.push_back(std::async(std::launch::async, [this, channel] {
+      clients_.push_back(std::async(std::launch::async, [this, channel, side] {
         grpc::Status status;
-        while (!stopping_ && (status = Transpose(channel)).ok()) ++done_;
+        do {
+          status = Transpose(channel, side);
+          ++done_;
+        } while (WasNotTaken(status) || (status.ok() && !stopping_));
         return status;
       }));
     }
@@ -109,16 +118,19 @@ TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
 // On the way to the end each call is answered, or made again by gRPC itself, since it knows that the server
 // has not taken it: then it finds that nobody listens.
 TEST(DrainTest, CallsOnTheirWayAreNotLost) {
-  Daemon daemon;
-  ClosedLoop clients(daemon.Channel(), 8);
-  clients.AwaitDone(50);
-  daemon.Signal(SIGTERM);
-  for (const grpc::Status& status : clients.LastStatuses()) {
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-    EXPECT_NE(status.error_message().find("failed to connect to all addresses"), std::string::npos)
-        << status.error_message();
+  // Of the larger ones, some are read by their clients when the server has sent all of them.
+  for (const std::int64_t side : {2, 1024}) {
+    Daemon daemon({"--grace=5m"});
+    ClosedLoop clients(daemon.Channel(), 8, side);
+    clients.AwaitDone(50);
+    daemon.Signal(SIGTERM);
+    for (const grpc::Status& status : clients.LastStatuses()) {
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+      EXPECT_NE(status.error_message().find("failed to connect to all addresses"), std::string::npos)
+          << status.error_message();
+    }
+    EXPECT_EQ(daemon.Wait(), 0);
   }
-  EXPECT_EQ(daemon.Wait(), 0);
 }
 
 // The client's library does not look at its socket while it has no call, and must find there that its next
@@ -195,15 +207,19 @@ TEST(ConnectionAgeTest, ClientsMoveOnAndNoCallIsLost) {
   SlowCall slow(daemon);
 
   auto channel = daemon.Channel();
-  ClosedLoop clients(channel, 4);
+  ClosedLoop small(channel, 4);
+  ClosedLoop large(channel, 2, 1024);
   for (int moves = 0; moves < 3; ++moves) {
     const auto patience = absl::ToChronoTime(absl::Now() + absl::Seconds(60));
     ASSERT_TRUE(channel->WaitForConnected(patience));
     ASSERT_TRUE(channel->WaitForStateChange(GRPC_CHANNEL_READY, patience));
   }
-  clients.Stop();
-  for (const grpc::Status& status : clients.LastStatuses())
-    EXPECT_TRUE(status.ok()) << status.error_message();
+  for (ClosedLoop* loop : {&small, &large}) {
+    loop->Stop();
+    for (const grpc::Status& status : loop->LastStatuses()) {
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    }
+  }
 
   request.set_offset(1 << 20);
   ASSERT_TRUE(put->Write(request));
