@@ -329,7 +329,7 @@ int Serve(const ServerOptions& options) {
   const bool drained =
       (*server)->Drain(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
   // What is left are idle connections.
-  const bool closed = (*server)->Shutdown(drained ? deadline : absl::Now());
+  const bool closed = (*server)->Shutdown(drained ? work_deadline : absl::Now());
   if (!drained || device_failed) {
     Log("error", "exiting with work unfinished");
     std::_Exit(device_failed ? 2 : 1);  // lanes may hang on the device

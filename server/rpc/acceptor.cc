@@ -158,9 +158,9 @@ void Acceptor::Loop() {
     for (int i = 0; i < count; ++i) {
       const int fd = events[static_cast<std::size_t>(i)].data.fd;
       if (fd == wake_.get()) {
-        if (stopping_) return;
         std::uint64_t times = 0;
         static_cast<void>(!read(wake_.get(), &times, sizeof(times)));
+        if (stopping_) return;
         CloseListeners();
         listeners_closed_.set_value();
         break;  // other events may be of sockets that are closed now; those of connections come again

@@ -3,10 +3,14 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "absl/time/clock.h"
 
 namespace warpline {
 namespace {
@@ -45,6 +49,27 @@ struct Pair {
   }
   UniqueFd server, client;
 };
+
+// The same over TCP, whose states a kernel tells of.
+struct TcpPair {
+  TcpPair() {
+    const UniqueFd listening(socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_storage name = V4("127.0.0.1", 0);
+    socklen_t size = sizeof(sockaddr_in);
+    bind(listening.get(), reinterpret_cast<sockaddr*>(&name), size);
+    listen(listening.get(), 1);
+    getsockname(listening.get(), reinterpret_cast<sockaddr*>(&name), &size);
+    client.Reset(socket(AF_INET, SOCK_STREAM, 0));
+    connect(client.get(), reinterpret_cast<sockaddr*>(&name), size);
+    server.Reset(accept(listening.get(), nullptr, nullptr));
+  }
+  UniqueFd server, client;
+};
+
+bool IsCut(int fd) {
+  pollfd socket{.fd = fd, .events = 0, .revents = 0};
+  return poll(&socket, 1, 0) == 1 && (socket.revents & POLLHUP) != 0;
+}
 
 TEST(PeerNameTest, IsTheOneThatGrpcUses) {
   EXPECT_EQ(PeerName(V4("127.0.0.1", 40000)), "ipv4:127.0.0.1:40000");
@@ -123,6 +148,22 @@ TEST(ConnectionsTest, UnixSocketsAreNeverCut) {
   connections.CountReset(&kOne);
   connections.LearnPeer(&kOne, "unix:");
   EXPECT_FALSE(pair.Closed());
+}
+
+TEST(ConnectionsTest, OnlyThoseAreCutWhoseClientsDoNotEndThemAfterUs) {
+  Connections connections({.max_connections = 9, .resets = {}});
+  TcpPair ended, open;
+  const int ended_number = connections.Add(ended.server.get(), V4("127.0.0.1", 1));
+  const int open_number = connections.Add(open.server.get(), V4("127.0.0.1", 2));
+  shutdown(ended.server.get(), SHUT_WR);
+  connections.CutHalfClosed(absl::Hours(1));
+  EXPECT_FALSE(IsCut(ended_number));
+  for (int i = 0; i < 1000 && !IsCut(ended_number); ++i) {
+    connections.CutHalfClosed(absl::ZeroDuration());
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_TRUE(IsCut(ended_number));
+  EXPECT_FALSE(IsCut(open_number));
 }
 
 }  // namespace
