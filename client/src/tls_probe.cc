@@ -110,7 +110,7 @@ class Probe {
   std::string Explain() {
     const Outcome outcome = Handshake();
     const bool client_speaks = !tls_.ca.empty();
-    if (outcome == Outcome::kTimeout) return "";
+    if (outcome == Outcome::kUnknown) return "";
     if (!client_speaks) return outcome == Outcome::kNotTls ? "" : NeedsTls();
     if (outcome == Outcome::kNotTls) {
       return absl::StrCat(
@@ -127,7 +127,8 @@ class Probe {
   }
 
  private:
-  enum class Outcome { kDone, kNotTls, kNotTrusted, kRefused, kTimeout };
+  // Unknown: it took too long, or the connection was closed without a word, as full servers do too.
+  enum class Outcome { kDone, kNotTls, kNotTrusted, kRefused, kUnknown };
   struct SslDeleter {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
@@ -170,12 +171,14 @@ class Probe {
       result = SSL_connect(ssl_.get());
       if (result == 1) return Outcome::kDone;
     } while (Wait(result));
-    if (!in_time_) return Outcome::kTimeout;
+    if (!in_time_) return Outcome::kUnknown;
     if (SSL_get_verify_result(ssl_.get()) != X509_V_OK) return Outcome::kNotTrusted;
     // A server that had something to say in TLS has got as far as its certificate, or sends an alert.
     const bool has_answered = asked_ || SSL_get0_peer_certificate(ssl_.get()) != nullptr;
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
-    return has_answered || reason >= SSL_AD_REASON_OFFSET ? Outcome::kRefused : Outcome::kNotTls;
+    if (has_answered || reason >= SSL_AD_REASON_OFFSET) return Outcome::kRefused;
+    // What OpenSSL says of bytes that are no TLS.
+    return reason == SSL_R_WRONG_VERSION_NUMBER ? Outcome::kNotTls : Outcome::kUnknown;
   }
 
   bool SpeaksHttp2() const {

@@ -63,13 +63,14 @@ int StopSignals::Await(absl::Duration longest) {
 
 void StopSignals::Wake() { Put(0); }
 
-FurtherSignal::FurtherSignal(StopSignals& signals, std::function<void()> act)
-    : thread_([this, &signals, act = std::move(act), begun = MonotonicClock::now()] {
+FurtherSignal::FurtherSignal(StopSignals& signals, std::function<bool()> is_urgent, std::function<void()> act)
+    : thread_([this, &signals, is_urgent = std::move(is_urgent), act = std::move(act),
+               begun = MonotonicClock::now()] {
         for (;;) {
           const int number = signals.Await(absl::InfiniteDuration());
           if (ended_) return;
-          if (number == 0 || MonotonicClock::now() - begun < absl::ToChronoNanoseconds(kSameRequest))
-            continue;
+          const bool is_same = MonotonicClock::now() - begun < absl::ToChronoNanoseconds(kSameRequest);
+          if (number == 0 || (is_same && !is_urgent())) continue;
           return act();
         }
       }) {}

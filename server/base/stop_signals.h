@@ -29,11 +29,11 @@ class StopSignals {
 };
 
 // While it is there, calls `act`, once and on a thread of its own, when a stop signal comes. One that comes
-// within half a second of the construction is taken for a part of the request before: those who stop a
-// process group, or a terminal and a supervisor together, send two.
+// within half a second of the construction is taken for a part of the request before, unless `is_urgent` says
+// otherwise: those who stop a process group, or a terminal and a supervisor together, send two.
 class FurtherSignal {
  public:
-  FurtherSignal(StopSignals& signals, std::function<void()> act);
+  FurtherSignal(StopSignals& signals, std::function<bool()> is_urgent, std::function<void()> act);
   ~FurtherSignal();
   FurtherSignal(const FurtherSignal&) = delete;
   FurtherSignal& operator=(const FurtherSignal&) = delete;

@@ -39,7 +39,10 @@ class StoreCredentials final : public grpc::ServerCredentials {
   grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
     const std::shared_ptr<const Certificates> current = store_.current();
     MutexLock lock(&mutex_);
-    if (current == fetched_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    // gRPC lets clients resume sessions, and a certificate that has expired since is not looked at again
+    // then. What it makes of a new configuration has new keys for that, so nobody can.
+    if (current == fetched_ && !store_.verifies_clients())
+      return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair = {current->key_pem.c_str(), current->chain_pem.c_str()};
     // gRPC 1.51 ends the process over a null, and takes no empty list. Where it asks clients for no
     // certificate, it does not use this.

@@ -13,7 +13,8 @@
 namespace warpline {
 
 // Each connection that begins gets the store's certificates of that moment; those that are open stay as they
-// are. If the store verifies clients, one without a certificate that the CA has signed does not get through.
+// are. If the store verifies clients, one without a certificate that the CA has signed does not get through,
+// and none resumes an earlier session.
 // The store outlives the server that has these credentials.
 //
 // gRPC's FileWatcherCertificateProvider is not used: it hands on a key and a certificate that do not belong

@@ -147,6 +147,8 @@ bool Fill(SSL_CTX* context, const Certificates& certificates) {
   if (certificates.client_ca_pem.empty()) return true;
   const Bio cas = BioOf(certificates.client_ca_pem);
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  // As gRPC does: a CA that another one has signed may stand there alone.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   while (X509* const next = PEM_read_bio_X509(cas.get(), nullptr, nullptr, nullptr)) {
     const X509Ptr certificate(next);
     // Clients that have several certificates choose by these names.
@@ -191,8 +193,7 @@ absl::StatusOr<Certificates> CheckCertificates(const TlsFiles& files, TlsFileCon
   }
   if (now < not_before) {
     return BadFile("tls-cert", files.cert,
-                   absl::StrCat("the certificate ", subject, " is not valid before ", Printed(not_before),
-                                ", and it is ", Printed(now)));
+                   absl::StrCat("the certificate ", subject, " is not valid before ", Printed(not_before)));
   }
   if (!files.client_ca.empty()) {
     RETURN_IF_ERROR(ParseCertificates("tls-client-ca", files.client_ca, contents.client_ca).status());
@@ -218,6 +219,8 @@ SslContext NewServerContext(const Certificates& certificates) {
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Else one read would go through however many messages of the protocol a client has sent.
+  SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
   if (!Fill(context.get(), certificates)) return nullptr;
   return context;
 }

@@ -1,5 +1,6 @@
 #include "server/rpc/tls_credentials.h"
 
+#include <grpc/grpc_security.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "server/base/mutex.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/unary_call.h"
@@ -37,9 +39,8 @@ class TlsCredentialsTest : public ::testing::Test {
   }
 
   // What the server says, or the code of the error.
-  std::string Ask(const std::string& address,
-                  const std::shared_ptr<grpc::ChannelCredentials>& credentials) const {
-    grpc::ChannelArguments arguments;
+  std::string Ask(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                  grpc::ChannelArguments arguments = {}) const {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     grpc::GenericStub stub(grpc::CreateCustomChannel(address, credentials, arguments));
@@ -65,12 +66,12 @@ class TlsCredentialsTest : public ::testing::Test {
       text.append(reinterpret_cast<const char*>(each.begin()), each.size());
     return text;
   }
-  std::string AskOverTls(const TestCertificate& client) const {
+  std::string AskOverTls(const TestCertificate& client, const grpc::ChannelArguments& arguments = {}) const {
     grpc::SslCredentialsOptions options;
     options.pem_root_certs = ca_.cert();
     options.pem_cert_chain = client.cert;
     options.pem_private_key = client.key;
-    return Ask(server_->addresses().front(), grpc::SslCredentials(options));
+    return Ask(server_->addresses().front(), grpc::SslCredentials(options), arguments);
   }
 
   const TestFolder folder_;
@@ -98,6 +99,20 @@ TEST_F(TlsCredentialsTest, OthersDoNotGetThrough) {
   EXPECT_EQ(AskOverTls(SelfSigned({.common_name = "alice"})), kUnavailable);
   EXPECT_EQ(AskOverTls(ca_.Issue({.valid_until = -absl::Minutes(1)})), kUnavailable);
   EXPECT_EQ(Ask(server_->addresses().front(), grpc::InsecureChannelCredentials()), kUnavailable);
+}
+
+TEST_F(TlsCredentialsTest, AnExpiredCertificateDoesNotComeBackWithAnEarlierSession) {
+  Start(/*verifies_clients=*/true);
+  grpc_ssl_session_cache* const cache = grpc_ssl_session_cache_create_lru(16);
+  const grpc_arg remembers = grpc_ssl_session_cache_create_channel_arg(cache);
+  grpc::ChannelArguments arguments;
+  arguments.SetPointerWithVtable(remembers.key, remembers.value.pointer.p, remembers.value.pointer.vtable);
+  const absl::Time end = absl::Now() + absl::Seconds(8);
+  const TestCertificate brief = ca_.Issue({.common_name = "alice", .valid_until = end - absl::Now()});
+  EXPECT_EQ(AskOverTls(brief, arguments), "cert:CN=alice,O=Example");
+  absl::SleepFor(end + absl::Seconds(2) - absl::Now());
+  EXPECT_EQ(AskOverTls(brief, arguments), kUnavailable);
+  grpc_ssl_session_cache_destroy(cache);
 }
 
 TEST_F(TlsCredentialsTest, WithoutAClientCaNobodyIsAsked) {

@@ -87,6 +87,8 @@ def _context(files: Files) -> ssl.SSLContext:
         raise ValueError(f"tls_cert is {files.cert!r}: it needs tls_ca, the CA of the server's certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
+    # As gRPC does: a CA that another one has signed may stand there alone.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     _read("tls_ca", files.ca)
     try:
         context.load_verify_locations(files.ca)
@@ -150,6 +152,8 @@ def _ask(connection: socket.socket, host: str, server: str, files: Files) -> str
     except ssl.SSLError as error:
         if "ALERT" in (error.reason or ""):
             return refused
+        if error.reason != "WRONG_VERSION_NUMBER":
+            return ""  # Such as a connection that was closed without a word: full servers do that too.
         return (f"{server} does not speak TLS, and this client was given tls_ca={files.ca}: leave that out "
                 "($WARPLINE_TLS_CA), or start the server with --tls-cert and --tls-key")
     with secured:
