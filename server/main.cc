@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -24,6 +25,8 @@
 #include "server/base/worker_pool.h"
 #include "server/device/cpu_backend.h"
 #include "server/device/watchdog.h"
+#include "server/identity/identities.h"
+#include "server/identity/token.h"
 #include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
@@ -33,6 +36,7 @@
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/grpc_log.h"
+#include "server/rpc/identify.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
@@ -42,6 +46,7 @@
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/tls_credentials.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/owner_limits.h"
 #include "server/schedule/scheduler.h"
 #include "server/tls/certificate_store.h"
 #ifdef WARPLINE_HAVE_CUDA
@@ -181,6 +186,14 @@ int Serve(const ServerOptions& options) {
          {"expires", absl::FormatTime(absl::RFC3339_sec, current->not_after, absl::UTCTimeZone())},
          {"client_certificates", certificates->verifies_clients() ? "required" : "none"}});
   }
+  std::unique_ptr<Identities> identities;
+  LimitsOf limits_of;
+  if (!options.tokens.empty() || !options.tls.client_ca.empty()) {
+    auto opened = Identities::Open({.file = options.tokens});
+    if (!opened.ok()) return Fail(opened.status());
+    identities = *std::move(opened);
+    limits_of = [&identities](OwnerId owner) { return identities->LimitsOf(owner); };
+  }
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
   const auto fail = [&](const std::string& what, const std::string& reason) {
@@ -215,14 +228,15 @@ int Serve(const ServerOptions& options) {
   StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
   // Before those whose tasks and jobs use tensors, so that it goes after them.
   TensorStore tensors(
-      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend)},
+      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend), .limits_of = limits_of},
       [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   RegionStore regions(
       {.max_bytes = static_cast<std::size_t>(options.RegionBytes(available)),
        .max_bytes_per_owner = static_cast<std::size_t>(options.RegionBytesPerOwner(available)),
        .max_regions = MaxRegions(descriptors),
-       .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner)},
+       .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
+       .limits_of = limits_of},
       metrics);
   // Registering memory with the devices takes long, and is done for one client after the other.
   WorkerPool registering(1);
@@ -231,10 +245,12 @@ int Serve(const ServerOptions& options) {
   WorkerPool workers(options.Workers(cpus));
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
                                       .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
+                                      .limits_of = limits_of,
                                       .watchdog = &watchdog},
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
-  Admission admission({.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes()}, metrics);
+  Admission admission(
+      {.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes(), .limits_of = limits_of}, metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
@@ -261,6 +277,7 @@ int Serve(const ServerOptions& options) {
                                   .helpers = options.TransferThreads(cpus),
                                   .look = options.Look(cpus),
                                   .crew = crew.size() > 0 ? &crew : nullptr,
+                                  .identify = IdentifyBy(identities.get()),
                                   .max_connections = options.MaxConnections(descriptors),
                                   .max_message_bytes = options.max_inline_bytes + (64 << 10),
                                   .memory_quota_bytes = options.GrpcMemoryBytes(),
@@ -291,9 +308,10 @@ int Serve(const ServerOptions& options) {
   std::atomic<bool> ready = true;
   std::unique_ptr<HttpServer> http;
   if (!options.metrics_listen.empty()) {
-    auto started = HttpServer::Start(
-        options.metrics_listen, certificates.get(), metrics,
-        {.alive = [&] { return !device_failed.load(); }, .ready = [&] { return ready.load(); }});
+    auto started = HttpServer::Start(options.metrics_listen, certificates.get(), metrics,
+                                     {.alive = [&] { return !device_failed.load(); },
+                                      .ready = [&] { return ready.load(); },
+                                      .knows = options.tokens.empty() ? nullptr : KnowsToken(*identities)});
     if (!started.ok()) return Fail(started.status());
     http = std::move(*started);
   }
@@ -318,7 +336,10 @@ int Serve(const ServerOptions& options) {
        {"resident_tensors", absl::StrCat(tensors.size())}});
   ready = false;
   (*server)->SetServing(false);
-  const FurtherSignal further(signals, [&device_failed] {
+  const auto urgent = [&device_failed, at_first = device_failed.load()] {
+    return !at_first && device_failed;
+  };
+  const FurtherSignal further(signals, urgent, [&device_failed] {
     if (device_failed) absl::SleepFor(kToFail);
     Log("error", "exiting with work unfinished", {{"reason", device_failed ? "device" : "a further signal"}});
     std::_Exit(device_failed ? 2 : 1);
@@ -342,6 +363,14 @@ int Serve(const ServerOptions& options) {
   return 0;
 }
 
+// The secret apart from what is not, so that each can go into a file of its own.
+void PrintNewToken(const std::string& name) {
+  const std::string token = NewToken();
+  std::fprintf(stderr, "%s\n", token.c_str());
+  std::printf("[owner.\"token:%s\"]\nsha256 = \"%s\"\n", name.c_str(),
+              absl::BytesToHexString(TokenDigest(token)).c_str());
+}
+
 int Main(int argc, char** argv) {
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds: every lock of every thread then goes through one global lock.
@@ -358,6 +387,9 @@ int Main(int argc, char** argv) {
       return 0;
     case CommandLine::Action::kVersion:
       std::printf("warplined %s (%s, CUDA %s)\n", WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
+      return 0;
+    case CommandLine::Action::kNewToken:
+      PrintNewToken(line->new_token);
       return 0;
     case CommandLine::Action::kServe:
       return Serve(line->options);

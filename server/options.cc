@@ -5,11 +5,13 @@
 #include <limits>
 #include <span>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/status_macros.h"
+#include "server/base/parse_bytes.h"
 
 namespace warpline {
 namespace {
@@ -19,28 +21,6 @@ constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 absl::Status BadFlag(const char* flag, const std::string& value, const std::string& want) {
   return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, ": must be ", want));
-}
-
-// "268435456", "256M", "256MiB", "1G"
-absl::StatusOr<std::int64_t> ParseBytes(const std::string& text) {
-  const std::size_t digits = text.find_first_not_of("0123456789");
-  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-  std::int64_t scale = 1;
-  if (unit == "K" || unit == "KiB") {
-    scale = 1024;
-  } else if (unit == "M" || unit == "MiB") {
-    scale = kMiB;
-  } else if (unit == "G" || unit == "GiB") {
-    scale = kGiB;
-  } else if (!unit.empty()) {
-    return absl::InvalidArgumentError("unknown unit");
-  }
-  std::int64_t value = 0;
-  if (!absl::SimpleAtoi(text.substr(0, digits), &value) ||
-      value > std::numeric_limits<std::int64_t>::max() / scale) {
-    return absl::InvalidArgumentError("not a number");
-  }
-  return value * scale;
 }
 
 struct Flag {
@@ -200,6 +180,19 @@ auto SwitchFlag(bool ServerOptions::*member) {
   };
 }
 
+absl::Status SetTokens(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text.empty()) return BadFlag(flag.name, text, "a path");
+  options.tokens = text;
+  return absl::OkStatus();
+}
+
+// Names of owners, in the file and in labels.
+bool IsTokenName(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  });
+}
+
 auto TlsFileFlag(std::string TlsFiles::*member) {
   return [=](const Flag& flag, const std::string& text, ServerOptions& options) -> absl::Status {
     if (text.empty()) return BadFlag(flag.name, text, "a path");
@@ -227,6 +220,12 @@ const std::vector<Flag>& Flags() {
        "PEM: CAs. gRPC and /metrics are then only for clients with a certificate that one of them has "
        "signed; /healthz and /readyz for all. Default none: clients need no certificate.",
        TlsFileFlag(&TlsFiles::client_ca)},
+      {"tokens", "FILE",
+       "TOML: who may use the server and how much of it (docs/identity.md). gRPC and /metrics then want a "
+       "token of this file, or a certificate with --tls-client-ca; health checks want none. Read again when "
+       "it "
+       "changes. Default none: everybody who reaches the server.",
+       SetTokens},
       {"insecure", "",
        "Allow --listen and --metrics-listen beyond loopback without TLS, where everybody in between can read "
        "and change what is sent, and everybody who reaches the port may use the server. Default off.",
@@ -380,6 +379,13 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
       return absl::InvalidArgumentError(absl::StrCat(argument, ": unknown argument"));
     const std::size_t equals = argument.find('=');
     const std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
+    if (name == "new-token") {
+      line.action = CommandLine::Action::kNewToken;
+      line.new_token = equals != std::string::npos ? argument.substr(equals + 1) : ++i < argc ? argv[i] : "";
+      if (IsTokenName(line.new_token)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--new-token=", line.new_token, ": must be a name of 1 to 64 letters, digits, '.', '_' and '-'"));
+    }
     const auto& flags = Flags();
     const auto flag = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });
     if (flag == flags.end())
@@ -406,7 +412,10 @@ std::string HelpText(const ServerOptions& options) {
                     flag.help, "\n");
   }
   absl::StrAppend(
-      &text, "  --version\n  --help\n\nWorst-case host memory with these flags: ",
+      &text,
+      "  --new-token=NAME\n        Make a token and exit: prints the token to stderr, and to stdout what the "
+      "file "
+      "of --tokens is to have.\n  --version\n  --help\n\nWorst-case host memory with these flags: ",
       options.WorstCaseMemoryBytes(false) / kMiB, " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
       " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
       "beside some 100 MiB of program; shared regions are the clients' memory).\n"

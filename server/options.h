@@ -17,6 +17,7 @@ struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
   TlsFiles tls;                                   // of both, but for unix sockets
+  std::string tokens;                             // file of owners; empty: nobody is asked
   bool insecure = false;                          // both may be beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all
@@ -91,7 +92,8 @@ struct ServerOptions {
 
 // What the command line asks for.
 struct CommandLine {
-  enum class Action { kServe, kHelp, kVersion } action = Action::kServe;
+  enum class Action { kServe, kHelp, kVersion, kNewToken } action = Action::kServe;
+  std::string new_token;  // whose
   ServerOptions options;
 };
 

@@ -40,7 +40,7 @@ constexpr std::chrono::milliseconds kRest(100);
 // A connection, its thread, and what that thread has counted.
 struct Line {
   explicit Line(const CommonFlags& common)
-      : channel(common.server, {.own_connection = true, .tls = common.tls}) {}
+      : channel(common.server, {.own_connection = true, .tls = common.tls, .token = common.token}) {}
   BenchStats stats;
   Clock::time_point last_end;
   RawChannel channel;  // last: its destruction waits for the callbacks, which use the rest

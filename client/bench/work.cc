@@ -113,7 +113,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   work.echo_ = flags.op == BenchOp::kEcho;
   work.client_ = std::make_unique<Client>(
       flags.common.server,
-      ClientOptions{.channel = {.tls = flags.common.tls}, .region_socket = flags.common.regions});
+      ClientOptions{.channel = flags.common.channel(), .region_socket = flags.common.regions});
   if (flags.shared) RETURN_IF_ERROR(work.OpenRegion(flags));
   const Shape& s = flags.shape;
   ConstArray first, second;

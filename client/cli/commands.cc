@@ -131,7 +131,7 @@ absl::Status RunReduce(const Args& args, const CommonFlags& common) {
 
 absl::Status RunInfo(const Args& args, const CommonFlags& common) {
   if (args.positionals().size() > 1) return UsageError("info takes no file");
-  Client client(common.server, {.channel = {.tls = common.tls}});
+  Client client(common.server, {.channel = common.channel()});
   ASSIGN_OR_RETURN(const v1::GetInfoResponse info, client.GetInfo(common.deadline));
   if (!common.json) {
     std::fputs(FormatInfo(info).c_str(), stdout);
@@ -151,7 +151,7 @@ absl::Status RunInfo(const Args& args, const CommonFlags& common) {
 absl::Status RunHealth(const Args& args, const CommonFlags& common) {
   if (args.positionals().size() > 1) return UsageError("health takes no file");
   ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
-  Client client(common.server, {.channel = {.tls = common.tls}});
+  Client client(common.server, {.channel = common.channel()});
   ASSIGN_OR_RETURN(const bool serving, client.IsServing(args.String("service", ""), common.deadline));
   if (!serving) return absl::UnavailableError("NOT_SERVING");
   if (!quiet) std::puts("SERVING");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ constexpr FlagSpec kFlags[] = {
     {"tls-cert", 0, "FILE",
      "PEM, this client's certificate, if the server wants one (default: $WARPLINE_TLS_CERT)"},
     {"tls-key", 0, "FILE", "PEM, its private key (default: $WARPLINE_TLS_KEY)"},
+    {"token-file", 0, "FILE",
+     "who this client is, to servers that ask: holds its token (default: $WARPLINE_TOKEN_FILE)"},
     {"json", 0, "", "machine-readable output (of info, tensors, bench, --timings)"},
     {"help", 'h', "", "this text; after a command, the command's"},
     {"version", 0, "", "print the version"},
@@ -81,7 +84,7 @@ constexpr FlagSpec kFlags[] = {
 };
 
 // Every command takes these.
-constexpr std::string_view kCommon = " server deadline tls-ca tls-cert tls-key json help version ";
+constexpr std::string_view kCommon = " server deadline tls-ca tls-cert tls-key token-file json help version ";
 
 constexpr CommandSpec kCommands[] = {
     {"transpose", "IN.npy -o OUT.npy [--perm 1,0]", "permute the axes of an array",
@@ -344,6 +347,21 @@ std::string StringFlag(const Args& args, std::string_view name, const char* vari
   return args.String(name, environment != nullptr ? environment : "");
 }
 
+// A token in a file. Not in an argument, where every process of the machine could read it.
+absl::StatusOr<std::string> ReadToken(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream in(path);
+  std::string token;
+  if (!(in >> token))
+    return UsageError(absl::StrCat("--token-file=", path, ": there is no token to be read"));
+  for (const char c : token) {
+    if (c <= ' ' || c > '~') {
+      return UsageError(absl::StrCat("--token-file=", path, ": a token is of printable ASCII characters"));
+    }
+  }
+  return token;
+}
+
 absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
   CommonFlags common;
   const char* environment = std::getenv("WARPLINE_SERVER");
@@ -357,6 +375,7 @@ absl::StatusOr<CommonFlags> CommonFlags::From(const Args& args) {
                 .cert = StringFlag(args, "tls-cert", "WARPLINE_TLS_CERT"),
                 .key = StringFlag(args, "tls-key", "WARPLINE_TLS_KEY")};
   RETURN_IF_ERROR(CredentialsFor(common.server, common.tls).status());
+  ASSIGN_OR_RETURN(common.token, ReadToken(StringFlag(args, "token-file", "WARPLINE_TOKEN_FILE")));
   common.variant = args.String("variant", "");
   ASSIGN_OR_RETURN(common.dtype, DTypeFlag(args, "dtype"));
   ASSIGN_OR_RETURN(common.timings, args.Bool("timings"));

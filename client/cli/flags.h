@@ -53,6 +53,7 @@ struct CommonFlags {
   std::string server;   // with its port
   std::string regions;  // path of its region socket; empty: as of its own
   TlsOptions tls;
+  std::string token;  // empty: none
   absl::Duration deadline;
   std::string variant;
   std::optional<DType> dtype;
@@ -60,6 +61,7 @@ struct CommonFlags {
   bool json = false;
 
   static absl::StatusOr<CommonFlags> From(const Args& args);
+  ChannelOptions channel() const { return {.tls = tls, .token = token}; }
 };
 
 }  // namespace warpline::client

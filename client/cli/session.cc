@@ -94,7 +94,7 @@ Session::Session(const CommonFlags& common, bool prints_to_stderr, int retries, 
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
       ttl_(ttl),
-      client_(std::make_unique<Client>(common.server, ClientOptions{.channel = {.tls = common.tls},
+      client_(std::make_unique<Client>(common.server, ClientOptions{.channel = common.channel(),
                                                                     .max_retries = retries,
                                                                     .region_socket = common.regions})),
       transport_(*client_, transport, common) {}

@@ -23,7 +23,7 @@ namespace {
 
 absl::StatusOr<ClientOptions> OptionsFrom(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
-  return ClientOptions{.channel = {.tls = common.tls}, .max_retries = static_cast<int>(retries)};
+  return ClientOptions{.channel = common.channel(), .max_retries = static_cast<int>(retries)};
 }
 
 absl::StatusOr<int> ChannelsFrom(const Args& args) {

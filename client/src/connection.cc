@@ -10,15 +10,18 @@
 namespace warpline::client {
 
 Connection::Connection(const std::string& target, const ClientOptions& options)
-    : target_(target), tls_(options.channel.tls), max_retries_(options.max_retries) {
+    : target_(target),
+      tls_(options.channel.tls),
+      token_(options.channel.token),
+      max_retries_(options.max_retries) {
   channels_.push_back(std::make_unique<RawChannel>(target, options.channel));
 }
 
 RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);
   while (index >= channels_.size()) {
-    channels_.push_back(
-        std::make_unique<RawChannel>(target_, ChannelOptions{.own_connection = true, .tls = tls_}));
+    channels_.push_back(std::make_unique<RawChannel>(
+        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}));
   }
   return *channels_[index];
 }

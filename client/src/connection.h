@@ -39,6 +39,7 @@ class Connection {
  private:
   const std::string target_;
   const TlsOptions tls_;
+  const std::string token_;
   const int max_retries_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RawChannel>> channels_;

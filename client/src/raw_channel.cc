@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "client/src/grpc_error.h"
 #include "client/src/tls.h"
 
@@ -50,7 +51,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
 
 // Context, response and status of one call, in the order that destruction needs.
 struct CallState {
-  CallState(absl::Time deadline, const std::string& request_id) : context(NewContext(deadline, request_id)) {}
+  explicit CallState(std::unique_ptr<grpc::ClientContext> context) : context(std::move(context)) {}
 
   absl::StatusOr<grpc::ByteBuffer> TakeOutcome() {
     if (status.ok()) return std::move(response);
@@ -69,17 +70,18 @@ bool HoldsBorrowed(const std::shared_ptr<SendTracker>& tracker) {
 
 }  // namespace
 
-std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) {
+std::unique_ptr<grpc::ClientContext> RawChannel::NewContext(absl::Time deadline,
+                                                            const std::string& request_id) const {
   auto context = std::make_unique<grpc::ClientContext>();
   context->set_deadline(absl::ToChronoTime(deadline));
   if (!request_id.empty()) context->AddMetadata(kRequestIdKey, request_id);
+  if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
   return context;
 }
 
 struct RawChannel::AsyncCall {
-  AsyncCall(absl::Time deadline, const std::string& request_id, std::shared_ptr<SendTracker> tracker,
-            Done done)
-      : state(deadline, request_id), tracker(std::move(tracker)), done(std::move(done)) {}
+  AsyncCall(std::unique_ptr<grpc::ClientContext> context, std::shared_ptr<SendTracker> tracker, Done done)
+      : state(std::move(context)), tracker(std::move(tracker)), done(std::move(done)) {}
 
   CallState state;
   std::shared_ptr<SendTracker> tracker;
@@ -96,7 +98,9 @@ struct RawChannel::FinishedCall {
 };
 
 RawChannel::RawChannel(const std::string& target, const ChannelOptions& options)
-    : channel_(Connect(target, options, broken_)), stub_(channel_) {}
+    : authorization_(options.token.empty() ? "" : absl::StrCat("Bearer ", options.token)),
+      channel_(Connect(target, options, broken_)),
+      stub_(channel_) {}
 
 RawChannel::~RawChannel() {
   queue_.Shutdown();
@@ -116,7 +120,7 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
                                                   absl::Time deadline, const std::string& request_id) {
   if (!broken_.ok()) return broken_;
   grpc::CompletionQueue queue;
-  std::optional<CallState> state(std::in_place, deadline, request_id);
+  std::optional<CallState> state(std::in_place, NewContext(deadline, request_id));
   const std::shared_ptr<SendTracker> tracker = message.tracker;
   state->reader = stub_.PrepareUnaryCall(state->context.get(), method, message.buffer, &queue);
   message.buffer.Clear();  // what remains are gRPC's own references
@@ -139,7 +143,8 @@ void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, a
                            const std::string& request_id, Done done) {
   if (!broken_.ok()) return done(broken_);
   std::call_once(thread_once_, [this] { thread_ = std::thread(&RawChannel::Poll, this); });
-  auto call = std::make_unique<AsyncCall>(deadline, request_id, std::move(message.tracker), std::move(done));
+  auto call = std::make_unique<AsyncCall>(NewContext(deadline, request_id), std::move(message.tracker),
+                                          std::move(done));
   call->state.reader = stub_.PrepareUnaryCall(call->state.context.get(), method, message.buffer, &queue_);
   message.buffer.Clear();
   call->state.reader->StartCall();

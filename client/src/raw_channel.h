@@ -28,9 +28,6 @@ inline constexpr char kRequestIdKey[] = "x-request-id";
 // a cancelled call may have bytes on their way into a socket.
 inline constexpr std::chrono::milliseconds kReleasePeriod(1);
 
-// Of one call. `request_id` may be empty.
-std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id);
-
 // Thread-safe.
 class RawChannel {
  public:
@@ -56,13 +53,16 @@ class RawChannel {
                  const std::string& request_id, Done done);
 
   grpc::GenericStub& stub() { return stub_; }
+  // Of one call. `request_id` may be empty.
+  std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) const;
 
  private:
   struct AsyncCall;
   struct FinishedCall;
   void Poll();
 
-  absl::Status broken_;  // why there can be no call
+  const std::string authorization_;  // the header; empty: none
+  absl::Status broken_;              // why there can be no call
   std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;

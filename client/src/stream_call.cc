@@ -9,7 +9,7 @@ namespace warpline::client {
 
 StreamCall::StreamCall(RawChannel& channel, const std::string& method, absl::Time deadline,
                        const std::string& request_id)
-    : context_(NewContext(deadline, request_id)) {
+    : context_(channel.NewContext(deadline, request_id)) {
   stream_ = channel.stub().PrepareCall(context_.get(), method, &queue_);
   stream_->StartCall(this);
   began_ = Await();

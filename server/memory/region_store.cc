@@ -1,6 +1,7 @@
 #include "server/memory/region_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -120,7 +121,15 @@ void RegionStore::Reservation::Return() {
 RegionStore::RegionStore(const Options& options, Metrics& metrics)
     : options_(options), regions_gauge_(metrics.regions), bytes_gauge_(metrics.region_bytes) {}
 
+std::size_t RegionStore::MaxBytesOf(OwnerId owner) const {
+  const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
+  return std::min(
+      options_.max_bytes_per_owner,
+      static_cast<std::size_t>(limits.region_bytes.value_or(std::numeric_limits<std::int64_t>::max())));
+}
+
 absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
+  const std::size_t most = MaxBytesOf(owner);
   const auto found = owners_.find(owner);
   const Totals own = found == owners_.end() ? Totals() : found->second;
   const auto full = [bytes](const char* whose, const Totals& used, std::size_t max_bytes,
@@ -131,9 +140,10 @@ absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
-  if (bytes > options_.max_bytes_per_owner - own.bytes || own.regions >= options_.max_regions_per_owner) {
-    return full("the owner's", own, options_.max_bytes_per_owner, options_.max_regions_per_owner,
-                "--region-bytes-per-owner, --regions-per-owner");
+  // The quota may have become less than what is in use.
+  if (own.bytes > most || bytes > most - own.bytes || own.regions >= options_.max_regions_per_owner) {
+    return full("the owner's", own, most, options_.max_regions_per_owner,
+                "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
   }
   if (bytes > options_.max_bytes - all_.bytes || all_.regions >= options_.max_regions) {
     return full("all", all_, options_.max_bytes, options_.max_regions, "--region-bytes");
@@ -148,10 +158,10 @@ absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) 
   if (bytes == 0 || bytes % kPageBytes != 0) {
     return FieldError("size_bytes", absl::StrCat(bytes, " is not above 0 and a multiple of ", kPageBytes));
   }
-  if (bytes > options_.max_bytes_per_owner) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a region of ", bytes, " bytes can never be had: the limit of an owner is ",
-        options_.max_bytes_per_owner, " bytes (the server's --region-bytes and --region-bytes-per-owner)"));
+  if (const std::size_t most = MaxBytesOf(owner); bytes > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of this owner is ", most,
+                     " bytes (the server's --region-bytes and --region-bytes-per-owner, or its quota)"));
   }
   DropExpiredTickets();
   MutexLock lock(&mutex_);

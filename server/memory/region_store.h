@@ -21,6 +21,7 @@
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/owner.h"
+#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 
@@ -37,6 +38,7 @@ class RegionStore {
     std::size_t max_bytes = 0, max_bytes_per_owner = 0;
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
+    LimitsOf limits_of = nullptr;
   };
 
   // A share of the limits, which goes back when this is destroyed. Can be moved.
@@ -102,6 +104,8 @@ class RegionStore {
     MonotonicTime expiry;
   };
 
+  // Of the regions of one owner.
+  std::size_t MaxBytesOf(OwnerId owner) const;
   absl::Status CheckRoom(OwnerId owner, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);

@@ -98,14 +98,32 @@ int TensorStore::RoomiestDevice() const {
   return static_cast<int>(best);
 }
 
-void TensorStore::Charge(int device, std::size_t bytes, int tensors) {
+absl::Status TensorStore::CheckQuota(OwnerId owner, int device, std::size_t bytes) const {
+  if (options_.limits_of == nullptr) return absl::OkStatus();
+  const std::optional<std::int64_t> quota = options_.limits_of(owner).resident_bytes;
+  if (!quota.has_value()) return absl::OkStatus();
+  const auto limit = static_cast<std::size_t>(*quota);
+  const auto found = owners_bytes_.find({owner, device});
+  const std::size_t used = found == owners_bytes_.end() ? 0 : found->second;
+  // The quota may have become less than what is in use.
+  if (used <= limit && bytes <= limit - used) return absl::OkStatus();
+  const std::string text =
+      absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: this owner's on device ", device,
+                   " take ", used, " bytes, its quota is ", limit);
+  return bytes <= limit ? Full(text) : absl::ResourceExhaustedError(text);
+}
+
+void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tensors) {
+  std::size_t& own = owners_bytes_[{owner, device}];
+  own += bytes * static_cast<std::size_t>(tensors);
+  if (own == 0) owners_bytes_.erase({owner, device});
   used_bytes_[static_cast<std::size_t>(device)] += bytes * static_cast<std::size_t>(tensors);
   charged_tensors_ += static_cast<std::size_t>(tensors);
   tensors_.Add(tensors);
   bytes_[static_cast<std::size_t>(device)].Add(tensors * static_cast<double>(bytes));
 }
 
-absl::StatusOr<Buffer> TensorStore::Allocate(int device, std::size_t bytes) {
+absl::StatusOr<Buffer> TensorStore::Allocate(OwnerId owner, int device, std::size_t bytes) {
   const std::size_t limit = device_bytes(device);
   const std::size_t charged = AlignUp(std::min(bytes, limit + 1), kTensorAlignment);
   {
@@ -117,14 +135,15 @@ absl::StatusOr<Buffer> TensorStore::Allocate(int device, std::size_t bytes) {
                        " take ", used, " of ", limit, " bytes (the server's --resident-bytes)");
       return charged <= limit ? Full(text) : absl::ResourceExhaustedError(text);
     }
+    RETURN_IF_ERROR(CheckQuota(owner, device, charged));
     if (charged_tensors_ >= options_.max_tensors) {
       return Full(absl::StrCat("there are ", charged_tensors_, " resident tensors, which is the limit"));
     }
-    Charge(device, charged, 1);
+    Charge(owner, device, charged, 1);
   }
-  const auto give_back = [this, device, charged](void*) {
+  const auto give_back = [this, owner, device, charged](void*) {
     MutexLock lock(&mutex_);
-    Charge(device, charged, -1);
+    Charge(owner, device, charged, -1);
   };
   // The memory goes before its charge.
   std::shared_ptr<void> charge(this, give_back);
@@ -169,7 +188,7 @@ TensorStore::Info TensorStore::Add(OwnerId owner, const TensorSpec& spec, absl::
 
 absl::StatusOr<TensorStore::Info> TensorStore::Create(OwnerId owner, const TensorSpec& spec,
                                                       absl::Duration ttl, int device) {
-  ASSIGN_OR_RETURN(Buffer memory, Allocate(device, spec.bytes));
+  ASSIGN_OR_RETURN(Buffer memory, Allocate(owner, device, spec.bytes));
   auto entry = std::make_shared<Entry>();
   entry->spec = spec;
   entry->ttl = ttl;

@@ -26,6 +26,7 @@
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/owner.h"
+#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 
@@ -41,6 +42,7 @@ class TensorStore {
     absl::Duration max_ttl = absl::Hours(24);
     std::size_t max_tensors = 32768;
     std::vector<std::size_t> device_bytes;  // what the tensors of each device may have together
+    LimitsOf limits_of = nullptr;
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
 
@@ -109,9 +111,10 @@ class TensorStore {
   // The device that has the most bytes left.
   int RoomiestDevice() const;
 
-  // Memory for one more tensor, which counts from here on. RESOURCE_EXHAUSTED, with the figures, if there is
-  // none left, or too many tensors; with a delay if there would be room without the others.
-  absl::StatusOr<Buffer> Allocate(int device, std::size_t bytes);
+  // Memory for one more tensor of this owner, which counts from here on. RESOURCE_EXHAUSTED, with the
+  // figures, if there is none left, of the device's or of the owner's, or too many tensors; with a delay if
+  // there would be room without the others.
+  absl::StatusOr<Buffer> Allocate(OwnerId owner, int device, std::size_t bytes);
   // A tensor of which all bytes are there, in memory that Allocate gave.
   Info Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory);
   // A tensor of which none are.
@@ -144,7 +147,11 @@ class TensorStore {
   void BeginLease(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndUse(const std::shared_ptr<Entry>& entry);
   Info InfoOf(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Charge(int device, std::size_t bytes, int tensors) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why the owner may not have so many bytes more on the device.
+  absl::Status CheckQuota(OwnerId owner, int device, std::size_t bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Charge(OwnerId owner, int device, std::size_t bytes, int tensors)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireInTurn();
 
   const Options options_;
@@ -157,7 +164,8 @@ class TensorStore {
   std::map<Key, std::shared_ptr<Entry>> entries_ ABSL_GUARDED_BY(mutex_);
   // When each lease ends at the earliest: uses renew leases without a change here.
   std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);  // by device
+  std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);                          // by device
+  std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // those above 0
   std::size_t charged_tensors_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread expiring_;

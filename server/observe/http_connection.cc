@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace warpline {
@@ -16,6 +18,22 @@ namespace {
 // Of a request's first line and its headers; browsers with many cookies stay below.
 constexpr std::size_t kMaxRequestBytes = 16 << 10;
 
+// The value of the first header of this name, which is in lower case; empty if there is none.
+std::string_view Header(std::string_view request, std::string_view name) {
+  for (std::size_t at = request.find("\r\n"); at != std::string_view::npos; at = request.find("\r\n", at)) {
+    at += 2;
+    const std::string_view line = request.substr(at, request.find("\r\n", at) - at);
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const absl::string_view found(line.data(), colon);
+    if (!absl::EqualsIgnoreCase(found, {name.data(), name.size()})) continue;
+    const absl::string_view value =
+        absl::StripAsciiWhitespace(absl::string_view(line.data() + colon + 1, line.size() - colon - 1));
+    return {value.data(), value.size()};
+  }
+  return {};
+}
+
 }  // namespace
 
 HttpConnection::HttpConnection(UniqueFd socket, SSL_CTX* tls, const HttpHandler& handler,
@@ -23,6 +41,11 @@ HttpConnection::HttpConnection(UniqueFd socket, SSL_CTX* tls, const HttpHandler&
     : socket_(std::move(socket)), handler_(handler), deadline_(deadline), events_(POLLIN) {
   if (tls == nullptr) return;
   ssl_.reset(SSL_new(tls));
+  if (ssl_ == nullptr) {  // no memory
+    state_ = State::kClosing;
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    return;
+  }
   SSL_set_fd(ssl_.get(), socket_.get());
   SSL_set_accept_state(ssl_.get());
 }
@@ -115,6 +138,7 @@ void HttpConnection::Answer() {
   if (method != "GET" && method != "HEAD") return Send({.status = "405 Method Not Allowed"}, true);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   HttpRequest request{.path = std::string(target.substr(0, target.find('?')))};
+  request.authorization = std::string(Header(std::string_view(input_), "authorization"));
   request.has_certificate = ssl_ != nullptr && SSL_get0_peer_certificate(ssl_.get()) != nullptr &&
                             SSL_get_verify_result(ssl_.get()) == X509_V_OK;
   Send(handler_(request), method == "GET");

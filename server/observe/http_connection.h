@@ -18,6 +18,7 @@ struct HttpRequest {
   std::string path;  // without what follows a '?'
   // The client has shown a certificate, which a CA of --tls-client-ca has signed.
   bool has_certificate = false;
+  std::string authorization;  // the header; empty: there is none
 };
 
 struct HttpResponse {

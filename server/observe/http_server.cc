@@ -23,7 +23,9 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kMaxConnections = 64;
+constexpr std::size_t kMaxConnections = 256;
+// How many connections are taken before those that there are go on.
+constexpr int kAcceptBatch = 16;
 constexpr absl::Duration kConnectionTime = absl::Seconds(10);
 // How long nothing is accepted when the process has no descriptor left.
 constexpr absl::Duration kPause = absl::Milliseconds(100);
@@ -45,6 +47,12 @@ struct HttpServer::Impl {
     thread.join();
   }
 
+  bool MayReadMetrics(const HttpRequest& request) const {
+    const bool verifies = certificates != nullptr && certificates->verifies_clients();
+    if (!verifies && probes.knows == nullptr) return true;
+    return request.has_certificate || (probes.knows != nullptr && probes.knows(request.authorization));
+  }
+
   HttpResponse Answer(const HttpRequest& request) const {
     const auto probed = [](bool is_well) -> HttpResponse {
       if (is_well) return {.body = "ok\n"};
@@ -53,26 +61,32 @@ struct HttpServer::Impl {
     if (request.path == "/healthz") return probed(probes.alive());
     if (request.path == "/readyz") return probed(probes.ready());
     if (request.path != "/metrics") return {.status = "404 Not Found"};
-    if (certificates != nullptr && certificates->verifies_clients() && !request.has_certificate) {
-      return {.status = "403 Forbidden",
-              .body = "/metrics needs a client certificate that a CA of --tls-client-ca has signed\n"};
+    if (!MayReadMetrics(request)) {
+      return probes.knows != nullptr
+                 ? HttpResponse{.status = "401 Unauthorized",
+                                .body = "/metrics needs a token of --tokens: Authorization: Bearer TOKEN\n"}
+                 : HttpResponse{.status = "403 Forbidden",
+                                .body =
+                                    "/metrics needs a client certificate that a CA of --tls-client-ca has "
+                                    "signed\n"};
     }
     return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Scrape()};
   }
 
-  // Null without TLS.
+  // Null without TLS, and if there is no memory for it.
   SSL_CTX* CurrentContext() {
     if (certificates == nullptr) return nullptr;
     std::shared_ptr<const Certificates> current = certificates->current();
-    if (current != context_of) {
-      context = NewServerContext(*current);
-      context_of = std::move(current);
-    }
+    if (current == context_of) return context.get();
+    SslContext next = NewServerContext(*current);
+    if (next == nullptr) return nullptr;
+    context = std::move(next);
+    context_of = std::move(current);
     return context.get();
   }
 
   void Accept(int listening) {
-    for (;;) {
+    for (int taken = 0; taken < kAcceptBatch; ++taken) {
       UniqueFd socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket.ok()) {
         const bool out_of_descriptors =
@@ -82,7 +96,9 @@ struct HttpServer::Impl {
         continue;  // the error is about this one connection
       }
       if (connections.size() >= kMaxConnections) connections.pop_front();
-      connections.emplace_back(std::move(socket), CurrentContext(), handler, After(kConnectionTime));
+      SSL_CTX* const tls = CurrentContext();
+      if (certificates != nullptr && tls == nullptr) continue;  // never in plaintext instead
+      connections.emplace_back(std::move(socket), tls, handler, After(kConnectionTime));
     }
   }
 

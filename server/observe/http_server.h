@@ -13,17 +13,19 @@
 namespace warpline {
 
 // One thread serves all connections, none of which it waits for. A connection has 10 seconds, and when there
-// are more than 64 the oldest makes room, so that slow clients do not keep others out.
+// are more than 256 the oldest makes room, so that slow clients do not keep others out.
 class HttpServer {
  public:
   struct Probes {
     std::function<bool()> alive;  // /healthz: false asks the supervisor for a restart
     std::function<bool()> ready;  // /readyz: false takes the replica out of the load balancing
+    // Whether this authorization header lets its client read /metrics. Null: there are no tokens.
+    std::function<bool(const std::string& authorization)> knows;
   };
   // `listen` is host:port; port 0 picks a free one. With `certificates`, which may be null, the port speaks
-  // HTTPS; if these verify clients, /metrics is only for clients with a certificate. The metrics and the
-  // certificates outlive the server. UNAVAILABLE if the address cannot be listened on, INVALID_ARGUMENT if
-  // there can be no such address.
+  // HTTPS. If these verify clients, or there are tokens, /metrics is only for clients that have either. The
+  // metrics and the certificates outlive the server. UNAVAILABLE if the address cannot be listened on,
+  // INVALID_ARGUMENT if there can be no such address.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& listen,
                                                            const CertificateStore* certificates,
                                                            const Metrics& metrics, Probes probes);

@@ -27,7 +27,7 @@ struct Asked {
   ByteRange range;
 };
 
-absl::StatusOr<Asked> Find(const std::vector<grpc::Slice>& message, TensorStore& tensors) {
+absl::StatusOr<Asked> Find(const std::vector<grpc::Slice>& message, OwnerId owner, TensorStore& tensors) {
   v1::GetRequest request;
   if (!request.ParseFromString(ToString(message))) {
     return absl::InvalidArgumentError("the message is no warpline.v1.GetRequest");
@@ -35,7 +35,7 @@ absl::StatusOr<Asked> Find(const std::vector<grpc::Slice>& message, TensorStore&
   if (request.id().empty()) return FieldError("id", "missing");
   if (request.offset() < 0) return FieldError("offset", absl::StrCat(request.offset(), "; the least is 0"));
   if (request.length() < 0) return FieldError("length", absl::StrCat(request.length(), "; the least is 0"));
-  auto reading = tensors.Read(kAnonymous, request.id());
+  auto reading = tensors.Read(owner, request.id());
   RETURN_IF_ERROR(InField("id", reading.status()));
   const std::size_t size = reading->info.spec.bytes;
   const auto offset = static_cast<std::size_t>(request.offset());
@@ -201,17 +201,17 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
   std::size_t next_to_send_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-GetStream::GetStream(const TensorService::Engine& engine, OwnerId connection)
-    : engine_(engine), connection_(connection) {}
+GetStream::GetStream(const TensorService::Engine& engine, const Caller& caller)
+    : engine_(engine), caller_(caller) {}
 
 GetStream::~GetStream() = default;
 
 void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
   if (chunks_ != nullptr) return;  // gRPC's own clients send one
-  absl::StatusOr<Asked> asked = Find(message, engine_.tensors);
+  absl::StatusOr<Asked> asked = Find(message, caller_.owner, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());
   const bool on_host = asked->reading.memory.place().kind == Place::Kind::kHost;
-  absl::StatusOr<ChunkWindow> window = ChunkWindow::Open(asked->range.size(), on_host, connection_,
+  absl::StatusOr<ChunkWindow> window = ChunkWindow::Open(asked->range.size(), on_host, caller_.share,
                                                          engine_.transfers, engine_.admission, engine_.pool);
   if (!window.ok()) return stream.Finish(window.status());
   chunks_ = std::make_shared<Chunks>(engine_, stream, *std::move(asked), *std::move(window));

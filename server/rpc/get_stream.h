@@ -14,7 +14,7 @@ namespace warpline {
 // memory, which the device fills meanwhile. At most a window of chunks is under way.
 class GetStream final : public MessageStream::Handler {
  public:
-  GetStream(const TensorService::Engine& engine, OwnerId connection);
+  GetStream(const TensorService::Engine& engine, const Caller& caller);
   ~GetStream() override;
 
   std::size_t least_progress() const override;
@@ -26,7 +26,7 @@ class GetStream final : public MessageStream::Handler {
  private:
   class Chunks;
   const TensorService::Engine& engine_;
-  const OwnerId connection_;
+  const Caller caller_;
   std::shared_ptr<Chunks> chunks_;  // from the first message on
 };
 

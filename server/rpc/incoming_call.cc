@@ -3,6 +3,7 @@
 #include <grpc/grpc_security.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace warpline {
 namespace {
@@ -68,14 +69,29 @@ void IncomingCall::AcceptedTag::Proceed(bool ok) {
   }
 }
 
+absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
+  if (server_.authentication == nullptr || open_to_all) {
+    return Caller{.share = static_cast<OwnerId>(reinterpret_cast<std::uintptr_t>(ConnectionOf(context_)))};
+  }
+  const absl::StatusOr<OwnerId> owner = server_.authentication->identify(context_);
+  if (!owner.ok()) return owner.status();
+  return Caller{.owner = *owner, .share = *owner};
+}
+
 void IncomingCall::Accept() {
-  connection_ = static_cast<OwnerId>(reinterpret_cast<std::uintptr_t>(ConnectionOf(context_)));
   if (server_.connections.wants_peers()) {
     server_.connections.LearnPeer(ConnectionOf(context_), context_.peer());
   }
   const auto method = server_.methods.find(path());
-  const CallHandler& handler = method != server_.methods.end() ? method->second : server_.unknown_method;
-  handler(std::unique_ptr<IncomingCall>(this));
+  const bool known = method != server_.methods.end();
+  const absl::StatusOr<Caller> caller = FindCaller(known && method->second.open_to_all);
+  std::unique_ptr<IncomingCall> self(this);
+  if (!caller.ok()) {
+    server_.authentication->refuse(std::move(self), caller.status());
+  } else {
+    caller_ = *caller;
+    (known ? method->second.handler : server_.unknown_method)(std::move(self));
+  }
   // Whoever answers the call waits for this, so the call is still there.
   if (done_) on_done_->Proceed(!cancelled_);
 }

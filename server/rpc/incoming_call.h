@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/connections.h"
@@ -24,6 +26,21 @@ class IncomingCall;
 // What answers a call: it takes the call over and sees to it that the call ends.
 using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
+// A path that is served.
+struct ServedPath {
+  CallHandler handler;
+  // Whether anybody may call it, also where callers are asked who they are.
+  bool open_to_all = false;
+};
+
+// How the owner of a call is found out.
+struct Authentication {
+  // Whose it is, or UNAUTHENTICATED.
+  std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
+  // Ends the call of whom it refuses.
+  std::function<void(std::unique_ptr<IncomingCall>, const absl::Status&)> refuse;
+};
+
 // gRPC's context and stream of one call, and when the client is gone. It belongs to whoever answers the call,
 // who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too.
 // Everything but the end of a stream runs while a tag of its thread's queue proceeds.
@@ -32,10 +49,12 @@ class IncomingCall {
   // What all calls of a server share. It outlives them.
   struct Server {
     grpc::AsyncGenericService& service;
-    // The handlers by path ("/package.Service/Method").
-    const absl::flat_hash_map<std::string, CallHandler>& methods;
+    // By path ("/package.Service/Method").
+    const absl::flat_hash_map<std::string, ServedPath>& methods;
     // The handler of paths that are not there.
     const CallHandler& unknown_method;
+    // Null: nobody is asked, and each connection has a share of its own.
+    const Authentication* authentication;
     CallCounts& counts;
     Connections& connections;
     // The first one is steady and accepts all calls; the others are on demand and get their share of them,
@@ -55,8 +74,8 @@ class IncomingCall {
   grpc::GenericServerAsyncReaderWriter& stream() { return stream_; }
   // The one whose queue has the events of the call.
   PollingThread& thread() { return thread_; }
-  // The same for all calls of a connection. Two connections that are open at one time have different ones.
-  OwnerId connection() const { return connection_; }
+  // Without authentication each connection has a share: two that are open at one time have different ones.
+  const Caller& caller() const { return caller_; }
 
   // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
   // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
@@ -79,6 +98,8 @@ class IncomingCall {
   IncomingCall(const Server& server, PollingThread& thread);
   // On its own thread.
   void Accept();
+  // Whose the call is; without authentication, the connection's.
+  absl::StatusOr<Caller> FindCaller(bool open_to_all);
 
   // The first member, so that the call no longer counts when everything else of it is gone.
   struct Counted {
@@ -92,7 +113,7 @@ class IncomingCall {
   DoneTag done_tag_{*this};
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter stream_{&context_};
-  OwnerId connection_ = 0;
+  Caller caller_;
   CompletionTag* on_done_ = nullptr;
   bool accepted_ = false;
   bool done_ = false;

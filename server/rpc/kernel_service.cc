@@ -101,7 +101,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
     absl::StatusOr<PlanPtr> plan = Compile(codec, scanned);
     compiling_.fetch_sub(1);
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
-    engine_.plans.Insert(scanned.key, *plan, call.owner(), call.received());
+    engine_.plans.Insert(scanned.key, *plan, call.caller().share, call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
   });
 }
@@ -117,7 +117,7 @@ absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, cons
       scanned.referred.emplace_back();
       continue;
     }
-    absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(kAnonymous, reference.text);
+    absl::StatusOr<TensorStore::Reading> reading = engine_.tensors.Read(call.caller().owner, reference.text);
     // An id that a later one replaces does no harm, so whether this is an error is seen later.
     scanned.references.push_back(reading.ok() ? absl::StatusOr<TensorSpec>(reading->info.spec)
                                               : reading.status());
@@ -170,10 +170,10 @@ absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) cons
                                  " bytes of staging memory"));
 }
 
-absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Job& job) const {
+absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const {
   job.bindings = MakeBindings(plan.memory);
   if (plan.memory.Has(Area::kShared)) {
-    RETURN_IF_ERROR(BindSlices(plan, scanned.message, engine_.regions, job.bindings));
+    RETURN_IF_ERROR(BindSlices(plan, scanned.message, owner, engine_.regions, job.bindings));
   }
   for (Binding& binding : job.bindings) {
     if (binding.tensor >= plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
@@ -210,16 +210,17 @@ absl::StatusOr<KernelService::Sinks> KernelService::SinksOf(const Plan& plan, co
   return sinks;
 }
 
-absl::Status KernelService::FindSinks(const Plan& plan, int device, Bindings& bindings) const {
+absl::Status KernelService::FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const {
   for (Binding& binding : bindings) {
     if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
     const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
-    ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(device, bytes));
+    ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(owner, device, bytes));
   }
   return absl::OkStatus();
 }
 
-std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Sinks& sinks, Result& result) const {
+std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Sinks& sinks, OwnerId owner,
+                                             Result& result) const {
   std::vector<v1::Tensor> placed;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     if (plan.outputs[i].is_inline()) continue;
@@ -233,7 +234,7 @@ std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Sinks& sink
     const auto binding = std::find_if(result.bindings.begin(), result.bindings.end(),
                                       [&](const Binding& candidate) { return candidate.tensor == index; });
     const TensorStore::Info info =
-        engine_.tensors.Add(kAnonymous, plan.outputs[i].spec, sink.lease, std::move(binding->memory));
+        engine_.tensors.Add(owner, plan.outputs[i].spec, sink.lease, std::move(binding->memory));
     tensor.mutable_resident()->set_id(info.id);
     tensor.mutable_resident()->set_ttl_seconds(absl::ToDoubleSeconds(sink.lease));
   }
@@ -245,7 +246,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   Job job;
   job.seconds.plan = SecondsSince(call.received());
   metrics_.phase(codec.kind, Phase::kPlan).Observe(job.seconds.plan);
-  if (const absl::Status bound = Bind(*plan, scanned, job); !bound.ok()) {
+  if (const absl::Status bound = Bind(*plan, scanned, call.caller().owner, job); !bound.ok()) {
     return RespondError(call, codec, plan.get(), bound);
   }
   scanned.referred.clear();  // from here on only the job uses them
@@ -253,7 +254,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   if (!sinks.ok()) return RespondError(call, codec, plan.get(), sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
-  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.owner(),
+  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.caller().share,
                                                           static_cast<std::int64_t>(plan->tensor_bytes));
   if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
   job.ticket = *std::move(ticket);
@@ -264,15 +265,15 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
   if (std::any_of(plan->outputs.begin(), plan->outputs.end(),
                   [](const PlannedOutput& output) { return output.is_resident(); })) {
-    job.find_sinks = [this, plan](int device, Bindings& bindings) {
-      return FindSinks(*plan, device, bindings);
+    job.find_sinks = [this, plan, owner = call.caller().owner](int device, Bindings& bindings) {
+      return FindSinks(*plan, owner, device, bindings);
     };
   }
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,
                                                    *plan)](std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, copy_in_site_);
   };
-  job.owner = call.owner();
+  job.owner = call.caller().share;
   job.crowded = call.crowded();
   job.number = call.number();
   job.deadline = call.deadline();
@@ -319,13 +320,12 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_stage(result.seconds.copy_in);
   times.set_device(result.seconds.device);
 
-  const std::vector<v1::Tensor> placed = Place(plan, sinks, result);
+  const std::vector<v1::Tensor> placed = Place(plan, sinks, call.caller().owner, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory
   if (!placed.empty()) {
-    call.OnNotSent([this, placed] {
+    call.OnNotSent([this, owner = call.caller().owner, placed] {
       for (const v1::Tensor& tensor : placed) {
-        if (tensor.has_resident())
-          static_cast<void>(engine_.tensors.Drop(kAnonymous, tensor.resident().id()));
+        if (tensor.has_resident()) static_cast<void>(engine_.tensors.Drop(owner, tensor.resident().id()));
       }
     });
   }

@@ -73,12 +73,12 @@ class KernelService {
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
               Submission& submission);
   // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
-  absl::Status Bind(const Plan& plan, const Scanned& scanned, Job& job) const;
+  absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
   absl::StatusOr<Sinks> SinksOf(const Plan& plan, const Scanned& scanned) const;
-  absl::Status FindSinks(const Plan& plan, int device, Bindings& bindings) const;
+  absl::Status FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const;
   // Where the outputs lie that do not go inline, as the response says it. Makes resident tensors of those
   // that stay on their device.
-  std::vector<v1::Tensor> Place(const Plan& plan, const Sinks& sinks, Result& result) const;
+  std::vector<v1::Tensor> Place(const Plan& plan, const Sinks& sinks, OwnerId owner, Result& result) const;
   void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
   void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result& result);

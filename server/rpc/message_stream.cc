@@ -52,7 +52,7 @@ MessageStream::MessageStream(const Method& method, const Server& server,
     : method_(method),
       server_(server),
       incoming_(std::move(incoming)),
-      handler_(method.make_handler(incoming_->connection())),
+      handler_(method.make_handler(incoming_->caller())),
       request_id_(RequestId(incoming_->context())),
       begun_(MonotonicClock::now()),
       in_progress_(method.is_work && server.counts.AddInProgress()) {

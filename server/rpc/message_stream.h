@@ -77,10 +77,12 @@ class MessageStream final : private SendWatchdog::Call {
   struct Method {
     std::string service, name;
     std::string type = "bidi_stream";  // as gRPC's metrics call it
-    std::function<std::unique_ptr<Handler>(OwnerId connection)> make_handler;
+    std::function<std::unique_ptr<Handler>(const Caller& caller)> make_handler;
     // Work is waited for by a drain and refused after it, counted, and given up when its client lets too much
     // time pass. Other streams may last for as long as the server.
     bool is_work = false;
+    // As of UnaryMethod.
+    bool open_to_all = false;
     // What the end of the messages leads to must not happen if the client has cancelled instead: gRPC tells
     // of both in the same way, but takes an answer only after the first. Nothing may be sent before the end.
     bool confirms_end = false;

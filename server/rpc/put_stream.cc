@@ -75,11 +75,11 @@ absl::Status PutStream::Accept(MessageStream& stream, std::vector<grpc::Slice> m
 absl::Status PutStream::Begin(const v1::PutRequest& first) {
   if (first.id().empty()) return FieldError("id", "missing in the first message");
   if (first.offset() < 0) return FieldError("offset", absl::StrCat(first.offset(), "; the least is 0"));
-  auto writing = engine_.tensors.Write(kAnonymous, first.id(), static_cast<std::size_t>(first.offset()));
+  auto writing = engine_.tensors.Write(caller_.owner, first.id(), static_cast<std::size_t>(first.offset()));
   RETURN_IF_ERROR(InField(absl::IsInvalidArgument(writing.status()) ? "offset" : "id", writing.status()));
   writing_ = *std::move(writing);
   const std::size_t left = writing_.size() - writing_.range().begin;
-  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), connection_, engine_.transfers,
+  ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), caller_.share, engine_.transfers,
                                               engine_.admission, engine_.pool));
   for (std::size_t i = 0; i < window_.size(); ++i) free_.push_back(i);
   id_ = first.id();

@@ -28,8 +28,9 @@ namespace warpline {
 class PutStream final : public MessageStream::Handler {
  public:
   // `schema` is PutRequest's, with `data` as its payload. All of it outlives the stream.
-  PutStream(const TensorService::Engine& engine, const ScanSchema& schema, CopySite& site, OwnerId connection)
-      : engine_(engine), schema_(schema), site_(site), connection_(connection) {}
+  PutStream(const TensorService::Engine& engine, const ScanSchema& schema, CopySite& site,
+            const Caller& caller)
+      : engine_(engine), schema_(schema), site_(site), caller_(caller) {}
 
   std::size_t max_message_bytes() const override { return kMaxChunkBytes + (64 << 10); }
   std::size_t least_progress() const override { return ChunkWindow::kChunkBytes; }
@@ -62,7 +63,7 @@ class PutStream final : public MessageStream::Handler {
   const TensorService::Engine& engine_;
   const ScanSchema& schema_;
   CopySite& site_;
-  const OwnerId connection_;
+  const Caller caller_;
 
   Mutex mutex_;
   std::string id_ ABSL_GUARDED_BY(mutex_);  // empty before the first message

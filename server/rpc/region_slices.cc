@@ -14,7 +14,7 @@ namespace warpline {
 namespace {
 
 absl::StatusOr<Buffer> UseSlice(const PlannedSlice& slice, const TensorSpec& spec,
-                                const ScannedMessage& message, RegionStore& regions) {
+                                const ScannedMessage& message, OwnerId owner, RegionStore& regions) {
   const std::int64_t offset = slice.offset.Value(message.integers);
   if (offset % static_cast<std::int64_t>(SizeOf(spec.dtype)) != 0) {
     return FieldError(slice.field + ".offset", absl::StrCat(offset, " is no multiple of the element size, ",
@@ -22,7 +22,7 @@ absl::StatusOr<Buffer> UseSlice(const PlannedSlice& slice, const TensorSpec& spe
   }
   const std::string& id = message.references[slice.reference].text;
   absl::StatusOr<Buffer> used =
-      regions.Use(kAnonymous, id, offset, spec.bytes, slice.call.Value(message.integers));
+      regions.Use(owner, id, offset, spec.bytes, slice.call.Value(message.integers));
   if (used.ok()) return used;
   const std::string_view text(used.status().message().data(), used.status().message().size());
   switch (used.status().code()) {
@@ -64,12 +64,12 @@ absl::Status CheckApart(const Plan& plan, const Bindings& bindings) {
 
 }  // namespace
 
-absl::Status BindSlices(const Plan& plan, const ScannedMessage& message, RegionStore& regions,
+absl::Status BindSlices(const Plan& plan, const ScannedMessage& message, OwnerId owner, RegionStore& regions,
                         Bindings& bindings) {
   for (Binding& binding : bindings) {
     if (binding.staged.area != Area::kShared) continue;
     const TensorSpec& spec = plan.program.tensors[static_cast<std::size_t>(binding.tensor)];
-    ASSIGN_OR_RETURN(binding.memory, UseSlice(SliceOf(plan, binding), spec, message, regions));
+    ASSIGN_OR_RETURN(binding.memory, UseSlice(SliceOf(plan, binding), spec, message, owner, regions));
   }
   return CheckApart(plan, bindings);
 }

@@ -10,10 +10,10 @@
 
 namespace warpline {
 
-// Gives the bindings of Area::kShared their memory, which then counts as in use. Errors are those of
-// RegionStore::Use, with the field; INVALID_ARGUMENT if an offset is no multiple of the element size, or if a
-// result would overlap another slice.
-absl::Status BindSlices(const Plan& plan, const ScannedMessage& message, RegionStore& regions,
+// Gives the bindings of Area::kShared their memory, of regions of this owner, which then counts as in use.
+// Errors are those of RegionStore::Use, with the field; INVALID_ARGUMENT if an offset is no multiple of the
+// element size, or if a result would overlap another slice.
+absl::Status BindSlices(const Plan& plan, const ScannedMessage& message, OwnerId owner, RegionStore& regions,
                         Bindings& bindings);
 
 }  // namespace warpline

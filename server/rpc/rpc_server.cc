@@ -28,6 +28,8 @@
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/refusal.h"
 #include "server/rpc/region_service.h"
+#include "server/rpc/request_id.h"
+#include "server/rpc/rpc_status.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
@@ -96,7 +98,13 @@ struct RpcServer::Impl {
                      .crew = options.crew},
         stream_server{metrics, watchdog, counts, inflater, streams, helpers},
         health(ServiceNames(options.echo)),
-        reflection(ReflectedNames(options.echo)) {
+        reflection(ReflectedNames(options.echo)),
+        authentication{.identify = options.identify,
+                       .refuse = [&metrics](std::unique_ptr<IncomingCall> call, const absl::Status& status) {
+                         metrics.CountRejection("unauthenticated");
+                         const grpc::Status refusal = ToGrpcStatus(status, RequestId(call->context()));
+                         Refuse(std::move(call), refusal);
+                       }} {
     AddUnary({.service = kKernelService,
               .name = "Transpose",
               .handle = std::move(handlers.transpose),
@@ -127,28 +135,33 @@ struct RpcServer::Impl {
               .name = "Check",
               .handle = [this](UnaryCall& call) { health.Check(call); },
               .max_message_bytes = kSmallMessageBytes,
+              .open_to_all = true,
               .while_draining = true});
     AddUnary({.service = HealthService::kName,
               .name = "List",
               .handle = [this](UnaryCall& call) { health.List(call); },
               .takes_message = false,
+              .open_to_all = true,
               .while_draining = true});
-    AddStream({.service = HealthService::kName, .name = "Watch", .make_handler = [this](OwnerId) {
-                 return health.NewWatch();
-               }});
+    AddStream({.service = HealthService::kName,
+               .name = "Watch",
+               .make_handler = [this](const Caller&) { return health.NewWatch(); },
+               .open_to_all = true});
     AddStream({.service = ReflectionService::kName,
                .name = "ServerReflectionInfo",
-               .make_handler = [this](OwnerId) { return reflection.NewStream(); }});
+               .make_handler = [this](const Caller&) { return reflection.NewStream(); }});
   }
 
   void AddUnary(UnaryMethod method) {
     method.series = unary_server.metrics.Method(method.service, method.name);
     unary_methods.push_back(std::move(method));
     const UnaryMethod& added = unary_methods.back();
-    methods[absl::StrCat("/", added.service, "/", added.name)] =
-        [this, &added](std::unique_ptr<IncomingCall> call) {
-          UnaryCall::Start(added, unary_server, std::move(call));
-        };
+    methods[absl::StrCat("/", added.service, "/", added.name)] = {
+        .handler =
+            [this, &added](std::unique_ptr<IncomingCall> call) {
+              UnaryCall::Start(added, unary_server, std::move(call));
+            },
+        .open_to_all = added.open_to_all};
   }
 
   void AddStream(MessageStream::Method method) {
@@ -157,10 +170,12 @@ struct RpcServer::Impl {
     }
     stream_methods.push_back(std::move(method));
     const MessageStream::Method& added = stream_methods.back();
-    methods[absl::StrCat("/", added.service, "/", added.name)] =
-        [this, &added](std::unique_ptr<IncomingCall> call) {
-          MessageStream::Start(added, stream_server, std::move(call));
-        };
+    methods[absl::StrCat("/", added.service, "/", added.name)] = {
+        .handler =
+            [this, &added](std::unique_ptr<IncomingCall> call) {
+              MessageStream::Start(added, stream_server, std::move(call));
+            },
+        .open_to_all = added.open_to_all};
   }
 
   void AddTensorService(TensorService& tensors) {
@@ -177,13 +192,13 @@ struct RpcServer::Impl {
     AddStream({.service = kTensorService,
                .name = "Put",
                .type = "client_stream",
-               .make_handler = [&tensors](OwnerId connection) { return tensors.NewPut(connection); },
+               .make_handler = [&tensors](const Caller& caller) { return tensors.NewPut(caller); },
                .is_work = true,
                .confirms_end = true});
     AddStream({.service = kTensorService,
                .name = "Get",
                .type = "server_stream",
-               .make_handler = [&tensors](OwnerId connection) { return tensors.NewGet(connection); },
+               .make_handler = [&tensors](const Caller& caller) { return tensors.NewGet(caller); },
                .is_work = true});
   }
 
@@ -197,17 +212,20 @@ struct RpcServer::Impl {
   const ReflectionService reflection;
   std::deque<UnaryMethod> unary_methods;             // with addresses that stay
   std::deque<MessageStream::Method> stream_methods;  // likewise
-  absl::flat_hash_map<std::string, CallHandler> methods;
+  absl::flat_hash_map<std::string, ServedPath> methods;
   const CallHandler unknown_method = [](std::unique_ptr<IncomingCall> call) {
     // Without a request id: by that, clients tell a method that is not there from one that refuses something.
     const grpc::Status status(grpc::StatusCode::UNIMPLEMENTED,
                               absl::StrCat("there is no method ", call->path().substr(0, kMaxQuotedPath)));
     Refuse(std::move(call), status);
   };
+  const Authentication authentication;
   grpc::AsyncGenericService service;
   std::vector<std::unique_ptr<PollingThread>> threads;
   std::unique_ptr<PollingHelpers> helpers;
-  const IncomingCall::Server incoming_server{service, methods, unknown_method, counts, connections, threads};
+  const IncomingCall::Server incoming_server{
+      service, methods,     unknown_method, authentication.identify != nullptr ? &authentication : nullptr,
+      counts,  connections, threads};
   std::vector<std::string> addresses;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;

@@ -8,6 +8,7 @@
 #define WARPLINE_SERVER_RPC_RPC_SERVER_H_
 
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server_context.h>
 
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/inflater.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
@@ -43,6 +45,8 @@ class RpcServer {
     // The threads for calls that compute, when several are in progress. Null: the polling threads run them.
     // It outlives the server.
     WorkerPool* crew = nullptr;
+    // Whose a call is, or UNAUTHENTICATED; not asked for health checks. Null: nobody is asked.
+    std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
     int max_connections = 1000;
     std::int64_t max_message_bytes = 0;
     // Of all of gRPC's buffers together.

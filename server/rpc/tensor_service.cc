@@ -60,11 +60,13 @@ void TensorService::Create(UnaryCall& call) {
           }
           const int device = request.has_device() ? request.device() : engine_.tensors.RoomiestDevice();
           ASSIGN_OR_RETURN(const TensorStore::Info info,
-                           engine_.tensors.Create(kAnonymous, spec, *ttl, device));
+                           engine_.tensors.Create(call.caller().owner, spec, *ttl, device));
           v1::CreateResponse response;
           *response.mutable_tensor() = ToProto(info);
           // A client that has given up does not know of it.
-          call.OnNotSent([this, id = info.id] { static_cast<void>(engine_.tensors.Drop(kAnonymous, id)); });
+          call.OnNotSent([this, owner = call.caller().owner, id = info.id] {
+            static_cast<void>(engine_.tensors.Drop(owner, id));
+          });
           return response;
         });
   });
@@ -74,7 +76,7 @@ void TensorService::Drop(UnaryCall& call) {
   AnswerCall<v1::DropRequest, v1::DropResponse>(
       call, [&](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
         RETURN_IF_ERROR(CheckId(request.id()));
-        absl::StatusOr<Buffer> dropped = engine_.tensors.Drop(kAnonymous, request.id());
+        absl::StatusOr<Buffer> dropped = engine_.tensors.Drop(call.caller().owner, request.id());
         RETURN_IF_ERROR(InField("id", dropped.status()));
         // Giving gigabytes back to the system takes a while.
         engine_.workers.Post([memory = *std::move(dropped)] {});
@@ -92,7 +94,8 @@ void TensorService::Renew(UnaryCall& call) {
           RETURN_IF_ERROR(InField("ttl_seconds", asked.status()));
           ttl = *asked;
         }
-        const absl::StatusOr<TensorStore::Info> info = engine_.tensors.Renew(kAnonymous, request.id(), ttl);
+        const absl::StatusOr<TensorStore::Info> info =
+            engine_.tensors.Renew(call.caller().owner, request.id(), ttl);
         RETURN_IF_ERROR(InField("id", info.status()));
         v1::RenewResponse response;
         *response.mutable_tensor() = ToProto(*info);
@@ -107,8 +110,8 @@ void TensorService::List(UnaryCall& call) {
           return FieldError("page_size", absl::StrCat(request.page_size(), "; the least is 0"));
         }
         const int page = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
-        const std::vector<TensorStore::Info> infos =
-            engine_.tensors.List(kAnonymous, request.page_token(), static_cast<std::size_t>(page) + 1);
+        const std::vector<TensorStore::Info> infos = engine_.tensors.List(
+            call.caller().owner, request.page_token(), static_cast<std::size_t>(page) + 1);
         v1::ListResponse response;
         for (const TensorStore::Info& info : infos) {
           if (response.tensors_size() < page) *response.add_tensors() = ToProto(info);
@@ -121,12 +124,12 @@ void TensorService::List(UnaryCall& call) {
       });
 }
 
-std::unique_ptr<MessageStream::Handler> TensorService::NewPut(OwnerId connection) {
-  return std::make_unique<PutStream>(engine_, put_schema_, put_site_, connection);
+std::unique_ptr<MessageStream::Handler> TensorService::NewPut(const Caller& caller) {
+  return std::make_unique<PutStream>(engine_, put_schema_, put_site_, caller);
 }
 
-std::unique_ptr<MessageStream::Handler> TensorService::NewGet(OwnerId connection) {
-  return std::make_unique<GetStream>(engine_, connection);
+std::unique_ptr<MessageStream::Handler> TensorService::NewGet(const Caller& caller) {
+  return std::make_unique<GetStream>(engine_, caller);
 }
 
 }  // namespace warpline

@@ -43,8 +43,8 @@ class TensorService {
   void Drop(UnaryCall& call);
   void Renew(UnaryCall& call);
   void List(UnaryCall& call);
-  std::unique_ptr<MessageStream::Handler> NewPut(OwnerId connection);
-  std::unique_ptr<MessageStream::Handler> NewGet(OwnerId connection);
+  std::unique_ptr<MessageStream::Handler> NewPut(const Caller& caller);
+  std::unique_ptr<MessageStream::Handler> NewGet(const Caller& caller);
 
  private:
   const Engine engine_;

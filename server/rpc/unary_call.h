@@ -48,6 +48,8 @@ struct UnaryMethod {
   // Whether `handle` has more to do than to answer. If other calls are in progress it then runs on a thread
   // of the crew, so that the polling thread goes on receiving.
   bool computes = false;
+  // Whether callers need not say who they are, where they are asked.
+  bool open_to_all = false;
   // Whether the method is served to the end. Of others, calls that come once the server drains are refused.
   bool while_draining = false;
   MethodSeries series = MethodSeries();
@@ -82,8 +84,7 @@ class UnaryCall final : private SendWatchdog::Call {
   MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
   // When the message was whole; before that, when the headers came.
   MonotonicTime received() const { return received_; }
-  // The connection that it came over.
-  OwnerId owner() const { return incoming_->connection(); }
+  const Caller& caller() const { return incoming_->caller(); }
   // Who the client is by its certificate (see PeerIdentity in tls_credentials.h).
   std::string Client() const;
   // Whether other calls are in progress, so that the thread that handles this one has more to do.

@@ -36,7 +36,8 @@ absl::Status Admission::CheckFits(std::int64_t bytes) const {
       absl::StrCat("the request and its result have ", bytes, " bytes together, limit ", options_.max_bytes));
 }
 
-std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner, bool small) const {
+std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner, bool small,
+                                                    const OwnerLimits& limits) const {
   if (all_.jobs >= options_.max_jobs) {
     return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
   }
@@ -58,6 +59,14 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
   const auto found = owners_.find(owner);
   if (found == owners_.end()) return std::nullopt;
   const OwnersUse& own = found->second;
+  if (limits.jobs.has_value() && own.all.jobs >= *limits.jobs) {
+    return Refusal{"quota",
+                   absl::StrCat(own.all.jobs, " jobs of this owner admitted, its quota is ", *limits.jobs)};
+  }
+  if (limits.bytes.has_value() && own.all.bytes + bytes > *limits.bytes) {
+    return Refusal{"quota", absl::StrCat(own.all.bytes, " bytes of this owner admitted, ", bytes,
+                                         " more asked for, its quota is ", *limits.bytes)};
+  }
   if (own.unread_bytes > options_.max_bytes / 2) {
     return Refusal{"unread",
                    absl::StrCat(own.unread_bytes, " bytes of this client's results are unread, limit ",
@@ -80,12 +89,19 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
 
 absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner, std::int64_t size) {
   const nvtx::Range range(nvtx::Name::kAdmission);
+  const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
     return absl::UnavailableError("the server is draining");
   }
-  if (const std::optional<Refusal> refusal = WhyNot(bytes, owner, IsSmall(size)); refusal.has_value()) {
+  if (limits.bytes.has_value() && bytes > *limits.bytes) {
+    metrics_.CountRejection("quota");
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the request and its result have ", bytes, " bytes together, this owner's quota is ", *limits.bytes));
+  }
+  const std::optional<Refusal> refusal = WhyNot(bytes, owner, IsSmall(size), limits);
+  if (refusal.has_value()) {
     metrics_.CountRejection(refusal->reason);
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", refusal->text)),
                           options_.retry_after);

@@ -16,6 +16,7 @@
 #include "server/base/mutex.h"
 #include "server/observe/metrics.h"
 #include "server/schedule/owner.h"
+#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 
@@ -56,6 +57,7 @@ class Admission {
     std::int64_t small_bytes = 128 << 10;
     std::int64_t reserved_bytes = std::int64_t{64} << 20;
     absl::Duration retry_after = absl::Milliseconds(50);  // told to those refused
+    LimitsOf limits_of = nullptr;
   };
   Admission(Options options, Metrics& metrics);
 
@@ -64,7 +66,8 @@ class Admission {
   // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. Of the budget
   // being spent more than half, an owner beside others gets no more than an equal share; and an owner of
   // whose results more than half of the budget's bytes is unread gets nothing before it has read some.
-  // `size` decides whether the request is small; it may be more than the bytes that it takes of the budget.
+  // Beyond its own limits an owner gets nothing, whatever others leave. `size` decides whether the request is
+  // small; it may be more than the bytes that it takes of the budget.
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner, std::int64_t size);
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner = 0) { return Admit(bytes, owner, bytes); }
 
@@ -86,8 +89,8 @@ class Admission {
     const char* reason;  // the label of the metric
     std::string text;
   };
-  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner, bool small) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner, bool small,
+                                const OwnerLimits& limits) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
   std::int64_t LimitWithReserve() const {
     return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);

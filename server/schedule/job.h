@@ -55,6 +55,7 @@ struct Job {
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
   OwnerId owner = 0;
+  double weight = 1;  // of the owner; the scheduler asks for it
   // The thread that submits it has others to receive: it should not wait for this one.
   bool crowded = false;
   MonotonicTime deadline = kNever;

@@ -6,13 +6,20 @@
 
 namespace warpline {
 
-// Budgets and device time are shared fairly between owners. Until there are identities the owner of a request
-// is the connection it came over. 0 is the owner of what belongs to nobody in particular.
+// An identity, or a connection of clients that have none. No connection has the number of an identity.
 using OwnerId = std::uint64_t;
 
-// Who has no identity. What outlives a connection belongs to it, so that until there are identities every
+// Who has no identity. What outlives a connection belongs to it, so that where there are no identities every
 // client may use every resident tensor whose id it knows.
 inline constexpr OwnerId kAnonymous = 0;
+
+// Whose a call is.
+struct Caller {
+  // Who has the resident tensors and regions: an identity, or kAnonymous.
+  OwnerId owner = kAnonymous;
+  // Between whom budgets and device time are shared fairly: identities, and connections without one.
+  OwnerId share = 0;
+};
 
 }  // namespace warpline
 

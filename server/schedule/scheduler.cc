@@ -96,7 +96,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   const Use use(*this);
   const bool small = IsSmall(*job.plan);
   const OwnerId owner = job.owner;
-  const double cost = job.plan->device_seconds;
+  if (options_.limits_of != nullptr) job.weight = options_.limits_of(owner).weight;
+  const double cost = job.plan->device_seconds / job.weight;
   const bool needs_pool = job.plan->device_bytes > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
@@ -283,7 +284,7 @@ void Scheduler::OnCopied(Copying& copying) {
   if (alive.ok()) {
     staged.queued->since = MonotonicClock::now();
     const OwnerId owner = job.owner;
-    const double cost = job.plan->device_seconds;
+    const double cost = job.plan->device_seconds / job.weight;
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
     const bool needs_pool = job.plan->device_bytes > 0;
@@ -387,7 +388,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
 
 void Scheduler::FreeLane(LaneRunner* lane, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
-  for_lane_.Charge(job.owner, seconds);
+  for_lane_.Charge(job.owner, seconds / job.weight);
   lanes_->GiveBack(lane, *job.plan);
 }
 

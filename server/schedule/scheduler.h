@@ -24,6 +24,7 @@
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
 #include "server/schedule/lanes.h"
+#include "server/schedule/owner_limits.h"
 
 namespace warpline {
 
@@ -55,6 +56,8 @@ class Scheduler {
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
     // How long a lane's thread looks for another job before it sleeps.
     absl::Duration spin;
+    // Costs count divided by their owner's weight.
+    LimitsOf limits_of = nullptr;
     // Told of every job that starts and ends on a device. May be null. Outlives the scheduler.
     DeviceWatchdog* watchdog = nullptr;
   };

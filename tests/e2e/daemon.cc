@@ -74,7 +74,7 @@ std::shared_ptr<grpc::Channel> Daemon::Channel(
   return grpc::CreateCustomChannel(grpc_, credentials, arguments);
 }
 
-std::string Daemon::Get(const std::string& path, int* status) const {
+std::string Daemon::Get(const std::string& path, int* status, const std::string& headers) const {
   const std::size_t colon = metrics_.rfind(':');
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -83,7 +83,8 @@ std::string Daemon::Get(const std::string& path, int* status) const {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   std::string reply;
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const std::string request =
+        "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n";
     if (write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
       char buffer[65536];
       for (ssize_t n; (n = read(fd, buffer, sizeof(buffer))) > 0;) {

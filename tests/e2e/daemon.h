@@ -29,8 +29,8 @@ class Daemon {
   std::shared_ptr<grpc::Channel> Channel(const std::shared_ptr<grpc::ChannelCredentials>& credentials =
                                              grpc::InsecureChannelCredentials()) const;
 
-  // Body of a GET on the metrics port; `status` gets the HTTP status.
-  std::string Get(const std::string& path, int* status = nullptr) const;
+  // Body of a GET on the metrics port; `status` gets the HTTP status. `headers` are whole lines.
+  std::string Get(const std::string& path, int* status = nullptr, const std::string& headers = "") const;
   // Sum of a metric's series whose line contains `labels`; NaN, equal to nothing, if there is none. A test
   // fails if the daemon does not answer.
   double Metric(const std::string& name, const std::string& labels = "") const;

@@ -21,6 +21,9 @@ struct ChannelOptions {
   bool own_connection = false;
   // If these files are no good, every call fails with InvalidArgument, which names the file.
   TlsOptions tls{};
+  // Who this client is, to a server that asks for tokens; goes with every call. Without TLS everybody in
+  // between can read it. Empty: none.
+  std::string token{};
 };
 
 struct ClientOptions {

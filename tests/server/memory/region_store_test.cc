@@ -237,5 +237,24 @@ TEST_F(RegionStoreTest, WithdrawalsRaceWithCallsAndEachIsAnsweredOnce) {
   EXPECT_EQ(using_after_end.load(), 0);
 }
 
+TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
+  Metrics metrics;
+  RegionStore store({.max_bytes = 100 * kPage,
+                     .max_bytes_per_owner = 50 * kPage,
+                     .max_regions = 100,
+                     .max_regions_per_owner = 100,
+                     .limits_of =
+                         [](OwnerId owner) {
+                           return owner == kOwner ? OwnerLimits{.region_bytes = 3 * kPage} : OwnerLimits();
+                         }},
+                    metrics);
+  ASSERT_THAT(store.Open(kOwner, 2 * kPage), IsOk());
+  const absl::Status full = store.Open(kOwner, 2 * kPage).status();
+  EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota")));
+  EXPECT_TRUE(RetryAfterOf(full).has_value());
+  EXPECT_FALSE(RetryAfterOf(store.Open(kOwner, 4 * kPage).status()).has_value()) << "waiting does not help";
+  EXPECT_THAT(store.Open(kOther, 50 * kPage), IsOk());
+}
+
 }  // namespace
 }  // namespace warpline

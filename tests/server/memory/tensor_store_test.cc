@@ -34,7 +34,7 @@ class TensorStoreTest : public ::testing::Test {
     return {DType::kU8, {count}, static_cast<std::size_t>(count)};
   }
   TensorStore::Info Made(std::int64_t bytes, absl::Duration ttl = absl::Hours(1), OwnerId owner = kOwner) {
-    auto memory = store_.Allocate(0, static_cast<std::size_t>(bytes));
+    auto memory = store_.Allocate(kAnonymous, 0, static_cast<std::size_t>(bytes));
     EXPECT_THAT(memory, IsOk());
     return store_.Add(owner, Bytes(bytes), ttl, *std::move(memory));
   }
@@ -120,12 +120,13 @@ TEST_F(TensorStoreTest, RenewingLengthensAndShortensALease) {
 
 TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
   const TensorStore::Info made = Made(3000);  // counts as 3072
-  EXPECT_THAT(store_.Allocate(0, 1025), StatusIs(absl::StatusCode::kResourceExhausted,
-                                                 HasSubstr("1025 bytes does not fit: those on device "
-                                                           "0 take 3072 of 4096 bytes")));
-  EXPECT_THAT(store_.Allocate(0, 1024), IsOk());
-  EXPECT_THAT(store_.Allocate(1, 8192), IsOk());
-  EXPECT_THAT(store_.Allocate(0, static_cast<std::size_t>(-1)),
+  EXPECT_THAT(
+      store_.Allocate(kAnonymous, 0, 1025),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1025 bytes does not fit: those on device "
+                                                               "0 take 3072 of 4096 bytes")));
+  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 1024), IsOk());
+  EXPECT_THAT(store_.Allocate(kAnonymous, 1, 8192), IsOk());
+  EXPECT_THAT(store_.Allocate(kAnonymous, 0, static_cast<std::size_t>(-1)),
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(store_.RoomiestDevice(), 1);
   EXPECT_EQ(metrics_.ResidentBytes(0).Value(), 3072) << "what was refused, or given back, does not count";
@@ -134,10 +135,10 @@ TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
 TEST_F(TensorStoreTest, TensorsAreBoundedInNumber) {
   std::vector<TensorStore::Info> made;
   for (int i = 0; i < 10; ++i) made.push_back(Made(0));
-  EXPECT_THAT(store_.Allocate(0, 0),
+  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 0),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("10 resident")));
   EXPECT_THAT(store_.Drop(kOwner, made[3].id), IsOk());
-  EXPECT_THAT(store_.Allocate(0, 0), IsOk());
+  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 0), IsOk());
 }
 
 TEST_F(TensorStoreTest, ATensorIsReadableOnceAllItsBytesAreThere) {
@@ -268,6 +269,37 @@ TEST_F(TensorStoreTest, ManyThreadsUseAndDropTheSameTensors) {
   while (store_.size() != 0) absl::SleepFor(absl::Milliseconds(1));
   while (metrics_.resident_tensors.Value() != 0) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(metrics_.ResidentBytes(0).Value() + metrics_.ResidentBytes(1).Value(), 0);
+}
+
+TEST(TensorQuotaTest, AnOwnerGetsNoMoreThanItsQuotaOnEachDevice) {
+  Metrics metrics;
+  std::size_t quota = 2048;
+  TensorStore store(
+      {.device_bytes = {8192, 8192},
+       .limits_of =
+           [&quota](OwnerId owner) {
+             return owner == kOwner ? OwnerLimits{.resident_bytes = quota} : OwnerLimits();
+           }},
+      [](int device, std::size_t) -> absl::StatusOr<Buffer> {
+        return Buffer({}, {.kind = Place::Kind::kHost, .device = device}, std::make_shared<int>());
+      },
+      metrics);
+  auto first = store.Allocate(kOwner, 0, 1024);
+  ASSERT_THAT(first, IsOk());
+  const absl::Status full = store.Allocate(kOwner, 0, 2048).status();
+  EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("its quota is 2048")));
+  EXPECT_TRUE(RetryAfterOf(full).has_value());
+  const absl::Status never = store.Allocate(kOwner, 0, 4096).status();
+  EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("its quota is 2048")));
+  EXPECT_FALSE(RetryAfterOf(never).has_value());
+  EXPECT_THAT(store.Allocate(kOwner, 1, 2048), IsOk());
+  EXPECT_THAT(store.Allocate(kOther, 0, 4096), IsOk());
+  first = Buffer();  // it counts no more
+  EXPECT_THAT(store.Allocate(kOwner, 0, 2048), IsOk());
+  const auto second = store.Allocate(kOwner, 0, 2048);
+  quota = 1024;  // less than what there is
+  EXPECT_THAT(store.Allocate(kOwner, 0, 1),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2048")));
 }
 
 }  // namespace

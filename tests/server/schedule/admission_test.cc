@@ -117,5 +117,36 @@ TEST_F(AdmissionSharesTest, UnreadResultsEndWhatAnOwnerGets) {
   EXPECT_TRUE(Admit(1, 1));
 }
 
+TEST(AdmissionQuotaTest, AnOwnerGetsNoMoreThanItsQuotaHoweverMuchIsLeft) {
+  Metrics metrics;
+  Admission admission(
+      {.max_jobs = 100,
+       .max_bytes = 1000,
+       .limits_of =
+           [](OwnerId owner) { return owner == 1 ? OwnerLimits{.jobs = 2, .bytes = 50} : OwnerLimits(); }},
+      metrics);
+  const auto first = admission.Admit(20, 1), second = admission.Admit(20, 1);
+  ASSERT_TRUE(first.ok() && second.ok());
+  const absl::Status jobs = admission.Admit(1, 1).status();
+  EXPECT_EQ(jobs.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(jobs.message().find("its quota is 2"), absl::string_view::npos) << jobs;
+  EXPECT_TRUE(RetryAfterOf(jobs).has_value());
+  EXPECT_TRUE(admission.Admit(500, 2).ok()) << "others have none";
+}
+
+TEST(AdmissionQuotaTest, OfBytesItSaysWhetherWaitingHelps) {
+  Metrics metrics;
+  Admission admission(
+      {.max_jobs = 100, .max_bytes = 1000, .limits_of = [](OwnerId) { return OwnerLimits{.bytes = 50}; }},
+      metrics);
+  const auto first = admission.Admit(20, 1);
+  const absl::Status full = admission.Admit(40, 1).status();
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(RetryAfterOf(full).has_value());
+  const absl::Status never = admission.Admit(51, 1).status();
+  EXPECT_EQ(never.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(RetryAfterOf(never).has_value());
+}
+
 }  // namespace
 }  // namespace warpline

@@ -107,8 +107,9 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     memory_.resize(slab + large_memory);
     pool_ = std::make_unique<StagingPool>(memory_, slab, metrics_);
     workers_ = std::make_unique<WorkerPool>(2);
-    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes, .watchdog = watchdog_.get()}, *backend_,
-                                    *pool_, *workers_, metrics_);
+    scheduler_ =
+        *Scheduler::Create({.lanes_per_device = lanes, .limits_of = limits_of_, .watchdog = watchdog_.get()},
+                           *backend_, *pool_, *workers_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -167,6 +168,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<FakeBackend> backend_;
   std::unique_ptr<StagingPool> pool_;
   std::unique_ptr<WorkerPool> workers_;
+  LimitsOf limits_of_;
   std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -144,6 +144,27 @@ TEST_P(SchedulerTest, TheBacklogOfOneOwnerDoesNotDelayAnother) {
   EXPECT_LE(std::find(order.begin(), order.end(), 2) - order.begin(), 2);
 }
 
+TEST_P(SchedulerTest, OwnersGetDeviceTimeByTheirWeights) {
+  limits_of_ = [](OwnerId owner) { return OwnerLimits{.weight = owner == 1 ? 3.0 : 1.0}; };
+  constexpr int kLanes = 8;
+  Make(1, kLanes);
+  std::vector<Submitted> jobs;
+  for (int i = 0; i < kLanes; ++i) jobs.push_back(Submit(0));
+  backend_->AwaitLaunches(kLanes);
+  for (int i = 0; i < kLanes; ++i) {
+    jobs.push_back(Submit(1, {.owner = 1, .cost = 1}));
+    jobs.push_back(Submit(2, {.owner = 2, .cost = 1}));
+  }
+  // Those of the two that start beside one another, before anybody knows what they really cost.
+  for (int i = 0; i < kLanes; ++i) backend_->FinishOne();
+  backend_->AwaitLaunches(2 * kLanes);
+  const std::vector<int> order = backend_->inputs();
+  EXPECT_EQ(std::count(order.begin(), order.begin() + 2 * kLanes, 1), 6);
+  EXPECT_EQ(std::count(order.begin(), order.begin() + 2 * kLanes, 2), 2);
+  for (int i = 0; i < 2 * kLanes; ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) job.result.wait();
+}
+
 TEST_P(SchedulerTest, ManyJobsThatEndAsTheyStartNeedNoDeepStack) {
   Make(1, 1);
   Submitted running = Submit(1);

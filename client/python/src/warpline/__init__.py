@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc
 
-from warpline import aio, tls
+from warpline import aio, sending, tls
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
@@ -43,6 +43,7 @@ __all__ = [
 
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
+            token: str | None = None, token_file: str | None = None,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:
@@ -61,6 +62,9 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     server wants one; None: $WARPLINE_TLS_CERT, $WARPLINE_TLS_KEY. ValueError if a file is no good. unix:/path has no TLS,
     whatever these say. credentials: of gRPC, instead of all of these.
 
+    token: who this client is, to a server that asks for it. token_file: path of a file that holds it; None, without a
+    token: $WARPLINE_TOKEN_FILE. It goes with every call, and without TLS everybody in between can read it.
+
     shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
     if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
@@ -69,5 +73,6 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     `Client.empty` gives.
     """
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
-    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials, options=options,
+    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,
+                  token=sending.check_token(token, token_file), options=options,
                   shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)

@@ -21,12 +21,13 @@ class Connection:
     """Channels to one server. Thread-safe."""
 
     def __init__(self, target: str, timeout: float, max_retries: int, credentials: grpc.ChannelCredentials | None,
-                 options: Sequence[tuple[str, Any]]) -> None:
+                 options: Sequence[tuple[str, Any]], token: str = "") -> None:
         """See warpline.connect."""
         self._timeout = sending.check_timeout(timeout)
         self._max_retries = sending.check_max_retries(max_retries)
         self._target = sending.check_target(target)
         self._credentials = credentials
+        self._token = token
         self._options = sending.channel_options(self._target, options)
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -54,11 +55,11 @@ class Connection:
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
         """Of a call that begins now. ValueError for what cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
-        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
+        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token)
 
     def attempts_until(self, deadline: float, request_id: str) -> Attempts:
         """Of one of several calls that have a deadline and an id together."""
-        return Attempts(deadline, self._max_retries, request_id)
+        return Attempts(deadline, self._max_retries, request_id, self._token)
 
     def retry(self, attempts: Attempts, attempt: Callable[[], _T],
               wait: Callable[[float], object] | None = None) -> _T:
@@ -91,8 +92,8 @@ class Connection:
 
     def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""
-        return self._invoke(method, body,
-                            Attempts(time.monotonic() + seconds, 0, sending.check_request_id(request_id)))
+        return self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(request_id),
+                                                   self._token))
 
     def invoke(self, method: str, body: bytes, timeout: float | None, request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""

@@ -3,6 +3,7 @@
 import ipaddress
 import math
 import operator
+import os
 import re
 import time
 import uuid
@@ -77,16 +78,36 @@ def channel_options(target: str, options: Sequence[tuple[str, Any]]) -> list[tup
     return list({**ours, **dict(options), "grpc.enable_retries": 0}.items())
 
 
+def check_token(token: str | None, token_file: str | None) -> str:
+    """The token of these two arguments of `connect`; "" for none. ValueError for what cannot be one."""
+    if token is not None and token_file is not None:
+        raise ValueError("token and token_file are given: one of the two")
+    if token is None:
+        path = os.environ.get("WARPLINE_TOKEN_FILE", "") if token_file is None else os.fspath(token_file)
+        if not path:
+            return ""
+        try:
+            with open(path, encoding="ascii") as file:
+                token = file.read().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"token_file is {path!r}: {error}") from None
+    # Not the token itself: errors end in logs.
+    if not re.fullmatch(r"[!-~]+", token):
+        raise ValueError(f"token has {len(token)} characters: one or more, printable ASCII without spaces")
+    return token
+
+
 class Attempts:
     """The attempts of one call: until when they may last, and whether there is another after a failure.
 
     request_id: what all of them bear. metadata: for gRPC. failed: how many there have been.
     """
 
-    def __init__(self, deadline: float, max_retries: int, request_id: str) -> None:
-        """deadline: of time.monotonic."""
+    def __init__(self, deadline: float, max_retries: int, request_id: str, token: str) -> None:
+        """deadline: of time.monotonic. token: "" for none."""
         self.request_id = request_id
-        self.metadata = (("x-request-id", request_id),)
+        authorization = (("authorization", f"Bearer {token}"),) if token else ()
+        self.metadata = (("x-request-id", request_id), *authorization)
         self.failed = 0
         self._deadline = deadline
         self._max_retries = max_retries

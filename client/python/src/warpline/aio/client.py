@@ -32,15 +32,16 @@ class Client:
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
-                 credentials: grpc.ChannelCredentials | None = None, options: Sequence[tuple[str, Any]] = (),
+                 credentials: grpc.ChannelCredentials | None = None, token: str = "",
+                 options: Sequence[tuple[str, Any]] = (),
                  shared_memory: shared.Mode = "auto", regions: str | None = None,
                  pool_bytes: int = shared.POOL_BYTES) -> None:
         """See warpline.connect."""
         path = shared.region_socket(target, shared_memory, regions)
         pool_bytes = shared.check_pool_bytes(pool_bytes)
-        self._connection = Connection(target, timeout, max_retries, credentials, options)
+        self._connection = Connection(target, timeout, max_retries, credentials, options, token)
         self._transport = Transport(self._connection, lambda: connections.Connection(
-            target, timeout, max_retries, credentials, options))
+            target, timeout, max_retries, credentials, options, token))
         self._leases = Leases(self._connection)
         self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes, regions is not None)
 

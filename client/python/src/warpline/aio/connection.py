@@ -22,13 +22,14 @@ class Connection:
     """A channel to one server, for one event loop."""
 
     def __init__(self, target: str, timeout: float, max_retries: int, credentials: grpc.ChannelCredentials | None,
-                 options: Sequence[tuple[str, Any]]) -> None:
+                 options: Sequence[tuple[str, Any]], token: str = "") -> None:
         """See warpline.connect."""
         self._timeout = sending.check_timeout(timeout)
         self._max_retries = sending.check_max_retries(max_retries)
         self._closed = asyncio.Event()
         self._target = target = sending.check_target(target)
         self._credentials = credentials
+        self._token = token
         arguments = sending.channel_options(target, options)
         if credentials is None:
             self._channel = grpc.aio.insecure_channel(target, arguments)
@@ -47,11 +48,12 @@ class Connection:
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
         """Of a call that begins now. ValueError for what cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
-        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id))
+        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token)
 
     async def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""
-        return await self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None)))
+        return await self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None),
+                                                         self._token))
 
     async def invoke(self, method: str, body: bytes, timeout: float | None,
                      request_id: str | None) -> tuple[bytes, str]:

@@ -1,0 +1,161 @@
+#include "server/identity/identities.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/clock.h"
+#include "server/identity/token.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// So many names are remembered: a client could have certificates of any number of subjects.
+constexpr std::size_t kMaxNames = 65536;
+constexpr char kBearer[] = "Bearer ";
+constexpr char kNobody[] = "anonymous";
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::ErrnoToStatus(errno, absl::StrCat("--tokens=", path));
+  std::ostringstream text;
+  // Of an empty file there is nothing to copy, which would count as a failure.
+  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
+  if (in.bad() || !text) return absl::UnavailableError(absl::StrCat("--tokens=", path, ": cannot be read"));
+  return std::move(text).str();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& options) {
+  std::string text;
+  std::vector<OwnerEntry> entries;
+  if (!options.file.empty()) {
+    ASSIGN_OR_RETURN(text, ReadFile(options.file));
+    ASSIGN_OR_RETURN(entries, ParseOwners(text, options.file));
+  }
+  return std::unique_ptr<Identities>(new Identities(options, std::move(text), std::move(entries)));
+}
+
+Identities::Identities(const Options& options, std::string text, std::vector<OwnerEntry> entries)
+    : options_(options), used_text_(std::move(text)), seen_text_(used_text_) {
+  table_ = TableOf(entries);
+  if (!options_.file.empty()) thread_ = std::thread([this] { Loop(); });
+}
+
+Identities::~Identities() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, const std::string& peer) const {
+  const std::shared_ptr<const Table> now = table();
+  if (!authorization.empty()) {
+    // Schemes are compared without regard to case (RFC 9110).
+    constexpr std::size_t kScheme = sizeof(kBearer) - 1;
+    if (!absl::StartsWithIgnoreCase({authorization.data(), authorization.size()}, kBearer)) {
+      return absl::UnauthenticatedError("the authorization header is no \"Bearer TOKEN\"");
+    }
+    // Who does not know a token cannot choose its hash, so the time of the search tells nothing of it.
+    const auto found = now->tokens.find(TokenDigest(authorization.substr(kScheme)));
+    if (found == now->tokens.end()) {
+      return absl::UnauthenticatedError("the token is none of this server's");
+    }
+    return found->second;
+  }
+  if (peer != kNobody) return NumberOf(peer);
+  if (now->anonymous) return kAnonymous;
+  return absl::UnauthenticatedError(
+      "there was no token: this server wants \"authorization: Bearer TOKEN\" (--token-file of our clients)");
+}
+
+OwnerLimits Identities::LimitsOf(OwnerId owner) const {
+  const std::shared_ptr<const Table> now = table();
+  const auto found = now->limits.find(owner);
+  return found != now->limits.end() ? found->second : now->others;
+}
+
+std::string Identities::NameOf(OwnerId owner) const {
+  if (owner == kAnonymous) return kNobody;
+  MutexLock lock(&mutex_);
+  const auto found = names_.find(owner);
+  return found != names_.end() ? found->second : "other";
+}
+
+OwnerId Identities::NumberOf(const std::string& name) const {
+  if (name == kNobody) return kAnonymous;
+  // Connections have the numbers of addresses in memory, which never have the highest bit. Abseil's hash has
+  // another seed in each process, so that nobody can look for a subject with the number of another's.
+  const OwnerId owner = absl::HashOf(name) | (OwnerId{1} << 63);
+  MutexLock lock(&mutex_);
+  if (names_.size() < kMaxNames) names_.emplace(owner, name);
+  return owner;
+}
+
+std::shared_ptr<const Identities::Table> Identities::TableOf(const std::vector<OwnerEntry>& entries) const {
+  auto table = std::make_shared<Table>();
+  table->anonymous = options_.file.empty();
+  for (const OwnerEntry& entry : entries) {
+    if (entry.name == "default") {
+      table->others = entry.limits;
+      continue;
+    }
+    const OwnerId owner = NumberOf(entry.name);
+    if (!entry.token_digest.empty()) table->tokens.emplace(entry.token_digest, owner);
+    if (owner == kAnonymous) table->anonymous = true;
+    table->limits.emplace(owner, entry.limits);
+  }
+  return table;
+}
+
+std::shared_ptr<const Identities::Table> Identities::table() const {
+  MutexLock lock(&mutex_);
+  return table_;
+}
+
+void Identities::Loop() {
+  for (;;) {
+    {
+      MutexLock lock(&mutex_);
+      if (mutex_.AwaitUntil([this] { return stopping_; }, After(options_.period))) return;
+    }
+    Refresh();
+  }
+}
+
+void Identities::Refresh() {
+  absl::StatusOr<std::string> text = ReadFile(options_.file);
+  const bool is_settled = text == seen_text_;
+  seen_text_ = text;
+  if (!is_settled) return;
+  if (text.ok() && *text == used_text_) return last_problem_.clear();
+  const auto entries =
+      text.ok() ? ParseOwners(*text, options_.file) : absl::StatusOr<std::vector<OwnerEntry>>(text.status());
+  if (entries.ok()) {
+    const std::shared_ptr<const Table> next = TableOf(*entries);
+    {
+      MutexLock lock(&mutex_);
+      table_ = next;
+    }
+    used_text_ = *std::move(text);
+    last_problem_.clear();
+    Log("info", "tokens and quotas replaced", {{"owners", absl::StrCat(entries->size())}});
+    return;
+  }
+  if (last_problem_ == entries.status().message()) return;
+  last_problem_ = std::string(entries.status().message());
+  Log("warning", "the file of tokens has changed and cannot be used: what it held before goes on",
+      {{"reason", last_problem_}});
+}
+
+}  // namespace warpline

@@ -1,0 +1,144 @@
+#include "server/identity/owner_file.h"
+
+#include <exception>
+#include <set>
+#include <sstream>
+#include <toml.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/parse_bytes.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::size_t kDigestBytes = 32;
+constexpr double kLeastWeight = 0.01, kMostWeight = 100;
+constexpr char kKeys[] = "sha256, weight, jobs, bytes, resident-bytes, region-bytes";
+
+// Where a value stands, for messages: path, line, owner and key.
+struct Spot {
+  const std::string& path;
+  const std::string& owner;
+  const std::string& key;
+  const toml::value& value;
+
+  absl::Status Wants(const std::string& what) const {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", value.location().line(), ": owner \"", owner,
+                                                   "\": ", key, " must be ", what));
+  }
+};
+
+absl::StatusOr<double> Weight(const Spot& spot) {
+  const toml::value& value = spot.value;
+  const double weight = value.is_integer()    ? static_cast<double>(value.as_integer())
+                        : value.is_floating() ? value.as_floating()
+                                              : 0;
+  if (weight >= kLeastWeight && weight <= kMostWeight) return weight;
+  return spot.Wants(absl::StrCat("a number from ", kLeastWeight, " to ", kMostWeight));
+}
+
+absl::StatusOr<std::int64_t> Count(const Spot& spot) {
+  if (spot.value.is_integer() && spot.value.as_integer() >= 1) return spot.value.as_integer();
+  return spot.Wants("a whole number above 0");
+}
+
+absl::StatusOr<std::int64_t> Bytes(const Spot& spot) {
+  if (spot.value.is_integer() && spot.value.as_integer() >= 0) return spot.value.as_integer();
+  if (spot.value.is_string()) {
+    const absl::StatusOr<std::int64_t> bytes = ParseBytes(spot.value.as_string().str);
+    if (bytes.ok()) return *bytes;
+  }
+  return spot.Wants("a number of bytes, such as 4096 or \"1G\"");
+}
+
+absl::StatusOr<std::string> Digest(const Spot& spot) {
+  if (!absl::StartsWith(spot.owner, "token:")) return spot.Wants("left out: only token:NAME has a token");
+  const std::string text = spot.value.is_string() ? spot.value.as_string().str : "";
+  const bool is_digest = text.size() == 2 * kDigestBytes &&
+                         text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  if (!is_digest) return spot.Wants("the SHA-256 of a token, in 64 hexadecimal digits");
+  return absl::HexStringToBytes(text);
+}
+
+absl::Status ReadKey(const Spot& spot, OwnerEntry& entry) {
+  OwnerLimits& limits = entry.limits;
+  if (spot.key == "sha256") {
+    ASSIGN_OR_RETURN(entry.token_digest, Digest(spot));
+  } else if (spot.key == "weight") {
+    ASSIGN_OR_RETURN(limits.weight, Weight(spot));
+  } else if (spot.key == "jobs") {
+    ASSIGN_OR_RETURN(limits.jobs, Count(spot));
+  } else if (spot.key == "bytes") {
+    ASSIGN_OR_RETURN(limits.bytes, Bytes(spot));
+  } else if (spot.key == "resident-bytes") {
+    ASSIGN_OR_RETURN(limits.resident_bytes, Bytes(spot));
+  } else if (spot.key == "region-bytes") {
+    ASSIGN_OR_RETURN(limits.region_bytes, Bytes(spot));
+  } else {
+    return spot.Wants(absl::StrCat("left out: there is no such key; there are ", kKeys));
+  }
+  return absl::OkStatus();
+}
+
+bool IsOwner(const std::string& name) {
+  if (name == "anonymous" || name == "default") return true;
+  for (const char* kind : {"token:", "cert:"}) {
+    if (absl::StartsWith(name, kind) && name.size() > std::string(kind).size()) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value& table,
+                                     const std::string& path) {
+  const std::size_t line = table.location().line();
+  if (!IsOwner(name) || !table.is_table()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ":", line, ": \"", name,
+        R"(" is no owner: tables are [owner."token:NAME"], [owner."cert:SUBJECT"], [owner.anonymous] or )"
+        "[owner.default]"));
+  }
+  OwnerEntry entry;
+  entry.name = name;
+  for (const auto& [key, value] : table.as_table()) {
+    RETURN_IF_ERROR(ReadKey({path, name, key, value}, entry));
+  }
+  if (absl::StartsWith(name, "token:") && entry.token_digest.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", line, ": owner \"", name, "\": sha256 is missing"));
+  }
+  return entry;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<OwnerEntry>> ParseOwners(const std::string& text, const std::string& path) {
+  toml::value root;
+  try {
+    std::istringstream in(text);
+    root = toml::parse(in, path);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no TOML: ", error.what()));
+  }
+  std::vector<OwnerEntry> entries;
+  std::set<std::string> digests;
+  for (const auto& [key, owners] : root.as_table()) {
+    if (key != "owner" || !owners.is_table()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", owners.location().line(), ": \"", key,
+                                                     "\" is unknown: all tables are [owner.NAME]"));
+    }
+    for (const auto& [name, table] : owners.as_table()) {
+      ASSIGN_OR_RETURN(OwnerEntry entry, ReadOwner(name, table, path));
+      if (!entry.token_digest.empty() && !digests.insert(entry.token_digest).second) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(path, ": owner \"", name, "\": another owner has the same token"));
+      }
+      entries.push_back(std::move(entry));
+    }
+  }
+  return entries;
+}
+
+}  // namespace warpline

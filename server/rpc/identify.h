@@ -1,0 +1,25 @@
+// Who a call comes from, by what gRPC knows of it.
+#ifndef WARPLINE_SERVER_RPC_IDENTIFY_H_
+#define WARPLINE_SERVER_RPC_IDENTIFY_H_
+
+#include <grpcpp/server_context.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/identity/identities.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+// The owner of a call by its `authorization` header and its connection's certificate; errors are those of
+// Identities::Identify. Null for null, where nobody is asked. The identities outlive it.
+std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> IdentifyBy(const Identities* identities);
+
+// Whether an authorization header, of whatever protocol, has a token that is known.
+std::function<bool(const std::string& authorization)> KnowsToken(const Identities& identities);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_IDENTIFY_H_

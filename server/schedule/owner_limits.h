@@ -1,0 +1,30 @@
+// What of the server one owner may have.
+#ifndef WARPLINE_SERVER_SCHEDULE_OWNER_LIMITS_H_
+#define WARPLINE_SERVER_SCHEDULE_OWNER_LIMITS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+// What is not set is limited by the server as a whole only.
+struct OwnerLimits {
+  // Its share of device time beside others that want some, relative to theirs.
+  double weight = 1;
+  // Of requests that are admitted and unanswered, and of these and their results together.
+  std::optional<std::int64_t> jobs, bytes;
+  std::optional<std::int64_t> resident_bytes;  // on each device
+  std::optional<std::int64_t> region_bytes;
+
+  friend bool operator==(const OwnerLimits&, const OwnerLimits&) = default;
+};
+
+// Asked for each request; null where there are no identities.
+using LimitsOf = std::function<OwnerLimits(OwnerId)>;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SCHEDULE_OWNER_LIMITS_H_
