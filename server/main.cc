@@ -188,11 +188,13 @@ int Serve(const ServerOptions& options) {
   }
   std::unique_ptr<Identities> identities;
   LimitsOf limits_of;
+  std::function<std::string(OwnerId)> name_of;
   if (!options.tokens.empty() || !options.tls.client_ca.empty()) {
     auto opened = Identities::Open({.file = options.tokens});
     if (!opened.ok()) return Fail(opened.status());
     identities = *std::move(opened);
     limits_of = [&identities](OwnerId owner) { return identities->LimitsOf(owner); };
+    name_of = [&identities](OwnerId owner) { return identities->NameOf(owner); };
   }
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
@@ -254,7 +256,7 @@ int Serve(const ServerOptions& options) {
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
-      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions}, metrics);
+      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions, name_of}, metrics);
   // A quarter: the rest is left for requests, however many transfers there are and however slow.
   ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
   TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);

@@ -188,9 +188,10 @@ absl::Status SetTokens(const Flag& flag, const std::string& text, ServerOptions&
 
 // Names of owners, in the file and in labels.
 bool IsTokenName(const std::string& name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
-  });
+  return !name.empty() && name.size() <= 64 && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+         });
 }
 
 auto TlsFileFlag(std::string TlsFiles::*member) {
@@ -384,7 +385,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
       line.new_token = equals != std::string::npos ? argument.substr(equals + 1) : ++i < argc ? argv[i] : "";
       if (IsTokenName(line.new_token)) continue;
       return absl::InvalidArgumentError(absl::StrCat(
-          "--new-token=", line.new_token, ": must be a name of 1 to 64 letters, digits, '.', '_' and '-'"));
+          "--new-token=", line.new_token,
+          ": must be a name of 1 to 64 letters, digits, '.', '_' and '-', which does not begin with '-'"));
     }
     const auto& flags = Flags();
     const auto flag = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.name == name; });

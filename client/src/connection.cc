@@ -39,7 +39,7 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     if (failed != nullptr) failed();
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
     if (!delay) return WithTlsProblem(response.status(), target_, tls_, deadline);
-    absl::SleepFor(*delay);
+    channel().Pause(*delay);
   }
 }
 

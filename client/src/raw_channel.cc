@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/src/grpc_error.h"
 #include "client/src/tls.h"
 
@@ -35,6 +37,9 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
+  // gRPC's own, a second to two minutes, are longer than a server takes to start again.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   // gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
   if (IsLoopback(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (options.own_connection) {
@@ -45,6 +50,10 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   }
   absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = CredentialsFor(target, options.tls);
   broken = credentials.status();
+  // gRPC ends the process over a header that it cannot send.
+  if (!std::all_of(options.token.begin(), options.token.end(), [](char c) { return c > ' ' && c <= '~'; })) {
+    broken = absl::InvalidArgumentError("token: has characters that are not printable ASCII, or spaces");
+  }
   // Without credentials gRPC makes a channel whose calls all fail.
   return grpc::CreateCustomChannel(target, credentials.ok() ? *credentials : nullptr, arguments);
 }
@@ -112,6 +121,13 @@ RawChannel::~RawChannel() {
   bool ok = false;
   while (queue_.Next(&tag, &ok)) {
   }
+}
+
+void RawChannel::Pause(absl::Duration delay) const {
+  const absl::Time end = absl::Now() + delay;
+  // What gRPC does to connect is looked after by threads that wait for it, and without one every 5 seconds.
+  if (broken_.ok()) channel_->WaitForConnected(absl::ToChronoTime(end));
+  absl::SleepFor(end - absl::Now());
 }
 
 // The caller's thread polls a queue of its own, which spares a small request the hand-over from another

@@ -52,6 +52,9 @@ class RawChannel {
   void CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
                  const std::string& request_id, Done done);
 
+  // Waits for so long, between two attempts of a call, and has the channel connect meanwhile.
+  void Pause(absl::Duration delay) const;
+
   grpc::GenericStub& stub() { return stub_; }
   // Of one call. `request_id` may be empty.
   std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) const;

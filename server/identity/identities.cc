@@ -1,5 +1,7 @@
 #include "server/identity/identities.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -21,8 +23,14 @@ namespace {
 constexpr std::size_t kMaxNames = 65536;
 constexpr char kBearer[] = "Bearer ";
 constexpr char kNobody[] = "anonymous";
+constexpr char kNoSubject[] = "cert:";
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) == 0 && !S_ISREG(file.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tokens=", path, ": is no regular file, and could not be read again"));
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::ErrnoToStatus(errno, absl::StrCat("--tokens=", path));
   std::ostringstream text;
@@ -60,7 +68,8 @@ Identities::~Identities() {
 
 absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, const std::string& peer) const {
   const std::shared_ptr<const Table> now = table();
-  if (!authorization.empty()) {
+  // Without tokens the header is for somebody else, perhaps a proxy on the way.
+  if (!authorization.empty() && !options_.file.empty()) {
     // Schemes are compared without regard to case (RFC 9110).
     constexpr std::size_t kScheme = sizeof(kBearer) - 1;
     if (!absl::StartsWithIgnoreCase({authorization.data(), authorization.size()}, kBearer)) {
@@ -72,6 +81,9 @@ absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, con
       return absl::UnauthenticatedError("the token is none of this server's");
     }
     return found->second;
+  }
+  if (peer == kNoSubject) {
+    return absl::UnauthenticatedError("the client's certificate has no subject to tell its owner by");
   }
   if (peer != kNobody) return NumberOf(peer);
   if (now->anonymous) return kAnonymous;

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <toml.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kDigestBytes = 32;
+// What a transfer of a tensor has under way is less.
+constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
 constexpr double kLeastWeight = 0.01, kMostWeight = 100;
 constexpr char kKeys[] = "sha256, weight, jobs, bytes, resident-bytes, region-bytes";
 
@@ -45,13 +48,22 @@ absl::StatusOr<std::int64_t> Count(const Spot& spot) {
   return spot.Wants("a whole number above 0");
 }
 
-absl::StatusOr<std::int64_t> Bytes(const Spot& spot) {
-  if (spot.value.is_integer() && spot.value.as_integer() >= 0) return spot.value.as_integer();
-  if (spot.value.is_string()) {
-    const absl::StatusOr<std::int64_t> bytes = ParseBytes(spot.value.as_string().str);
-    if (bytes.ok()) return *bytes;
-  }
-  return spot.Wants("a number of bytes, such as 4096 or \"1G\"");
+absl::StatusOr<std::int64_t> Bytes(const Spot& spot, std::int64_t least) {
+  std::int64_t bytes = -1;
+  if (spot.value.is_integer()) bytes = spot.value.as_integer();
+  if (spot.value.is_string()) bytes = ParseBytes(spot.value.as_string().str).value_or(-1);
+  if (bytes >= least) return bytes;
+  return spot.Wants(absl::StrCat("a number of bytes from ", least, " on, such as 8388608 or \"1G\""));
+}
+
+// The line number that toml11 has in its messages, but not the line, which may hold a secret.
+std::string WithoutTheLine(const std::string& what) {
+  const std::size_t end = what.find('\n');
+  const std::size_t bar = what.find(" | ", end);
+  const std::size_t number = bar == std::string::npos ? bar : what.rfind('\n', bar);
+  if (number == std::string::npos) return what.substr(0, end);
+  return absl::StrCat("line ", absl::StripAsciiWhitespace(what.substr(number, bar - number)), ": ",
+                      what.substr(0, end));
 }
 
 absl::StatusOr<std::string> Digest(const Spot& spot) {
@@ -72,11 +84,11 @@ absl::Status ReadKey(const Spot& spot, OwnerEntry& entry) {
   } else if (spot.key == "jobs") {
     ASSIGN_OR_RETURN(limits.jobs, Count(spot));
   } else if (spot.key == "bytes") {
-    ASSIGN_OR_RETURN(limits.bytes, Bytes(spot));
+    ASSIGN_OR_RETURN(limits.bytes, Bytes(spot, kLeastBytes));
   } else if (spot.key == "resident-bytes") {
-    ASSIGN_OR_RETURN(limits.resident_bytes, Bytes(spot));
+    ASSIGN_OR_RETURN(limits.resident_bytes, Bytes(spot, 0));
   } else if (spot.key == "region-bytes") {
-    ASSIGN_OR_RETURN(limits.region_bytes, Bytes(spot));
+    ASSIGN_OR_RETURN(limits.region_bytes, Bytes(spot, 0));
   } else {
     return spot.Wants(absl::StrCat("left out: there is no such key; there are ", kKeys));
   }
@@ -120,7 +132,7 @@ absl::StatusOr<std::vector<OwnerEntry>> ParseOwners(const std::string& text, con
     std::istringstream in(text);
     root = toml::parse(in, path);
   } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no TOML: ", error.what()));
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no TOML: ", WithoutTheLine(error.what())));
   }
   std::vector<OwnerEntry> entries;
   std::set<std::string> digests;

@@ -14,10 +14,10 @@ namespace warpline {
 // One table of the file, which is TOML:
 //
 //   [owner."token:alice"]
-//   sha256 = "9f86d081..."     # of the token, in 64 hexadecimal digits; only of token:NAME
+//   sha256 = "..."             # of the token, in 64 hexadecimal digits; only of token:NAME
 //   weight = 2                 # of device time, from 0.01 to 100; default 1
 //   jobs = 100                 # requests admitted and unanswered
-//   bytes = "1G"               # of these and their results; as a number too, or with K, M or G
+//   bytes = "1G"               # of these and their results, 8M or more; as a number too, or with K, M or G
 //   resident-bytes = "8G"      # of resident tensors, on each device
 //   region-bytes = "4G"        # of shared regions
 //

@@ -146,8 +146,9 @@ void HttpConnection::Answer() {
 
 void HttpConnection::Send(const HttpResponse& response, bool with_body) {
   const std::string& body = response.body.empty() ? response.status + "\n" : response.body;
-  output_ = absl::StrCat("HTTP/1.1 ", response.status, "\r\nContent-Type: ", response.type,
-                         "\r\nContent-Length: ", body.size(),
+  const bool asks = response.status.substr(0, 3) == "401";
+  output_ = absl::StrCat("HTTP/1.1 ", response.status, asks ? "\r\nWWW-Authenticate: Bearer" : "",
+                         "\r\nContent-Type: ", response.type, "\r\nContent-Length: ", body.size(),
                          "\r\nAllow: GET, HEAD\r\nConnection: close\r\n\r\n", with_body ? body : "");
   state_ = State::kWriting;
 }

@@ -21,7 +21,7 @@ class HealthService::Watch final : public MessageStream::Handler {
   explicit Watch(HealthService& service) : service_(service) {}
 
   void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override {
-    if (asked_) return;  // a second request would be against the protocol
+    if (asked_) return stream.Finish(absl::InvalidArgumentError("a second message; there is to be one"));
     asked_ = true;
     health::HealthCheckRequest request;
     if (!request.ParseFromString(ToString(message))) return stream.Finish(Malformed());

@@ -31,6 +31,10 @@ PollingThread& ThreadOfNextCall(const IncomingCall::Server& server) {
 
 }  // namespace
 
+absl::Status CompressedUnidentified() {
+  return absl::UnimplementedError("without credentials this method takes no compressed messages");
+}
+
 void IncomingCall::Await(const Server& server) {
   new IncomingCall(server, ThreadOfNextCall(server));  // its handler owns it, or it deletes itself
 }
@@ -70,6 +74,7 @@ void IncomingCall::AcceptedTag::Proceed(bool ok) {
 }
 
 absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
+  identified_ = server_.authentication == nullptr || !open_to_all;
   if (server_.authentication == nullptr || open_to_all) {
     return Caller{.share = static_cast<OwnerId>(reinterpret_cast<std::uintptr_t>(ConnectionOf(context_)))};
   }

@@ -23,6 +23,10 @@ namespace warpline {
 
 class IncomingCall;
 
+// The refusal of a compressed message from who has not said who he is: inflating it would be work for
+// anybody.
+absl::Status CompressedUnidentified();
+
 // What answers a call: it takes the call over and sees to it that the call ends.
 using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
@@ -76,6 +80,8 @@ class IncomingCall {
   PollingThread& thread() { return thread_; }
   // Without authentication each connection has a share: two that are open at one time have different ones.
   const Caller& caller() const { return caller_; }
+  // False where callers are asked who they are, but not by this path.
+  bool identified() const { return identified_; }
 
   // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
   // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
@@ -114,6 +120,7 @@ class IncomingCall {
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter stream_{&context_};
   Caller caller_;
+  bool identified_ = true;
   CompletionTag* on_done_ = nullptr;
   bool accepted_ = false;
   bool done_ = false;

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -72,12 +73,13 @@ class Inflation final : public CompletionTag {
 
 }  // namespace
 
-absl::Status Inflater::Start(std::vector<grpc::Slice> compressed, std::size_t limit,
+absl::Status Inflater::Start(std::vector<grpc::Slice> compressed, std::size_t limit, OwnerId owner,
                              grpc::CompletionQueue& queue, Done done) {
+  limit = std::min(limit, static_cast<std::size_t>(admission_.MostBytesOf(owner)));
   std::size_t bytes = 0;
   for (const grpc::Slice& slice : compressed) bytes += slice.size();
   const std::size_t most = bytes < limit / kMostPerByte ? bytes * kMostPerByte : limit;
-  absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most));
+  absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most), owner);
   if (!ticket.ok()) return ticket.status();
   auto* inflation = new Inflation(std::move(compressed), limit, *std::move(ticket), std::move(done));
   workers_.Post([inflation, &queue] { inflation->RunOnWorker(queue); });

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/worker_pool.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
@@ -32,10 +33,10 @@ class Inflater {
   Inflater(Admission& admission, WorkerPool& workers) : admission_(admission), workers_(workers) {}
 
   // Calls `done` on the thread that polls `queue`, whose tags are CompletionTags, with the content of a gzip
-  // or zlib stream (see inflate.h for the errors) of at most `limit` bytes. If admission refuses it, this
-  // returns the refusal and never calls `done`.
-  absl::Status Start(std::vector<grpc::Slice> compressed, std::size_t limit, grpc::CompletionQueue& queue,
-                     Done done);
+  // or zlib stream (see inflate.h for the errors) of at most `limit` bytes, and of no more than its owner may
+  // have admitted. If admission refuses it, this returns the refusal and never calls `done`.
+  absl::Status Start(std::vector<grpc::Slice> compressed, std::size_t limit, OwnerId owner,
+                     grpc::CompletionQueue& queue, Done done);
 
  private:
   Admission& admission_;

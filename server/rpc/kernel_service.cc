@@ -354,7 +354,7 @@ void KernelService::RespondError(UnaryCall& call, const Codec& codec, const Plan
   if (absl::IsInternal(status)) {
     Log("error", "request failed",
         {{"request_id", call.request_id()},
-         {"client", call.Client()},
+         {"client", engine_.name_of != nullptr ? engine_.name_of(call.caller().owner) : call.Client()},
          {"op", std::string(Name(codec.kind))},
          {"code", std::string(CodeName(code))},
          {"reason", std::string(status.message())}});

@@ -5,6 +5,7 @@
 #include <grpcpp/support/slice.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ class KernelService {
     Scheduler& scheduler;
     TensorStore& tensors;
     RegionStore& regions;
+    // Names owners for the log; null where there are no identities.
+    std::function<std::string(OwnerId)> name_of;
   };
   KernelService(const Limits& limits, const Engine& engine, Metrics& metrics);
 

@@ -159,10 +159,14 @@ void MessageStream::OnRead(bool ok) {
     OnMessage(std::move(message.slices));
     return Unref();
   }
+  if (!incoming_->identified()) {
+    Finish(CompressedUnidentified());
+    return Unref();
+  }
   // The reference of the read goes on to the inflation.
   const absl::Status started = server_.inflater.Start(
-      std::move(message.slices), handler_->max_message_bytes(), incoming_->thread().queue(),
-      [this](absl::StatusOr<Inflater::Inflated> inflated) {
+      std::move(message.slices), handler_->max_message_bytes(), incoming_->caller().share,
+      incoming_->thread().queue(), [this](absl::StatusOr<Inflater::Inflated> inflated) {
         if (inflated.ok()) {
           OnMessage(std::move(inflated->slices));
         } else {

@@ -68,7 +68,7 @@ std::string PeerIdentity(const grpc::AuthContext& context) {
   // Other properties are those of the connection, or of what the client says without proof.
   if (!context.IsPeerAuthenticated()) return "anonymous";
   const std::vector<grpc::string_ref> subjects = context.FindPropertyValues(GRPC_X509_SUBJECT_PROPERTY_NAME);
-  if (subjects.size() != 1 || subjects[0].empty()) return "anonymous";
+  if (subjects.size() != 1) return "cert:";
   return absl::StrCat("cert:", std::string(subjects[0].data(), subjects[0].size()));
 }
 

@@ -22,7 +22,7 @@ namespace warpline {
 std::shared_ptr<grpc::ServerCredentials> NewTlsCredentials(const CertificateStore& store);
 
 // "cert:<subject of the client's certificate>", the subject as gRPC prints it, for a connection whose client
-// has shown a certificate, which was then verified; "anonymous" for any other.
+// has shown a certificate, which was then verified, and "cert:" if it has none; "anonymous" for any other.
 std::string PeerIdentity(const grpc::AuthContext& context);
 
 }  // namespace warpline

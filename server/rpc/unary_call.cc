@@ -99,8 +99,9 @@ void UnaryCall::OnRead(bool ok) {
     message_ = std::move(message.slices);
     return Handle();
   }
+  if (!incoming_->identified()) return RespondError(CompressedUnidentified());
   const absl::Status started =
-      server_.inflater.Start(std::move(message.slices), limit, incoming_->thread().queue(),
+      server_.inflater.Start(std::move(message.slices), limit, caller().share, incoming_->thread().queue(),
                              [this](absl::StatusOr<Inflater::Inflated> inflated) {
                                if (!inflated.ok()) return RespondError(inflated.status());
                                message_ = std::move(inflated->slices);

@@ -36,6 +36,11 @@ absl::Status Admission::CheckFits(std::int64_t bytes) const {
       absl::StrCat("the request and its result have ", bytes, " bytes together, limit ", options_.max_bytes));
 }
 
+std::int64_t Admission::MostBytesOf(OwnerId owner) const {
+  const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
+  return std::min(options_.max_bytes, limits.bytes.value_or(options_.max_bytes));
+}
+
 std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner, bool small,
                                                     const OwnerLimits& limits) const {
   if (all_.jobs >= options_.max_jobs) {

@@ -69,7 +69,9 @@ class Admission {
   // Beyond its own limits an owner gets nothing, whatever others leave. `size` decides whether the request is
   // small; it may be more than the bytes that it takes of the budget.
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner, std::int64_t size);
-  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner = 0) { return Admit(bytes, owner, bytes); }
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner) { return Admit(bytes, owner, bytes); }
+  // What this owner can have admitted at one time at most, whatever others leave.
+  std::int64_t MostBytesOf(OwnerId owner) const;
 
   // From now on nothing is admitted.
   void Drain();

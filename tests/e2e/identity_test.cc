@@ -67,7 +67,7 @@ class IdentityTest : public ::testing::Test {
   const std::string path_ = absl::StrCat(::testing::TempDir(), "/warpline_tokens_", ::getpid());
   const Daemon daemon_{{"--tokens=" + Write(alice_.table + bob_.table +
                                             "resident-bytes = \"64K\"\n"
-                                            "bytes = \"1M\"\n")}};
+                                            "bytes = \"8M\"\n")}};
 };
 
 TEST_F(IdentityTest, WhoHasATokenIsServedAndOthersAreNot) {
@@ -103,6 +103,12 @@ TEST_F(IdentityTest, HealthIsForAllAndMetricsAreNot) {
   EXPECT_EQ(status, 200);
 }
 
+TEST_F(IdentityTest, MessagesOfNobodyInParticularAreNotInflated) {
+  const grpc::Status status = RawCall(daemon_.Channel(), ::warpline::Bytes(std::string(1000, 'x')), kTimeout,
+                                      "/grpc.health.v1.Health/Check", GRPC_COMPRESS_GZIP);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+}
+
 TEST_F(IdentityTest, NobodyReadsListsOrDropsAnothersTensor) {
   client::Client alice = As(alice_.token), bob = As(bob_.token);
   const std::string data(100, 'a');
@@ -122,12 +128,12 @@ TEST_F(IdentityTest, NobodyReadsListsOrDropsAnothersTensor) {
 
 TEST_F(IdentityTest, QuotasHoldForTheirOwnerAlone) {
   client::Client alice = As(alice_.token), bob = As(bob_.token);
-  const std::string large(96 << 10, 'b'), giant(2 << 20, 'b');
+  const std::string large(96 << 10, 'b'), giant(10 << 20, 'b');
   EXPECT_THAT(bob.Put(Bytes(large), kTimeout).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("its quota is 65536")));
   EXPECT_THAT(alice.Put(Bytes(large), kTimeout), IsOk());
   EXPECT_THAT(bob.Reduce({.x = Bytes(giant)}, kTimeout).status(),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota is 1048576")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota is 8388608")));
   EXPECT_THAT(alice.Reduce({.x = Bytes(giant)}, kTimeout), IsOk());
 }
 

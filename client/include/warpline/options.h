@@ -22,7 +22,7 @@ struct ChannelOptions {
   // If these files are no good, every call fails with InvalidArgument, which names the file.
   TlsOptions tls{};
   // Who this client is, to a server that asks for tokens; goes with every call. Without TLS everybody in
-  // between can read it. Empty: none.
+  // between can read it. Printable ASCII without spaces, else every call fails. Empty: none.
   std::string token{};
 };
 

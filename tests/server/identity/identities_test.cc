@@ -84,7 +84,8 @@ TEST_F(IdentitiesTest, WithoutAFileCertificatesTellOwnersAndTheOthersAreAnonymou
   ASSERT_TRUE(identities.ok());
   EXPECT_EQ((*identities)->Identify("", "anonymous").value(), kAnonymous);
   EXPECT_NE((*identities)->Identify("", "cert:CN=carol").value(), kAnonymous);
-  EXPECT_FALSE((*identities)->Identify("Bearer anything", "cert:CN=carol").ok());
+  EXPECT_NE((*identities)->Identify("Bearer of another's", "cert:CN=carol").value(), kAnonymous);
+  EXPECT_EQ((*identities)->Identify("", "cert:").status().code(), absl::StatusCode::kUnauthenticated);
 }
 
 TEST_F(IdentitiesTest, FollowsTheFile) {
@@ -113,6 +114,8 @@ TEST_F(IdentitiesTest, KeepsWhatItHadWhileTheFileMakesNoSense) {
 }
 
 TEST_F(IdentitiesTest, OpeningFailsWithTheReason) {
+  EXPECT_EQ(Identities::Open({.file = ::testing::TempDir()}).status().code(),
+            absl::StatusCode::kInvalidArgument);
   const auto missing = Identities::Open({.file = path_});
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.status().message()), HasSubstr(path_));

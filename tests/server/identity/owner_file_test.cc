@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kDigest(64, 'a');  // NOLINT: in a test
 
@@ -66,7 +67,10 @@ TEST(OwnerFileTest, ErrorsNameLineOwnerAndKey) {
     EXPECT_THAT(ErrorOf(absl::StrCat("[owner.default]\nweight = ", weight)), HasSubstr("from 0.01 to 100"));
   }
   EXPECT_THAT(ErrorOf("[owner.default]\njobs = 0"), HasSubstr("jobs must be a whole number above 0"));
-  EXPECT_THAT(ErrorOf("[owner.default]\nbytes = \"1T\""), HasSubstr("bytes must be a number of bytes"));
+  for (const char* bytes : {"\"1T\"", "-1", "1000000", "true"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat("[owner.default]\nbytes = ", bytes)),
+                HasSubstr("bytes must be a number of bytes from 8388608 on"));
+  }
   EXPECT_THAT(ErrorOf("[owner.\"token:a\"]\nweight = 1"), HasSubstr("sha256 is missing"));
   EXPECT_THAT(ErrorOf("[owner.\"token:a\"]\nsha256 = \"abc\""), HasSubstr("64 hexadecimal digits"));
   EXPECT_THAT(ErrorOf(absl::StrCat("[owner.anonymous]\nsha256 = \"", kDigest, "\"")),
@@ -77,7 +81,8 @@ TEST(OwnerFileTest, ErrorsNameLineOwnerAndKey) {
   EXPECT_THAT(ErrorOf("[owner.alice]\n"), HasSubstr("\"alice\" is no owner"));
   EXPECT_THAT(ErrorOf("[owner]\nanonymous = 3"), HasSubstr("\"anonymous\" is no owner"));
   EXPECT_THAT(ErrorOf("[user.a]\n"), HasSubstr("\"user\" is unknown"));
-  EXPECT_THAT(ErrorOf("[owner.default\n"), HasSubstr("no TOML"));
+  EXPECT_THAT(ErrorOf("# owners\n[owner.default\n"), HasSubstr("no TOML: line 2"));
+  EXPECT_THAT(ErrorOf("warpline_secret\n"), Not(HasSubstr("warpline_secret")));
 }
 
 }  // namespace

@@ -16,33 +16,33 @@ class AdmissionTest : public ::testing::Test {
 };
 
 TEST_F(AdmissionTest, RefusesTheJobPastTheCountWithARetryDelay) {
-  auto first = admission_.Admit(1);
-  auto second = admission_.Admit(1);
+  auto first = admission_.Admit(1, kAnonymous);
+  auto second = admission_.Admit(1, kAnonymous);
   ASSERT_TRUE(first.ok() && second.ok());
-  const auto third = admission_.Admit(1);
+  const auto third = admission_.Admit(1, kAnonymous);
   EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(RetryAfterOf(third.status()).has_value());
 }
 
 TEST_F(AdmissionTest, RefusesBytesPastTheLimit) {
-  auto first = admission_.Admit(60);
+  auto first = admission_.Admit(60, kAnonymous);
   ASSERT_TRUE(first.ok());
   // Small requests get a quarter more.
-  EXPECT_EQ(admission_.Admit(66).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(admission_.Admit(65).ok());
+  EXPECT_EQ(admission_.Admit(66, kAnonymous).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(admission_.Admit(65, kAnonymous).ok());
 }
 
 TEST_F(AdmissionTest, TicketsReturnTheirShare) {
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(admission_.Admit(100).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(admission_.Admit(100, kAnonymous).ok());
 }
 
 TEST_F(AdmissionTest, DrainingRefusesWithUnavailable) {
   admission_.Drain();
-  EXPECT_EQ(admission_.Admit(1).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(admission_.Admit(1, kAnonymous).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(AdmissionTest, AwaitIdleWaitsForTickets) {
-  auto ticket = admission_.Admit(1);
+  auto ticket = admission_.Admit(1, kAnonymous);
   EXPECT_FALSE(admission_.AwaitIdle(MonotonicClock::now()));
   ticket->Return();
   EXPECT_TRUE(admission_.AwaitIdle(After(absl::Seconds(10))));
