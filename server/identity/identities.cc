@@ -49,10 +49,10 @@ absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& opti
     ASSIGN_OR_RETURN(text, ReadFile(options.file));
     ASSIGN_OR_RETURN(entries, ParseOwners(text, options.file));
   }
-  return std::unique_ptr<Identities>(new Identities(options, std::move(text), std::move(entries)));
+  return std::unique_ptr<Identities>(new Identities(options, std::move(text), entries));
 }
 
-Identities::Identities(const Options& options, std::string text, std::vector<OwnerEntry> entries)
+Identities::Identities(const Options& options, std::string text, const std::vector<OwnerEntry>& entries)
     : options_(options), used_text_(std::move(text)), seen_text_(used_text_) {
   table_ = TableOf(entries);
   if (!options_.file.empty()) thread_ = std::thread([this] { Loop(); });

@@ -56,7 +56,7 @@ class Identities {
     bool anonymous = false;  // may come in
   };
 
-  Identities(const Options& options, std::string text, std::vector<OwnerEntry> entries);
+  Identities(const Options& options, std::string text, const std::vector<OwnerEntry>& entries);
   // Its owner's number is the same for as long as the process lives.
   OwnerId NumberOf(const std::string& name) const;
   std::shared_ptr<const Table> TableOf(const std::vector<OwnerEntry>& entries) const;

@@ -1,6 +1,7 @@
 #include "server/schedule/admission.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
@@ -26,7 +27,7 @@ void Ticket::Return() {
   if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(share_);
 }
 
-Admission::Admission(Options options, Metrics& metrics) : options_(options), metrics_(metrics) {
+Admission::Admission(Options options, Metrics& metrics) : options_(std::move(options)), metrics_(metrics) {
   metrics_.admission_bytes_limit.Set(static_cast<double>(options_.max_bytes));
 }
 

@@ -222,6 +222,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view text, std::optional<DT
 
 std::string FormatNpyHeader(const NpyHeader& header) {
   std::vector<std::int64_t> sizes;
+  sizes.reserve(static_cast<std::size_t>(header.shape.rank));
   for (int axis = 0; axis < header.shape.rank; ++axis) sizes.push_back(header.shape[axis]);
   // Python's tuples: (), (2,), (2, 3).
   std::string text =
