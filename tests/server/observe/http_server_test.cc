@@ -1,8 +1,6 @@
 #include "server/observe/http_server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "server/base/unique_fd.h"
+#include "tests/testing/connect.h"
 
 namespace warpline {
 namespace {
@@ -21,16 +20,7 @@ class HttpServerTest : public ::testing::Test {
                                  {.alive = [] { return true; }, .ready = [] { return false; }});
   }
 
-  UniqueFd Connect() const {
-    const std::string& address = server_->address();
-    sockaddr_in name{};
-    name.sin_family = AF_INET;
-    name.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-    inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
-    UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
-    return fd;
-  }
+  UniqueFd Connect() const { return ConnectTo(server_->address()); }
   // What comes until the server ends the connection.
   static std::string ReadAll(const UniqueFd& fd) {
     std::string reply;
@@ -96,7 +86,7 @@ TEST_F(HttpServerTest, TakesARequestInPieces) {
 
 TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyOut) {
   std::vector<UniqueFd> idle;
-  for (int i = 0; i < 200; ++i) idle.push_back(Connect());
+  for (int i = 0; i < 400; ++i) idle.push_back(Connect());
   EXPECT_EQ(Body(Ask("GET /healthz HTTP/1.1\r\n\r\n")), "ok\n");
   EXPECT_EQ(ReadAll(idle.front()), "") << "the oldest has to make room";
 }

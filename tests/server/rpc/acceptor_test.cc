@@ -14,19 +14,10 @@
 
 #include "absl/time/clock.h"
 #include "server/base/mutex.h"
+#include "tests/testing/connect.h"
 
 namespace warpline {
 namespace {
-
-UniqueFd ConnectTo(const std::string& address) {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-  inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
-  return fd;
-}
 
 bool AwaitClosed(const UniqueFd& fd) {
   char byte = 0;

@@ -1,0 +1,68 @@
+#include "server/make_backend.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "server/base/usable_memory.h"
+#include "server/device/cpu_backend.h"
+#include "server/observe/log.h"
+#ifdef WARPLINE_HAVE_CUDA
+#include "kernels/gpu/device_count.h"
+#include "server/device/cuda_backend.h"
+#endif
+
+namespace warpline {
+namespace {
+
+// Of what staging memory and scratch memory leave.
+std::size_t CpuResidentBytes(const ServerOptions& options) {
+  if (options.resident_bytes.has_value()) return static_cast<std::size_t>(*options.resident_bytes);
+  const std::size_t all = AvailableMemoryBytes();
+  const auto others = static_cast<std::size_t>(options.PinnedBytes(false) + options.DeviceBytes(false));
+  return (all - std::min(all, others)) / 2;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
+                                                     std::function<void(const absl::Status&)> context_lost) {
+#ifdef WARPLINE_HAVE_CUDA
+  if (options.backend != "cpu") {
+    auto cuda =
+        CreateCudaBackend({.devices = options.devices,
+                           .lanes = options.Lanes(true),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
+                           .exact_device_bytes = options.device_bytes != 0,
+                           .resident_bytes = options.resident_bytes,
+                           .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
+                           .timing_sample = options.timing_sample,
+                           .measure_roofline = options.timing_sample > 0,
+                           .context_lost = std::move(context_lost),
+                           .metrics = &metrics});
+    // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
+    const bool usable = !absl::IsUnavailable(cuda.status()) &&
+                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes != 0);
+    if (usable || options.backend == "cuda") return cuda;
+    // A GPU that nobody computes on is worth an operator's attention.
+    Log(gpu::GpuIsPresent() ? "warning" : "info", "backend cpu chosen",
+        {{"reason", std::string(cuda.status().message())}});
+    if (!options.devices.empty()) Log("warning", "--devices does not count on the cpu backend");
+  }
+#else
+  static_cast<void>(context_lost);
+  if (options.backend == "cuda") {
+    return absl::UnavailableError("--backend=cuda: this warplined was built without CUDA");
+  }
+  if (options.backend == "auto") Log("info", "backend cpu chosen", {{"reason", "built without CUDA"}});
+#endif
+  return CreateCpuBackend({.lanes = options.Lanes(false),
+                           .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
+                           .exact_device_bytes = options.device_bytes != 0,
+                           .resident_bytes = CpuResidentBytes(options),
+                           .timing = options.timing_sample > 0,
+                           .metrics = &metrics});
+}
+
+}  // namespace warpline
