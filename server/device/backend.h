@@ -132,6 +132,9 @@ class Backend {
   // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
   // caller keeps to DeviceInfo::resident_bytes. Thread-safe.
   virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
+  // Whether AllocateResident will take microseconds for so much, as far as can be told; to get memory from a
+  // device takes milliseconds. Thread-safe.
+  virtual bool HasResidentAtHand(int, std::size_t) const { return true; }
   // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
   // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the
   // host.

@@ -241,6 +241,11 @@ class CudaBackend : public Backend {
     return memory;
   }
 
+  bool HasResidentAtHand(int ordinal, std::size_t bytes) const override {
+    const CudaDevice& device = *devices_[static_cast<std::size_t>(ordinal)];
+    return device.resident != nullptr && device.resident->HasAtHand(bytes);
+  }
+
   void Start(const Transfer& transfer, absl::AnyInvocable<void(absl::Status)> done) override {
     CudaDevice& device = *devices_[static_cast<std::size_t>(transfer.device)];
     absl::Status chosen = ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device");

@@ -71,6 +71,15 @@ absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
   return Buffer({static_cast<std::byte*>(block), bytes}, place, owner);
 }
 
+bool DevicePool::HasAtHand(std::size_t bytes) const {
+  std::uint64_t reserved = 0, used = 0;
+  if (cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
+      cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
+    return false;
+  }
+  return reserved - used >= bytes;
+}
+
 void DevicePool::GiveBack(void* block, std::size_t bytes) {
   // This may be any thread, which would otherwise make a context on the first device of the node.
   cudaSetDevice(cuda_ordinal_);

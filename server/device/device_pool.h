@@ -48,6 +48,8 @@ class DevicePool {
   // pool has no block of this size, which fragments can cause even where their sum would do. The device is
   // current. An empty buffer for 0 bytes.
   absl::StatusOr<Buffer> Take(std::size_t bytes);
+  // Whether the pool has so much that nobody uses. In pieces it may need more of the device all the same.
+  bool HasAtHand(std::size_t bytes) const;
 
  private:
   using Pool = gpu::UniqueHandle<cudaMemPool_t, &cudaMemPoolDestroy>;

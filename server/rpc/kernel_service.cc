@@ -263,8 +263,13 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
 
   job.plan = plan;
   job.scalars = ScalarsOf(plan->scalars, scanned.message.scalars);
-  if (std::any_of(plan->outputs.begin(), plan->outputs.end(),
-                  [](const PlannedOutput& output) { return output.is_resident(); })) {
+  bool has_sinks = false;
+  for (const PlannedOutput& output : plan->outputs) {
+    if (!output.is_resident()) continue;
+    has_sinks = true;
+    job.sink_bytes += output.spec.bytes;
+  }
+  if (has_sinks) {
     job.find_sinks = [this, plan, owner = call.caller().owner](int device, Bindings& bindings) {
       return FindSinks(*plan, owner, device, bindings);
     };

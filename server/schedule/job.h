@@ -51,6 +51,7 @@ struct Job {
   // Finds memory for resident outputs on the device that the job has got. Called once, before the launch, if
   // there are any.
   absl::AnyInvocable<absl::Status(int device, Bindings& bindings) const> find_sinks;
+  std::size_t sink_bytes = 0;  // that it will take
   // Writes part `part` of `parts` of the payloads into the input area. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;

@@ -306,8 +306,9 @@ bool Scheduler::MayRunHere(const Matched& matched) const {
   const Job& job = matched.staged.queued->job;
   const Plan& plan = *job.plan;
   if (plan.memory.TravellingBytes() > 2 * kLaunchHereBytes) return false;
-  if (job.find_sinks != nullptr)
-    return false;  // memory that a device does not have at hand takes milliseconds
+  if (job.find_sinks != nullptr && !backend_.HasResidentAtHand(matched.lane->device(), job.sink_bytes)) {
+    return false;
+  }
   if (!matched.lane->lane().LaunchesAtOnce(plan.program, plan.memory, plan.signature, plan.device_bytes))
     return false;
   // Waiting for a device is for those who have nothing else to do.

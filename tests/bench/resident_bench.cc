@@ -189,7 +189,7 @@ class Bench {
     request.mutable_a()->mutable_resident()->set_id(a);
     request.mutable_b()->mutable_resident()->set_id(b);
     request.mutable_options()->add_sinks()->mutable_resident();
-    std::vector<double> all, device;
+    std::vector<double> all, device, stages[3];
     for (int i = 0; i < 220; ++i) {
       grpc::ClientContext context;
       v1::GemmResponse response;
@@ -199,8 +199,14 @@ class Bench {
       Drop(response.d().resident().id());
       if (i < 20) continue;
       all.push_back(seconds);
-      device.push_back(response.execution().stage_times().device());
+      const v1::StageTimes& times = response.execution().stage_times();
+      device.push_back(times.device());
+      stages[0].push_back(times.convert());
+      stages[1].push_back(times.admission());
+      stages[2].push_back(times.queue());
     }
+    std::printf("convert %.1f us, admission %.1f us, queue %.1f us\n", Median(stages[0]) * 1e6,
+                Median(stages[1]) * 1e6, Median(stages[2]) * 1e6);
     std::printf("gemm bf16 4096^2 resident: p50 %.1f us, launch to completion %.1f us, beside it %.1f us\n",
                 Median(all) * 1e6, Median(device) * 1e6, (Median(all) - Median(device)) * 1e6);
     Drop(a);

@@ -54,6 +54,21 @@ TEST_F(DevicePoolTest, HasAllOfItsBytesAndNoMore) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "a refusal leaves nothing behind";
 }
 
+TEST_F(DevicePoolTest, TellsWhatItHasAtHand) {
+  EXPECT_TRUE(pool_->HasAtHand(kBytes));
+  {
+    const auto most = pool_->Take(kBytes - 32 * kMiB);
+    ASSERT_TRUE(most.ok()) << most.status();
+    EXPECT_TRUE(pool_->HasAtHand(32 * kMiB));
+    EXPECT_FALSE(pool_->HasAtHand(33 * kMiB));
+  }
+  auto growing = DevicePool::Create({.bytes = kBytes, .grown = false}, metrics_);
+  ASSERT_TRUE(growing.ok()) << growing.status();
+  EXPECT_FALSE((*growing)->HasAtHand(kMiB)) << "nothing was taken of the device yet";
+  ASSERT_TRUE((*growing)->Take(kMiB).ok());
+  EXPECT_TRUE((*growing)->HasAtHand(kMiB)) << "what has come back is kept";
+}
+
 TEST_F(DevicePoolTest, BlocksThatCameBackInAnyOrderMakeOneAgain) {
   for (int round = 0; round < 10; ++round) {
     std::vector<Buffer> blocks;
