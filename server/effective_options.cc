@@ -68,6 +68,7 @@ int ServerOptions::RpcThreads(int cpus) const {
 }
 
 int ServerOptions::TransferThreads(int cpus) const {
+  if (transfer_threads != 0) return transfer_threads;
   // Eight connections move some 20 GB/s, of which one thread does 5.
   return std::clamp(cpus / 2 - 1, 0, 7);
 }

@@ -301,6 +301,10 @@ const std::vector<Flag>& Flags() {
        "Threads that receive calls, 1 to 64; all but the first only help while many are in progress. 0 "
        "(default): 2 from 8 usable CPUs if they poll, else 1.",
        IntFlag(&ServerOptions::rpc_threads, 0, 64)},
+      {"transfer-threads", "N",
+       "Threads that send and receive too while several Puts and Gets are in progress, 1 to 64. 0 (default): "
+       "half of the usable CPUs less one, at most 7.",
+       IntFlag(&ServerOptions::transfer_threads, 0, 64)},
       {"poll", "MODE",
        "on: a thread that receives calls looks for the next one for 100 us before it sleeps, which saves the "
        "time of waking it up and uses up to a CPU for each under load; off: it sleeps at once; auto "

@@ -41,6 +41,7 @@ struct ServerOptions {
   int max_connections = 0;                 // 0: by the limit of descriptors
   int max_streams = 128;                   // a connection
   int rpc_threads = 0;                     // 0: by CPUs
+  int transfer_threads = 0;                // likewise
   std::string poll = "auto";               // auto, on or off
   std::int64_t graph_cache_entries = 256;  // a lane
   int timing_sample = 128;

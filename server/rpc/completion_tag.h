@@ -6,9 +6,11 @@ namespace warpline {
 
 class CompletionTag {
  public:
-  // Runs on a thread that polls the queue, one tag of the queue at a time, and must not block. `ok` is what
-  // gRPC says of the operation.
+  // Runs on a thread that polls the queue, one of those that take turns at a time, and must not
+  // block. `ok` is what gRPC says of the operation.
   virtual void Proceed(bool ok) = 0;
+  // False if it may run beside other tags of the queue.
+  virtual bool takes_turns() const { return true; }
 
  protected:
   ~CompletionTag() = default;

@@ -15,6 +15,7 @@
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/codec/tensor_info.h"
 #include "server/rpc/owning_slice.h"
+#include "server/rpc/polling_helpers.h"
 #include "server/rpc/slices.h"
 #include "warpline/v1/warpline.pb.h"
 
@@ -68,9 +69,14 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
     MutexLock lock(&mutex_);
     Advance();
   }
-  // gRPC has taken a chunk. The next one is sent by a worker: sending copies it into the socket, and
-  // meanwhile the thread that tells of this would receive nothing.
+  // gRPC has taken a chunk. Sending the next one copies it into the socket, and meanwhile the thread that
+  // tells of this receives nothing: so a worker sends it, unless this thread is there for transfers only.
   void OnSent() {
+    if (PollingHelpers::OnHelper()) {
+      MutexLock lock(&mutex_);
+      sending_ = false;
+      return Advance();
+    }
     engine_.workers.Post([self = shared_from_this()] {
       MutexLock lock(&self->mutex_);
       self->sending_ = false;

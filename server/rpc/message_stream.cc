@@ -149,7 +149,7 @@ void MessageStream::OnRead(bool ok) {
       // The reference of the read goes on to this.
       if (!over && method_.confirms_end) return incoming_->stream().SendInitialMetadata(&confirmed_tag_);
     }
-    if (!over) handler_->OnLastMessage(*this);
+    if (!over) TellLastMessage();
     return Unref();
   }
   Touch(request_.Length());
@@ -180,8 +180,13 @@ void MessageStream::OnRead(bool ok) {
 }
 
 void MessageStream::OnConfirmed(bool ok) {
-  if (ok) handler_->OnLastMessage(*this);
+  if (ok) TellLastMessage();
   Unref();
+}
+
+void MessageStream::TellLastMessage() {
+  MutexLock lock(&handler_mutex_);
+  handler_->OnLastMessage(*this);
 }
 
 void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {
@@ -191,22 +196,20 @@ void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {
     return Finish(
         absl::ResourceExhaustedError(absl::StrCat("the message has ", bytes, " bytes, limit ", limit)));
   }
-  bool over = false;
   {
-    MutexLock lock(&mutex_);
-    over = over_;
+    MutexLock turn(&handler_mutex_);
+    if (!is_over()) handler_->OnMessage(*this, std::move(slices));
   }
-  if (!over) handler_->OnMessage(*this, std::move(slices));
   MutexLock lock(&mutex_);
   reading_ = false;
   ReadNext();
 }
 
 void MessageStream::OnWritten(bool ok) {
-  if (ok) incoming_->SetAnswered();
   std::size_t sent_bytes = 0;
   {
     MutexLock lock(&mutex_);
+    if (ok) incoming_->SetAnswered();
     writing_ = false;
     sent_bytes = sent_bytes_;
     WriteNext();
@@ -220,7 +223,10 @@ void MessageStream::OnWritten(bool ok) {
 }
 
 void MessageStream::OnFinished(bool ok) {
-  if (ok) incoming_->SetAnswered();
+  if (ok) {
+    MutexLock lock(&mutex_);
+    incoming_->SetAnswered();
+  }
   Unref();
 }
 
@@ -238,7 +244,10 @@ void MessageStream::OnDone(bool) {
     server_.helpers->Remove();
     CountEnd();
   }
-  handler_->OnEnd(*this);
+  {
+    MutexLock turn(&handler_mutex_);
+    handler_->OnEnd(*this);
+  }
   unsent.clear();
   Unref();
 }

@@ -131,6 +131,7 @@ class MessageStream final : private SendWatchdog::Call {
   struct Tag final : CompletionTag {
     explicit Tag(MessageStream& stream) : stream(stream) {}
     void Proceed(bool ok) override { (stream.*on_event)(ok); }
+    bool takes_turns() const override { return false; }
     MessageStream& stream;
   };
 
@@ -139,6 +140,7 @@ class MessageStream final : private SendWatchdog::Call {
   void Begin();
   void OnRead(bool ok);
   void OnMessage(std::vector<grpc::Slice> slices);
+  void TellLastMessage();
   void OnConfirmed(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok);
@@ -168,7 +170,8 @@ class MessageStream final : private SendWatchdog::Call {
   const MonotonicTime begun_;
   const bool in_progress_;
 
-  Mutex mutex_;
+  Mutex handler_mutex_;  // held while the handler is called, but for OnSent; taken before the other
+  Mutex mutex_ ABSL_ACQUIRED_AFTER(handler_mutex_);
   // One for each tag that gRPC has not returned, one while a message is inflated, and one for each Hold.
   int references_ ABSL_GUARDED_BY(mutex_) = 1;
   std::deque<grpc::ByteBuffer> unsent_ ABSL_GUARDED_BY(mutex_);

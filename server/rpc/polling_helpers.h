@@ -2,27 +2,27 @@
 #ifndef WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
 #define WARPLINE_SERVER_RPC_POLLING_HELPERS_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
-#include <memory>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "server/base/mutex.h"
+#include "server/rpc/polling_thread.h"
 
 namespace warpline {
 
 // One thread copies some 5 GB/s from and to sockets, and in gRPC 1.51 any thread that polls some queue of a
-// server does that for all of its connections. So each of these has a queue on which no call ever is. They
-// poll only while there are several transfers, one thread less than there are: a lone transfer has the
-// polling thread itself, and small requests would pay for every further thread that gRPC may wake for them.
-// docs/benchmarks/2026-11-22-h200-resident.md has the figures. Thread-safe.
+// server does that for all of its connections. These poll the queue of `helped`, so that whichever of them
+// has moved a message may go on with the next one at once. They poll only while there are several transfers,
+// one thread less than there are: a lone transfer has the polling thread itself, and small requests would pay
+// for every further thread that gRPC may wake for them. docs/benchmarks/2026-11-22-h200-resident.md has the
+// figures. Thread-safe.
 class PollingHelpers {
  public:
-  explicit PollingHelpers(std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues);
-  // Shuts the queues down and waits for the threads.
+  // `helped` outlives this, and is not shut down before.
+  PollingHelpers(PollingThread& helped, int threads);
+  // Waits for the threads.
   ~PollingHelpers();
   PollingHelpers(const PollingHelpers&) = delete;
   PollingHelpers& operator=(const PollingHelpers&) = delete;
@@ -30,11 +30,15 @@ class PollingHelpers {
   // Of a transfer from its first message to its end.
   void Add();
   void Remove();
+  // Whether the calling thread is such a one.
+  static bool OnHelper() { return on_helper_; }
 
  private:
   void Loop(std::size_t index);
 
-  const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  static inline thread_local bool on_helper_ = false;
+
+  PollingThread& helped_;
   Mutex mutex_;
   std::size_t transfers_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -42,8 +42,10 @@ PollingThread::~PollingThread() {
 }
 
 void PollingThread::Proceed(void* tag, bool ok) {
+  auto* const completed = static_cast<CompletionTag*>(tag);
+  if (!completed->takes_turns()) return completed->Proceed(ok);
   const std::lock_guard<std::mutex> lock(one_at_a_time_);
-  static_cast<CompletionTag*>(tag)->Proceed(ok);
+  completed->Proceed(ok);
 }
 
 bool PollingThread::TryPost(absl::AnyInvocable<void()> task) {
@@ -165,6 +167,13 @@ void PollingThread::StandIn() {
     if (queue_->AsyncNext(&tag, &ok, soon) != grpc::CompletionQueue::GOT_EVENT) return;
     Proceed(tag, ok);
   }
+}
+
+void PollingThread::Help(absl::Duration time) {
+  void* tag = nullptr;
+  bool ok = false;
+  const auto until = absl::ToChronoTime(absl::Now() + time);
+  if (queue_->AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) Proceed(tag, ok);
 }
 
 Relief::Relief(std::vector<PollingThread*> threads)

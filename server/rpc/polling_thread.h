@@ -20,8 +20,8 @@
 
 namespace warpline {
 
-// Polls one queue, whose tags are CompletionTags, until the queue has been shut down and is empty. Tags
-// proceed one at a time, on this thread or on the relief's.
+// Polls one queue, whose tags are CompletionTags, until the queue has been shut down and is empty. Tags that
+// take turns proceed one at a time, on this thread or on one that helps it.
 class PollingThread {
  public:
   enum class Kind {
@@ -48,6 +48,9 @@ class PollingThread {
   // nothing if the thread sleeps. What is done to a connection by the thread that reads it needs no hand-over
   // inside gRPC.
   bool TryPost(absl::AnyInvocable<void()> task);
+  // Has the calling thread wait for one event of the queue, for so long at most, and see to it. The queue
+  // must not be shut down meanwhile.
+  void Help(absl::Duration time);
   // Whether the calling thread is some queue's own.
   static bool OnPollingThread() { return on_polling_thread_; }
   PollingThread(const PollingThread&) = delete;

@@ -286,12 +286,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
     impl->threads.push_back(
         std::make_unique<PollingThread>(builder.AddCompletionQueue(), options.look, kind));
   }
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_of_helpers;
-  for (int i = 0; i < options.helpers; ++i) queues_of_helpers.push_back(builder.AddCompletionQueue());
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr) return absl::InternalError("gRPC does not start its server");
   for (int i = 0; i < kReadyCalls; ++i) IncomingCall::Await(impl->incoming_server);
-  impl->helpers = std::make_unique<PollingHelpers>(std::move(queues_of_helpers));
+  impl->helpers = std::make_unique<PollingHelpers>(*impl->threads.front(), options.helpers);
   std::vector<PollingThread*> threads;
   for (const auto& thread : impl->threads) threads.push_back(thread.get());
   impl->relief = std::make_unique<Relief>(std::move(threads));
@@ -365,8 +363,8 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     const bool unused = raw->counts.AwaitNoObjects(std::min(deadline, absl::Now() + kToShutDown) + kToNotice);
     if (unused) {
       raw->relief.reset();
-      raw->threads.clear();
       raw->helpers.reset();
+      raw->threads.clear();
     }
     ended->set_value(unused);
   });

@@ -1,12 +1,14 @@
 // What resident_bench measures the server's streams against: TensorService without tensors. Put throws away
-// what it receives, and Get sends the same chunk again and again, with nothing between gRPC and the client.
+// what it receives, and Get sends random bytes of its own, with nothing between gRPC and the client.
 //
 //   stream_server [ADDRESS]     prints "READY grpc=ADDRESS"; 127.0.0.1:50099 by default
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <random>
 #include <string>
 
 #include "proto/wire/tensor_field.h"
@@ -16,6 +18,7 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kRotation = 64 * kChunkBytes;
 
 grpc::ByteBuffer ToBuffer(const google::protobuf::MessageLite& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -30,6 +33,20 @@ Message Parsed(const grpc::ByteBuffer& buffer) {
     message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
   }
   return message;
+}
+
+// Larger than the cache of a core, as tensors are.
+const std::string& RandomBytes() {
+  static const std::string& bytes = *[] {
+    auto* random = new std::string(kRotation + kChunkBytes, '\0');
+    std::mt19937_64 generator(1);
+    for (std::size_t i = 0; i < random->size(); i += 8) {
+      const std::uint64_t word = generator();
+      std::copy_n(reinterpret_cast<const char*>(&word), 8, random->data() + i);
+    }
+    return random;
+  }();
+  return bytes;
 }
 
 // Reads all messages and answers once.
@@ -66,12 +83,12 @@ class Source final : public grpc::ServerGenericBidiReactor {
 
  private:
   void Send() {
-    static const std::string& data = *new std::string(kChunkBytes, 'x');
+    const std::string& data = RandomBytes();
     const std::size_t bytes = std::min(left_, kChunkBytes);
     std::string head;
     AppendFieldHead(head, v1::GetResponse::kDataFieldNumber, bytes);
-    const grpc::Slice slices[] = {grpc::Slice(head),
-                                  grpc::Slice(data.data(), bytes, grpc::Slice::STATIC_SLICE)};
+    const grpc::Slice slices[] = {
+        grpc::Slice(head), grpc::Slice(data.data() + left_ % kRotation, bytes, grpc::Slice::STATIC_SLICE)};
     response_ = grpc::ByteBuffer(slices, 2);
     left_ -= bytes;
     StartWrite(&response_);

@@ -137,6 +137,16 @@ TEST(OptionsTest, OneThreadReceivesAndPollsWhereThereAreCpusForIt) {
   EXPECT_EQ(off->options.RpcThreads(64), 1);
 }
 
+TEST(OptionsTest, ThreadsOfTransfersLeaveHalfOfTheCpusToTheOthers) {
+  const ServerOptions defaults;
+  EXPECT_EQ(defaults.TransferThreads(2), 0);
+  EXPECT_EQ(defaults.TransferThreads(8), 3);
+  EXPECT_EQ(defaults.TransferThreads(64), 7);
+  const auto four = Parse({"--transfer-threads=4"});
+  ASSERT_TRUE(four.ok());
+  EXPECT_EQ(four->options.TransferThreads(2), 4);
+}
+
 TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {
   const ServerOptions defaults;
   EXPECT_EQ(defaults.Crew(2), 0);
