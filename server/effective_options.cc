@@ -55,6 +55,11 @@ std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
   return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
 }
 
+int ServerOptions::LanesKept(bool cuda) const {
+  // On the CPU a lane is a core, which nobody should keep idle.
+  return cuda ? Lanes(cuda) / 4 : 0;
+}
+
 int ServerOptions::Workers(int cpus) const {
   // Eight reach the memory bandwidth of a socket.
   return std::clamp(cpus / 2, 1, 8);

@@ -195,6 +195,7 @@ int Serve(const ServerOptions& options) {
                           [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
   WorkerPool workers(options.Workers(cpus));
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
+                                      .lanes_kept = options.LanesKept(cuda),
                                       .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
                                       .limits_of = limits_of,
                                       .watchdog = &watchdog},

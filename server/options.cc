@@ -236,7 +236,10 @@ const std::vector<Flag>& Flags() {
        "all (default): those that are neither full nor unusable; or CUDA ordinals like 0,2, an error if one "
        "of them is.",
        SetDevices},
-      {"lanes", "N", "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu.",
+      {"lanes", "N",
+       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter of them is "
+       "kept "
+       "for jobs that take the device 100 us at most.",
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",
        "Tensors of one request together, and of one response; 4K to 1G. Default 256M.",

@@ -76,6 +76,7 @@ struct ServerOptions {
   std::int64_t TinyPinnedBytes(bool cuda) const;
   int RpcThreads(int cpus) const;
   // Threads that help to receive and send while several large transfers are in progress.
+  int LanesKept(bool cuda) const;
   int TransferThreads(int cpus) const;
   // Threads that copy payloads and compile plans. `cpus` are those that the process can use
   // (server/base/usable_cpus.h).

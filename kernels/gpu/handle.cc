@@ -11,6 +11,15 @@ absl::StatusOr<Stream> CreateStream() {
   return Stream(stream);
 }
 
+absl::StatusOr<Stream> CreateUrgentStream() {
+  int least = 0, greatest = 0;
+  RETURN_IF_ERROR(ToStatus(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities"));
+  cudaStream_t stream = nullptr;
+  RETURN_IF_ERROR(
+      ToStatus(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "creating a stream"));
+  return Stream(stream);
+}
+
 absl::StatusOr<Event> CreateEvent() {
   cudaEvent_t event = nullptr;
   RETURN_IF_ERROR(ToStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event"));

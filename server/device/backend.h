@@ -79,6 +79,9 @@ struct StagedProgram {
   // Nothing else waits: Launch may look for the end of the program itself, for some ten microseconds, and
   // call `done` before it returns, which saves the ways to other threads and back.
   bool wait_briefly = false;
+  // Its kernels go before those that other lanes have begun, wherever a device has to choose. Always the same
+  // for one signature.
+  bool urgent = false;
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program

@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
   std::unique_ptr<CudaLane> lane(new CudaLane(device, options, metrics));
   ASSIGN_OR_RETURN(lane->stream_, gpu::CreateStream());
+  ASSIGN_OR_RETURN(lane->urgent_stream_, gpu::CreateUrgentStream());
   ASSIGN_OR_RETURN(lane->arena_, gpu::AllocateDevice(options.lane_bytes));
   metrics.Allocations("device").Add();
   metrics.DeviceMemoryBytes(device.info.ordinal, "arena").Add(static_cast<double>(options.lane_bytes));
@@ -43,6 +44,7 @@ CudaLane::CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metric
 CudaLane::~CudaLane() {
   cudaSetDevice(device_.cuda_ordinal);
   if (stream_ != nullptr) cudaStreamSynchronize(stream_.get());
+  if (urgent_stream_ != nullptr) cudaStreamSynchronize(urgent_stream_.get());
   if (arena_ != nullptr) {
     metrics_.DeviceMemoryBytes(device_.info.ordinal, "arena").Add(-static_cast<double>(options_.lane_bytes));
   }
@@ -106,13 +108,13 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const DeviceImage image(staged, arena());
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, StreamFor(staged), nullptr,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
   RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
-                                                   entry.variants));
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, StreamFor(staged),
+                                                   &timing_, entry.variants));
   metrics_.graph_cache.instantiations.Add();
   return absl::OkStatus();
 }
@@ -139,20 +141,21 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceResident(staged.bindings);
   addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
-  return EnqueueSteps(*staged.program, addresses, device_.context, stream_.get(), timed ? &timing_ : nullptr,
-                      entry.variants);
+  return EnqueueSteps(*staged.program, addresses, device_.context, StreamFor(staged),
+                      timed ? &timing_ : nullptr, entry.variants);
 }
 
 absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
   const nvtx::Range range(nvtx::Name::kLaunchCalls);
   const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
   const DeviceImage image(staged, run.block.bytes().empty() ? arena() : run.block.bytes());
-  RETURN_IF_ERROR(RecordTime(timing, 0, stream_.get()));
-  RETURN_IF_ERROR(CopyIn(staged, image, stream_.get()));
+  cudaStream_t stream = StreamFor(staged);
+  RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  RETURN_IF_ERROR(CopyIn(staged, image, stream));
   RETURN_IF_ERROR(
-      EnqueueSteps(*staged.program, image.addresses, device_.context, stream_.get(), timing, entry.variants));
-  RETURN_IF_ERROR(CopyOut(staged, image, stream_.get()));
-  return RecordTime(timing, 2 + staged.program->steps.size(), stream_.get());
+      EnqueueSteps(*staged.program, image.addresses, device_.context, stream, timing, entry.variants));
+  RETURN_IF_ERROR(CopyOut(staged, image, stream));
+  return RecordTime(timing, 2 + staged.program->steps.size(), stream);
 }
 
 absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
@@ -174,7 +177,7 @@ absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, co
                                           .output = output,
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
-                                          .kernels = stream_.get(),
+                                          .kernels = StreamFor(staged),
                                           .timing = run.timed ? &timing_ : nullptr}));
   if (entry.variants.empty()) entry.variants.push_back(variant);
   return absl::OkStatus();
@@ -216,10 +219,10 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
       return absl::OkStatus();
     }
     // The completion thread, which learns of errors too, knows events only.
-    status = RecordEnd(stream_.get());
+    status = RecordEnd(StreamFor(staged));
   }
   if (!status.ok()) {
-    Drain(run.path);
+    Drain(run.path, StreamFor(staged));
     device_.running.fetch_sub(1);
     return status;
   }
@@ -245,10 +248,10 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& r
   if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
     ASSIGN_OR_RETURN(run.block, device_.pool->Take(bytes));
   }
-  cudaStream_t last = stream_.get();
+  cudaStream_t last = StreamFor(staged);
   switch (run.path) {
     case Path::kGraph:
-      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, stream_.get()));
+      RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, last));
       break;
     case Path::kMapped:
       RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
@@ -268,11 +271,11 @@ absl::Status CudaLane::RecordEnd(cudaStream_t last) {
   return ToStatus(cudaEventRecord(done_event_.get(), last), "recording an event");
 }
 
-void CudaLane::Drain(Path path) {
+void CudaLane::Drain(Path path, cudaStream_t stream) {
   if (path == Path::kBlocks) device_.cuts->Drain();
   // This may be the first to hear of a lost context.
   device_.completion->ReportError(
-      ToStatus(cudaStreamSynchronize(stream_.get()), "waiting for the rest of a launch that failed"));
+      ToStatus(cudaStreamSynchronize(stream), "waiting for the rest of a launch that failed"));
 }
 
 bool CudaLane::EndsBriefly() {

@@ -87,19 +87,22 @@ class CudaLane : public Lane {
   // The device's memory that this way to run the program takes beyond the lane's.
   std::size_t PoolBytesOf(const Entry& entry, Path path) const;
   // Waits for what a failed launch has left, which may still use the slots.
-  void Drain(Path path);
+  void Drain(Path path, cudaStream_t stream);
   void RecordTimes(Entry& entry, const Run& run);
   void RecordKernel(Entry& entry, std::size_t step, double seconds);
   void RecordWhole(Entry& entry, bool alone);
   void RecordPieces(Entry& entry);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
+  cudaStream_t StreamFor(const StagedProgram& staged) const {
+    return staged.urgent ? urgent_stream_.get() : stream_.get();
+  }
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 
   CudaDevice& device_;
   const CudaBackendOptions options_;
   Metrics& metrics_;
   TransferSeries h2d_, d2h_;
-  gpu::Stream stream_;
+  gpu::Stream stream_, urgent_stream_;  // one of them is in use at a time
   gpu::DeviceBytes arena_;
   gpu::Event done_event_;
   std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers

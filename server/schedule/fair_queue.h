@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -80,6 +81,13 @@ class FairQueue {
       }
     }
     return std::nullopt;
+  }
+
+  // How much more the owner, which waits, has been served than the one that has been served least.
+  double LeadOf(OwnerId owner) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (OwnerId waiting : waiting_) least = std::min(least, accounts_.at(waiting).served);
+    return accounts_.at(owner).served - least;
   }
 
   // Corrects what the owner has been charged, once it is known what its item really cost.

@@ -7,25 +7,26 @@
 
 namespace warpline {
 
-absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(Backend& backend, int lanes_per_device,
-                                                     absl::Duration spin, Metrics& metrics) {
+absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(const Options& options, Backend& backend,
+                                                     Metrics& metrics) {
   auto lanes = std::make_unique<Lanes>();
+  lanes->kept_ = options.kept;
   for (int i = 0; i < static_cast<int>(backend.devices().size()); ++i) {
     Device& device = lanes->devices_.emplace_back();
     device.busy = metrics.LaneBusy(i);
     device.pool_bytes = device.free_bytes = backend.devices()[static_cast<std::size_t>(i)].pool_bytes;
-    device.lanes = lanes_per_device;
-    for (int k = 0; k < lanes_per_device; ++k) {
+    device.lanes = options.per_device;
+    for (int k = 0; k < options.per_device; ++k) {
       ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, backend.CreateLane(i));
-      lanes->lanes_.push_back(std::make_unique<LaneRunner>(i, std::move(lane), spin));
+      lanes->lanes_.push_back(std::make_unique<LaneRunner>(i, std::move(lane), options.spin));
       device.free.push_back(lanes->lanes_.back().get());
     }
-    metrics.Lanes(i).Set(lanes_per_device);
+    metrics.Lanes(i).Set(options.per_device);
   }
   return lanes;
 }
 
-std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only,
+std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only, bool kept,
                                      const std::optional<Waiting>& but_for) const {
   const auto busy = [](const Device& device) { return device.lanes - static_cast<int>(device.free.size()); };
   std::optional<int> best;
@@ -33,6 +34,7 @@ std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only,
     const std::size_t index = (first_device_ + i) % devices_.size();
     const Device& device = devices_[index];
     if (device.free.empty() || device.free_bytes < bytes) continue;
+    if (!kept && device.ordinary >= device.lanes - kept_) continue;
     if (only.value_or(static_cast<int>(index)) != static_cast<int>(index)) continue;
     if (but_for.has_value() && CouldServe(static_cast<int>(index), *but_for)) continue;
     if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
@@ -42,13 +44,13 @@ std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only,
   return best;
 }
 
-std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only) {
-  if (plan.device_bytes == 0) return DeviceWith(0, only, std::nullopt);
+std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only, bool kept) {
+  if (plan.device_bytes == 0) return DeviceWith(0, only, kept, std::nullopt);
   if (first_for_pool_.has_value() && first_for_pool_->job != job) {
-    return DeviceWith(plan.device_bytes, only, first_for_pool_);
+    return DeviceWith(plan.device_bytes, only, kept, first_for_pool_);
   }
   first_for_pool_.reset();
-  const std::optional<int> device = DeviceWith(plan.device_bytes, only, std::nullopt);
+  const std::optional<int> device = DeviceWith(plan.device_bytes, only, kept, std::nullopt);
   // A job that waits for a lane, or then for anything else, must not keep the pools from those who could end.
   const bool has_bytes = std::any_of(devices_.begin(), devices_.end(), [&](const Device& candidate) {
     const bool may_serve = !only.has_value() || &candidate == &devices_[static_cast<std::size_t>(*only)];
@@ -58,12 +60,16 @@ std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan, std::op
   return device;
 }
 
-LaneRunner* Lanes::Take(int index, const Plan& plan) {
+LaneRunner* Lanes::Take(int index, const Plan& plan, bool kept) {
   Device& device = devices_[static_cast<std::size_t>(index)];
   LaneRunner* const lane = plan.stateless ? device.free.back() : device.free.front();
   (plan.stateless ? device.free.pop_back() : device.free.pop_front());
   device.free_bytes -= plan.device_bytes;
   first_device_ = (first_device_ + 1) % devices_.size();
+  if (!kept) {
+    ++device.ordinary;
+    ordinary_.insert(lane);
+  }
   ++busy_;
   ShowBusy(device);
   return lane;
@@ -73,6 +79,7 @@ void Lanes::GiveBack(LaneRunner* lane, const Plan& plan) {
   Device& device = devices_[static_cast<std::size_t>(lane->device())];
   device.free_bytes += plan.device_bytes;
   device.free.push_back(lane);
+  device.ordinary -= static_cast<int>(ordinary_.erase(lane));
   --busy_;
   ShowBusy(device);
 }

@@ -41,8 +41,10 @@ struct Scheduler::Copying {
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
                                                              StagingPool& pool, WorkerPool& workers,
                                                              Metrics& metrics) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Lanes> lanes,
-                   Lanes::Create(backend, options.lanes_per_device, options.spin, metrics));
+  ASSIGN_OR_RETURN(std::unique_ptr<Lanes> lanes, Lanes::Create({.per_device = options.lanes_per_device,
+                                                                .kept = options.lanes_kept,
+                                                                .spin = options.spin},
+                                                               backend, metrics));
   auto scheduler =
       std::unique_ptr<Scheduler>(new Scheduler(options, backend, pool, workers, metrics, std::move(lanes)));
   pool.SetReleaseListener([raw = scheduler.get()] { raw->OnRelease(); });
@@ -196,13 +198,21 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   return std::nullopt;
 }
 
+bool Scheduler::MayUseKept(const Job& job) const {
+  return options_.lanes_kept > 0 && IsShort(*job.plan) &&
+         for_lane_.LeadOf(job.owner) <= options_.most_lead_seconds;
+}
+
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
   std::optional<int> device;
+  bool kept = false;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
-    const Plan& plan = *candidate.queued->job.plan;
-    device = lanes_->DeviceFor(candidate.queued->id, plan, candidate.queued->job.device);
+    const Job& job = candidate.queued->job;
+    const Plan& plan = *job.plan;
+    kept = MayUseKept(job);
+    device = lanes_->DeviceFor(candidate.queued->id, plan, job.device, kept);
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
     slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
@@ -217,9 +227,10 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   if (staged.copied) NoLongerAhead(plan);
   ShowDepth();
   Matched matched;
-  matched.alone = !staged.queued->job.crowded && lanes_->busy() == 0 && for_lane_.empty() &&
-                  for_memory_.empty() && !first_.has_value() && ahead_ == 0 && ahead_for_pool_ == 0;
-  matched.lane = lanes_->Take(*device, plan);
+  const bool idle = lanes_->busy() == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() &&
+                    ahead_ == 0 && ahead_for_pool_ == 0;
+  matched.alone = !staged.queued->job.crowded && (idle || (kept && !lanes_->any_kept_busy()));
+  matched.lane = lanes_->Take(*device, plan, kept);
   matched.staged = std::move(staged);
   return matched;
 }
@@ -356,7 +367,8 @@ void Scheduler::Run(Matched& matched) {
                                  .device_bytes = job.plan->device_bytes,
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
-                                 .wait_briefly = matched.alone || MayWaitHere()};
+                                 .wait_briefly = matched.alone || MayWaitHere(),
+                                 .urgent = IsShort(*job.plan)};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {

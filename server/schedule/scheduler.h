@@ -43,6 +43,9 @@ namespace warpline {
 // (Plan::device_bytes), and is matched only with a device whose pool has so much left. The first job that has
 // to wait for this is not passed by others that need a pool; those that need none do pass.
 //
+// Some lanes are kept for short jobs, whose kernels go before those of long ones: so they wait neither for
+// the end of a long job nor behind long kernels that were launched before.
+//
 // A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
 //
@@ -52,6 +55,12 @@ class Scheduler {
  public:
   struct Options {
     int lanes_per_device = 1;
+    // Of these, so many are kept for short jobs, and what makes a job short: its estimated device time. An
+    // owner who has had this much more device time than another one that waits has no lanes kept. Unit:
+    // seconds.
+    int lanes_kept = 0;
+    double short_seconds = 100e-6;
+    double most_lead_seconds = 10e-3;
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
     // How long a lane's thread looks for another job before it sleeps.
@@ -89,7 +98,7 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool alone = false;  // nothing else runs or waits
+    bool alone = false;  // nothing else runs or waits, but long jobs beside a short one
     DeviceWatchdog::Token running;
   };
   struct Copying;  // has its payload written by workers
@@ -125,6 +134,9 @@ class Scheduler {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
   }
+  bool IsShort(const Plan& plan) const { return plan.device_seconds <= options_.short_seconds; }
+  // Whether a job that waits for a lane may take one that is kept.
+  bool MayUseKept(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -104,6 +104,18 @@ TEST(FairQueueTest, ACorrectionCountsForTheNextTurn) {
   EXPECT_EQ(first_ten, 10);
 }
 
+TEST(FairQueueTest, TellsHowMuchMoreAnOwnerHasHadThanOthersThatWait) {
+  FairQueue<char> queue;
+  for (const OwnerId owner : {1, 1, 2, 2}) queue.Push(owner, 5, 0, 'x');
+  EXPECT_EQ(queue.LeadOf(1), 0);
+  queue.TakeFirst();
+  EXPECT_EQ(queue.LeadOf(1), 5);
+  EXPECT_EQ(queue.LeadOf(2), 0);
+  queue.Charge(2, 7);
+  EXPECT_EQ(queue.LeadOf(1), 0);
+  EXPECT_EQ(queue.LeadOf(2), 2);
+}
+
 TEST(FairQueueTest, ManyOwnersThatComeAndGoAreServed) {
   FairQueue<int> queue;
   for (int i = 0; i < 2000; ++i) {

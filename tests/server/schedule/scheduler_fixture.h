@@ -60,6 +60,7 @@ class FakeBackend : public StubBackend {
     MutexLock lock(&mutex_);
     inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
     devices_.push_back(device);
+    urgent_.push_back(staged.urgent);
     running_.push_back(std::move(done));
   }
   void AwaitLaunches(std::size_t count) {
@@ -87,6 +88,10 @@ class FakeBackend : public StubBackend {
     MutexLock lock(&mutex_);
     return devices_;
   }
+  std::vector<bool> urgent() {
+    MutexLock lock(&mutex_);
+    return urgent_;
+  }
 
  private:
   const bool at_once_;
@@ -94,6 +99,7 @@ class FakeBackend : public StubBackend {
   Mutex mutex_;
   std::vector<int> inputs_;
   std::vector<int> devices_;
+  std::vector<bool> urgent_;
   std::vector<LaunchDone> running_;
 };
 
@@ -107,9 +113,11 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     memory_.resize(slab + large_memory);
     pool_ = std::make_unique<StagingPool>(memory_, slab, metrics_);
     workers_ = std::make_unique<WorkerPool>(2);
-    scheduler_ =
-        *Scheduler::Create({.lanes_per_device = lanes, .limits_of = limits_of_, .watchdog = watchdog_.get()},
-                           *backend_, *pool_, *workers_, metrics_);
+    scheduler_ = *Scheduler::Create({.lanes_per_device = lanes,
+                                     .lanes_kept = kept_lanes_,
+                                     .limits_of = limits_of_,
+                                     .watchdog = watchdog_.get()},
+                                    *backend_, *pool_, *workers_, metrics_);
   }
 
   // A job that brings one byte, which FakeBackend records, and keeps its result.
@@ -168,6 +176,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<FakeBackend> backend_;
   std::unique_ptr<StagingPool> pool_;
   std::unique_ptr<WorkerPool> workers_;
+  int kept_lanes_ = 0;
   LimitsOf limits_of_;
   std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
   std::unique_ptr<Scheduler> scheduler_;

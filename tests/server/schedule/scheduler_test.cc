@@ -165,6 +165,34 @@ TEST_P(SchedulerTest, OwnersGetDeviceTimeByTheirWeights) {
   for (Submitted& job : jobs) job.result.wait();
 }
 
+TEST_P(SchedulerTest, LongJobsLeaveLanesToShortOnes) {
+  kept_lanes_ = 1;
+  Make(1, 3);
+  std::vector<Submitted> jobs;
+  for (int i = 0; i < 4; ++i) jobs.push_back(Submit(1, {.owner = 1, .cost = 1}));
+  backend_->AwaitLaunches(2);
+  jobs.push_back(Submit(2, {.owner = 2, .cost = 1e-6}));
+  backend_->AwaitLaunches(3);
+  EXPECT_EQ(backend_->inputs(), (std::vector<int>{1, 1, 2}));
+  EXPECT_EQ(backend_->urgent(), (std::vector<bool>{false, false, true}));
+  for (std::size_t i = 0; i < jobs.size(); ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) job.result.wait();
+}
+
+TEST_P(SchedulerTest, ShortJobsOfWhoHasHadMoreThanOthersGetNoLaneThatIsKept) {
+  kept_lanes_ = 1;
+  Make(1, 2);
+  // What they cost is known from the start, and more than what others had.
+  std::vector<Submitted> jobs;
+  jobs.push_back(Submit(1, {.owner = 1, .cost = 1}));
+  backend_->AwaitLaunches(1);
+  jobs.push_back(Submit(2, {.owner = 2, .cost = 1}));
+  jobs.push_back(Submit(1, {.owner = 1, .cost = 1e-6}));
+  EXPECT_EQ(backend_->inputs(), (std::vector<int>{1})) << "it would come before the one that waits longest";
+  for (std::size_t i = 0; i < jobs.size(); ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) job.result.wait();
+}
+
 TEST_P(SchedulerTest, ManyJobsThatEndAsTheyStartNeedNoDeepStack) {
   Make(1, 1);
   Submitted running = Submit(1);
