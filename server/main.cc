@@ -33,6 +33,7 @@
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/observe/owner_metrics.h"
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/grpc_log.h"
@@ -138,12 +139,14 @@ int Serve(const ServerOptions& options) {
   std::unique_ptr<Identities> identities;
   LimitsOf limits_of;
   std::function<std::string(OwnerId)> name_of;
+  std::unique_ptr<OwnerMetrics> owner_metrics;
   if (!options.tokens.empty() || !options.tls.client_ca.empty()) {
     auto opened = Identities::Open({.file = options.tokens});
     if (!opened.ok()) return Fail(opened.status());
     identities = *std::move(opened);
     limits_of = [&identities](OwnerId owner) { return identities->LimitsOf(owner); };
     name_of = [&identities](OwnerId owner) { return identities->NameOf(owner); };
+    owner_metrics = std::make_unique<OwnerMetrics>(options.owner_label_limit, name_of, metrics);
   }
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
@@ -179,7 +182,10 @@ int Serve(const ServerOptions& options) {
   StagingPool pool(staging_memory->bytes(), static_cast<std::size_t>(tiny_bytes), metrics);
   // Before those whose tasks and jobs use tensors, so that it goes after them.
   TensorStore tensors(
-      {.max_ttl = options.max_ttl, .device_bytes = ResidentBytes(**backend), .limits_of = limits_of},
+      {.max_ttl = options.max_ttl,
+       .device_bytes = ResidentBytes(**backend),
+       .limits_of = limits_of,
+       .owner_metrics = owner_metrics.get()},
       [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   RegionStore regions(
@@ -187,7 +193,8 @@ int Serve(const ServerOptions& options) {
        .max_bytes_per_owner = static_cast<std::size_t>(options.RegionBytesPerOwner(available)),
        .max_regions = MaxRegions(descriptors),
        .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
-       .limits_of = limits_of},
+       .limits_of = limits_of,
+       .owner_metrics = owner_metrics.get()},
       metrics);
   // Registering memory with the devices takes long, and is done for one client after the other.
   WorkerPool registering(1);
@@ -198,22 +205,29 @@ int Serve(const ServerOptions& options) {
                                       .lanes_kept = options.LanesKept(cuda),
                                       .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
                                       .limits_of = limits_of,
+                                      .owner_metrics = owner_metrics.get(),
                                       .watchdog = &watchdog},
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
-  Admission admission(
-      {.max_jobs = options.max_jobs, .max_bytes = options.MaxJobBytes(), .limits_of = limits_of}, metrics);
+  Admission admission({.max_jobs = options.max_jobs,
+                       .max_bytes = options.MaxJobBytes(),
+                       .limits_of = limits_of,
+                       .owner_metrics = owner_metrics.get()},
+                      metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
-      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions, name_of}, metrics);
+      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions, name_of,
+       owner_metrics.get()},
+      metrics);
   // A quarter: the rest is left for requests, however many transfers there are and however slow.
   ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
   TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
+  const auto max_region_bytes = [&](OwnerId owner) { return regions.MaxBytesOf(owner); };
   const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend,
-                         region_paths.empty() ? 0 : options.RegionBytesPerOwner(available));
+                         region_paths.empty() ? nullptr : std::function(max_region_bytes));
 
   const auto handle = [&](std::size_t codec) {
     return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };

@@ -227,6 +227,10 @@ const std::vector<Flag>& Flags() {
        "it "
        "changes. Default none: everybody who reaches the server.",
        SetTokens},
+      {"owner-label-limit", "N",
+       "Owners with warpline_owner_ metrics of their own, the first that come, 0 to 10000; others share "
+       "those of \"other\". Default 50.",
+       IntFlag(&ServerOptions::owner_label_limit, 0, 10000)},
       {"insecure", "",
        "Allow --listen and --metrics-listen beyond loopback without TLS, where everybody in between can read "
        "and change what is sent, and everybody who reaches the port may use the server. Default off.",

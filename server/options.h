@@ -18,6 +18,7 @@ struct ServerOptions {
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
   TlsFiles tls;                                   // of both, but for unix sockets
   std::string tokens;                             // file of owners; empty: nobody is asked
+  int owner_label_limit = 50;                     // owners with series of their own
   bool insecure = false;                          // both may be beyond loopback without TLS
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all

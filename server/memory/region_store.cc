@@ -257,7 +257,7 @@ void RegionStore::Charge(OwnerId owner, std::size_t bytes) {
     totals->bytes += bytes;
     ++totals->regions;
   }
-  Show();
+  Show(owner, static_cast<double>(bytes));
 }
 
 void RegionStore::Return(OwnerId owner, std::size_t bytes) {
@@ -268,12 +268,13 @@ void RegionStore::Return(OwnerId owner, std::size_t bytes) {
     --totals->regions;
   }
   if (own->second.regions == 0) owners_.erase(own);
-  Show();
+  Show(owner, -static_cast<double>(bytes));
 }
 
-void RegionStore::Show() const {
+void RegionStore::Show(OwnerId owner, double bytes) const {
   regions_gauge_.Set(static_cast<double>(all_.regions));
   bytes_gauge_.Set(static_cast<double>(all_.bytes));
+  if (options_.owner_metrics != nullptr) options_.owner_metrics->Of(owner).region_bytes.Add(bytes);
 }
 
 }  // namespace warpline

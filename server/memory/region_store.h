@@ -20,6 +20,7 @@
 #include "server/memory/buffer.h"
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
+#include "server/observe/owner_metrics.h"
 #include "server/schedule/owner.h"
 #include "server/schedule/owner_limits.h"
 
@@ -39,6 +40,7 @@ class RegionStore {
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
     LimitsOf limits_of = nullptr;
+    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
   };
 
   // A share of the limits, which goes back when this is destroyed. Can be moved.
@@ -67,6 +69,8 @@ class RegionStore {
   RegionStore& operator=(const RegionStore&) = delete;
 
   const Options& options() const { return options_; }
+  // What the regions of this owner may have together.
+  std::size_t MaxBytesOf(OwnerId owner) const;
 
   // A ticket for a region of so many bytes. INVALID_ARGUMENT, about "size_bytes", if there can be no such
   // region; RESOURCE_EXHAUSTED with the figures if the limits are reached, with a delay if there would be
@@ -104,12 +108,11 @@ class RegionStore {
     MonotonicTime expiry;
   };
 
-  // Of the regions of one owner.
-  std::size_t MaxBytesOf(OwnerId owner) const;
   absl::Status CheckRoom(OwnerId owner, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);
-  void Show() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The totals, and that the owner has so much more, or less.
+  void Show(OwnerId owner, double bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::shared_ptr<Region> Find(std::string_view id) const;
 
   const Options options_;

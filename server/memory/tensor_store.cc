@@ -120,6 +120,9 @@ void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tenso
   used_bytes_[static_cast<std::size_t>(device)] += bytes * static_cast<std::size_t>(tensors);
   charged_tensors_ += static_cast<std::size_t>(tensors);
   tensors_.Add(tensors);
+  if (options_.owner_metrics != nullptr) {
+    options_.owner_metrics->Of(owner).resident_bytes.Add(tensors * static_cast<double>(bytes));
+  }
   bytes_[static_cast<std::size_t>(device)].Add(tensors * static_cast<double>(bytes));
 }
 

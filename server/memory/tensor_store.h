@@ -25,6 +25,7 @@
 #include "server/memory/byte_ranges.h"
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
+#include "server/observe/owner_metrics.h"
 #include "server/schedule/owner.h"
 #include "server/schedule/owner_limits.h"
 
@@ -43,6 +44,7 @@ class TensorStore {
     std::size_t max_tensors = 32768;
     std::vector<std::size_t> device_bytes;  // what the tensors of each device may have together
     LimitsOf limits_of = nullptr;
+    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
 

@@ -108,6 +108,20 @@ struct Metrics::Impl {
       NewCounter("grpc_server_handled_total", "RPCs completed on the server, by code.");
   Family<prometheus::Histogram>& grpc_seconds =
       NewHistogram("grpc_server_handling_seconds", "From the start of an RPC to its end.");
+  Family<prometheus::Counter>& owner_requests =
+      NewCounter("warpline_owner_requests_total", "Requests answered, by owner and gRPC status code.");
+  Family<prometheus::Counter>& owner_device_seconds =
+      NewCounter("warpline_owner_device_seconds_total",
+                 "Time from launch to completion of the owner's jobs, contention with other lanes included: "
+                 "what its share of the devices is counted by.");
+  Family<prometheus::Gauge>& owner_jobs =
+      NewGauge("warpline_owner_jobs", "Requests of the owner that are admitted and not yet answered.");
+  Family<prometheus::Gauge>& owner_bytes =
+      NewGauge("warpline_owner_admission_bytes", "Bytes of these requests and their results.");
+  Family<prometheus::Gauge>& owner_resident_bytes =
+      NewGauge("warpline_owner_resident_bytes", "Memory of the owner's resident tensors, on all devices.");
+  Family<prometheus::Gauge>& owner_region_bytes =
+      NewGauge("warpline_owner_region_bytes", "Bytes of the owner's shared regions.");
   Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
   Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
   Family<prometheus::Gauge>& certificate_expiry =
@@ -191,7 +205,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   leases_expired = counter("warpline_leases_expired_total", "Resident tensors whose lease has ended.");
   // These series exist, at 0, from the start. If a series began with its first event, its rate would miss
   // that event.
-  for (const char* reason : {"jobs", "bytes", "share", "unread", "plans", "draining"})
+  for (const char* reason : {"jobs", "bytes", "share", "unread", "quota", "plans", "draining"})
     i.rejected.Add({{"reason", reason}});
   for (RequestKind kind : kAllRequestKinds) {
     const auto index = static_cast<std::size_t>(kind);
@@ -237,6 +251,21 @@ void Metrics::CountHandled(const std::string& service, const std::string& method
   auto labels = Impl::MethodLabels(service, method, type);
   labels["grpc_code"] = Str(code);
   impl_->grpc_handled.Add(labels).Increment();
+}
+
+OwnerSeries Metrics::Owner(const std::string& label) {
+  const prometheus::Labels labels = {{"owner", label}};
+  return {.label = label,
+          .requests_ok = Counter(&impl_->owner_requests.Add({{"owner", label}, {"code", "OK"}})),
+          .device_seconds = Counter(&impl_->owner_device_seconds.Add(labels)),
+          .jobs = Gauge(&impl_->owner_jobs.Add(labels)),
+          .bytes = Gauge(&impl_->owner_bytes.Add(labels)),
+          .resident_bytes = Gauge(&impl_->owner_resident_bytes.Add(labels)),
+          .region_bytes = Gauge(&impl_->owner_region_bytes.Add(labels))};
+}
+
+void Metrics::CountOwnerRequest(const std::string& label, std::string_view code) {
+  impl_->owner_requests.Add({{"owner", label}, {"code", Str(code)}}).Increment();
 }
 
 double Metrics::RequestsStarted() const {

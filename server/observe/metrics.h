@@ -93,6 +93,15 @@ struct MethodSeries {
   Histogram handling_seconds;
 };
 
+// The series of one owner, as OwnerMetrics names it.
+struct OwnerSeries {
+  std::string label;
+  Counter requests_ok;
+  Counter device_seconds;
+  Gauge jobs, bytes;  // admitted
+  Gauge resident_bytes, region_bytes;
+};
+
 struct GraphCacheSeries {
   Counter hits, misses, evictions, instantiations;
   Gauge entries;
@@ -117,13 +126,17 @@ class Metrics {
   Histogram& phase(RequestKind kind, Phase phase) {
     return phase_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(phase)];
   }
-  // `reason` is "jobs", "bytes", "share", "unread", "plans" or "draining".
+  // `reason` is "jobs", "bytes", "share", "unread", "quota", "plans" or "draining".
   void CountRejection(std::string_view reason);
   // `type` is "unary", "client_stream", "server_stream" or "bidi_stream".
   MethodSeries Method(const std::string& service, const std::string& method,
                       const std::string& type = "unary");
   void CountHandled(const std::string& service, const std::string& method, std::string_view code,
                     const std::string& type = "unary");
+
+  // See OwnerMetrics, which bounds their number.
+  OwnerSeries Owner(const std::string& label);
+  void CountOwnerRequest(const std::string& label, std::string_view code);
 
   // How many requests have started, over all methods. A caller that compares it with what it was before knows
   // whether anything has happened.

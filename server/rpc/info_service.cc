@@ -12,7 +12,8 @@
 namespace warpline {
 
 InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-                         std::int64_t max_region_bytes) {
+                         std::function<std::size_t(OwnerId)> max_region_bytes)
+    : max_region_bytes_(std::move(max_region_bytes)) {
   v1::GetInfoResponse info;
   info.set_version(build.version);
   info.set_revision(build.revision);
@@ -53,12 +54,17 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
   info.mutable_limits()->set_max_device_seconds(options.max_device_seconds);
   info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
   info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
-  info.mutable_limits()->set_max_region_bytes(max_region_bytes);
   response_ = info.SerializeAsString();
 }
 
 void InfoService::GetInfo(UnaryCall& call) const {
-  const grpc::Slice slice(response_);
+  // Messages of the same field that follow one another are one to whoever parses them.
+  v1::GetInfoResponse own;
+  if (max_region_bytes_ != nullptr) {
+    own.mutable_limits()->set_max_region_bytes(
+        static_cast<std::int64_t>(max_region_bytes_(call.caller().owner)));
+  }
+  const grpc::Slice slice(response_ + own.SerializeAsString());
   call.Respond(grpc::ByteBuffer(&slice, 1));
 }
 

@@ -5,28 +5,31 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "server/device/backend.h"
 #include "server/options.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
 class UnaryCall;
 
-// Immutable. The answer is made once, at construction.
+// Immutable. All of the answer but what depends on the caller is made once, at construction.
 class InfoService {
  public:
   struct Build {
     std::string version;
     std::string revision;
   };
-  // `max_region_bytes` is 0 if there are no shared regions.
+  // `max_region_bytes` of each owner; null if there are no shared regions.
   InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-              std::int64_t max_region_bytes);
+              std::function<std::size_t(OwnerId)> max_region_bytes);
   void GetInfo(UnaryCall& call) const;
 
  private:
+  const std::function<std::size_t(OwnerId)> max_region_bytes_;
   std::string response_;
 };
 

@@ -347,6 +347,7 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
     if (bytes > 0 && plan.outputs[i].is_inline()) slices.push_back(inline_outputs.sub(begin, begin + bytes));
   }
   metrics_.CountSuccess(codec.kind, SourceOf(plan.memory), SecondsSince(call.received()));
+  CountForOwner(call, "OK");
   call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
   // The call may be gone.
   metrics_.phase(codec.kind, Phase::kRespond).Observe(SecondsSince(start));
@@ -366,7 +367,12 @@ void KernelService::RespondError(UnaryCall& call, const Codec& codec, const Plan
   }
   const RequestSource source = plan == nullptr ? RequestSource::kInline : SourceOf(plan->memory);
   metrics_.CountRequest(codec.kind, source, CodeName(code), SecondsSince(call.received()));
+  CountForOwner(call, CodeName(code));
   call.RespondError(status);
+}
+
+void KernelService::CountForOwner(const UnaryCall& call, std::string_view code) const {
+  if (engine_.owner_metrics != nullptr) engine_.owner_metrics->CountRequest(call.caller().owner, code);
 }
 
 }  // namespace warpline

@@ -41,6 +41,7 @@ class KernelService {
     RegionStore& regions;
     // Names owners for the log; null where there are no identities.
     std::function<std::string(OwnerId)> name_of;
+    OwnerMetrics* owner_metrics = nullptr;  // likewise
   };
   KernelService(const Limits& limits, const Engine& engine, Metrics& metrics);
 
@@ -87,6 +88,7 @@ class KernelService {
   void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result& result);
   // The plan is null if the request was refused before there was one.
   void RespondError(UnaryCall& call, const Codec& codec, const Plan* plan, const absl::Status& status);
+  void CountForOwner(const UnaryCall& call, std::string_view code) const;
 
   const Limits limits_;
   const Engine engine_;

@@ -120,6 +120,7 @@ absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner, std::
     use->bytes += bytes;
   }
   metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
+  Show(share, 1);
   return Ticket(this, share);
 }
 
@@ -149,6 +150,14 @@ void Admission::Return(const Ticket::Share& share) {
   if (share.unread) own.unread_bytes -= share.bytes;
   if (own.all.jobs == 0) owners_.erase(share.owner);
   metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
+  Show(share, -1);
+}
+
+void Admission::Show(const Ticket::Share& share, int jobs) {
+  if (options_.owner_metrics == nullptr) return;
+  const OwnerSeries& series = options_.owner_metrics->Of(share.owner);
+  series.jobs.Add(jobs);
+  series.bytes.Add(jobs * static_cast<double>(share.bytes));
 }
 
 }  // namespace warpline

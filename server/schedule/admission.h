@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
 #include "server/observe/metrics.h"
+#include "server/observe/owner_metrics.h"
 #include "server/schedule/owner.h"
 #include "server/schedule/owner_limits.h"
 
@@ -58,6 +59,7 @@ class Admission {
     std::int64_t reserved_bytes = std::int64_t{64} << 20;
     absl::Duration retry_after = absl::Milliseconds(50);  // told to those refused
     LimitsOf limits_of = nullptr;
+    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
   };
   Admission(Options options, Metrics& metrics);
 
@@ -97,6 +99,8 @@ class Admission {
   std::int64_t LimitWithReserve() const {
     return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);
   }
+  // What the owner of the share has, by so many jobs of its kind.
+  void Show(const Ticket::Share& share, int jobs);
   void MarkUnread(const Ticket::Share& share);
   void Return(const Ticket::Share& share);
 

@@ -393,6 +393,9 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.output = std::move(matched.staged.slots.output);
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
+  if (options_.owner_metrics != nullptr) {
+    options_.owner_metrics->Of(job.owner).device_seconds.Add(job.seconds.device);
+  }
   FreeLane(matched.lane, job, job.seconds.device - job.plan->device_seconds);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));

@@ -21,6 +21,7 @@
 #include "server/memory/staging_pool.h"
 #include "server/observe/metrics.h"
 #include "server/observe/nvtx.h"
+#include "server/observe/owner_metrics.h"
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
 #include "server/schedule/lanes.h"
@@ -67,6 +68,7 @@ class Scheduler {
     absl::Duration spin;
     // Costs count divided by their owner's weight.
     LimitsOf limits_of = nullptr;
+    OwnerMetrics* owner_metrics = nullptr;  // null where there are no identities
     // Told of every job that starts and ends on a device. May be null. Outlives the scheduler.
     DeviceWatchdog* watchdog = nullptr;
   };

@@ -186,7 +186,7 @@ TEST_F(ClientRegionsTest, UsesTheMemoryAgainAfterADeadline) {
   // Slow on either backend with the plainest variant.
   const bool cpu = daemon_->backend() == "cpu";
   Region region = Open(static_cast<std::size_t>(cpu ? 16 : 160) << 20);
-  const std::int64_t side = cpu ? 700 : 4096;
+  const std::int64_t side = cpu ? 400 : 4096;
   const Array a = Count(region, {side, side});
   const CallOptions to_region{.destination = {.region = &region}};
   const std::size_t before = region.free_bytes();

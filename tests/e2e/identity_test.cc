@@ -137,6 +137,41 @@ TEST_F(IdentityTest, QuotasHoldForTheirOwnerAlone) {
   EXPECT_THAT(alice.Reduce({.x = Bytes(giant)}, kTimeout), IsOk());
 }
 
+TEST_F(IdentityTest, EachOwnerHasItsMetrics) {
+  const std::string data(1000, 'x');
+  client::Client alice = As(alice_.token), bob = As(bob_.token);
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(alice.Reduce({.x = Bytes(data)}, kTimeout), IsOk());
+  EXPECT_THAT(bob.Reduce({.x = Bytes(data), .variant = "none"}, kTimeout),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  const auto tensor = bob.Put(Bytes(std::string(4096, 'x')), kTimeout);
+  ASSERT_THAT(tensor, IsOk());
+  const auto metrics = [&] {
+    int status = 0;
+    return daemon_.Get("/metrics", &status, "authorization: Bearer " + alice_.token + "\r\n");
+  };
+  const std::string text = metrics();
+  EXPECT_THAT(text, HasSubstr("warpline_owner_requests_total{code=\"OK\",owner=\"token:alice\"} 3\n"));
+  EXPECT_THAT(text,
+              HasSubstr("warpline_owner_requests_total{code=\"INVALID_ARGUMENT\",owner=\"token:bob\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("warpline_owner_resident_bytes{owner=\"token:bob\"} 4096\n"));
+  EXPECT_THAT(text, Not(HasSubstr("warpline_owner_device_seconds_total{owner=\"token:alice\"} 0\n")));
+  EXPECT_THAT(text, Not(HasSubstr(alice_.token)));
+}
+
+TEST_F(IdentityTest, EachOwnerIsToldItsOwnLimitOfRegions) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/warpline_identity_", ::getpid(), ".sock");
+  const Daemon daemon(
+      {"--tokens=" + Write(alice_.table + bob_.table + "region-bytes = \"8M\"\n"), "--listen=unix:" + path});
+  const auto limit_of = [&](const std::string& token) {
+    client::Client owner("unix:" + path, {.channel = {.token = token}});
+    const auto info = owner.GetInfo(kTimeout);
+    EXPECT_THAT(info, IsOk());
+    return info.ok() ? info->limits().max_region_bytes() : 0;
+  };
+  EXPECT_EQ(limit_of(bob_.token), 8 << 20);
+  EXPECT_GT(limit_of(alice_.token), 8 << 20);
+}
+
 TEST_F(IdentityTest, ATokenThatIsTakenOutOfTheFileCountsNoMore) {
   client::Client alice = As(alice_.token), bob = As(bob_.token);
   EXPECT_THAT(bob.GetInfo(kTimeout), IsOk());
