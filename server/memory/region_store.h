@@ -116,7 +116,7 @@ class RegionStore {
   std::shared_ptr<Region> Find(std::string_view id) const;
 
   const Options options_;
-  const SecretIds ids_{"region"};
+  const SecretIds ids_{"region", "open"};
   Gauge regions_gauge_, bytes_gauge_;
   mutable Mutex mutex_;
   Totals all_ ABSL_GUARDED_BY(mutex_);

@@ -37,7 +37,8 @@ bool IsId(std::string_view id) {
 
 }  // namespace
 
-SecretIds::SecretIds(std::string what) : what_(std::move(what)), instance_(RandomDigits(kInstanceBytes)) {}
+SecretIds::SecretIds(std::string what, std::string remake)
+    : what_(std::move(what)), remake_(std::move(remake)), instance_(RandomDigits(kInstanceBytes)) {}
 
 std::string SecretIds::New() const { return absl::StrCat(instance_, "-", RandomDigits(kRandomBytes)); }
 
@@ -48,8 +49,9 @@ absl::Status SecretIds::Check(std::string_view id) const {
   }
   const std::string_view instance = id.substr(0, instance_.size());
   if (instance == instance_) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(what_, " ", Abbreviate(id), " was made by server ",
-                                                    std::string(instance), "; this is server ", instance_));
+  return absl::FailedPreconditionError(absl::StrCat(
+      what_, " ", Abbreviate(id), " was made by server ", std::string(instance), "; this is server ",
+      instance_, ": if the server was started again, ", remake_, " the ", what_, " again"));
 }
 
 std::string Abbreviate(std::string_view id) {

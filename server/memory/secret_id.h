@@ -14,8 +14,8 @@ namespace warpline {
 // 32 random ones.
 class SecretIds {
  public:
-  // `what` they are ids of, for errors: "tensor".
-  explicit SecretIds(std::string what);
+  // `what` they are ids of, and how clients get another, for errors: "tensor", "put".
+  SecretIds(std::string what, std::string remake);
 
   std::string New() const;
   // OK if this server has made the id, whether or not there still is such a thing. FAILED_PRECONDITION if
@@ -23,7 +23,7 @@ class SecretIds {
   absl::Status Check(std::string_view id) const;
 
  private:
-  const std::string what_;
+  const std::string what_, remake_;
   const std::string instance_;
 };
 

@@ -132,6 +132,11 @@ absl::StatusOr<Buffer> TensorStore::Allocate(OwnerId owner, int device, std::siz
   {
     MutexLock lock(&mutex_);
     const std::size_t used = used_bytes_[static_cast<std::size_t>(device)];
+    if (limit == 0 && charged > 0) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a resident tensor of ", bytes, " bytes does not fit: the server keeps none on device ", device,
+          ", as its --resident-bytes is 0 there"));
+    }
     if (charged > limit - used) {
       const std::string text =
           absl::StrCat("a resident tensor of ", bytes, " bytes does not fit: those on device ", device,

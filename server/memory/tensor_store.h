@@ -158,7 +158,7 @@ class TensorStore {
 
   const Options options_;
   const AllocateMemory allocate_;
-  const SecretIds ids_{"tensor"};
+  const SecretIds ids_{"tensor", "put"};
   Gauge tensors_;
   std::vector<Gauge> bytes_;
   Counter expired_;

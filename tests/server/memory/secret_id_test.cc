@@ -11,13 +11,14 @@
 namespace warpline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
 TEST(SecretIdsTest, AreDifferentAndTheServersOwn) {
-  const SecretIds ids("tensor");
+  const SecretIds ids("tensor", "put");
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string id = ids.New();
@@ -28,10 +29,11 @@ TEST(SecretIdsTest, AreDifferentAndTheServersOwn) {
 }
 
 TEST(SecretIdsTest, AnotherServersIdIsToldFromOneOfNobody) {
-  const SecretIds ids("tensor"), others("tensor");
+  const SecretIds ids("tensor", "put"), others("tensor", "put");
   const std::string foreign = others.New();
   EXPECT_THAT(ids.Check(foreign), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                           HasSubstr("made by server " + foreign.substr(0, 8))));
+                                           AllOf(HasSubstr("made by server " + foreign.substr(0, 8)),
+                                                 HasSubstr("put the tensor again"))));
   for (const std::string& text : {std::string(), std::string("t"), foreign.substr(1), foreign + "0",
                                   std::string(foreign.size(), '0'), std::string(1000, 'a')}) {
     EXPECT_THAT(ids.Check(text),
@@ -41,7 +43,7 @@ TEST(SecretIdsTest, AnotherServersIdIsToldFromOneOfNobody) {
 }
 
 TEST(SecretIdsTest, OnlyTheLastDigitsAreShown) {
-  const SecretIds ids("tensor"), others("tensor");
+  const SecretIds ids("tensor", "put"), others("tensor", "put");
   const std::string id = others.New();
   EXPECT_EQ(Abbreviate(id), "..." + id.substr(id.size() - 8));
   EXPECT_EQ(Abbreviate("a password"), "");

@@ -132,6 +132,16 @@ TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
   EXPECT_EQ(metrics_.ResidentBytes(0).Value(), 3072) << "what was refused, or given back, does not count";
 }
 
+TEST(TensorStoreWithoutMemoryTest, SaysThatItKeepsNone) {
+  Metrics metrics;
+  TensorStore store(
+      {.device_bytes = {0}}, [](int, std::size_t) { return Buffer(); }, metrics);
+  EXPECT_THAT(store.Allocate(kAnonymous, 0, 1),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("1 bytes does not fit: the server keeps none on device 0")));
+  EXPECT_THAT(store.Allocate(kAnonymous, 0, 0), IsOk());
+}
+
 TEST_F(TensorStoreTest, TensorsAreBoundedInNumber) {
   std::vector<TensorStore::Info> made;
   for (int i = 0; i < 10; ++i) made.push_back(Made(0));
