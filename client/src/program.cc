@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
+#include "client/src/short_ids.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -150,7 +151,8 @@ class Parser {
   }
   absl::Status Expected(const std::string& what) { return Expected(Start(), what); }
   absl::Status Expected(std::size_t at, const std::string& what) const {
-    const std::string found(text_.substr(at, kMaxShown));
+    // Shortened before it is cut: of an id that is cut, other digits would be shown.
+    const std::string found = WithShortIds(text_.substr(at)).substr(0, kMaxShown);
     return Error(at,
                  absl::StrCat("expected ", what, ", found ",
                               found.empty() ? "the end" : absl::StrCat("'", absl::CHexEscape(found), "'")));

@@ -33,6 +33,31 @@ absl::Status Late(const char* what) {
   return absl::DeadlineExceededError(absl::StrCat("the deadline passed while ", what));
 }
 
+// Of errno, after connect().
+absl::Status NotConnected(const std::string& path) {
+  const int error = errno;
+  const std::string text =
+      absl::StrCat("the region socket ", path, ": cannot connect: ", std::strerror(error));
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(
+          absl::StrCat(text, ": a server makes it with mode 0600, for its own user only"));
+    case EPROTOTYPE:
+      return absl::InvalidArgumentError(
+          absl::StrCat(text, ": it is no region socket; that of a server at unix:PATH is PATH.regions"));
+    default:
+      return absl::UnavailableError(text);
+  }
+}
+
+// "unix:/path" and "unix:///path" without what is before the path; false if it begins otherwise.
+bool ConsumeScheme(absl::string_view& path) {
+  if (!absl::ConsumePrefix(&path, "unix:")) return false;
+  absl::ConsumePrefix(&path, "//");
+  return true;
+}
+
 // Waits until the socket can be read.
 absl::Status AwaitReadable(int fd, absl::Time deadline) {
   while (true) {
@@ -50,15 +75,17 @@ absl::Status AwaitReadable(int fd, absl::Time deadline) {
 }  // namespace
 
 absl::StatusOr<std::string> RegionSocketPath(const std::string& target, const std::string& given) {
-  if (!given.empty()) return given;
+  if (absl::string_view path = given; !path.empty()) {
+    ConsumeScheme(path);
+    return std::string(path);
+  }
   absl::string_view path = target;
-  if (!absl::ConsumePrefix(&path, "unix:") || path.empty()) {
+  if (!ConsumeScheme(path) || path.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the server is called at ", target,
                      ", which does not tell where its region socket is: call it at unix:PATH, or set "
                      "ClientOptions::region_socket to the path that its --regions has"));
   }
-  absl::ConsumePrefix(&path, "//");  // unix:///path
   return absl::StrCat(path, ".regions");
 }
 
@@ -76,10 +103,7 @@ absl::StatusOr<RegionSocket> RegionSocket::Connect(const std::string& path, absl
   RegionSocket socket(fd);
   while (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) {
-      return absl::UnavailableError(
-          absl::StrCat("the region socket ", path, ": cannot connect: ", std::strerror(errno)));
-    }
+    if (errno != EAGAIN) return NotConnected(path);
     if (absl::Now() + kConnectPeriod >= deadline) return Late("the region socket was being connected");
     absl::SleepFor(kConnectPeriod);
   }

@@ -15,15 +15,16 @@
 
 namespace warpline::client {
 
-// The path of a server's region socket: the one given, or else, of a target "unix:/path", that path with
-// ".regions" behind it. FailedPrecondition for other targets.
+// The path of a server's region socket: the one given, which may be written "unix:/path" too, or else, of a
+// target "unix:/path", that path with ".regions" behind it. FailedPrecondition for other targets.
 absl::StatusOr<std::string> RegionSocketPath(const std::string& target, const std::string& given);
 
 // One connection. Not thread-safe, but that one thread may read while another writes.
 class RegionSocket {
  public:
-  // Unavailable, with the path, if nobody listens there; DeadlineExceeded; InvalidArgument for a path that is
-  // too long for a socket.
+  // Unavailable, with the path, if nobody listens there; PermissionDenied if this user may not connect;
+  // DeadlineExceeded; InvalidArgument for a path that is too long for a socket, and for a socket of another
+  // kind.
   static absl::StatusOr<RegionSocket> Connect(const std::string& path, absl::Time deadline);
   ~RegionSocket();
   RegionSocket(RegionSocket&& other) noexcept;

@@ -69,7 +69,8 @@ class Client {
 
   // Memory that is shared with a server on the same host: see region.h. So many bytes are allocated, rounded
   // up to whole pages. FailedPrecondition if the target does not tell where the server's region socket is,
-  // and ClientOptions::region_socket does not either; Unimplemented if the server shares no memory;
+  // and ClientOptions::region_socket does not either; PermissionDenied if only other users may connect to
+  // that socket; Unimplemented if the server shares no memory;
   // ResourceExhausted, with the figures, if that is more than its limits allow, or than there is.
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout);
 

@@ -32,7 +32,8 @@ struct ClientOptions {
   // RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is obeyed. Never beyond the deadline.
   // gRPC itself only sends again what no server saw.
   int max_retries = 0;
-  // Path of the server's region socket, as its --regions has it. Empty: of a server at "unix:/path" that is
+  // Path of the server's region socket, as its --regions has it, or "unix:/path". Empty: of a server at
+  // "unix:/path" that is
   // "/path.regions", and others have none. See Client::OpenRegion.
   std::string region_socket{};
 };
