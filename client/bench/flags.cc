@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/transport.h"
 #include "warpline/array.h"
 
 namespace warpline::client {
@@ -58,6 +59,10 @@ absl::Status PlaceFlags(const Args& args, BenchFlags& flags) {
     return UsageError(absl::StrCat("--transport=", transport, ": expected inline or shm"));
   }
   flags.shared = transport == "shm";
+  if (flags.shared) RETURN_IF_ERROR(CheckSharing(flags.common));
+  if (!flags.shared && args.Has("regions")) {
+    return UsageError("--regions is of shared memory, which bench uses only with --transport shm");
+  }
   ASSIGN_OR_USAGE(flags.keep, args.Bool("keep"));
   const std::vector<std::string> operands =
       flags.op == BenchOp::kGemm ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};

@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "client/bench/values.h"
+#include "client/cli/transport.h"
 #include "client/src/methods.h"
 #include "client/src/region_allocator.h"
 #include "client/src/result_type.h"
@@ -108,6 +109,7 @@ absl::Status BenchWork::AddMessages(const BenchFlags& flags, const Args& args) {
 }
 
 absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
+  if (flags.shared) RETURN_IF_ERROR(CheckRegions(flags.common));
   BenchWork work;
   work.keep_ = flags.keep;
   work.echo_ = flags.op == BenchOp::kEcho;

@@ -83,7 +83,7 @@ std::string ZshFlag(const CommandSpec& command, const FlagSpec& flag) {
       }
     }
     absl::StrAppend(&lines, "        '", repeated, spelling, !value.empty() && is_long ? "=" : "", "[",
-                    ZshEscaped(flag.help), "]", value, "' \\\n");
+                    ZshEscaped(HelpOf(command, flag)), "]", value, "' \\\n");
   }
   return lines;
 }

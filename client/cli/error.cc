@@ -3,6 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/src/short_ids.h"
 #include "client/src/tls_probe.h"
 #include "warpline/error.h"
 
@@ -43,12 +44,29 @@ absl::Status WithAdvice(const absl::Status& status, std::string_view advice) {
   return advised;
 }
 
+absl::Status WithText(const absl::Status& status, std::string_view text) {
+  absl::Status reworded(status.code(), std::string(text));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
+  return reworded;
+}
+
+absl::Status WithSubject(const absl::Status& status, std::string_view subject) {
+  return WithText(status, absl::StrCat(std::string(subject), ": ", status.message()));
+}
+
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server) {
   if (IsUsageError(status) || status.GetPayload(kLocalUrl).has_value()) return status;
   // gRPC's words for it: the code alone may also be a server that drains.
   const bool nobody_there = absl::IsUnavailable(status) && !HasTlsProblem(status) &&
                             (absl::StrContains(status.message(), "failed to connect") ||
                              absl::StrContains(status.message(), "resolution failed"));
+  if (nobody_there && server.substr(0, 5) == "unix:" &&
+      absl::StrContains(status.message(), "Permission denied")) {
+    return WithAdvice(status, absl::StrCat("the socket ", std::string(server),
+                                           " is there, but this user may not connect: a server makes its "
+                                           "sockets with mode 0600, for its own user only"));
+  }
   if (nobody_there) {
     return WithAdvice(status, absl::StrCat("no server answers at ", std::string(server),
                                            ": start warplined there, or name another with --server or "
@@ -60,6 +78,22 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
     return WithAdvice(status, absl::StrCat("the request is larger than the server at ", std::string(server),
                                            " takes: its --max-inline-bytes is the limit, and `warpline info` "
                                            "shows it; `warpline put` sends arrays of any size"));
+  }
+  // The server's own words, from here on.
+  const bool is_over_limit =
+      absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "the limit is");
+  if (is_over_limit && absl::StrContains(status.message(), ": the result, ")) {
+    return WithAdvice(status,
+                      absl::StrCat("the result is larger than what the server at ", std::string(server),
+                                   " sends in one response: its --max-inline-bytes is the limit, and "
+                                   "`warpline info` shows it; -o @ leaves a result of any size there, and "
+                                   "--transport stream fetches it in pieces"));
+  }
+  if (absl::IsResourceExhausted(status) && absl::StrContains(status.message(), "resident tensor") &&
+      DetailsOf(status).retry_delay) {
+    return WithAdvice(status,
+                      "`warpline tensors` lists yours, with what is left of their leases; `warpline "
+                      "drop ID` makes room at once");
   }
   // A method that the server knows has a request id in its errors.
   if (absl::IsUnimplemented(status) && DetailsOf(status).request_id.empty()) {
@@ -83,7 +117,7 @@ int ExitCode(const absl::Status& status) {
 }
 
 std::string Complaint(const absl::Status& status) {
-  if (status.GetPayload(kLocalUrl).has_value()) return std::string(status.message());
+  if (status.GetPayload(kLocalUrl).has_value()) return WithShortIds(std::string(status.message()));
   const bool is_usage = IsUsageError(status);
   std::string text = is_usage ? std::string(status.message()) : Describe(status);
   if (const auto advice = status.GetPayload(kAdviceUrl)) {
@@ -91,7 +125,7 @@ std::string Complaint(const absl::Status& status) {
   } else if (is_usage) {
     absl::StrAppend(&text, "\n(`warpline --help` tells more)");
   }
-  return text;
+  return WithShortIds(text);
 }
 
 }  // namespace warpline::client

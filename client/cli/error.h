@@ -26,8 +26,13 @@ absl::Status AsFileError(const absl::Status& status);
 // The same error, with a line on what to do about it. Of two, the first stays. An error of usage that has
 // none points to the program's help.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
-// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there; the
-// message is larger than the server takes; the server is older than this program).
+// The same error, with another text.
+absl::Status WithText(const absl::Status& status, std::string_view text);
+// The same error, with what it is about before its text.
+absl::Status WithSubject(const absl::Status& status, std::string_view subject);
+// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there, or only
+// others may call; request or result is larger than the server takes; no more tensors may stay there; the
+// server is older than this program).
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server);
 
 // Of a usage error of this command: advice to read the command's help. Other errors stay as they are.
@@ -35,7 +40,7 @@ absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view co
 
 // Of the process.
 int ExitCode(const absl::Status& status);
-// What to tell about a failure; no newline at the end.
+// What to tell about a failure, with ids as WithShortIds() has them; no newline at the end.
 std::string Complaint(const absl::Status& status);
 
 // As ASSIGN_OR_RETURN, but the error is one of usage.

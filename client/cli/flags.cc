@@ -50,9 +50,9 @@ constexpr FlagSpec kFlags[] = {
     {"variant", 0, "NAME", "one implementation (`warpline info` lists them; default: the server's choice)"},
     {"dtype", 0, "TYPE", "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1"},
     {"out-dtype", 0, "TYPE", "of the result, if it is not to be what the operation gives"},
-    {"timings", 0, "", "print what ran, and how long it took"},
+    {"timings", 0, "", "print what ran, how arrays travelled, and how long it took"},
     {"retries", 0, "N", "send again when the server is full or restarting (default: 0)"},
-    {"transport", 0, "HOW", "how arrays travel (see below; default: auto, of bench inline)"},
+    {"transport", 0, "HOW", "how arrays travel (see below; default: auto)"},
     {"regions", 0, "PATH", "the server's region socket (default: of unix:/path, /path.regions)"},
     {"perm", 0, "AXES", "axis i of the result is axis AXES[i] of the input (default: swap the last two)"},
     {"alpha", 0, "X", "factor of the product (default: 1)"},
@@ -68,10 +68,10 @@ constexpr FlagSpec kFlags[] = {
     {"keepdims", 0, "", "keep the reduced axes, with size 1"},
     {"ddof", 0, "N", "of var and std: divide by n - N (default: 0)"},
     {"service", 0, "NAME", "one service, as warpline.v1.KernelService (default: the whole server)"},
-    {"quiet", 'q', "", "do not print SERVING: the exit code tells; of put and get: no progress"},
+    {"quiet", 'q', "", "no progress on the terminal"},
     {"shape", 0, "AxB", "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)"},
     {"reduce-op", 0, "NAME", "what --op reduce does, over all axes or --axes (default: sum)"},
-    {"channels", 0, "N", "connections, with a thread each (default: 1; of put and get: by size)"},
+    {"channels", 0, "N", "connections, with a thread each (default: by size)"},
     {"concurrency", 0, "N",
      "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)"},
     {"rate", 0, "R", "open loop: R requests/s, latency counted from the moment each was due"},
@@ -81,6 +81,19 @@ constexpr FlagSpec kFlags[] = {
     {"warmup", 0, "TIME", "not measured, before (default: 1s; 0s for none)"},
     {"resident", 0, "NAMES", "operands that are put on the server before: x, or of gemm a,b"},
     {"keep", 0, "", "results stay on the server, where each is dropped at once"},
+};
+
+// Where a flag is something else to one command than to others.
+struct OwnHelp {
+  std::string_view command, flag, help;
+};
+constexpr OwnHelp kOwnHelp[] = {
+    {"get", "output", "where the elements go, a .npy file; - is standard output"},
+    {"health", "quiet", "do not print SERVING: the exit code tells"},
+    {"bench", "channels", "connections, with a thread each (default: 1)"},
+    {"bench", "transport", "how arrays travel (see below; default: inline)"},
+    {"bench", "regions",
+     "with --transport shm: the server's region socket (default: of unix:/path, /path.regions)"},
 };
 
 // Every command takes these.
@@ -172,6 +185,11 @@ constexpr std::string_view kTransports = R"(--transport:
 
 )";
 
+constexpr std::string_view kArrays =
+    R"(What is read may also be - (standard input) or @ID, a tensor that is on the server (`warpline put --help`).
+
+)";
+
 bool Lists(std::string_view names, std::string_view name) {
   return names.find(absl::StrCat(" ", std::string(name), " ")) != std::string_view::npos;
 }
@@ -192,7 +210,8 @@ std::string Wrapped(const std::vector<std::string>& words) {
   return text + "\n";
 }
 
-std::string FlagHelp(std::string_view names) {
+// Of `command`, or of the program if it is null.
+std::string FlagHelp(const CommandSpec* command, std::string_view names) {
   std::string text;
   for (const FlagSpec& flag : kFlags) {
     if (!Lists(names, flag.name)) continue;
@@ -200,7 +219,8 @@ std::string FlagHelp(std::string_view names) {
         absl::StrCat(flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "", "--",
                      std::string(flag.name));
     if (!flag.value.empty()) absl::StrAppend(&left, " ", std::string(flag.value));
-    absl::StrAppendFormat(&text, "  %-27s %s\n", left, std::string(flag.help));
+    const std::string_view help = command == nullptr ? flag.help : HelpOf(*command, flag);
+    absl::StrAppendFormat(&text, "  %-27s %s\n", left, std::string(help));
   }
   return text;
 }
@@ -215,8 +235,8 @@ std::vector<std::string> DTypeNames() {
 std::string CommandHelp(const CommandSpec& command) {
   std::string text = absl::StrCat("usage: warpline ", std::string(command.name), " ",
                                   std::string(command.synopsis), "\n", std::string(command.help), "\n\n");
-  if (!command.flags.empty()) absl::StrAppend(&text, FlagHelp(command.flags), "\n");
-  absl::StrAppend(&text, FlagHelp(kCommon), "\n");
+  if (!command.flags.empty()) absl::StrAppend(&text, FlagHelp(&command, command.flags), "\n");
+  absl::StrAppend(&text, FlagHelp(&command, kCommon), "\n");
   // Lists that are too long to stand beside the flags; flags with the same one share it.
   std::vector<std::pair<std::string, std::vector<std::string>>> lists;
   for (const FlagSpec& flag : kFlags) {
@@ -237,8 +257,9 @@ std::string CommandHelp(const CommandSpec& command) {
     lists.emplace_back("TYPE", DTypeNames());
   }
   for (const auto& [flags, values] : lists) absl::StrAppend(&text, flags, ":\n", Wrapped(values), "\n");
-  if (Lists(command.flags, "transport") && command.name != "bench")
-    absl::StrAppend(&text, std::string(kTransports));
+  if (Lists(command.flags, "transport") && command.name != "bench") {
+    absl::StrAppend(&text, std::string(kTransports), std::string(kArrays));
+  }
   if (!command.notes.empty()) absl::StrAppend(&text, std::string(command.notes), "\n");
   return absl::StrCat(text, "example: warpline ", std::string(command.example), "\n");
 }
@@ -270,6 +291,13 @@ std::span<const CommandSpec> AllCommands() { return kCommands; }
 
 bool Takes(const CommandSpec& command, const FlagSpec& flag) {
   return Lists(kCommon, flag.name) || Lists(command.flags, flag.name);
+}
+
+std::string_view HelpOf(const CommandSpec& command, const FlagSpec& flag) {
+  const auto* const own = std::find_if(std::begin(kOwnHelp), std::end(kOwnHelp), [&](const OwnHelp& each) {
+    return each.command == command.name && each.flag == flag.name;
+  });
+  return own == std::end(kOwnHelp) ? flag.help : own->help;
 }
 
 std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& flag) {
@@ -306,7 +334,7 @@ std::string HelpText(const CommandSpec* command) {
                     std::string(each.help), "\n");
   }
   absl::StrAppend(
-      &text, "\n", FlagHelp(kCommon),
+      &text, "\n", FlagHelp(nullptr, kCommon),
       "\nAn array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
       "`warpline COMMAND --help` tells more, with an example.\n"
       "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a "

@@ -34,6 +34,8 @@ std::span<const FlagSpec> AllFlags();
 std::span<const CommandSpec> AllCommands();
 // Whether the command takes it, as one of its own or as a common one.
 bool Takes(const CommandSpec& command, const FlagSpec& flag);
+// What a flag does, of this command.
+std::string_view HelpOf(const CommandSpec& command, const FlagSpec& flag);
 // The values that a flag of the command can have, where they can be listed.
 std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& flag);
 

@@ -82,6 +82,11 @@ std::string FormatTiming(const Timing& timing, bool json) {
   const v1::Execution& execution = timing.execution;
   const double wall = absl::ToDoubleSeconds(timing.wall);
   std::vector<std::string> arrays, stages;
+  std::vector<std::string> ways;
+  for (std::string_view way : timing.ways) {
+    const std::string shown = json ? JsonString(way) : std::string(way);
+    if (std::find(ways.begin(), ways.end(), shown) == ways.end()) ways.push_back(shown);
+  }
   if (json) {
     std::vector<std::string> variants;
     for (const std::string& variant : execution.variants()) variants.push_back(JsonString(variant));
@@ -98,10 +103,11 @@ std::string FormatTiming(const Timing& timing, bool json) {
     // The one array of an operation needs no list.
     if (result.empty() || result[0] == '{') result = absl::StrCat("\"outputs\":[", result, "]");
     return absl::StrFormat(
-        "{\"op\":%s,%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],"
+        "{\"op\":%s,%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],\"transports\":[%s],"
         "\"request_id\":%s,\"wall_seconds\":%.9f,\"stage_seconds\":{%s}}\n",
         JsonString(timing.op), result, JsonString(execution.backend()), execution.device(),
-        absl::StrJoin(variants, ","), JsonString(execution.request_id()), wall, absl::StrJoin(stages, ","));
+        absl::StrJoin(variants, ","), absl::StrJoin(ways, ","), JsonString(execution.request_id()), wall,
+        absl::StrJoin(stages, ","));
   }
   for (const Timing::Array& array : timing.arrays) {
     arrays.push_back(absl::StrCat(array.name, array.name.empty() ? "" : "=", std::string(Name(array.dtype)),
@@ -112,8 +118,8 @@ std::string FormatTiming(const Timing& timing, bool json) {
   }
   return absl::StrCat(std::string(timing.op), " ", absl::StrJoin(arrays, " "), " ", execution.backend(), ":",
                       execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
-                      Milliseconds(wall), " ms (", absl::StrJoin(stages, ", "), ") id ",
-                      execution.request_id(), "\n");
+                      absl::StrJoin(ways, "+"), " ", Milliseconds(wall), " ms (", absl::StrJoin(stages, ", "),
+                      ") id ", execution.request_id(), "\n");
 }
 
 std::string FormatTensors(std::span<const TensorInfo> tensors, bool json) {
@@ -161,6 +167,7 @@ std::string FormatInfo(const v1::GetInfoResponse& info) {
       absl::StrAppend(&text, ", compute capability ", device.compute_capability());
     }
     if (device.memory_bytes() > 0) absl::StrAppend(&text, ", ", MiB(device.memory_bytes()));
+    absl::StrAppend(&text, ", ", MiB(device.resident_bytes()), " for resident tensors");
     text += '\n';
   }
   const v1::Limits& limits = info.limits();

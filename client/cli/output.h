@@ -25,12 +25,14 @@ struct Timing {
   };
   std::string_view op;
   std::vector<Array> arrays;  // that came back
+  // How operands and results travelled, one by one: "inline", "shm", "stream"; "resident" if they did not.
+  std::vector<std::string_view> ways;
   absl::Duration wall;
   v1::Execution execution;
 };
 
-// One line, or one JSON object on a line of its own; with a newline at the end. Times are in milliseconds in
-// the line, in seconds in JSON.
+// One line, or one JSON object on a line of its own; with a newline at the end. Each way is named once. Times
+// are in milliseconds in the line, in seconds in JSON.
 std::string FormatTiming(const Timing& timing, bool json);
 
 // A quoted JSON string.

@@ -86,6 +86,8 @@ absl::StatusOr<Session> Session::Create(const Args& args, const CommonFlags& com
   ASSIGN_OR_USAGE(const absl::Duration ttl, args.Duration("ttl", absl::ZeroDuration()));
   ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
   ASSIGN_OR_RETURN(const TransportKind transport, TransportFlag(args, common));
+  const bool may_share = transport == TransportKind::kAuto || transport == TransportKind::kShm;
+  if (may_share) RETURN_IF_ERROR(CheckRegions(common));
   return Session(common, prints_to_stderr, static_cast<int>(retries), ttl, transport);
 }
 
@@ -133,26 +135,39 @@ absl::Status Session::Write(const std::string& path, const Array& array, std::op
   return status.ok() ? status : AsFileError(status);
 }
 
+std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands) const {
+  std::vector<std::string_view> ways;
+  for (const Operand* const operand : operands) ways.push_back(transport_.WayOf(*operand));
+  return ways;
+}
+
 template <typename Send>
-auto Session::Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send()) {
+auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
+                    Send send) -> decltype(send()) {
   // What cannot be sent at all is refused here, and must not look like an answer of the server's.
   if (!sendable.ok()) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
   auto result = send();
   if (result.ok() && common_.timings) {
-    const Timing timing{
-        .op = op, .arrays = Described(*result), .wall = absl::Now() - start, .execution = result->execution};
+    const Timing timing{.op = op,
+                        .arrays = Described(*result),
+                        .ways = {ways.begin(), ways.end()},
+                        .wall = absl::Now() - start,
+                        .execution = result->execution};
     std::fputs(FormatTiming(timing, common_.json).c_str(), prints_to_stderr_ ? stderr : stdout);
   }
+  if (!result.ok()) return transport_.Explained(result.status());
   return result;
 }
 
 absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& request,
-                                          const Destination& destination) {
+                                          const Destination& destination, std::string_view way) {
   const CallOptions options{.destination = destination};
   const absl::Status sendable = std::visit(
       [&](const auto& args) { return Encode(args, destination, transport_.shared()).status(); }, request);
-  return Timed(sendable, op, [&]() -> absl::StatusOr<Result> {
+  std::vector<std::string_view> ways = WaysOf(OperandsOf(request));
+  ways.push_back(way);
+  return Timed(sendable, op, ways, [&]() -> absl::StatusOr<Result> {
     if (const auto* transpose = std::get_if<TransposeArgs>(&request)) {
       return client_->Transpose(*transpose, common_.deadline, options);
     }
@@ -165,10 +180,10 @@ absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& re
 
 absl::StatusOr<Result> Session::Compute(std::string_view op, OperationArgs request, Destination destination) {
   RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
-  if (destination.keep) return ComputeAt(op, request, destination);
+  if (destination.keep) return ComputeAt(op, request, destination, "resident");
   const std::optional<ArrayType> type = TypeOf(request);
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
-  ASSIGN_OR_RETURN(Result result, ComputeAt(op, request, places[0]));
+  ASSIGN_OR_RETURN(Result result, ComputeAt(op, request, places[0], Transport::WayOf(places[0])));
   RETURN_IF_ERROR(transport_.Fetch(result.array, result.tensor));
   return result;
 }
@@ -185,12 +200,14 @@ absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
     if (stays[i]) types[i].reset();
   }
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
+  std::vector<std::string_view> ways = WaysOf(operands);
   for (std::size_t i = 0; i < types.size(); ++i) {
+    ways.push_back(stays[i] ? "resident" : Transport::WayOf(places[i]));
     if (!stays[i]) request.destinations[i] = places[i];
   }
   const absl::Status sendable = Encode(request, transport_.shared()).status();
   ASSIGN_OR_RETURN(RunResult result,
-                   Timed(sendable, "run", [&] { return client_->Run(request, common_.deadline); }));
+                   Timed(sendable, "run", ways, [&] { return client_->Run(request, common_.deadline); }));
   for (std::size_t i = 0; i < stays.size(); ++i) {
     if (!stays[i]) RETURN_IF_ERROR(transport_.Fetch(result.outputs[i].second, result.tensors[i]));
   }
@@ -203,7 +220,7 @@ absl::Status Session::MakeRowMajor(NpyArray& array) {
   RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
   const std::optional<ArrayType> type = TypeOf(request);
   ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
-  ASSIGN_OR_RETURN(Result result, ComputeAt("transpose", request, places[0]));
+  ASSIGN_OR_RETURN(Result result, ComputeAt("transpose", request, places[0], Transport::WayOf(places[0])));
   array = {.stored = transport_.Reuse(result.array, std::move(result.tensor))};
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,11 +52,14 @@ class Session {
  private:
   Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl,
           TransportKind transport);
-  // Without fetching the result.
+  // Without fetching the result. `way`: how that travels.
   absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
-                                   const Destination& destination);
+                                   const Destination& destination, std::string_view way);
+  // `ways`: how the arrays travel, each as Transport::WayOf has it.
   template <typename Send>
-  auto Timed(const absl::Status& sendable, std::string_view op, Send send) -> decltype(send());
+  auto Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
+             Send send) -> decltype(send());
+  std::vector<std::string_view> WaysOf(std::span<Operand* const> operands) const;
 
   CommonFlags common_;
   bool prints_to_stderr_;  // as a result, or its id, goes to standard output

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,19 @@ absl::StatusOr<int> ChannelsFrom(const Args& args) {
   if (!args.Has("channels")) return 0;
   ASSIGN_OR_USAGE(const std::int64_t channels, args.Integer("channels", 1, 1, kMaxChannels));
   return static_cast<int>(channels);
+}
+
+// Of `count` tensors that were to be dropped, with the error of each that was not; `untried`: how many of
+// them nothing was asked about, because of the last error.
+absl::Status DropError(std::span<const absl::Status> failed, std::size_t untried, std::size_t count) {
+  if (failed.empty()) return absl::OkStatus();
+  if (count == 1) return failed[0];
+  std::string text = absl::StrCat("of ", count, " tensors ", failed.size() + untried, " were not dropped");
+  for (const absl::Status& each : failed) {
+    absl::StrAppend(&text, "\n  ", each.message(), " (", absl::StatusCodeToString(each.code()), ")");
+  }
+  if (untried > 0) absl::StrAppend(&text, "\n  ", untried, " more were not tried");
+  return WithText(failed.back(), text);
 }
 
 }  // namespace
@@ -86,7 +100,9 @@ absl::Status RunGet(const Args& args, const CommonFlags& common) {
   ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
 
   Client client(common.server, options);
-  ASSIGN_OR_RETURN(const Tensor tensor, client.Attach(id, common.deadline));
+  const absl::StatusOr<Tensor> attached = client.Attach(id, common.deadline);
+  if (!attached.ok()) return WithSubject(attached.status(), ShortId(id));
+  const Tensor& tensor = *attached;
   Array array;
   {
     ProgressLine line(absl::StrCat("get ", ShortId(id)), tensor.bytes(), quiet);
@@ -106,15 +122,17 @@ absl::Status RunDrop(const Args& args, const CommonFlags& common) {
   if (ids.empty()) return UsageError("drop: an id is missing");
   ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
   Client client(common.server, options);
-  absl::Status first;
-  for (const std::string& id : ids) {
+  std::vector<absl::Status> failed;
+  std::size_t tried = 0;
+  while (tried < ids.size()) {
+    const std::string& id = ids[tried++];
     const absl::Status dropped = client.Drop(id, common.deadline);
     if (dropped.ok()) continue;
-    if (first.ok()) first = dropped;
+    failed.push_back(WithSubject(dropped, ShortId(id)));
     // That one tensor is not there need not be so with the others.
     if (!absl::IsNotFound(dropped) && !absl::IsFailedPrecondition(dropped)) break;
   }
-  return first;
+  return DropError(failed, ids.size() - tried, ids.size());
 }
 
 absl::Status RunTensors(const Args& args, const CommonFlags& common) {

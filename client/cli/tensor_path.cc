@@ -26,8 +26,10 @@ absl::StatusOr<std::string> TensorId(std::string_view path) {
 absl::StatusOr<Tensor> FindTensor(Client& client, const std::string& path, absl::Duration deadline) {
   ASSIGN_OR_RETURN(const std::string id, TensorId(path));
   absl::StatusOr<Tensor> tensor = client.Attach(id, deadline);
-  if (!absl::IsNotFound(tensor.status()) || ::access(path.c_str(), F_OK) != 0) return tensor;
-  return WithAdvice(tensor.status(), absl::StrCat("the file of that name is ./", path));
+  if (tensor.ok()) return tensor;
+  const absl::Status named = WithSubject(tensor.status(), Shown(path));
+  if (!absl::IsNotFound(named) || ::access(path.c_str(), F_OK) != 0) return named;
+  return WithAdvice(named, absl::StrCat("the file of that name is ./", path));
 }
 
 absl::Status PrintId(Tensor& tensor) {

@@ -22,8 +22,8 @@ std::string Shown(std::string_view path);
 // The id in "@ID", or in "ID" alone where only an id can stand. A usage error if it is empty.
 absl::StatusOr<std::string> TensorId(std::string_view path);
 
-// The tensor that "@ID" names, whose lease is renewed once. If there is none, but a file has this name, the
-// error says how to name the file.
+// The tensor that "@ID" names, whose lease is renewed once. An error has the path as Shown() has it before
+// its text; if there is no such tensor, but a file has this name, it says how to name the file.
 absl::StatusOr<Tensor> FindTensor(Client& client, const std::string& path, absl::Duration deadline);
 
 // Prints the id of a tensor that is ours on a line of standard output, and leaves the tensor to its lease. If

@@ -1,6 +1,10 @@
 #include "client/cli/transport.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -8,8 +12,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cli/error.h"
 #include "client/src/region_allocator.h"
+#include "client/src/region_socket.h"
 #include "client/src/shared_region.h"
 #include "kernels/status_macros.h"
 
@@ -38,12 +44,29 @@ absl::StatusOr<TransportKind> TransportFlag(const Args& args, const CommonFlags&
   if (kind == std::end(kKinds)) {
     return UsageError(absl::StrCat("--transport=", name, ": expected auto, inline, shm or stream"));
   }
-  if (kind->second == TransportKind::kShm && !HasRegionSocket(common)) {
-    return UsageError(absl::StrCat("--transport=shm: the server is at ", common.server,
-                                   ", and shares memory on its own host only: call it at unix:PATH, or say "
-                                   "with --regions where its region socket is"));
-  }
+  if (kind->second == TransportKind::kShm) RETURN_IF_ERROR(CheckSharing(common));
   return kind->second;
+}
+
+absl::Status CheckSharing(const CommonFlags& common) {
+  if (HasRegionSocket(common)) return absl::OkStatus();
+  return UsageError(absl::StrCat("--transport=shm: the server is at ", common.server,
+                                 ", and shares memory on its own host only: call it at unix:PATH, or say "
+                                 "with --regions where its region socket is"));
+}
+
+absl::Status CheckRegions(const CommonFlags& common) {
+  if (common.regions.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string path, RegionSocketPath(common.server, common.regions));
+  const auto wrong = [&](std::string_view why) {
+    return UsageError(absl::StrCat("--regions=", common.regions, ": ", std::string(why)));
+  };
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return wrong(std::strerror(errno));
+  if (!S_ISSOCK(info.st_mode)) return wrong("this is no socket");
+  const absl::Status status = RegionSocket::Connect(path, absl::Now() + common.deadline).status();
+  const bool is_of_the_path = absl::IsInvalidArgument(status) || absl::IsPermissionDenied(status);
+  return is_of_the_path ? wrong(std::string(status.message())) : status;
 }
 
 Transport::Transport(Client& client, TransportKind kind, const CommonFlags& common)
@@ -80,14 +103,39 @@ absl::StatusOr<std::shared_ptr<void>> Transport::Allocate(std::size_t bytes) {
   return std::shared_ptr<void>(std::make_shared<Array>(std::move(array)), data);
 }
 
-absl::StatusOr<bool> Transport::IsAboveLimit(std::size_t bytes) {
-  if (bytes > kMaxMessageBytes) return true;
+absl::StatusOr<bool> Transport::Streams(std::size_t bytes) {
+  if (kind_ != TransportKind::kAuto) return kind_ == TransportKind::kStream;
   if (bytes < kLargeBytes) return false;
   if (!limit_) {
     ASSIGN_OR_RETURN(const v1::GetInfoResponse info, client_->GetInfo(deadline_));
-    limit_ = static_cast<std::size_t>(std::max<std::int64_t>(info.limits().max_inline_bytes(), 0));
+    const std::int64_t limit = std::max<std::int64_t>(info.limits().max_inline_bytes(), 0);
+    limit_ = std::min(static_cast<std::size_t>(limit), kMaxMessageBytes);
   }
-  return bytes > *limit_;
+  if (bytes <= *limit_) return false;
+  too_large_ = bytes;
+  return true;
+}
+
+absl::Status Transport::Explained(const absl::Status& status) const {
+  if (too_large_ == 0 || !absl::IsResourceExhausted(status) ||
+      !absl::StrContains(status.message(), "resident tensor")) {
+    return status;
+  }
+  return WithSubject(
+      status, absl::StrCat("arrays of ", too_large_, " bytes are too large for one message, ",
+                           "which has at most ", *limit_, ", and so travel in pieces, as resident tensors"));
+}
+
+std::string_view Transport::WayOf(const Operand& operand) const {
+  if (operand.resident.empty()) return IsShared(operand.data) ? "shm" : "inline";
+  const bool is_ours = std::any_of(tensors_.begin(), tensors_.end(),
+                                   [&](const Tensor& tensor) { return tensor.id() == operand.resident; });
+  return is_ours ? "stream" : "resident";
+}
+
+std::string_view Transport::WayOf(const Destination& place) {
+  if (place.keep) return "stream";
+  return place.region != nullptr ? "shm" : "inline";
 }
 
 absl::Status Transport::SendAhead(std::span<Operand* const> operands) {
@@ -99,18 +147,16 @@ absl::Status Transport::SendAhead(std::span<Operand* const> operands) {
     bytes += size;
     to_send.push_back(operand);
   }
-  bool streams = kind_ == TransportKind::kStream;
-  if (kind_ == TransportKind::kAuto) {
-    ASSIGN_OR_RETURN(streams, IsAboveLimit(bytes));
-  }
+  ASSIGN_OR_RETURN(const bool streams, Streams(bytes));
   if (!streams) return absl::OkStatus();
   for (Operand* const operand : to_send) {
     // All on one device: the server does not copy between them.
     PutOptions options;
     if (!tensors_.empty()) options.device = tensors_.front().device();
-    ASSIGN_OR_RETURN(Tensor tensor, client_->Put(operand->AsArray(), deadline_, options));
-    *operand = tensor;
-    tensors_.push_back(std::move(tensor));
+    absl::StatusOr<Tensor> tensor = client_->Put(operand->AsArray(), deadline_, options);
+    if (!tensor.ok()) return Explained(tensor.status());
+    *operand = *tensor;
+    tensors_.push_back(*std::move(tensor));
   }
   return absl::OkStatus();
 }
@@ -131,10 +177,7 @@ absl::StatusOr<std::vector<Destination>> Transport::Place(std::span<const std::o
     }
     return places;
   }
-  bool streams = kind_ == TransportKind::kStream;
-  if (kind_ == TransportKind::kAuto) {
-    ASSIGN_OR_RETURN(streams, IsAboveLimit(bytes));
-  }
+  ASSIGN_OR_RETURN(const bool streams, Streams(bytes));
   if (streams) {
     for (Destination& place : places) place.keep = absl::ZeroDuration();
   }

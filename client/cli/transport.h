@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,8 +32,13 @@ enum class TransportKind {
   kStream,
 };
 
-// Of --transport. A usage error for kShm if no region socket is known of the server.
+// Of --transport. A usage error for kShm as of CheckSharing().
 absl::StatusOr<TransportKind> TransportFlag(const Args& args, const CommonFlags& common);
+// Of a command that is to share memory. A usage error if no region socket is known of the server.
+absl::Status CheckSharing(const CommonFlags& common);
+// Whether somebody listens where --regions says, if it is given: what is asked for by its path is not left
+// out in silence, even if nothing comes to be shared. A usage error if the path is wrong.
+absl::Status CheckRegions(const CommonFlags& common);
 
 // Of one command, whose operands pass through it one after another, then its result. Errors are as error.h
 // tells them apart. Not thread-safe.
@@ -55,11 +61,20 @@ class Transport {
   // The same result as an operand of the next request.
   Operand Reuse(const Array& array, std::optional<Tensor> tensor);
 
+  // How an operand comes to the server, and how a result that Place has put somewhere comes back: "inline",
+  // "shm" or "stream"; "resident" for an operand that was on the server before.
+  std::string_view WayOf(const Operand& operand) const;
+  static std::string_view WayOf(const Destination& place);
+  // An error of a request. Where it is about tensors that stay on the server, of which the caller knows
+  // nothing, it says why there are any.
+  absl::Status Explained(const absl::Status& status) const;
+
   // For the codec: what of a request needs no room in it. It refers to this.
   SharedPlaces shared() const;
 
  private:
-  absl::StatusOr<bool> IsAboveLimit(std::size_t bytes);
+  // Whether so many bytes of operands, or of results, are not to travel in a message.
+  absl::StatusOr<bool> Streams(std::size_t bytes);
   // Null if there is to be none.
   absl::StatusOr<Region*> OpenRegion(std::size_t bytes);
   // Whether it lies in one of the regions.
@@ -71,6 +86,7 @@ class Transport {
   const bool must_share_;  // asked for by name: that there is no shared memory is an error
   absl::Duration deadline_;
   std::optional<std::size_t> limit_;              // of the server, once it was asked
+  std::size_t too_large_ = 0;                     // bytes that auto streams, as a message cannot have them
   std::vector<std::unique_ptr<Region>> regions_;  // destinations point to them
   std::vector<Tensor> tensors_;                   // operands on the server
 };

@@ -187,7 +187,9 @@ TEST_F(CliTensorsTest, RefusesTensorsOfAnotherServer) {
                                     "warpline gemm x.npy @" + id + " -o y.npy", "warpline drop " + id}) {
     const Finished finished = Run(script);
     EXPECT_EQ(finished.code, 1) << script;
-    EXPECT_THAT(finished.err, StartsWith("warpline: FAILED_PRECONDITION: ")) << script;
+    EXPECT_THAT(finished.err,
+                AllOf(StartsWith("warpline: FAILED_PRECONDITION: "), HasSubstr("put the tensor again")))
+        << script;
   }
 }
 
@@ -231,6 +233,41 @@ TEST_F(CliTensorsTest, EndsWith2WhenItIsCalledWrongly) {
   }
 }
 
+TEST_F(CliTensorsTest, ShowsNoWholeIdInErrors) {
+  const std::string id = Line("warpline put x.npy");
+  for (const std::string& words :
+       {id, "drop=" + id, "run -e 'p = transpose(a)' b=@" + id + " -o p=@",
+        "run -e 'p = transpose(a)' @" + id + " -o p=@", "run -e 'p = transpose(a)' =@" + id + " -o p=@",
+        "run -e 'gemm(@" + id + ",b)' -o @", "gemm x.npy b.npy -o y.npy --alpha @" + id,
+        "bench --resident @" + id, "transpose x.npy --perm " + id + " -o y.npy",
+        "transpose x.npy --of=" + id}) {
+    const Finished finished = Run("warpline " + words);
+    EXPECT_EQ(finished.code, 2) << words << "\n" << finished.err;
+    // Not even a part of it but the end.
+    EXPECT_THAT(finished.err,
+                AllOf(HasSubstr("..." + id.substr(id.size() - 8)), Not(HasSubstr(id.substr(9, 8)))))
+        << words;
+    EXPECT_EQ(finished.out, "") << words;
+  }
+}
+
+TEST_F(CliTensorsTest, SaysWhichTensorsAreNotThere) {
+  const Finished two = Run("warpline drop nothing $(warpline put x.npy) another");
+  EXPECT_EQ(two.code, 1);
+  EXPECT_THAT(two.err, AllOf(StartsWith("warpline: NOT_FOUND: of 3 tensors 2 were not dropped\n"),
+                             HasSubstr("\n  ...nothing: id: "), HasSubstr("\n  ...another: id: "),
+                             HasSubstr("(NOT_FOUND)\n")));
+  EXPECT_EQ(Tensors(), "");
+  const Finished one = Run("warpline drop nothing");
+  EXPECT_THAT(one.err, StartsWith("warpline: NOT_FOUND: ...nothing: "));
+  const Finished unreachable = Run("warpline --server unix:./nobody drop one two three");
+  EXPECT_THAT(unreachable.err, AllOf(HasSubstr("of 3 tensors 3 were not dropped\n  ...one: "),
+                                     HasSubstr("2 more were not tried"), HasSubstr("no server answers")));
+  const Finished operand = Run("warpline gemm x.npy @nonsense -o y.npy");
+  EXPECT_EQ(operand.code, 1);
+  EXPECT_THAT(operand.err, StartsWith("warpline: NOT_FOUND: @...nonsense: "));
+}
+
 TEST_F(CliTensorsTest, ShowsProgressOnATerminal) {
   Put("large.npy", ToNpy(Zeros<float>({1 << 20})));
   const Finished put = Run("script -qec 'warpline put large.npy >id.txt' log.txt");
@@ -258,8 +295,40 @@ TEST_F(CliTensorsQuotaTest, TellsTheFiguresWhenTheServerIsFull) {
     EXPECT_EQ(finished.code, 1);
     EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("20000000 bytes"),
                                     HasSubstr("33554432")));
+    EXPECT_THAT(finished.err, AllOf(HasSubstr("try again after"), HasSubstr("`warpline drop ID`"))) << script;
     EXPECT_EQ(finished.out, "");
   }
+}
+
+class CliTensorsNoneTest : public CliTensorsTest {
+ protected:
+  CliTensorsNoneTest() : CliTensorsTest({"--resident-bytes=0", "--max-inline-bytes=2M"}) {}
+};
+
+TEST_F(CliTensorsNoneTest, SaysThatTheServerKeepsNone) {
+  for (const char* script : {"warpline put x.npy", "warpline transpose x.npy -o @"}) {
+    const Finished finished = Run(script);
+    EXPECT_EQ(finished.code, 1) << script;
+    EXPECT_THAT(finished.err,
+                AllOf(StartsWith("warpline: RESOURCE_EXHAUSTED: "), HasSubstr("the server keeps none"),
+                      Not(HasSubstr("try again")), Not(HasSubstr("one message"))));
+  }
+}
+
+TEST_F(CliTensorsNoneTest, SaysWhyThereIsATensorThatNobodyAskedFor) {
+  Put("large.npy", ToNpy(Zeros<float>({1 << 20})));
+  const Finished operand = Run("warpline transpose large.npy --perm 0 -o y.npy");
+  EXPECT_EQ(operand.code, 1);
+  EXPECT_THAT(operand.err,
+              HasSubstr("arrays of 4194304 bytes are too large for one message, which has at most "
+                        "2097152, and so travel in pieces, as resident tensors: a resident tensor"));
+  Put("v.npy", ToNpy(Zeros<float>({1, 1000})));
+  const Finished result = Run("warpline gemm v.npy v.npy --trans-a -o y.npy");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("arrays of 4000000 bytes are too large for one message"));
+  const Finished sent = Run("warpline gemm v.npy v.npy --trans-a -o y.npy --transport inline");
+  EXPECT_EQ(sent.code, 1);
+  EXPECT_THAT(sent.err, AllOf(HasSubstr("takes 4000000 bytes; the limit is 2097152"), HasSubstr("-o @")));
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace warpline {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -88,6 +87,28 @@ TEST_F(CliTransportTest, TakesProgramsWithSeveralOutputsAndTensors) {
   EXPECT_EQ(Run("warpline tensors").out, "") << "what was streamed has been dropped";
 }
 
+TEST_F(CliTransportTest, TellsHowArraysTravelled) {
+  Put("x.npy", ToNpy(Counted({30, 40})));
+  for (const std::string transport : {"inline", "shm", "stream"}) {
+    const std::string command = "warpline transpose x.npy -o y.npy --timings --transport " + transport;
+    EXPECT_THAT(Run(command).out, HasSubstr(" " + transport + " "));
+    EXPECT_THAT(Run(command + " --json").out, HasSubstr("\"transports\":[\"" + transport + "\"]"));
+  }
+  EXPECT_THAT(Run("warpline gemm x.npy @$(warpline put x.npy) --trans-b -o y.npy --timings").out,
+              HasSubstr(" inline+resident "));
+  EXPECT_THAT(Run("warpline run -e 'p = transpose(a); q = transpose(p)' a=x.npy -o p=@ -o q=q.npy --timings "
+                  "--transport shm")
+                  .err,
+              HasSubstr(" shm+resident "));
+}
+
+TEST_F(CliTransportTest, SaysWhichSocketIsThatOfRegions) {
+  Put("x.npy", ToNpy(Counted({30, 40})));
+  const Finished other = Run("warpline transpose x.npy -o y.npy --regions " + SocketPath());
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("that of a server at unix:PATH is PATH.regions"));
+}
+
 TEST_F(CliTransportTest, ReadsBigEndianFilesIntoSharedMemory) {
   // Of 1.5 and -2.
   std::string text = "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }";
@@ -153,12 +174,39 @@ TEST_F(CliTransportTcpTest, SharesMemoryIfItIsToldWhere) {
   EXPECT_THAT(unknown.err,
               AllOf(HasSubstr("--transport=shm: the server is at 127.0.0.1:"), HasSubstr("--regions")));
   const Finished nobody = Run("warpline transpose x.npy -o y.npy --transport shm --regions ./nothing");
-  EXPECT_EQ(nobody.code, 1);
-  EXPECT_THAT(nobody.err, ContainsRegex("UNIMPLEMENTED|./nothing"));
-  // What is asked for by its path is not left out in silence either.
+  EXPECT_EQ(nobody.code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("--regions=./nothing: No such file or directory"));
+  // What is asked for by its path is not left out in silence either, whatever the size.
   Put("large.npy", ToNpy(Counted({600, 700})));
-  EXPECT_EQ(Run("warpline transpose large.npy -o y.npy --regions ./nothing").code, 1);
+  EXPECT_EQ(Run("warpline transpose large.npy -o y.npy --regions ./nothing").code, 2);
+  EXPECT_EQ(Run("warpline transpose x.npy -o y.npy --regions ./nothing").code, 2);
+  EXPECT_EQ(Run("warpline transpose x.npy -o y.npy --regions x.npy").code, 2);
   EXPECT_EQ(Run("warpline transpose large.npy -o y.npy").code, 0);
+}
+
+TEST_F(CliTransportTcpTest, MeasuresSharedMemoryOnlyIfItIsToldWhere) {
+  const Finished unknown = Run("warpline bench --transport shm");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("or say with --regions where its region socket is"));
+  EXPECT_EQ(Run("warpline bench --transport shm --regions ./nothing").code, 2);
+  const Finished unused = Run("warpline bench --regions ./nothing");
+  EXPECT_EQ(unused.code, 2);
+  EXPECT_THAT(unused.err, HasSubstr("only with --transport shm"));
+}
+
+class CliTransportRegionsTest : public CliTest {
+ protected:
+  CliTransportRegionsTest() : CliTest({"--regions=" + SocketPath() + ".regions"}) {}
+};
+
+TEST_F(CliTransportRegionsTest, TakesThePathWithItsSchemeToo) {
+  Put("x.npy", ToNpy(Counted({3, 4})));
+  for (const char* scheme : {"", "unix:"}) {
+    const Finished finished = Run("warpline transpose x.npy -o y.npy --timings --transport shm --regions " +
+                                  std::string(scheme) + SocketPath() + ".regions");
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    EXPECT_THAT(finished.out, HasSubstr(" shm "));
+  }
 }
 
 }  // namespace

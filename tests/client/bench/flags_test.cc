@@ -1,5 +1,6 @@
 #include "client/bench/flags.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +9,8 @@
 
 namespace warpline::client {
 namespace {
+
+using testing::HasSubstr;
 
 absl::StatusOr<BenchFlags> Flags(std::vector<std::string_view> words) {
   words.insert(words.begin(), "bench");
@@ -40,8 +43,10 @@ TEST(BenchFlagsTest, KnowsTheSizeOfResponses) {
 
 TEST(BenchFlagsTest, SaysWhereTheArraysAre) {
   EXPECT_EQ(Flags({})->Title(), "transpose f32[32,32], inline, 1 channel, 1 in flight");
-  EXPECT_EQ(Flags({"--op=gemm", "--transport=shm", "--resident=b", "--keep", "--channels=2"})->Title(),
-            "gemm f32[32,32,32], shm, b resident, result kept, 2 channels, 2 in flight");
+  EXPECT_EQ(
+      Flags({"--op=gemm", "--server=unix:/w", "--transport=shm", "--resident=b", "--keep", "--channels=2"})
+          ->Title(),
+      "gemm f32[32,32,32], shm, b resident, result kept, 2 channels, 2 in flight");
   EXPECT_TRUE(Flags({"--op=gemm", "--resident=a,b"})->IsResident("a"));
   EXPECT_FALSE(Flags({"--op=gemm", "--resident=b"})->IsResident("a"));
   // Nothing comes back that would need memory here.
@@ -52,6 +57,16 @@ TEST(BenchFlagsTest, SaysWhereTheArraysAre) {
   for (const char* flag : {"--transport=shm", "--resident=x", "--keep"}) {
     EXPECT_TRUE(IsUsageError(Flags({"--op=echo", flag}).status())) << flag;
   }
+}
+
+TEST(BenchFlagsTest, SharesMemoryIfItIsToldWhere) {
+  const absl::Status unknown = Flags({"--transport=shm", "--server=host:1"}).status();
+  EXPECT_TRUE(IsUsageError(unknown));
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("--regions"));
+  EXPECT_TRUE(Flags({"--transport=shm", "--server=host:1", "--regions=/r"})->shared);
+  const absl::Status unused = Flags({"--server=host:1", "--regions=/r"}).status();
+  EXPECT_TRUE(IsUsageError(unused));
+  EXPECT_THAT(std::string(unused.message()), HasSubstr("--transport shm"));
 }
 
 }  // namespace

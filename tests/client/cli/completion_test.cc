@@ -24,6 +24,10 @@ TEST(CompletionTest, KnowsEveryCommandAndFlag) {
   }
 }
 
+TEST(CompletionTest, TellsOfEachCommandsOwnFlags) {
+  EXPECT_THAT(ZshCompletion(), HasSubstr("[where the elements go, a .npy file; - is standard output]"));
+}
+
 TEST(CompletionTest, EscapesWhatZshWouldRead) {
   EXPECT_THAT(ZshCompletion(), HasSubstr(R"('--perm=[axis i of the result is axis AXES\[i\] of the input)"));
   EXPECT_THAT(ZshCompletion(), HasSubstr(R"('--help[this text; after a command, the command'\''s]')"));

@@ -1,11 +1,21 @@
 #include "client/cli/error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "client/src/grpc_error.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 
 namespace warpline::client {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 TEST(CliErrorTest, TellsWhoseFaultItIs) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
@@ -52,6 +62,56 @@ TEST(CliErrorTest, NamesTheLimitOfAMessageThatIsTooLarge) {
       "`warpline put` sends arrays of any size)");
   const absl::Status full = absl::ResourceExhaustedError("the server is full");
   EXPECT_EQ(Complaint(WithAdviceOnServer(full, "host:1")), "RESOURCE_EXHAUSTED: the server is full");
+}
+
+TEST(CliErrorTest, SaysWhereResultsOfAnySizeCanGo) {
+  const absl::Status large =
+      absl::InvalidArgumentError("a.shape: the result, f32 [9], takes 36 bytes; the limit is 20");
+  EXPECT_THAT(Complaint(WithAdviceOnServer(large, "host:1")),
+              AllOf(StartsWith("INVALID_ARGUMENT: a.shape: the result, "), HasSubstr("-o @"),
+                    HasSubstr("--transport stream")));
+  const absl::Status other = absl::InvalidArgumentError("x.shape: rank 9; the limit is 8");
+  EXPECT_EQ(Complaint(WithAdviceOnServer(other, "host:1")), Complaint(other));
+}
+
+TEST(CliErrorTest, SaysHowToMakeRoomForTensors) {
+  google::rpc::Status details;
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(1);
+  details.add_details()->PackFrom(retry);
+  const std::string text = "a resident tensor of 20 bytes does not fit";
+  const grpc::Status full(grpc::StatusCode::RESOURCE_EXHAUSTED, text, details.SerializeAsString());
+  EXPECT_THAT(Complaint(WithAdviceOnServer(ToAbslStatus(full, ""), "host:1")),
+              AllOf(HasSubstr("\n  try again after 1s\n("), HasSubstr("`warpline tensors`"),
+                    HasSubstr("`warpline drop ID`")));
+  // Of what never fits, dropping others is no use.
+  const absl::Status never = absl::ResourceExhaustedError(text);
+  EXPECT_EQ(Complaint(WithAdviceOnServer(never, "host:1")), Complaint(never));
+}
+
+TEST(CliErrorTest, TellsASocketOfSomebodyElseFromNobody) {
+  const absl::Status denied = absl::UnavailableError(
+      "failed to connect to all addresses; last error: UNKNOWN: unix:/w: Permission denied");
+  EXPECT_THAT(
+      Complaint(WithAdviceOnServer(denied, "unix:/w")),
+      AllOf(HasSubstr("the socket unix:/w is there"), HasSubstr("0600"), Not(HasSubstr("no server"))));
+  EXPECT_THAT(Complaint(WithAdviceOnServer(denied, "host:1")), HasSubstr("no server answers at host:1"));
+}
+
+TEST(CliErrorTest, ShowsNoWholeId) {
+  const std::string id = "410e9bc9-8015160a8eb8167f32327b3b944e7266";
+  for (const absl::Status& status :
+       {UsageError("b=@" + id + ": no"), LocalError(id + ": no"), absl::NotFoundError("x: " + id),
+        WithAdvice(absl::NotFoundError("x"), "the file is ./@" + id)}) {
+    EXPECT_THAT(Complaint(status), AllOf(HasSubstr("...944e7266"), Not(HasSubstr("8eb8"))));
+  }
+}
+
+TEST(CliErrorTest, NamesWhatAnErrorIsAbout) {
+  const absl::Status named = WithSubject(AsUsageError(absl::NotFoundError("no")), "@...x");
+  EXPECT_EQ(named.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(named.message(), "@...x: no");
+  EXPECT_TRUE(IsUsageError(named));
 }
 
 TEST(CliErrorTest, TellsAnOlderServerFromOneThatWillNot) {

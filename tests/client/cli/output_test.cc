@@ -50,6 +50,16 @@ TEST(FormatInfoTest, RepeatsNoTypesForVariantsThatHaveThemAll) {
   EXPECT_THAT(FormatInfo(info), HasSubstr("gemm (f32 f64)\n  plain  loops\n  fast   loops (f32)\n"));
 }
 
+TEST(FormatInfoTest, TellsWhatResidentTensorsMayHave) {
+  v1::GetInfoResponse info;
+  v1::Device& device = *info.add_devices();
+  device.set_name("H200");
+  device.set_lanes(4);
+  device.set_memory_bytes(std::int64_t{9} << 20);
+  device.set_resident_bytes(std::int64_t{3} << 20);
+  EXPECT_THAT(FormatInfo(info), HasSubstr("H200, 4 lanes, 9 MiB, 3 MiB for resident tensors\n"));
+}
+
 TEST(FormatTensorsTest, HasALineForEachTensor) {
   const std::vector<TensorInfo> tensors = {
       {.id = "1", .dtype = DType::kF32, .shape = {2, 3}, .bytes = 24, .ttl = absl::Seconds(600)},
@@ -92,6 +102,15 @@ TEST(FormatTimingTest, NamesTheOutputsOfAProgram) {
   EXPECT_THAT(FormatTiming(timing, false), testing::StartsWith("gemm f32[2] "));
   EXPECT_THAT(FormatTiming(timing, true),
               AllOf(HasSubstr(R"({"op":"gemm","dtype":"f32","shape":[2],)"), Not(HasSubstr("outputs"))));
+}
+
+TEST(FormatTimingTest, NamesEachWayOnce) {
+  Timing timing{.op = "gemm", .arrays = {{"", DType::kF32, {2}}}, .ways = {"inline", "resident", "inline"}};
+  timing.execution.add_variants("naive");
+  EXPECT_THAT(FormatTiming(timing, false),
+              testing::StartsWith("gemm f32[2] :0 naive inline+resident 0.000 ms"));
+  EXPECT_THAT(FormatTiming(timing, true),
+              HasSubstr(R"("variants":["naive"],"transports":["inline","resident"],)"));
 }
 
 }  // namespace

@@ -38,6 +38,18 @@ TEST(TransportTest, SharesMemoryWhereTheRegionSocketIsKnown) {
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("host:1"));
 }
 
+TEST(TransportTest, RefusesRegionSocketsThatAreNone) {
+  CommonFlags common{.server = "host:1", .deadline = absl::Seconds(5)};
+  EXPECT_EQ(CheckRegions(common), absl::OkStatus());
+  for (const char* path : {"/tmp/there is no such socket", "unix:/tmp/there is no such socket",
+                           "/proc/version", "/proc/version/x"}) {
+    common.regions = path;
+    const absl::Status status = CheckRegions(common);
+    EXPECT_TRUE(IsUsageError(status)) << path << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(std::string("--regions=") + path + ": "));
+  }
+}
+
 class TransportOfNobodyTest : public ::testing::Test {
  protected:
   Transport Of(TransportKind kind) { return Transport(client_, kind, common_); }
@@ -70,6 +82,15 @@ TEST_F(TransportOfNobodyTest, InlineAsksNobody) {
   Operand* const operands[] = {&operand};
   EXPECT_TRUE(transport.SendAhead(operands).ok());
   EXPECT_EQ(operand.data, elements.data());
+}
+
+TEST_F(TransportOfNobodyTest, TellsHowArraysTravel) {
+  Transport transport = Of(TransportKind::kInline);
+  EXPECT_EQ(transport.WayOf({.dtype = DType::kU8, .shape = {1}, .data = "x"}), "inline");
+  EXPECT_EQ(transport.WayOf({.resident = "id"}), "resident");
+  const std::optional<ArrayType> type = ArrayType{DType::kF32, {4}, 16};
+  EXPECT_EQ(Transport::WayOf(transport.Place({&type, 1})->front()), "inline");
+  EXPECT_EQ(Transport::WayOf(Of(TransportKind::kStream).Place({&type, 1})->front()), "stream");
 }
 
 TEST_F(TransportOfNobodyTest, StreamLeavesResultsToBeFetched) {
