@@ -30,6 +30,7 @@
 #include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
+#include "server/observe/access_log.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -38,6 +39,7 @@
 #include "server/plan/plan_cache.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/identify.h"
+#include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
@@ -148,6 +150,12 @@ int Serve(const ServerOptions& options) {
     name_of = [&identities](OwnerId owner) { return identities->NameOf(owner); };
     owner_metrics = std::make_unique<OwnerMetrics>(options.owner_label_limit, name_of, metrics);
   }
+  std::unique_ptr<AccessLog> access_log;
+  if (!options.access_log.empty()) {
+    auto opened = AccessLog::Open(options.access_log, metrics);
+    if (!opened.ok()) return Fail(opened.status());
+    access_log = *std::move(opened);
+  }
   // Its context is lost, or it hangs: only another process can help.
   std::atomic<bool> device_failed = false;
   const auto fail = [&](const std::string& what, const std::string& reason) {
@@ -232,6 +240,8 @@ int Serve(const ServerOptions& options) {
   const auto handle = [&](std::size_t codec) {
     return [&kernels, codec](UnaryCall& call) { kernels.Handle(call, kernels.codecs()[codec]); };
   };
+  std::optional<CallLog> call_log;
+  if (access_log != nullptr) call_log.emplace(CallLog{*access_log, name_of});
   WorkerPool inflating(kInflatingThreads);
   Inflater inflater(admission, inflating);
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
@@ -244,6 +254,7 @@ int Serve(const ServerOptions& options) {
                                   .look = options.Look(cpus),
                                   .crew = crew.size() > 0 ? &crew : nullptr,
                                   .identify = IdentifyBy(identities.get()),
+                                  .log = access_log != nullptr ? &*call_log : nullptr,
                                   .max_connections = options.MaxConnections(descriptors),
                                   .max_message_bytes = options.max_inline_bytes + (64 << 10),
                                   .memory_quota_bytes = options.GrpcMemoryBytes(),

@@ -180,6 +180,12 @@ auto SwitchFlag(bool ServerOptions::*member) {
   };
 }
 
+absl::Status SetAccessLog(const Flag& flag, const std::string& text, ServerOptions& options) {
+  if (text.empty()) return BadFlag(flag.name, text, "a path, or - for stderr");
+  options.access_log = text;
+  return absl::OkStatus();
+}
+
 absl::Status SetTokens(const Flag& flag, const std::string& text, ServerOptions& options) {
   if (text.empty()) return BadFlag(flag.name, text, "a path");
   options.tokens = text;
@@ -347,6 +353,10 @@ const std::vector<Flag>& Flags() {
        "servers that were added; no call is lost, but for one that goes on for another hour. 0s (default): "
        "never; 1s to 240h.",
        DurationFlag(&ServerOptions::max_connection_age, absl::ZeroDuration(), absl::Hours(240))},
+      {"access-log", "FILE",
+       "A line in logfmt for each call that has ended, appended to the file; - writes to stderr. Lines that "
+       "cannot be written are dropped and counted (warpline_access_log_lines_total). Default none.",
+       SetAccessLog},
       {"echo", "", "Serve EchoService, the ceiling that `warpline bench --op echo` measures. Default off.",
        SwitchFlag(&ServerOptions::echo)},
   };

@@ -52,6 +52,7 @@ struct ServerOptions {
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
   bool echo = false;
+  std::string access_log;  // file, or "-" for stderr; empty: none
 
   // `available` is the memory that is available at start.
   std::int64_t RegionBytes(std::int64_t available) const;

@@ -5,7 +5,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 
 namespace warpline {
 namespace {
@@ -18,12 +17,19 @@ std::string Value(std::string_view text) {
 
 }  // namespace
 
+std::string BeginLogLine(absl::Time time, std::string_view level, std::string_view message) {
+  return absl::StrCat("time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()),
+                      " level=", std::string(level), " msg=", Value(message));
+}
+
+void AppendLogField(std::string& line, std::string_view key, std::string_view value) {
+  absl::StrAppend(&line, " ", std::string(key), "=", Value(value));
+}
+
 void Log(std::string_view level, std::string_view message,
          std::initializer_list<std::pair<std::string_view, std::string>> fields) {
-  std::string line =
-      absl::StrCat("time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()),
-                   " level=", std::string(level), " msg=", Value(message));
-  for (const auto& [key, value] : fields) absl::StrAppend(&line, " ", std::string(key), "=", Value(value));
+  std::string line = BeginLogLine(absl::Now(), level, message);
+  for (const auto& [key, value] : fields) AppendLogField(line, key, value);
   line += '\n';
   // If a log line cannot be written, there is nobody who could be told.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

@@ -7,9 +7,16 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/time/time.h"
+
 namespace warpline {
 
-// Thread-safe; one line is one write. Values are quoted where logfmt asks for it.
+// The beginning of such a line, and a field more. Values are quoted where logfmt asks for it, so that none
+// looks like a field or a line of its own.
+std::string BeginLogLine(absl::Time time, std::string_view level, std::string_view message);
+void AppendLogField(std::string& line, std::string_view key, std::string_view value);
+
+// Thread-safe; one line is one write.
 void Log(std::string_view level, std::string_view message,
          std::initializer_list<std::pair<std::string_view, std::string>> fields = {});
 

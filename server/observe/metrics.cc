@@ -122,6 +122,9 @@ struct Metrics::Impl {
       NewGauge("warpline_owner_resident_bytes", "Memory of the owner's resident tensors, on all devices.");
   Family<prometheus::Gauge>& owner_region_bytes =
       NewGauge("warpline_owner_region_bytes", "Bytes of the owner's shared regions.");
+  Family<prometheus::Counter>& access_log_lines =
+      NewCounter("warpline_access_log_lines_total",
+                 "Lines of the access log, by what became of them. Without --access-log there are none.");
   Family<prometheus::Gauge>& build_info = NewGauge("warpline_build_info", "Always 1.");
   Family<prometheus::Gauge>& device_info = NewGauge("warpline_device_info", "Always 1.");
   Family<prometheus::Gauge>& certificate_expiry =
@@ -318,6 +321,10 @@ void Metrics::SetBuildInfo(const std::string& version, const std::string& revisi
 
 void Metrics::SetDeviceInfo(int device, const std::string& name, const std::string& cc) {
   impl_->device_info.Add({{"device", std::to_string(device)}, {"name", name}, {"cc", cc}}).Set(1);
+}
+
+Counter Metrics::AccessLogLines(const std::string& state) {
+  return Counter(&impl_->access_log_lines.Add({{"state", state}}));
 }
 
 void Metrics::SetCertificateExpiry(absl::Time not_after) {

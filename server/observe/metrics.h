@@ -172,6 +172,8 @@ class Metrics {
 
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
+  // `state` is "written" or "dropped".
+  Counter AccessLogLines(const std::string& state);
   // Of the server's own. Without TLS there is no such metric.
   void SetCertificateExpiry(absl::Time not_after);
 

@@ -3,10 +3,35 @@
 #include <grpc/grpc_security.h>
 
 #include <cstdint>
+#include <iterator>
+#include <string_view>
 #include <utility>
+
+#include "absl/time/clock.h"
+#include "server/rpc/code_name.h"
 
 namespace warpline {
 namespace {
+
+// https://www.w3.org/TR/trace-context/: version, trace, parent and flags, in lower-case hexadecimal digits.
+constexpr char kTraceParent[] = "traceparent";
+constexpr std::size_t kTraceParentParts[] = {2, 32, 16, 2};
+
+bool IsTraceParent(std::string_view text) {
+  std::size_t part = 0, digits = 0;
+  for (const char c : text) {
+    if (part == std::size(kTraceParentParts)) return false;
+    if (c == '-' && digits == kTraceParentParts[part]) {
+      ++part;
+      digits = 0;
+    } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) {
+      ++digits;
+    } else {
+      return false;
+    }
+  }
+  return part + 1 == std::size(kTraceParentParts) && digits == kTraceParentParts[part];
+}
 
 // Answered calls are reported to their connection in batches of this size, for the thread as a whole: finding
 // the connection takes some 200 ns. A connection with many calls gets its share, on average.
@@ -83,7 +108,35 @@ absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
   return Caller{.owner = *owner, .share = *owner};
 }
 
+void IncomingCall::EchoTraceParent() {
+  const auto& metadata = context_.client_metadata();
+  const auto found = metadata.find(kTraceParent);
+  if (found == metadata.end()) return;
+  const std::string_view value(found->second.data(), found->second.size());
+  if (!IsTraceParent(value)) return;
+  trace_parent_ = value;
+  context_.AddTrailingMetadata(kTraceParent, trace_parent_);
+}
+
+void IncomingCall::LogEnd(const std::string& request_id, const End& end) {
+  if (server_.log == nullptr) return;
+  const bool named = has_owner_ && server_.log->name_of != nullptr;
+  server_.log->lines.Add({.ended = absl::Now(),
+                          .method = path().substr(path().starts_with('/') ? 1 : 0),
+                          .code = std::string(CodeName(end.code)),
+                          .reason = end.reason,
+                          .owner = named ? server_.log->name_of(caller_.owner) : "",
+                          .client = context_.peer(),
+                          .request_id = request_id,
+                          .trace_parent = trace_parent_,
+                          .seconds = SecondsSince(begun_),
+                          .request_bytes = end.request_bytes,
+                          .response_bytes = end.response_bytes});
+}
+
 void IncomingCall::Accept() {
+  begun_ = MonotonicClock::now();
+  EchoTraceParent();
   if (server_.connections.wants_peers()) {
     server_.connections.LearnPeer(ConnectionOf(context_), context_.peer());
   }
@@ -95,6 +148,7 @@ void IncomingCall::Accept() {
     server_.authentication->refuse(std::move(self), caller.status());
   } else {
     caller_ = *caller;
+    has_owner_ = identified_;
     (known ? method->second.handler : server_.unknown_method)(std::move(self));
   }
   // Whoever answers the call waits for this, so the call is still there.

@@ -13,6 +13,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/clock.h"
+#include "server/observe/access_log.h"
 #include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/connections.h"
@@ -35,6 +37,12 @@ struct ServedPath {
   CallHandler handler;
   // Whether anybody may call it, also where callers are asked who they are.
   bool open_to_all = false;
+};
+
+// Where calls that have ended are noted.
+struct CallLog {
+  AccessLog& lines;
+  std::function<std::string(OwnerId)> name_of;  // null where there are no identities
 };
 
 // How the owner of a call is found out.
@@ -64,6 +72,13 @@ class IncomingCall {
     // The first one is steady and accepts all calls; the others are on demand and get their share of them,
     // from the headers on, when there are many.
     const std::vector<std::unique_ptr<PollingThread>>& threads;
+    const CallLog* log;  // null: there is none
+  };
+  // What its handler knows at the end of a call.
+  struct End {
+    grpc::StatusCode code = grpc::StatusCode::UNKNOWN;
+    std::string reason;
+    std::size_t request_bytes = 0, response_bytes = 0;
   };
 
   // Makes a call object that waits for the next call, has another take its place when that comes, and gives
@@ -86,6 +101,10 @@ class IncomingCall {
   // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
   // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
   void OnDone(CompletionTag* tag) { on_done_ = tag; }
+  // Whether anybody wants to know of the end.
+  bool logged() const { return server_.log != nullptr; }
+  // Notes that the call has ended, if calls are logged. Once.
+  void LogEnd(const std::string& request_id, const End& end);
   // Says that an answer was sent. A call that was cancelled before counts against its connection.
   void SetAnswered() { answered_ = true; }
 
@@ -106,6 +125,9 @@ class IncomingCall {
   void Accept();
   // Whose the call is; without authentication, the connection's.
   absl::StatusOr<Caller> FindCaller(bool open_to_all);
+  // Takes the client's `traceparent` over and sends it back with the status, so that whoever has the answer
+  // knows that the call's line can be found by it.
+  void EchoTraceParent();
 
   // The first member, so that the call no longer counts when everything else of it is gone.
   struct Counted {
@@ -121,6 +143,9 @@ class IncomingCall {
   grpc::GenericServerAsyncReaderWriter stream_{&context_};
   Caller caller_;
   bool identified_ = true;
+  bool has_owner_ = false;
+  std::string trace_parent_;
+  MonotonicTime begun_ = {};
   CompletionTag* on_done_ = nullptr;
   bool accepted_ = false;
   bool done_ = false;

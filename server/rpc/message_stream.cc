@@ -152,6 +152,10 @@ void MessageStream::OnRead(bool ok) {
     if (!over) TellLastMessage();
     return Unref();
   }
+  {
+    MutexLock lock(&mutex_);
+    all_received_ += request_.Length();
+  }
   Touch(request_.Length());
   ReceivedMessage message = SlicesOf(request_);
   request_.Clear();
@@ -212,6 +216,7 @@ void MessageStream::OnWritten(bool ok) {
     if (ok) incoming_->SetAnswered();
     writing_ = false;
     sent_bytes = sent_bytes_;
+    if (ok) all_sent_ += sent_bytes_;
     WriteNext();
     ReadNext();
   }
@@ -230,11 +235,12 @@ void MessageStream::OnFinished(bool ok) {
   Unref();
 }
 
-void MessageStream::OnDone(bool) {
+void MessageStream::OnDone(bool completed) {
   std::deque<grpc::ByteBuffer> unsent;  // goes without the lock, as what it holds may come back here
   {
     MutexLock lock(&mutex_);
     over_ = true;
+    completed_ = completed;
     unsent.swap(unsent_);
   }
   // Nobody may find it any more, before it can go.
@@ -244,6 +250,7 @@ void MessageStream::OnDone(bool) {
     server_.helpers->Remove();
     CountEnd();
   }
+  if (incoming_->logged()) LogEnd();
   {
     MutexLock turn(&handler_mutex_);
     handler_->OnEnd(*this);
@@ -276,6 +283,20 @@ void MessageStream::CountEnd() {
     server_.metrics.CountHandled(method_.service, method_.name, CodeName(static_cast<grpc::StatusCode>(code)),
                                  method_.type);
   }
+}
+
+void MessageStream::LogEnd() {
+  IncomingCall::End end{.code = grpc::StatusCode::CANCELLED};
+  {
+    MutexLock lock(&mutex_);
+    if (status_.has_value() && completed_) {
+      end.code = static_cast<grpc::StatusCode>(status_->code());
+      end.reason = std::string(status_->message());
+    }
+    end.request_bytes = all_received_;
+    end.response_bytes = all_sent_;
+  }
+  incoming_->LogEnd(request_id_, end);
 }
 
 void MessageStream::Ref() {

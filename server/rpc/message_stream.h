@@ -155,6 +155,7 @@ class MessageStream final : private SendWatchdog::Call {
   // So many bytes have come or gone.
   void Touch(std::size_t bytes);
   void CountEnd();
+  void LogEnd();
 
   const Method& method_;
   const Server& server_;
@@ -177,13 +178,15 @@ class MessageStream final : private SendWatchdog::Call {
   std::deque<grpc::ByteBuffer> unsent_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> status_ ABSL_GUARDED_BY(mutex_);  // of Finish
   std::size_t sent_bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of the message that is being written
-  std::size_t progress_ ABSL_GUARDED_BY(mutex_) = 0;            // since the watchdog was told last
+  std::size_t all_received_ ABSL_GUARDED_BY(mutex_) = 0, all_sent_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t progress_ ABSL_GUARDED_BY(mutex_) = 0;  // since the watchdog was told last
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool completed_ ABSL_GUARDED_BY(mutex_) = false;  // and not cancelled
 };
 
 }  // namespace warpline

@@ -41,6 +41,7 @@ class Refusal {
 }  // namespace
 
 void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status) {
+  incoming->LogEnd("", {.code = status.error_code(), .reason = status.error_message()});
   (new Refusal(std::move(incoming)))->Begin(status);
 }
 

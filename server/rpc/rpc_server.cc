@@ -100,11 +100,13 @@ struct RpcServer::Impl {
         health(ServiceNames(options.echo)),
         reflection(ReflectedNames(options.echo)),
         authentication{.identify = options.identify,
-                       .refuse = [&metrics](std::unique_ptr<IncomingCall> call, const absl::Status& status) {
-                         metrics.CountRejection("unauthenticated");
-                         const grpc::Status refusal = ToGrpcStatus(status, RequestId(call->context()));
-                         Refuse(std::move(call), refusal);
-                       }} {
+                       .refuse =
+                           [&metrics](std::unique_ptr<IncomingCall> call, const absl::Status& status) {
+                             metrics.CountRejection("unauthenticated");
+                             const grpc::Status refusal = ToGrpcStatus(status, RequestId(call->context()));
+                             Refuse(std::move(call), refusal);
+                           }},
+        log(options.log) {
     AddUnary({.service = kKernelService,
               .name = "Transpose",
               .handle = std::move(handlers.transpose),
@@ -220,12 +222,13 @@ struct RpcServer::Impl {
     Refuse(std::move(call), status);
   };
   const Authentication authentication;
+  const CallLog* const log;
   grpc::AsyncGenericService service;
   std::vector<std::unique_ptr<PollingThread>> threads;
   std::unique_ptr<PollingHelpers> helpers;
   const IncomingCall::Server incoming_server{
       service, methods,     unknown_method, authentication.identify != nullptr ? &authentication : nullptr,
-      counts,  connections, threads};
+      counts,  connections, threads,        log};
   std::vector<std::string> addresses;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;

@@ -28,6 +28,7 @@ namespace warpline {
 class RegionService;
 class TensorService;
 class UnaryCall;
+struct CallLog;
 
 class RpcServer {
  public:
@@ -47,6 +48,7 @@ class RpcServer {
     WorkerPool* crew = nullptr;
     // Whose a call is, or UNAUTHENTICATED; not asked for health checks. Null: nobody is asked.
     std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
+    const CallLog* log = nullptr;  // of calls that have ended; null: none. It outlives the server.
     int max_connections = 1000;
     std::int64_t max_message_bytes = 0;
     // Of all of gRPC's buffers together.

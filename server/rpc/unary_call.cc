@@ -86,6 +86,7 @@ void UnaryCall::OnRead(bool ok) {
     return RespondError(absl::InvalidArgumentError("the call ended without a message"));
   }
   received_ = MonotonicClock::now();
+  end_.request_bytes = request_.Length();
   if (!method_.takes_message) return Handle();
   const std::size_t limit = std::min(server_.max_message_bytes, method_.max_message_bytes);
   if (const std::size_t bytes = request_.Length(); bytes > limit) {
@@ -137,6 +138,9 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
   method_.series.handling_seconds.Observe(SecondsSince(received_));
   if (!cut_short_) CountHandled(status.error_code());
   sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
+  end_.code = status.error_code();
+  if (response.has_value()) end_.response_bytes = response->Length();
+  if (incoming_->logged()) end_.reason = status.error_message();
   const bool posted = !response.has_value() || response->Length() <= kPostedBytes;
   response_ = std::move(response);
   status_ = std::move(status);
@@ -166,6 +170,8 @@ void UnaryCall::OnSent(bool ok) {
   if (ok) incoming_->SetAnswered();
   if (!ok && on_not_sent_) on_not_sent_();
   server_.watchdog.Remove(*this);
+  if (!ok) end_.code = grpc::StatusCode::CANCELLED;
+  incoming_->LogEnd(request_id_, end_);
   Unref();
 }
 

@@ -145,6 +145,7 @@ class UnaryCall final : private SendWatchdog::Call {
   std::function<void()> on_not_sent_;
   grpc::Status status_;
   std::string request_id_;
+  IncomingCall::End end_;
   [[no_unique_address]] nvtx::RequestNumber number_;
   [[no_unique_address]] nvtx::SpanningRange whole_, sending_;
   MonotonicTime received_;

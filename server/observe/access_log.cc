@@ -1,0 +1,129 @@
+#include "server/observe/access_log.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/base/clock.h"
+#include "server/observe/log.h"
+
+namespace warpline {
+namespace {
+
+// How long lines wait for others to be written with.
+constexpr absl::Duration kPeriod = absl::Milliseconds(20);
+// Records that wait. With some 400 bytes each, 25 MiB.
+constexpr std::size_t kMostWaiting = 65536;
+// Of what a client has sent: so a line stays below what a pipe takes as a whole.
+constexpr std::size_t kMostOfField = 512;
+constexpr int kPatienceMs = 100;
+
+std::string LineOf(const AccessRecord& record) {
+  std::string line = BeginLogLine(record.ended, "info", "call");
+  const auto add = [&](std::string_view key, const std::string& value) {
+    if (!value.empty()) AppendLogField(line, key, std::string_view(value).substr(0, kMostOfField));
+  };
+  add("method", record.method);
+  add("code", record.code);
+  add("owner", record.owner);
+  add("client", record.client);
+  add("request_id", record.request_id);
+  add("traceparent", record.trace_parent);
+  add("seconds", absl::StrFormat("%.6f", record.seconds));
+  add("request_bytes", absl::StrCat(record.request_bytes));
+  add("response_bytes", absl::StrCat(record.response_bytes));
+  add("reason", record.reason);
+  line += '\n';
+  return line;
+}
+
+// Whether all of it could be written; if not, errno is the reason.
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    // Of a pipe that nobody reads.
+    pollfd room{.fd = fd, .events = POLLOUT, .revents = 0};
+    if (poll(&room, 1, kPatienceMs) == 0) {
+      errno = EAGAIN;
+      return false;
+    }
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path, Metrics& metrics) {
+  if (path == "-") return std::unique_ptr<AccessLog>(new AccessLog(UniqueFd(), STDERR_FILENO, metrics));
+  UniqueFd file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+  if (file.get() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--access-log=", path, ": ", std::strerror(errno)));
+  }
+  const int fd = file.get();
+  return std::unique_ptr<AccessLog>(new AccessLog(std::move(file), fd, metrics));
+}
+
+AccessLog::AccessLog(UniqueFd own, int fd, Metrics& metrics)
+    : own_(std::move(own)),
+      fd_(fd),
+      written_(metrics.AccessLogLines("written")),
+      dropped_(metrics.AccessLogLines("dropped")),
+      thread_([this] { Loop(); }) {}
+
+AccessLog::~AccessLog() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void AccessLog::Add(AccessRecord record) {
+  {
+    MutexLock lock(&mutex_);
+    if (waiting_.size() < kMostWaiting) {
+      waiting_.push_back(std::move(record));
+      return;
+    }
+  }
+  dropped_.Add();
+}
+
+void AccessLog::Loop() {
+  for (bool stopping = false; !stopping;) {
+    std::vector<AccessRecord> records;
+    {
+      // Nobody is woken up for a call.
+      MutexLock lock(&mutex_);
+      stopping = mutex_.AwaitUntil([this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stopping_; },
+                                   After(kPeriod));
+      records.swap(waiting_);
+    }
+    Write(records);
+  }
+}
+
+void AccessLog::Write(const std::vector<AccessRecord>& records) {
+  // Each line is one write, so that lines of the log proper, which may go to the same place, stay whole.
+  std::size_t written = 0;
+  while (written < records.size() && WriteAll(fd_, LineOf(records[written]))) ++written;
+  const int reason = errno;
+  const std::size_t lost = records.size() - written;
+  written_.Add(static_cast<double>(written));
+  dropped_.Add(static_cast<double>(lost));
+  if (lost > 0 && !failing_) {
+    Log("warning", "lines of the access log are lost", {{"reason", std::strerror(reason)}});
+  }
+  if (!records.empty()) failing_ = lost > 0;
+}
+
+}  // namespace warpline

@@ -1,0 +1,65 @@
+// One line for each call that has ended.
+#ifndef WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
+#define WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/mutex.h"
+#include "server/base/unique_fd.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+// What is said of a call. What is empty is left out.
+struct AccessRecord {
+  absl::Time ended;
+  std::string method;  // "warpline.v1.KernelService/Gemm"
+  std::string code;    // of gRPC
+  std::string reason;  // the error's message
+  std::string owner;   // as Identities names it
+  std::string client;  // the address
+  std::string request_id, trace_parent;
+  double seconds = 0;  // from the headers to the last byte of the answer
+  std::size_t request_bytes = 0, response_bytes = 0;
+};
+
+// Lines are in logfmt and are written by a thread of its own, a moment later. Where they cannot be written,
+// or not as fast as calls end, they are dropped and counted: calls never wait for a disk or a pipe.
+// Thread-safe.
+class AccessLog {
+ public:
+  // Appends to the file, which others may truncate; "-" stands for stderr. INVALID_ARGUMENT with the path and
+  // the reason if it cannot be opened. The metrics outlive it.
+  static absl::StatusOr<std::unique_ptr<AccessLog>> Open(const std::string& path, Metrics& metrics);
+  // Writes what is left.
+  ~AccessLog();
+  AccessLog(const AccessLog&) = delete;
+  AccessLog& operator=(const AccessLog&) = delete;
+
+  void Add(AccessRecord record);
+
+ private:
+  AccessLog(UniqueFd own, int fd, Metrics& metrics);
+  void Loop();
+  void Write(const std::vector<AccessRecord>& records);
+
+  const UniqueFd own_;  // of a file
+  const int fd_;
+  const Counter written_, dropped_;
+  bool failing_ = false;  // of the thread alone
+  Mutex mutex_;
+  std::vector<AccessRecord> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_OBSERVE_ACCESS_LOG_H_

@@ -1,0 +1,105 @@
+#include "server/observe/access_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/testing/status_matchers.h"
+
+namespace warpline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::warpline::testing::IsOk;
+using ::warpline::testing::StatusIs;
+
+class AccessLogTest : public ::testing::Test {
+ protected:
+  ~AccessLogTest() override { std::remove(path_.c_str()); }
+
+  std::vector<std::string> Lines() const {
+    std::ifstream file(path_);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    return absl::StrSplit(text, '\n', absl::SkipEmpty());
+  }
+
+  const std::string path_ = absl::StrCat(::testing::TempDir(), "/warpline_access_", ::getpid());
+  Metrics metrics_;
+};
+
+TEST_F(AccessLogTest, ALineTellsWhatIsKnownOfACall) {
+  {
+    auto log = AccessLog::Open(path_, metrics_);
+    ASSERT_THAT(log, IsOk());
+    (*log)->Add({.ended = absl::FromUnixSeconds(0),
+                 .method = "warpline.v1.KernelService/Gemm",
+                 .code = "OK",
+                 .owner = "token:alice",
+                 .client = "ipv4:10.0.0.1:1",
+                 .request_id = "r1",
+                 .seconds = 0.25,
+                 .request_bytes = 3,
+                 .response_bytes = 4});
+  }
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_EQ(Lines().front(),
+            "time=1970-01-01T00:00:00.000Z level=info msg=call method=warpline.v1.KernelService/Gemm code=OK "
+            "owner=token:alice client=ipv4:10.0.0.1:1 request_id=r1 seconds=0.250000 request_bytes=3 "
+            "response_bytes=4");
+}
+
+TEST_F(AccessLogTest, WhatClientsSendForgesNoLine) {
+  {
+    auto log = AccessLog::Open(path_, metrics_);
+    ASSERT_THAT(log, IsOk());
+    (*log)->Add({.method = "x\ntime=now level=info msg=call method=forged", .code = "OK", .reason = "a \"b\" c"});
+  }
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines().front(), HasSubstr("method=\"x\\ntime=now level=info msg=call method=forged\""));
+  EXPECT_THAT(Lines().front(), HasSubstr("reason=\"a \\\"b\\\" c\""));
+}
+
+TEST_F(AccessLogTest, ManyThreadsLoseNothing) {
+  constexpr int kThreads = 4, kEach = 2000;
+  {
+    auto log = AccessLog::Open(path_, metrics_);
+    ASSERT_THAT(log, IsOk());
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < kEach; ++k) (*log)->Add({.method = "m", .code = "OK"});
+      });
+    }
+  }
+  EXPECT_THAT(Lines(), SizeIs(kThreads * kEach));
+  EXPECT_EQ(metrics_.AccessLogLines("written").Value(), kThreads * kEach);
+  EXPECT_EQ(metrics_.AccessLogLines("dropped").Value(), 0);
+}
+
+TEST_F(AccessLogTest, LinesForWhichThereIsNoRoomAreCounted) {
+  {
+    auto log = AccessLog::Open("/dev/full", metrics_);
+    ASSERT_THAT(log, IsOk());
+    for (int i = 0; i < 10; ++i) (*log)->Add({.method = "m", .code = "OK"});
+  }
+  EXPECT_EQ(metrics_.AccessLogLines("dropped").Value(), 10);
+}
+
+TEST_F(AccessLogTest, AFileThatCannotBeOpenedIsNamed) {
+  EXPECT_THAT(AccessLog::Open("/no/such/folder/log", metrics_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/no/such/folder/log: No such file")));
+}
+
+}  // namespace
+}  // namespace warpline
