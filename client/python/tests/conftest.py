@@ -43,6 +43,13 @@ def regions(tmp_path):
         yield server
 
 
+@pytest.fixture
+def watched(regions):
+    """A client of the server that tells what it saw."""
+    with warpline.connect(regions.address, timeout=30) as connected:
+        yield connected
+
+
 @pytest.fixture(scope="session")
 def unix_daemon(tmp_path_factory):
     """On a unix socket."""

@@ -4,9 +4,9 @@ import threading
 
 import numpy as np
 import pytest
+from shared_arrays import LARGE, MIB, filled, shared, values
 from tensor_server import CODE, abort
 from test_regions import wait_until
-from test_shared import LARGE, MIB, filled, shared, values
 
 import warpline
 from warpline import copies, pool

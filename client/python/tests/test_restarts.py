@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 from daemon import Daemon
+from shared_arrays import LARGE, shared, values
 from tensor_server import CODE, abort
 from test_regions import wait_until
-from test_shared import LARGE, shared, values
 
 import warpline
 

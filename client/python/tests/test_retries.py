@@ -8,10 +8,10 @@ import fake_server
 import grpc
 import numpy as np
 import pytest
+from shared_arrays import LARGE, MIB, filled, values
 from tensor_server import CODE, abort
 from test_errors import X, message, refuse, response, retry_after
 from test_regions import wait_until
-from test_shared import LARGE, MIB, filled, values
 
 import warpline
 from warpline.sending import MAX_RETRIES, Attempts

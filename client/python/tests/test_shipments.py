@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 from daemon import Daemon, slow_program
+from shared_arrays import LARGE, MIB, filled, shared, values
 from tensor_server import CODE, abort
 from test_regions import wait_until
-from test_shared import LARGE, MIB, filled, shared, values
 
 import warpline
 from warpline.shared_shipments import address_of
