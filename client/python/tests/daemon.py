@@ -47,14 +47,19 @@ class Daemon:
             self.process.kill()
             self.process.stdout.close()
 
+    def total(self, metric, label=""):
+        """Of what the metric counts with that label, such as 'source="region"'."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(f"http://{self.metrics}/metrics") as response:
+            text = response.read().decode()
+        series = re.findall(rf"^{metric}(\{{.*\}})? (\S+)$", text, re.M)
+        return sum(float(value) for labels, value in series if label in labels)
+
     def wait_for_requests(self, count):
         """Returns when so many are in flight."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         end = time.monotonic() + 60
         while True:
-            with opener.open(f"http://{self.metrics}/metrics") as response:
-                text = response.read().decode()
-            now = float(re.search(r"^warpline_requests_in_flight (\S+)$", text, re.M)[1])
+            now = self.total("warpline_requests_in_flight")
             if now == count:
                 return
             assert time.monotonic() < end, f"{now} requests are in flight, not {count}"

@@ -41,7 +41,7 @@ def slices_in(message):
 
 
 class RegionServer(TensorServer):
-    """max_region_bytes: of all regions. gate: jobs wait for it before they write results. confirms: withdrawals are
+    """max_region_bytes: of all regions. quota: of one region, which GetInfo does not tell. gate: jobs wait for it before they write results. confirms: withdrawals are
     answered. regions: by id, those whose connections are open. tickets: sizes. seen: of each request its name, and its
     numbers of inline operands, operands in regions, and results in regions. started: released by each job that has
     read its operands."""
@@ -50,7 +50,7 @@ class RegionServer(TensorServer):
 
     def __init__(self):
         super().__init__()
-        self.max_region_bytes, self.confirms = 4 << 30, True
+        self.max_region_bytes, self.quota, self.confirms = 4 << 30, 4 << 30, True
         self.regions, self.tickets, self.seen, self.opened, self.withdrawals = {}, {}, [], [], []
         self.gate, self.started = threading.Event(), threading.Semaphore(0)
         self.gate.set()
@@ -64,6 +64,8 @@ class RegionServer(TensorServer):
         used = sum(region.size for region in self.regions.values())
         if used + request.size_bytes > self.max_region_bytes:
             context.abort(CODE.RESOURCE_EXHAUSTED, f"{used} of {self.max_region_bytes} bytes are used")
+        if request.size_bytes > self.quota:
+            context.abort(CODE.RESOURCE_EXHAUSTED, f"{request.size_bytes} bytes can never be had: {self.quota}")
         assert request.size_bytes > 0 and request.size_bytes % 4096 == 0
         ticket = secrets.token_hex(16)
         self.tickets[ticket] = request.size_bytes

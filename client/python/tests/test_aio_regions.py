@@ -9,7 +9,7 @@ from tensor_server import CODE, abort
 from test_regions import wait_until
 
 import warpline
-from warpline import copies, pool
+from warpline import copies, opener
 from warpline.shared_shipments import address_of
 
 
@@ -105,7 +105,7 @@ def test_the_loop_goes_on_while_elements_are_copied_and_regions_opened(regions, 
         nonlocal ticked
         x, out = values((512, 1024)), np.zeros((1024, 512))
         async with ticking() as ticked, warpline.aio.connect(regions.address, pool_bytes=12 * MIB) as client:
-            monkeypatch.setattr(pool, "open_region", after_a_tick("opening", pool.open_region))
+            monkeypatch.setattr(opener, "open_region", after_a_tick("opening", opener.open_region))
             monkeypatch.setattr(copies, "copy", after_a_tick("a copy", copies.copy))
             y = await client.transpose(x)
             assert seen == ["opening", "a copy", "a copy"]  # In, and out, as more than a quarter is not lent.

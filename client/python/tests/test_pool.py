@@ -9,6 +9,7 @@ import pytest
 from test_regions import wait_until
 
 import warpline
+from warpline import opener
 from warpline import pool as pools
 from warpline.connections import Connection
 from warpline.pool import Pool
@@ -23,7 +24,7 @@ def make(regions, monkeypatch):
     """A function that makes a pool of small regions."""
     monkeypatch.setattr(pools, "_REGION_BYTES", MIB)
     monkeypatch.setattr(pools, "_LARGE_REGION_BYTES", 4 * MIB)
-    monkeypatch.setattr(pools, "_PAUSE", 0.0)
+    monkeypatch.setattr(opener, "_PAUSE", 0.0)
     connection, made = Connection(regions.address, 30, 0, None, ()), []
 
     def one(max_bytes=64 * MIB):
@@ -105,6 +106,47 @@ def test_the_server_s_limit(regions, make):
     pool.give_back(taken)
 
 
+def test_smaller_regions_where_the_server_gives_no_more(regions, make):
+    regions.quota = MIB // 2 - 4096
+    pool = make()
+    taken = [pool.take(1000, 30), pool.take(MIB // 4 + 1, 30)]
+    assert regions.opened == [MIB // 4, MIB // 4 + 4096]
+    with pytest.raises(warpline.ResourceExhausted, match=f"{MIB // 2} bytes can never be had"):
+        pool.take(MIB // 2, 30)
+    pool.give_back(taken)
+
+
+def test_what_other_clients_leave(regions, make):
+    regions.max_region_bytes = 7 * MIB // 4
+    pools = make(), make()
+    taken = [pool.take(1000, 30) for pool in pools]
+    assert regions.opened == [MIB, MIB // 2]
+    for pool, slice in zip(pools, taken):
+        pool.give_back([slice])
+
+
+def test_who_gets_little_keeps_little(regions, make):
+    regions.quota = MIB // 2
+    pool = make()
+    slice = pool.take(MIB // 4, 30)
+    assert pool.lend(slice, U1, (1000,)) is None and lend(pool, MIB // 8) is not None
+    pool.give_back([slice])
+
+
+def test_a_refusal_counts_for_no_less(regions, make, monkeypatch):
+    monkeypatch.setattr(opener, "_PAUSE", 1000.0)
+    regions.quota = MIB // 4
+    pool = make()
+    with pytest.raises(warpline.ResourceExhausted, match=f"^RESOURCE_EXHAUSTED: {MIB // 2} bytes") as refused:
+        pool.take(MIB // 2, 30)
+    asked = regions.count("Open")
+    with pytest.raises(warpline.ResourceExhausted, match="a moment ago: ") as again:
+        pool.take(MIB // 2 + 1, 30)
+    assert regions.count("Open") == asked and refused.value.request_id != again.value.request_id
+    pool.give_back([pool.take(1000, 30)])
+    assert regions.opened == [MIB // 4]
+
+
 def test_servers_that_share_no_memory_are_not_asked_again_at_once(regions, make, monkeypatch):
     regions.max_region_bytes = 0
     pool = make()
@@ -113,7 +155,7 @@ def test_servers_that_share_no_memory_are_not_asked_again_at_once(regions, make,
             pool.take(1, 30)
     assert regions.count("GetInfo") == 1
     regions.max_region_bytes = 64 * MIB
-    monkeypatch.setattr(pool, "_not_before", 0.0)
+    monkeypatch.setattr(pool._opener, "_not_before", 0.0)
     pool.give_back([pool.take(1, 30)])
 
 

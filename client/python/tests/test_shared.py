@@ -149,7 +149,7 @@ def test_a_region_socket_that_is_of_no_use_is_told_of_once(regions, tmp_path, ki
                 for _ in range(3):
                     assert np.array_equal(client.transpose(x), x.T)
                     assert client.empty(LARGE).shape == LARGE
-                    client._shared._pool()._not_before = 0.0
+                    client._shared._pool()._opener._not_before = 0.0
             assert len(told) == 1 and {seen[1:] for seen in regions.seen} == {(1, 0, 0)}
         asyncio.run(with_asyncio(path))
         with warpline.connect(regions.address, regions=path, shared_memory="always", max_retries=0) as client:

@@ -80,8 +80,62 @@ def test_a_full_pool(regions):
         assert np.allclose(client.reduce(x, "sum", 0), x.sum(0))
 
 
+def test_less_room_than_a_usual_region_has(tmp_path):
+    """The quota of an owner, of which GetInfo says nothing."""
+    (tmp_path / "tokens.toml").write_text('[owner.anonymous]\nregion-bytes = "32M"\n')
+    x = values((512, 512))
+    with Daemon(f"--listen=unix:{tmp_path}/s", f"--tokens={tmp_path}/tokens.toml") as daemon:
+        with warpline.connect(daemon.address, shared_memory="always", max_retries=0) as client:
+            kept = [client.transpose(x * i) for i in range(30)]
+            assert shared(client, kept[0]) and all(np.array_equal(y, (x * i).T) for i, y in enumerate(kept))
+
+
+def test_the_room_that_other_clients_leave(tmp_path):
+    x = values((512, 512))
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=100M") as daemon,
+          warpline.connect(daemon.address, shared_memory="always") as first,
+          warpline.connect(daemon.address, shared_memory="always", max_retries=0) as second,
+          warpline.connect(daemon.address, shared_memory="always", max_retries=0) as third):
+        for client in (first, second, third):
+            assert np.array_equal(client.transpose(x), x.T)
+
+
+def test_the_room_of_a_client_that_has_closed(tmp_path):
+    x = values((500, 500))
+    with Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=40M") as daemon:
+        for mode in ("auto", "always"):
+            for _ in range(20):
+                with warpline.connect(daemon.address, shared_memory=mode, max_retries=0) as client:
+                    assert np.array_equal(client.transpose(x), x.T)
+        assert daemon.total("warpline_request_duration_seconds_count", 'source="region"') == 40
+
+
+def test_each_call_has_its_own_refusal(tmp_path):
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=4M") as daemon,
+          warpline.connect(daemon.address) as other,
+          warpline.connect(daemon.address, shared_memory="always", max_retries=0) as client):
+        held = other.empty(4 * MIB, "u1")
+        assert shared(other, held)
+        with pytest.raises(warpline.ResourceExhausted, match="48000000|48001024"):
+            client.empty(48_000_000, "u1")
+        with pytest.raises(warpline.ResourceExhausted, match="of 483328 bytes does not fit"):
+            client.transpose(values((300, 200)))
+
+
+def test_who_finds_no_room_is_told_once(tmp_path):
+    x = values()
+    with (Daemon(f"--listen=unix:{tmp_path}/s", "--region-bytes=4M") as daemon,
+          warpline.connect(daemon.address) as other, warpline.connect(daemon.address) as client):
+        held = other.empty(4 * MIB, "u1")
+        with pytest.warns(RuntimeWarning, match="elements travel in messages: .* does not fit") as told:
+            for _ in range(3):
+                assert np.array_equal(client.transpose(x), x.T)
+                client._shared._pool()._opener._not_before = 0.0
+        assert len(told) == 1 and shared(other, held)
+
+
 @pytest.mark.parametrize("limit", [0, 4096])
-def test_servers_with_no_or_little_memory_to_share(regions, limit):
+def test_servers_with_no_or_little_memory_to_share(regions, limit, recwarn):
     regions.max_region_bytes = limit
     x = values()
     with warpline.connect(regions.address) as client:
@@ -89,6 +143,8 @@ def test_servers_with_no_or_little_memory_to_share(regions, limit):
         assert regions.seen == [("Transpose", 1, 0, 0)]
         a = filled(client, x)
         assert np.array_equal(client.transpose(a), x.T)
+    # Who finds a server without shared memory may not have asked for any.
+    assert len(recwarn) == (1 if limit else 0)
     with warpline.connect(regions.address, shared_memory="always") as client:
         for call in (lambda: client.transpose(x), lambda: client.empty(LARGE)):
             with pytest.raises((warpline.Unimplemented, warpline.ResourceExhausted)):

@@ -52,6 +52,10 @@ class Connection:
         for channel in self._channels:
             channel.close()
 
+    def pause(self, seconds: float) -> None:
+        """For so long, or until this is closed."""
+        self._closed.wait(seconds)
+
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
         """Of a call that begins now. ValueError for what cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
@@ -88,7 +92,7 @@ class Connection:
             # Its traceback has this frame, and what the caller has: it is not to wait for a garbage collection.
             del failure
             with contextlib.nullcontext() if answered else self._connecting(delay):
-                (wait or self._closed.wait)(delay)
+                (wait or self.pause)(delay)
 
     def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""

@@ -4,33 +4,26 @@ import bisect
 import itertools
 import threading
 import time
-import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 import grpc
 import numpy as np
 
-from warpline import calls, errors
+from warpline import errors
 from warpline.connections import Connection
-from warpline.links import NoRegionSocket
-from warpline.regions import Array, Region, Slice, array_in, open_region, reserve
+from warpline.opener import PAGE_BYTES, Opener
+from warpline.regions import Array, Region, Slice, array_in
 from warpline.slices import rounded
 
 # Sizes of regions are multiples of this.
 _REGION_BYTES = 64 << 20
-_PAGE_BYTES = 4096
 # A region is as large as all before it, up to this: few regions, and no more memory than about twice what is needed.
 _LARGE_REGION_BYTES = 256 << 20
 # What results that are still referred to may have of the pool.
 _KEPT_PART = 1 / 4
-# For how long the server is not asked again after it gave no region. Seconds.
-_PAUSE = 1.0
-_LONG_PAUSE = 10.0
-
-_T = TypeVar("_T")
 
 
 class Pool:
@@ -39,12 +32,9 @@ class Pool:
     def __init__(self, connection: Connection, path: str, max_bytes: int, warns: bool = False,
                  named: bool = False) -> None:
         """connection: by which regions are asked for. path: of the region socket. max_bytes: of all regions
-        together, beside what `empty` needs. warns: says once if this process may not use that socket, and, if the
-        caller has named it, if it cannot for another reason."""
-        self._connection = connection
-        self._path = path
-        self._warns = warns
-        self._named = named
+        together, beside what `empty` needs. warns: says once, by a RuntimeWarning, if the server shares memory but has
+        none left, if this process may not use that socket, and, if the caller has named it, if it cannot for another
+        reason."""
         self._max_bytes = max_bytes
         # Of calls, from 1 on, over all regions: the slices of one request have one number.
         self._calls = itertools.count(1)
@@ -65,12 +55,9 @@ class Pool:
         # the client meanwhile.
         self._users: set[int] = set()
         self._last_user = 0
-        # One thread at a time opens a region. Guards the rest.
+        # One thread at a time opens a region.
         self._opening = threading.Lock()
-        # Of all regions, by the server; None: it has not been asked.
-        self._limit: int | None = None
-        self._refusal: errors.Error | None = None
-        self._not_before = 0.0
+        self._opener = Opener(connection, path, warns, named)
         # For clients that nobody closes. What it has keeps nothing alive.
         weakref.finalize(self, _close_links, self._regions).atexit = False
 
@@ -150,7 +137,9 @@ class Pool:
                 self._forget(slice)
                 return array_in(slice, dtype, shape)
             if not slice.extra:
-                if self._kept_bytes + slice.size > self._max() * _KEPT_PART:
+                # Where the server has no more for us, we have what there is.
+                most = self._total() if self._opener.crowded else self._max()
+                if self._kept_bytes + slice.size > most * _KEPT_PART:
                     return None
                 self._kept_bytes += slice.size
             bisect.insort(self._addresses, slice.address)
@@ -234,7 +223,7 @@ class Pool:
             # In place: the finalizer has this list.
             self._regions[:] = [region for region in self._regions if region.link.open]
             # There may be another server now.
-            self._limit = None
+            self._opener.limit = None
         while self._total() > self._max() + self._extra_bytes:
             unused = [region for region in self._regions if not region.slices.taken]
             if not unused:
@@ -246,18 +235,15 @@ class Pool:
         return sum(region.mapping.size for region in self._regions)
 
     def _max(self) -> int:
-        return self._max_bytes if self._limit is None else min(self._max_bytes, self._limit)
+        limit = self._opener.limit
+        return self._max_bytes if limit is None else min(self._max_bytes, limit)
 
     def _grow(self, size: int, deadline: float, extra: bool) -> Slice:
-        """A slice of a region that is opened for it, and others to come. errors.Error if it may not, or the
-        server refuses, of whom nothing is asked then for a while. One thread at a time."""
-        if self._refusal is not None and time.monotonic() < self._not_before:
-            raise _again(self._refusal)
-        if self._limit is None:
-            self._limit = self._obey(lambda: self._ask_limit(deadline - time.monotonic()))
+        """A slice of a region that is opened for it, and others to come. errors.Error if there is to be none. One
+        thread at a time."""
+        self._opener.check(size, deadline)
         wanted = self._size_of_next(size, extra)
-        ticket = self._obey(lambda: reserve(self._connection, wanted, deadline - time.monotonic()))
-        region = self._obey(lambda: self._open(ticket, wanted, deadline), _PAUSE)
+        region = self._opener.open(wanted, rounded(size, PAGE_BYTES), deadline)
         with self._lock:
             if self._closed:
                 region.link.close()
@@ -265,67 +251,25 @@ class Pool:
             self._regions.append(region)
             return self._slice_of(region, size, extra)
 
-    def _ask_limit(self, seconds: float) -> int:
-        response, request_id = self._connection.ask(calls.INFO_METHOD, b"", seconds)
-        limit = calls.decode_info(response, request_id).limits.max_region_bytes
-        if limit <= 0:
-            error = errors.Unimplemented(grpc.StatusCode.UNIMPLEMENTED, "the server shares no memory")
-            self._warn(error)
-            raise error
-        return limit
-
-    def _open(self, ticket: str, size: int, deadline: float) -> Region:
-        try:
-            return open_region(self._path, ticket, size, deadline)
-        except (errors.Unimplemented, NoRegionSocket) as error:
-            # A server that ends takes its socket away, and answers no more: then there is nothing wrong with the path.
-            self._ask_limit(max(deadline - time.monotonic(), _PAUSE))
-            self._warn(error)
-            raise
-
-    def _warn(self, error: errors.Error) -> None:
-        if self._warns and (self._named or isinstance(error.__cause__, PermissionError)):
-            self._warns = False
-            warnings.warn(f"regions={self._path!r} is of no use, and elements travel in messages: {error.message}",
-                          RuntimeWarning, stacklevel=2)
-
     def _size_of_next(self, size: int, extra: bool) -> int:
         """Of the next region, which must have so much room. ResourceExhausted if there is to be none."""
         with self._lock:
             self._clean()
             total, room = self._total(), self._max() + self._extra_bytes - self._total()
+        limit = self._opener.limit or 0
         if extra:
             # Of what the server refuses, it says why.
-            room = max(room, rounded(size, _PAGE_BYTES), min(rounded(size, _REGION_BYTES), (self._limit or 0) - total))
+            room = max(room, rounded(size, PAGE_BYTES), min(rounded(size, _REGION_BYTES), limit - total))
         small = rounded(size, _REGION_BYTES)
         like_all = min(rounded(total, _REGION_BYTES), _LARGE_REGION_BYTES)
-        for wanted in (max(small, like_all), small, rounded(room - _PAGE_BYTES + 1, _PAGE_BYTES)):
+        for wanted in (max(small, like_all), small, rounded(room - PAGE_BYTES + 1, PAGE_BYTES)):
             if size <= wanted <= room:
                 return wanted
-        raise errors.ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; "
-                                       f"of {self._max()} bytes (pool_bytes, or the server's limit) {max(room, 0)} are left for new regions")
-
-    def _obey(self, ask: Callable[[], _T], pause: float = 0.0) -> _T:
-        """What `ask` returns. If it fails, with whatever, nobody is asked for so many seconds; more if the server
-        shares no memory, or none now."""
-        try:
-            answer = ask()
-        except errors.Error as error:
-            if isinstance(error, errors.ResourceExhausted):
-                pause = _PAUSE
-            elif isinstance(error, errors.Unimplemented):
-                pause = _LONG_PAUSE
-            # Another one: this one's traceback holds the callers' arrays.
-            self._refusal = _again(error)
-            self._not_before, self._limit = time.monotonic() + pause, None
-            raise
-        self._refusal = None
-        return answer
-
-
-def _again(error: errors.Error) -> errors.Error:
-    """An error that says the same."""
-    return type(error)(error.code, error.message, error.request_id, error.violations, error.retry_after)
+        error = errors.ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; "
+                                         f"of {self._max()} bytes (pool_bytes, or the server's limit) {max(room, 0)} are left for new regions")
+        if limit < self._max_bytes:
+            self._opener.warn_of_no_room(error)
+        raise error
 
 
 def _close_links(regions: list[Region]) -> None:
