@@ -35,6 +35,10 @@ class _Mailbox:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._some.wait(), seconds)
         self._some.clear()
+        return self.take()
+
+    def take(self) -> list[Event]:
+        """What has come."""
         events = []
         while self._events:
             events.append(self._events.popleft())
@@ -79,18 +83,27 @@ class Leases:
 
 
 async def _run(connection: Connection, mailbox: _Mailbox) -> None:
-    """What the task does, until the client closes."""
+    """What the task does, until the client closes, or asyncio.run ends, which cancels the task and waits for it."""
     schedule = Schedule()
-    open = True
-    while open:
-        events = await mailbox.wait(schedule.wait(time.monotonic()))
-        open = all(event.key != 0 for event in events)
-        garbage = [id for event in events if (id := schedule.handle(event, time.monotonic())) is not None]
-        if open:
-            await _drop(connection, garbage, CALL_TIMEOUT)
-            await _renew(connection, schedule)
-        else:
-            await _drop(connection, garbage + schedule.end(), CLOSE_TIMEOUT)
+    open, garbage = True, []
+
+    def handle(events: Sequence[Event]) -> list[str]:
+        return [id for event in events if (id := schedule.handle(event, time.monotonic())) is not None]
+
+    try:
+        while open:
+            events = await mailbox.wait(schedule.wait(time.monotonic()))
+            open = all(event.key != 0 for event in events)
+            garbage = handle(events)
+            if open:
+                await _drop(connection, garbage, CALL_TIMEOUT)
+                await _renew(connection, schedule)
+            else:
+                await _drop(connection, garbage + schedule.end(), CLOSE_TIMEOUT)
+    except asyncio.CancelledError:
+        # Where the client has closed, nothing is left. What was being dropped may not have been.
+        await _drop(connection, garbage + handle(mailbox.take()) + schedule.end(), CLOSE_TIMEOUT)
+        raise
 
 
 async def _drop(connection: Connection, ids: Sequence[str], timeout: float) -> None:
