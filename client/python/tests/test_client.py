@@ -94,6 +94,13 @@ def test_targets(target, checked):
     assert sending.check_target(target) == checked
 
 
+@pytest.mark.parametrize("path", ["/run/x.sock", "./x.sock", "run/x.sock"])
+def test_paths_are_no_targets(path):
+    for connect in (warpline.connect, warpline.aio.connect):
+        with pytest.raises(ValueError, match=f"expected unix:{path}"):
+            connect(path)
+
+
 def test_urls_are_no_targets():
     for target in ("http://127.0.0.1:50051", "HTTPS://host", "grpc://host:1"):
         with pytest.raises(ValueError, match="host:port"):

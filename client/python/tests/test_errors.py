@@ -88,6 +88,19 @@ def test_too_large():
         assert client.is_serving()
 
 
+def test_what_to_do_with_what_is_too_large():
+    advice = r": put large arrays on the server first .client.put.*--max-inline-bytes"
+    with Daemon("--max-inline-bytes=1M") as small, warpline.connect(small.address) as client:
+        with pytest.raises(warpline.ResourceExhausted, match=f"larger than max.*{advice}"):
+            client.transpose(np.zeros(2 << 20, "u1"))
+        p, row, longer = warpline.program(), np.ones((1, 300)), np.ones((1, 400))
+        for call in (lambda: client.reduce(np.zeros((1 << 20) + 1, "u1"), "sum"),
+                     lambda: client.run(p.add(longer, longer.T)),
+                     lambda: client.run(p.add(row, row.T), p.add(row.T, row))):
+            with pytest.raises(warpline.InvalidArgument, match=rf"the limit is 1048576{advice} .request"):
+                call()
+
+
 def test_larger_than_a_message():
     with warpline.connect("127.0.0.1:1") as client:
         zeros = np.broadcast_to(np.zeros(1, "u1"), (1 << 31,))
@@ -123,6 +136,12 @@ def test_no_server():
         with pytest.raises(warpline.Unavailable) as caught:
             client.transpose(X)
     assert not caught.value.answered and not pickle.loads(pickle.dumps(caught.value)).answered
+
+
+def test_no_server_at_a_socket(tmp_path):
+    with warpline.connect(f"unix:{tmp_path}/s", max_retries=1) as client:
+        with pytest.raises(warpline.Unavailable, match=f"no server answers at unix:{tmp_path}/s .gRPC: "):
+            client.transpose(X)
 
 
 def test_timeout(client, daemon):
@@ -169,7 +188,7 @@ def test_request_ids(client):
     (grpc.StatusCode.INVALID_ARGUMENT, warpline.InvalidArgument), (grpc.StatusCode.INTERNAL, warpline.Internal),
     (grpc.StatusCode.UNIMPLEMENTED, warpline.Unimplemented), (grpc.StatusCode.CANCELLED, warpline.Cancelled),
     (grpc.StatusCode.NOT_FOUND, warpline.NotFound), (grpc.StatusCode.FAILED_PRECONDITION, warpline.FailedPrecondition),
-    (grpc.StatusCode.UNAVAILABLE, warpline.Unavailable), (grpc.StatusCode.UNAUTHENTICATED, warpline.Error),
+    (grpc.StatusCode.UNAVAILABLE, warpline.Unavailable), (grpc.StatusCode.UNAUTHENTICATED, warpline.Unauthenticated),
     (grpc.StatusCode.DEADLINE_EXCEEDED, warpline.DeadlineExceeded),
     (grpc.StatusCode.RESOURCE_EXHAUSTED, warpline.ResourceExhausted)])
 def test_codes(code, kind):

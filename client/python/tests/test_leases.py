@@ -152,8 +152,7 @@ def test_the_with_block_of_a_tensor_may_outlast_its_client(fake):
     with client.put(np.ones(1)) as t, client.tensor(t.id):
         client.close()
     assert not fake.stored
-    with pytest.raises(warpline.Cancelled, match="closed"):
-        t.drop()
+    t.drop()
 
 
 def test_an_error_in_the_with_block_does_not_wait_for_the_server(fake):

@@ -50,6 +50,27 @@ class Calls:
             self.stop = True
 
 
+def test_tensors_of_before(own_daemon):
+    """They are gone, so that there is nothing to drop."""
+    def restart():
+        own_daemon.stop()
+        own_daemon.start()
+
+    async def drop_later():
+        async with warpline.aio.connect(own_daemon.address, max_retries=RETRIES) as c:
+            t = await c.put(np.ones(3))
+            restart()
+            await t.drop()
+
+    with warpline.connect(own_daemon.address, max_retries=RETRIES) as client:
+        with client.put(np.ones(3)) as t:
+            restart()
+            with pytest.raises(warpline.FailedPrecondition, match="started again.* put the tensor again .request"):
+                t.numpy()
+        t.drop()
+    asyncio.run(drop_later())
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_restart_fails_no_call(own_daemon, mode):
     x = values()

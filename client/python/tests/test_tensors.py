@@ -153,6 +153,11 @@ def test_arguments_that_do_not_go_together(c):
     x = np.ones((2, 2))
     p = warpline.program()
     s, t = p.input(x).sum(), p.input(x).max()
+    for wrong in ("10m", [1], 1j):
+        with pytest.raises(TypeError, match="ttl is .* a number of seconds"):
+            c.put(x, ttl=wrong)
+    with pytest.raises(ValueError, match="begins with '@'"):
+        c.tensor("@0123")
     for wrong in (lambda: c.transpose(x, ttl=5), lambda: c.gemm(x, x, keep=True, out=x), lambda: c.put(x, ttl=0),
                   lambda: c.put(x, ttl=float("nan")), lambda: c.put(x, ttl=float("inf")), lambda: c.put(x, channels=0),
                   lambda: c.put(x, channels=65), lambda: c.run(s, t, keep=(True,)), lambda: c.run(s, keep="yes"),
@@ -179,6 +184,24 @@ def test_drop(c):
     with pytest.raises(RuntimeError, match="mine"), c.put(np.ones(3)) as t:
         raise RuntimeError("mine")
     assert t.id not in ids(c)
+
+
+def test_dropping_what_a_closed_client_had(address):
+    with warpline.connect(address) as client:
+        t, u = client.put(np.ones(3)), client.put(np.ones(3))
+    t.drop()
+    with u:
+        pass
+    with pytest.raises(warpline.Cancelled, match="the client is closed"):
+        t.numpy()
+
+
+def test_closed_clients(address):
+    client = warpline.connect(address)
+    client.close()
+    for use in (lambda: client.empty(3), client.__enter__, lambda: client.put(np.ones(3)), client.info):
+        with pytest.raises(warpline.Cancelled, match="the client is closed"):
+            use()
 
 
 def test_garbage_is_dropped(c):

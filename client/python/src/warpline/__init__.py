@@ -23,7 +23,8 @@ from warpline import aio, sending, tls
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
-                             InvalidArgument, NotFound, ResourceExhausted, Unavailable, Unimplemented)
+                             InvalidArgument, NotFound, ResourceExhausted, Unauthenticated, Unavailable,
+                             Unimplemented)
 from warpline.expressions import Expression
 from warpline.programs import Program, placeholder, program
 from warpline.residents import TensorInfo
@@ -36,7 +37,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Error", "Expression", "FailedPrecondition", "FieldViolation",
     "Internal", "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "TensorInfo",
-    "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder",
+    "Unauthenticated", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder",
     "program",
 ]
 
@@ -48,7 +49,7 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES) -> Client:
     """A client of the server at `target`: "host:port", "host" (port 50051), "unix:/path", or anything else gRPC
-    resolves; no URL.
+    resolves; ValueError for a URL, or a path without "unix:".
 
     The connection is made by the first call. timeout: seconds, of calls that do not give their own.
     max_retries: how often a call is made again after Unavailable, which a server that starts again causes, and after
@@ -68,8 +69,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
     if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
-    the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it,
-    "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may share, beside what
+    the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it, or
+    if the server has none left, "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may share, beside what
     `Client.empty` gives.
     """
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)

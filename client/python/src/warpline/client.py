@@ -50,7 +50,7 @@ class Client:
       report: called with the Execution message of the response: backend, device, variants, stage times.
     and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
     field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
-    for resident tensors NotFound and FailedPrecondition. What another attempt may mend is tried again before that
+    for resident tensors NotFound and FailedPrecondition; Unauthenticated by servers that ask who calls. What another attempt may mend is tried again before that
     (connect's max_retries).
     TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
     for words and timeouts that cannot be sent; nothing has been sent then.
@@ -69,6 +69,7 @@ class Client:
         self._shared = shared.Shared(lambda: connection, path, shared_memory, pool_bytes, regions is not None)
 
     def __enter__(self) -> "Client":
+        self._connection.check_open()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
@@ -208,6 +209,7 @@ class Client:
         memory is the array's for as long as it or a view of it lives, also when the client is closed. A child that is
         forked does not have it.
         """
+        self._connection.check_open()
         attempts = self._connection.attempts(timeout, None)
         return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))
 

@@ -56,14 +56,19 @@ class Connection:
         """For so long, or until this is closed."""
         self._closed.wait(seconds)
 
+    def check_open(self) -> None:
+        """Cancelled after `close`."""
+        if self.closed:
+            raise errors.closed("")
+
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
         """Of a call that begins now. ValueError for what cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
-        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token)
+        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token, self._target)
 
     def attempts_until(self, deadline: float, request_id: str) -> Attempts:
         """Of one of several calls that have a deadline and an id together."""
-        return Attempts(deadline, self._max_retries, request_id, self._token)
+        return Attempts(deadline, self._max_retries, request_id, self._token, self._target)
 
     def retry(self, attempts: Attempts, attempt: Callable[[], _T],
               wait: Callable[[float], object] | None = None) -> _T:
@@ -97,7 +102,7 @@ class Connection:
     def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""
         return self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(request_id),
-                                                   self._token))
+                                                   self._token, self._target))
 
     def invoke(self, method: str, body: bytes, timeout: float | None, request_id: str | None) -> tuple[bytes, str]:
         """The response, and the request's id."""

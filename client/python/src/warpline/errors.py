@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import grpc
 
-from warpline import wire
+from warpline import hints, wire
 
 
 class FieldViolation(NamedTuple):
@@ -15,7 +15,7 @@ class FieldViolation(NamedTuple):
 
 
 class Error(Exception):
-    """The call failed. Codes without a class of their own (UNKNOWN, UNAUTHENTICATED, ...) raise this one.
+    """The call failed. Codes without a class of their own (UNKNOWN, ABORTED, ...) raise this one.
 
     code: grpc.StatusCode. message: the server's text, or gRPC's. request_id: finds the request in the server's
     log. violations: list of FieldViolation. retry_after: seconds after which the same request may succeed, as
@@ -68,7 +68,12 @@ class NotFound(Error):
 
 
 class FailedPrecondition(Error):
-    """Another server made the resident tensor, or operands lie on devices between which nothing is copied."""
+    """The resident tensor was made by another server, or by this one before it was started again: put it again. Or
+    operands lie on devices between which nothing is copied."""
+
+
+class Unauthenticated(Error):
+    """The server wants to know who its clients are: connect's token_file= or token=, or tls_cert= and tls_key=."""
 
 
 class Internal(Error):
@@ -84,6 +89,7 @@ _CLASSES = {
     grpc.StatusCode.CANCELLED: Cancelled,
     grpc.StatusCode.NOT_FOUND: NotFound,
     grpc.StatusCode.FAILED_PRECONDITION: FailedPrecondition,
+    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
     grpc.StatusCode.INTERNAL: Internal,
 }
 
@@ -91,8 +97,8 @@ _CLASSES = {
 _FIRST_RETRY_DELAY = 0.1
 
 
-def from_rpc_error(error: Any, request_id: str) -> Error:
-    """Of a grpc.RpcError. The details in its trailers are read by hand: generated classes of google.rpc would
+def from_rpc_error(error: Any, request_id: str, target: str = "") -> Error:
+    """Of a grpc.RpcError. target: of the connection. The details in its trailers are read by hand: generated classes of google.rpc would
     clash with those of googleapis-common-protos in protobuf's one registry of a process."""
     violations: list[FieldViolation] = []
     retry_after = None
@@ -108,7 +114,8 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
                 request_id = _texts(detail).get(1) or request_id
     except ValueError:
         pass  # Details that cannot be read are left out.
-    made = of_code(error.code(), error.details() or "", request_id, violations, retry_after)
+    message = hints.hinted(error.code(), error.details() or "", target)
+    made = of_code(error.code(), message, request_id, violations, retry_after)
     made.answered = bool(status)
     return made
 

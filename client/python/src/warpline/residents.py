@@ -1,6 +1,7 @@
 """Tensors that stay on the server: what is known of them here, and the calls of TensorService."""
 
 import math
+import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -131,17 +132,23 @@ class ResidentOperand:
 
 
 def check_ttl(ttl: float | None) -> float:
-    """Seconds for the wire, where 0 is the default. ValueError unless it is above zero and finite."""
+    """Seconds for the wire, where 0 is the default. TypeError unless it is a number, ValueError unless that is above
+    zero and finite."""
     if ttl is None:
         return 0.0
+    if not isinstance(ttl, numbers.Real):
+        raise TypeError(f"ttl is {ttl!r}: a number of seconds, or None for the server's default")
     if not 0 < ttl < math.inf:
         raise ValueError(f"ttl is {ttl}: seconds above zero, and finite, or None for the server's default")
     return ttl
 
 
 def check_id(id: Any) -> str:
+    """TypeError for what is none, ValueError for one as the command line takes it."""
     if not isinstance(id, str) or not id:
         raise TypeError(f"an id is a str that is not empty, not {type(id).__name__}")
+    if id.startswith("@"):
+        raise ValueError("the id begins with '@', by which the command line tells ids from files: leave that out")
     return id
 
 

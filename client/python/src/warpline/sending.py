@@ -53,9 +53,11 @@ def check_request_id(request_id: str | None) -> str:
 
 def check_target(target: str) -> str:
     """A host with the default port if it has none; names with a scheme of gRPC's (unix:, dns:) as they are.
-    ValueError for a URL."""
+    ValueError for a URL, and for the path of a socket without its scheme."""
     if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
         raise ValueError(f"the target is {target!r}: host:port, without a scheme of the web's")
+    if "/" in target.partition(":")[0]:
+        raise ValueError(f"the target is {target!r}: expected unix:{target} for a unix socket, or host:port")
     if re.fullmatch(r"[\w.-]+|\[[^\]]*\]", target):
         return f"{target}:{_DEFAULT_PORT}"
     try:
@@ -103,14 +105,15 @@ class Attempts:
     request_id: what all of them bear. metadata: for gRPC. failed: how many there have been.
     """
 
-    def __init__(self, deadline: float, max_retries: int, request_id: str, token: str) -> None:
-        """deadline: of time.monotonic. token: "" for none."""
+    def __init__(self, deadline: float, max_retries: int, request_id: str, token: str, target: str) -> None:
+        """deadline: of time.monotonic. token: "" for none. target: whom it goes to, for errors."""
         self.request_id = request_id
         authorization = (("authorization", f"Bearer {token}"),) if token else ()
         self.metadata = (("x-request-id", request_id), *authorization)
         self.failed = 0
         self._deadline = deadline
         self._max_retries = max_retries
+        self._target = target
 
     def left(self) -> float:
         """Seconds for the attempt that begins now."""
@@ -123,7 +126,7 @@ class Attempts:
 
     def error_of(self, rpc_error: Any) -> errors.Error:
         """What a grpc.RpcError of an attempt says."""
-        return errors.from_rpc_error(rpc_error, self.request_id)
+        return errors.from_rpc_error(rpc_error, self.request_id, self._target)
 
     def delay_for(self, error: errors.Error) -> float | None:
         """Seconds to wait before the next attempt, if this one failed so; None: there is to be none."""

@@ -78,13 +78,8 @@ class Tensor(Handle):
             return
         if kind is not None:
             self._drop_once()
-            return
-        try:
+        else:
             self.drop()
-        except errors.Error:
-            # A client that is closed has dropped the tensor, or its lease ends.
-            if not self._connection.closed:
-                raise
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return computed_array(self.numpy() if copy is not False else np.empty(0), dtype, copy)
@@ -99,15 +94,19 @@ class Tensor(Handle):
         return transfers.Get(self._connection, self, out, channels, timeout, request_id).run()
 
     def drop(self, *, timeout: float | None = None) -> None:
-        """Ends the lease now. That there is no such tensor any more is no error; in a child of the process that
-        made the tensor nothing happens."""
+        """Ends the lease now. That there is no such tensor any more is no error, nor that its server was started again,
+        or that the client is closed, which has dropped what it owned. In a child of the process that made the tensor
+        nothing happens."""
         if os.getpid() != self._process:
             return
         self.release()
         try:
             self._connection.invoke(residents.DROP_METHOD, residents.encode_drop(self.id), timeout, None)
-        except errors.NotFound:
+        except (errors.NotFound, errors.FailedPrecondition):
             pass
+        except errors.Cancelled:
+            if not self._connection.closed:
+                raise
 
     def _drop_once(self) -> None:
         """After an error, which says more than one of this, and may be that the server has gone."""

@@ -46,6 +46,7 @@ class Client:
         self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes, regions is not None)
 
     async def __aenter__(self) -> "Client":
+        self._connection.check_open()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
@@ -147,6 +148,7 @@ class Client:
     async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
                     timeout: float | None = None) -> Array:
         """See warpline.Client.empty."""
+        self._connection.check_open()
         attempts = self._connection.attempts(timeout, None)
         return await self._connection.retry(
             attempts, lambda: in_thread(lambda: self._shared.empty(shape, dtype, attempts.left())))

@@ -45,15 +45,20 @@ class Connection:
         self._closed.set()
         await self._channel.close()
 
+    def check_open(self) -> None:
+        """Cancelled after `close`."""
+        if self.closed:
+            raise errors.closed("")
+
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
         """Of a call that begins now. ValueError for what cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
-        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token)
+        return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token, self._target)
 
     async def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
         """As `invoke`, once: the caller knows what to do instead."""
         return await self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None),
-                                                         self._token))
+                                                         self._token, self._target))
 
     async def invoke(self, method: str, body: bytes, timeout: float | None,
                      request_id: str | None) -> tuple[bytes, str]:

@@ -91,13 +91,8 @@ class Tensor(Handle):
             return
         if kind is not None:
             await self._drop_once()
-            return
-        try:
+        else:
             await self.drop()
-        except errors.Error:
-            # A client that is closed has dropped the tensor, or its lease ends.
-            if not self._transport.connection.closed:
-                raise
 
     async def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
                     request_id: str | None = None) -> Array:
@@ -113,8 +108,11 @@ class Tensor(Handle):
         try:
             await self._transport.connection.invoke(residents.DROP_METHOD, residents.encode_drop(self.id), timeout,
                                                     None)
-        except errors.NotFound:
+        except (errors.NotFound, errors.FailedPrecondition):
             pass
+        except errors.Cancelled:
+            if not self._transport.connection.closed:
+                raise
 
     async def _drop_once(self) -> None:
         """As warpline.Tensor._drop_once."""
