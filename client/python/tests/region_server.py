@@ -41,10 +41,10 @@ def slices_in(message):
 
 
 class RegionServer(TensorServer):
-    """max_region_bytes: of all regions. quota: of one region, which GetInfo does not tell. gate: jobs wait for it before they write results. confirms: withdrawals are
-    answered. regions: by id, those whose connections are open. tickets: sizes. seen: of each request its name, and its
-    numbers of inline operands, operands in regions, and results in regions. started: released by each job that has
-    read its operands."""
+    """max_region_bytes: of all regions. quota: of one region, which GetInfo does not tell. gate: jobs wait for it
+    before they write results. confirms: withdrawals are answered. regions: by id, those whose connections are open.
+    tickets: sizes. seen: of each request its name, and its numbers of inline operands, operands in regions, and results
+    in regions. started: released by each job that has read its operands."""
 
     SERVICES = {**TensorServer.SERVICES, "RegionService": ("Open",), "InfoService": ("GetInfo",)}
 

@@ -307,5 +307,3 @@ def test_errors_name_the_step(client):
     with pytest.raises(warpline.InvalidArgument, match='step "sums"') as caught:
         client.run(bad)
     assert caught.value.violations[0].field == "program.steps[0].axes"
-    with pytest.raises(warpline.InvalidArgument):
-        client.run(p.input(np.ones(3)))

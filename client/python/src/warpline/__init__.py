@@ -37,8 +37,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Error", "Expression", "FailedPrecondition", "FieldViolation",
     "Internal", "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "TensorInfo",
-    "Unauthenticated", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder",
-    "program",
+    "Unauthenticated", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2",
+    "placeholder", "program",
 ]
 
 
@@ -70,8 +70,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
     if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
     the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it, or
-    if the server has none left, "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may share, beside what
-    `Client.empty` gives.
+    if the server has none left, "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may
+    share, beside what `Client.empty` gives.
     """
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,

@@ -1,6 +1,6 @@
 """From arrays to the API's Tensor and back, with as few copies as the layouts allow."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -22,12 +22,14 @@ _BLOCK_BYTES = 256 << 10
 
 def as_array(x: Any) -> Array:
     """`x` as a NumPy array, without a copy if it is one, or has `__array_interface__`, or `__dlpack__` in host
-    memory; of anything else what np.asarray makes. TypeError for masked arrays, whose mask would be lost, and
-    for memory that the CPU cannot read, and for tensors, whose elements are elsewhere."""
+    memory; of anything else what np.asarray makes. TypeError for masked arrays, whose mask would be lost, for
+    memory that the CPU cannot read, for tensors, whose elements are elsewhere, and for what is to be awaited."""
     if isinstance(x, Remote):
         raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("a masked array cannot be sent: fill it first")
+    if isinstance(x, Awaitable):
+        raise TypeError(f"a {type(x).__name__} is no array: await it")
     if isinstance(x, np.ndarray):
         # Subclasses may index and reshape in their own way: rows of an np.matrix are matrices again.
         return x if type(x) is np.ndarray else x.view(np.ndarray)

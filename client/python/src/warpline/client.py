@@ -50,8 +50,8 @@ class Client:
       report: called with the Execution message of the response: backend, device, variants, stage times.
     and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
     field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
-    for resident tensors NotFound and FailedPrecondition; Unauthenticated by servers that ask who calls. What another attempt may mend is tried again before that
-    (connect's max_retries).
+    for resident tensors NotFound and FailedPrecondition; Unauthenticated by servers that ask who calls. What another
+    attempt may mend is tried again before that (connect's max_retries).
     TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
     for words and timeouts that cannot be sent; nothing has been sent then.
     """

@@ -98,8 +98,8 @@ _FIRST_RETRY_DELAY = 0.1
 
 
 def from_rpc_error(error: Any, request_id: str, target: str = "") -> Error:
-    """Of a grpc.RpcError. target: of the connection. The details in its trailers are read by hand: generated classes of google.rpc would
-    clash with those of googleapis-common-protos in protobuf's one registry of a process."""
+    """Of a grpc.RpcError. target: of the connection. The details in its trailers are read by hand: generated classes of
+    google.rpc would clash with those of googleapis-common-protos in protobuf's one registry of a process."""
     violations: list[FieldViolation] = []
     retry_after = None
     trailers = {key: value for key, value in error.trailing_metadata() or ()}

@@ -28,8 +28,11 @@ class Operators(Remote):
 
     t + 1 and t - 1 take the number as an element of t's dtype, which must be known here: that of an input, what
     astype or dtype= names, and what transposing, scaling and adding make of those. TypeError for others, for
-    which np.array(1, "f4") does, and for a number that is none of the dtype. There is no division, which
-    t * (1 / y) would round twice.
+    which np.array(1, "f4") does, and for a number that is none of the dtype. A number is an input of the program, as an
+    array would be. There is no division, which t * (1 / y) would round twice.
+
+    t == u asks whether they are one object, as of any other objects; there is no comparison of elements. np.sum(t) and
+    its like are t.sum().
     """
 
     @property
@@ -41,6 +44,10 @@ class Operators(Remote):
         """Of the elements, where it is known before the server says it."""
         raise NotImplementedError
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
+                        "whether it `is None`")
+
     def transpose(self, perm: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
         """As Client.transpose: axis i is axis perm[i] of this one; None: the last two are swapped."""
         return self.program.transpose(self, perm, variant=variant, name=name)
@@ -51,8 +58,10 @@ class Operators(Remote):
         return self.transpose()
 
     def reduce(self, op: str, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-               ddof: int = 0, variant: str = "", name: str = "") -> "Expression":
-        """As Client.reduce."""
+               ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
+        """As Client.reduce. out: what NumPy passes on; TypeError unless it is None."""
+        if out is not None:
+            raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
                                    name=name)
 
@@ -164,8 +173,8 @@ class Expression(Operators):
     """An input of a program or the result of one of its steps. Made by the methods of Program, and by methods
     and operators of resident tensors, placeholders and expressions.
 
-    np.asarray(e) computes what is made of resident tensors, with the client that they are of. There is no T, as
-    the rank of a step's result is not known here. name: what it was given, "" if nothing.
+    np.asarray(e) computes what is made of resident tensors, with the client that they are of. name: what it was given,
+    "" if nothing.
     """
 
     def __init__(self, program: "Program", name: str = "", inputs: Sequence["Expression"] = (),
@@ -192,6 +201,15 @@ class Expression(Operators):
     @property
     def program(self) -> "Program":
         return self._program
+
+    @property
+    def T(self) -> "Expression":
+        """With all axes reversed. TypeError if their number is not known here, as that of placeholders is not."""
+        rank = self._program._rank(self)
+        if rank is None:
+            raise TypeError(f"the rank of {self} is not known before it is computed: mT swaps the last two axes, "
+                            "transpose(perm) any")
+        return self.transpose(reversed(range(rank)))
 
     def _known_dtype(self) -> np.dtype[Any] | None:
         return self._dtype

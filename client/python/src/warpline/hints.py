@@ -6,6 +6,8 @@ import grpc
 
 _TOO_LARGE = ("put large arrays on the server first (client.put), leave large results there (keep=True), or raise the "
               "server's --max-inline-bytes")
+# Of operands together, and of results.
+_ELEMENTS_TOO_LARGE = r" takes? \d+ bytes(, \d+ with those before it)?; the limit is \d+"
 _TOKEN = "connect's token_file= or token="
 
 
@@ -15,8 +17,9 @@ def hinted(code: grpc.StatusCode, message: str, target: str) -> str:
         # The server's own hint is for the command line.
         replaced = message.replace("--token-file of our clients", _TOKEN)
         return replaced if replaced != message else _with(message, _TOKEN)
-    if (code is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in message
-            or code is grpc.StatusCode.INVALID_ARGUMENT and re.search(r" takes? \d+ bytes(, \d+ with those before it)?; the limit is", message)):
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in message:
+        return _with(message, _TOO_LARGE)
+    if code is grpc.StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
         return _with(message, _TOO_LARGE)
     if code is grpc.StatusCode.FAILED_PRECONDITION and re.search(r"\btensor \S+ was made by server", message):
         return _with(message, "the server was started again, or this is another one: put the tensor again")

@@ -27,8 +27,8 @@ _T = TypeVar("_T")
 class Opener:
     """For one thread at a time, but for what is public.
 
-    limit: bytes of all regions, by the server; None: it is to be asked. crowded: when it was last asked for a region, it
-    had no room for one of the size that was wanted.
+    limit: bytes of all regions, by the server; None: it is to be asked. crowded: when it was last asked for a region,
+    it had no room for one of the size that was wanted.
     """
 
     def __init__(self, connection: Connection, path: str, warns: bool, named: bool) -> None:

@@ -256,18 +256,19 @@ class Pool:
         with self._lock:
             self._clean()
             total, room = self._total(), self._max() + self._extra_bytes - self._total()
-        limit = self._opener.limit or 0
         if extra:
             # Of what the server refuses, it says why.
-            room = max(room, rounded(size, PAGE_BYTES), min(rounded(size, _REGION_BYTES), limit - total))
+            left = (self._opener.limit or 0) - total
+            room = max(room, rounded(size, PAGE_BYTES), min(rounded(size, _REGION_BYTES), left))
         small = rounded(size, _REGION_BYTES)
         like_all = min(rounded(total, _REGION_BYTES), _LARGE_REGION_BYTES)
         for wanted in (max(small, like_all), small, rounded(room - PAGE_BYTES + 1, PAGE_BYTES)):
             if size <= wanted <= room:
                 return wanted
-        error = errors.ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; "
-                                         f"of {self._max()} bytes (pool_bytes, or the server's limit) {max(room, 0)} are left for new regions")
-        if limit < self._max_bytes:
+        error = errors.ResourceExhausted(
+            grpc.StatusCode.RESOURCE_EXHAUSTED, f"{size} bytes of shared memory are needed; of {self._max()} bytes "
+            f"(pool_bytes, or the server's limit) {max(room, 0)} are left for new regions")
+        if self._max() < self._max_bytes:
             self._opener.warn_of_no_room(error)
         raise error
 

@@ -19,17 +19,17 @@ import operator
 import re
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls
+from warpline import calls, shapes
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.calls import Axes, Call, Input
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.expressions import Expression, Operation, Operators, is_number
-from warpline.residents import Resident, ResidentOperand
+from warpline.residents import Remote, Resident, ResidentOperand
 from warpline.v1 import warpline_pb2 as v1
 
 
@@ -127,6 +127,9 @@ class Program:
         perm = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
         return self._permutation(source, perm, True)
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError("a program is no array: a client's run computes its outputs")
+
     def _expression(self, x: Operators | Input) -> Expression:
         if not isinstance(x, Expression):
             return self.input(cast(Input, x))
@@ -178,6 +181,22 @@ class Program:
                 return node._operand.tensor._compute(expression)
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
+    def _rank(self, expression: Expression) -> int | None:
+        """How many axes it has. None if that is not known before it is computed, as of placeholders."""
+        kinds: dict[Expression, shapes.Kind] = {}
+        try:
+            for x in _needed([expression]):
+                if x._operation is not None:
+                    given = [kinds[y] for y in x._inputs]
+                    kinds[x] = shapes.result_of(x._operation.kind, x._operation.fields, given)
+                elif x._operand is not None:
+                    kinds[x] = x._operand.kind
+                else:
+                    return None
+        except shapes.Unknown:
+            return None
+        return len(kinds[expression].shape)
+
 
 # Of expressions that are made of resident tensors and placeholders, and of no program. They go into any.
 FREE = Program()
@@ -195,7 +214,10 @@ def _dtype_of(number: v1.DataType) -> np.dtype[Any] | None:
 
 
 def _factor(factor: Any) -> Any:
-    """A factor for the wire, where it is an f64. ValueError for an integer that might not be one."""
+    """A factor for the wire, where it is an f64. TypeError for several numbers, ValueError for an integer that might
+    not be one."""
+    if isinstance(factor, Remote) or np.ndim(factor) > 0:
+        raise TypeError("a program does not multiply element by element: t * 2.0 scales, t @ u multiplies matrices")
     try:
         integer = operator.index(factor)
     except TypeError:
@@ -243,7 +265,12 @@ class Graph(NamedTuple):
             raise TypeError(f"the placeholders are {names or 'none'}, given are {list(given) or 'none'}")
         operands = []
         for name, x in self.inputs:
-            operand = operand_of(given[name], any_order=False) if x._operand is None else x._operand
+            value = given.get(name)
+            if isinstance(value, Expression):
+                raise TypeError(f"placeholder {name!r} takes an array or a resident tensor, not {value}, which is to "
+                                "be computed first: run(e, keep=True) gives a tensor; or put it into the program "
+                                "instead of the placeholder")
+            operand = operand_of(value, any_order=False) if x._operand is None else x._operand
             if x._dtype is not None and _dtype_of(operand.data_type) != x._dtype:
                 raise TypeError(f"placeholder {name!r} takes {x._dtype}, not {_dtype_of(operand.data_type)}")
             operands.append((name, operand))
@@ -266,9 +293,14 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
     if _common([x.program for x in outputs]) is None:
         raise ValueError(f"of {', '.join(map(str, outputs))} one belongs to another program")
     needed = _needed(outputs)
+    for x in outputs:
+        if x._operation is None:
+            raise ValueError(f"{x} is an input, of which there is nothing to compute: the elements of a resident "
+                             "tensor are what t.numpy() gives, or np.asarray(t)")
     given = [x.name for x in needed if x.name]
     if len(set(given)) < len(given):
-        raise ValueError(f"of the names {', '.join(given)} some are alike")
+        raise ValueError(f"of the names {', '.join(given)} some are alike; a placeholder that is used several times is "
+                         "one object: x = placeholder(...)")
     # Made names depend on nothing but the graph, so that the server knows it when it comes again.
     names: dict[Expression, str] = {}
     taken = set(given)
@@ -285,7 +317,7 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
 
 
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
-    """What `run` is to compute: expressions, or the outputs of a program, which comes along. TypeError for
+    """What `run` is to compute: expressions, or the outputs of one program, which comes along. TypeError for
     anything else, ValueError if there is nothing."""
     if len(given) == 1 and isinstance(given[0], Program):
         if not given[0].outputs:
@@ -294,8 +326,12 @@ def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | No
     if not given:
         raise ValueError("there is no expression to compute")
     for x in given:
+        if isinstance(x, Program):
+            raise TypeError("run takes one program and nothing beside it: its inputs are given by the names of their "
+                            "placeholders, run(p, x=...)")
         if not isinstance(x, Operators):
-            raise TypeError(f"run takes expressions (warpline.program), not {type(x).__name__}")
+            raise TypeError(f"run takes expressions or a program, not {type(x).__name__}: inputs are given by the "
+                            "names of their placeholders, run(e, x=...)")
     return [FREE._expression(x) for x in given], None
 
 

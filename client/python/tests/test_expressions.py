@@ -1,0 +1,103 @@
+"""What users try with expressions and tensors: what NumPy's functions make of them, and what to do instead."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+import warpline
+
+X = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.fixture
+def client(daemon):
+    with warpline.connect(daemon.address) as connected:
+        yield connected
+
+
+@pytest.fixture
+def t(client):
+    with client.put(X) as tensor:
+        yield tensor
+
+
+def test_axes_reversed(client, t):
+    wide = np.arange(24.0).reshape(2, 3, 4)
+    p = warpline.program()
+    for e, want in [(t + t, X + X), (t @ t.T, X @ X.T), (t.sum(axis=0), X.sum(0)), (t.sum(), X.sum()),
+                    (p.transpose(wide, (1, 0, 2)), wide.transpose(1, 0, 2)), (p.input(wide), wide),
+                    (warpline.program().gemm(t, X, trans_b=True), X @ X.T)]:
+        assert np.array_equal(client.run(e.T), want.T)
+    assert np.array_equal(client.run((t + t).T @ X), (X + X).T @ X)
+    x = warpline.placeholder("x")
+    for e in (x, x @ t, (t + x).sum(axis=0), t @ t):
+        with pytest.raises(TypeError, match="rank of .* is not known .* mT"):
+            e.T
+
+
+def test_reductions_of_numpy(client, t):
+    e = t + t
+    for function in (np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.any, np.all, np.argmin, np.argmax):
+        for given, array in ((t, X), (e, X + X)):
+            for axis in (None, 1):
+                got = function(given, axis=axis)
+                assert isinstance(got, warpline.Expression) and np.allclose(client.run(got), function(array, axis=axis))
+    assert client.run(np.sum(t, axis=1, keepdims=True)).shape == (3, 1)
+    assert client.run(np.sum(t, dtype="f4")).dtype == "f4" and np.allclose(client.run(np.std(t, ddof=1)), X.std(ddof=1))
+    for wrong in (lambda: np.sum(t, out=np.zeros(())), lambda: np.sum(t, where=X > 1), lambda: np.max(t, initial=3)):
+        with pytest.raises(TypeError, match="out is given|unexpected keyword"):
+            wrong()
+
+
+def test_programs_are_no_arrays(client, t):
+    p = warpline.program(t.sum())
+    for use in (lambda: np.asarray(p), lambda: client.transpose(p), lambda: client.put(p)):
+        with pytest.raises(TypeError, match="a program is no array"):
+            use()
+
+
+def test_neither_true_nor_false(t):
+    for x in (t, t + t, warpline.placeholder("x")):
+        with pytest.raises(TypeError, match="not true or false: test its elements"):
+            bool(x)
+        assert x == x and x != t @ t and x in (None, x)
+
+
+def test_no_product_of_elements(t):
+    for multiply in (lambda: t * t, lambda: (t + t) * t, lambda: t * X, lambda: X * t, lambda: t * [1.0, 2.0]):
+        with pytest.raises(TypeError, match="t @ u multiplies matrices"):
+            multiply()
+
+
+def test_inputs_go_by_name(client, t):
+    x, y = warpline.placeholder("x"), warpline.placeholder("y")
+    p = warpline.program(x @ y)
+    for given in ((p, X), (p, t), (p, p), (t, p)):
+        with pytest.raises(TypeError, match=r"one program .* run.p, x=\.\.\.."):
+            client.run(*given)
+    with pytest.raises(TypeError, match=r"expressions or a program, not ndarray: .* run.e, x="):
+        client.run(x @ y, X)
+    with pytest.raises(TypeError, match=r"placeholder 'y' takes an array or a resident tensor, .* keep=True"):
+        client.run(p, x=t, y=t.T)
+    with client.run(t.T, keep=True) as turned:
+        assert np.allclose(client.run(p, x=t, y=turned), X @ X.T)
+
+
+def test_inputs_are_not_computed(client, t):
+    x = warpline.placeholder("x")
+    for given, inputs in (((t,), {}), ((x,), {"x": X}), ((warpline.program(x),), {"x": X}), ((t.sum(), t), {})):
+        with pytest.raises(ValueError, match="is an input, of which there is nothing to compute: .* t.numpy()"):
+            client.run(*given, **inputs)
+
+
+def test_what_is_to_be_awaited_is_no_array(daemon):
+    async def check():
+        async with warpline.aio.connect(daemon.address) as c:
+            put = asyncio.ensure_future(c.put(X))
+            for use in (c.gemm(put, X), c.transpose(put), c.put(put)):
+                with pytest.raises(TypeError, match="a Task is no array: await it"):
+                    await use
+            assert np.allclose(await c.gemm(await put, X.T), X @ X.T)
+
+    asyncio.run(check())
