@@ -125,6 +125,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
 void Scheduler::Cancel(JobId id, const absl::Status& why) {
   const Use use(*this);
   std::unique_ptr<Queued> cancelled;
+  // Goes after the lock: a slot that is released calls OnRelease.
+  std::optional<StagingPool::Pair> slots;
   {
     MutexLock lock(&mutex_);
     refused_after_.reset();  // others may have waited behind it
@@ -136,11 +138,13 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
       cancelled = *std::move(waiting);
     } else if (auto ready = for_lane_.Remove(id); ready.has_value()) {
       if (ready->slots.has_value()) NoLongerAhead(*ready->queued->job.plan);
+      slots.swap(ready->slots);
       cancelled = std::move(ready->queued);
     }
     ShowDepth();
   }
   if (cancelled == nullptr) return;
+  slots.reset();
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
   FinishWith(std::move(cancelled->job), why);
   Dispatch();  // others may have waited behind it

@@ -123,6 +123,19 @@ TEST_P(SchedulerMemoryTest, PayloadsBeingCopiedHoldNoLane) {
   for (Submitted& job : uploads) EXPECT_TRUE(job.result.get().status.ok());
 }
 
+TEST_P(SchedulerMemoryTest, ALargeJobCancelledWhileItWaitsForALaneGivesItsMemoryBack) {
+  Make(1, 1);
+  Submitted running = Submit(0);
+  backend_->AwaitLaunches(1);
+  Submitted large = SubmitLarge(1);
+  // Nothing happens to it before it has its memory and its payload lies there.
+  while (!large.Ready()) scheduler_->Cancel(large.id, absl::CancelledError("gone"));
+  EXPECT_EQ(large.result.get().status.code(), absl::StatusCode::kCancelled);
+  backend_->FinishOne();
+  static_cast<void>(running.result.get());
+  EXPECT_EQ(pool_->used_bytes(), 0u);
+}
+
 TEST_P(SchedulerMemoryTest, AJobCancelledWhileItIsCopiedGivesEverythingBack) {
   Make(1, 1);
   std::atomic<bool> cancelled = false;
