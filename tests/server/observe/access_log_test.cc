@@ -63,7 +63,8 @@ TEST_F(AccessLogTest, WhatClientsSendForgesNoLine) {
   {
     auto log = AccessLog::Open(path_, metrics_);
     ASSERT_THAT(log, IsOk());
-    (*log)->Add({.method = "x\ntime=now level=info msg=call method=forged", .code = "OK", .reason = "a \"b\" c"});
+    (*log)->Add(
+        {.method = "x\ntime=now level=info msg=call method=forged", .code = "OK", .reason = "a \"b\" c"});
   }
   ASSERT_THAT(Lines(), SizeIs(1));
   EXPECT_THAT(Lines().front(), HasSubstr("method=\"x\\ntime=now level=info msg=call method=forged\""));
