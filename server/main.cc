@@ -37,12 +37,12 @@
 #include "server/observe/owner_metrics.h"
 #include "server/options.h"
 #include "server/plan/plan_cache.h"
-#include "server/rpc/grpc_log.h"
 #include "server/rpc/identify.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/info_service.h"
 #include "server/rpc/kernel_service.h"
+#include "server/rpc/library_log.h"
 #include "server/rpc/region_server.h"
 #include "server/rpc/region_service.h"
 #include "server/rpc/rpc_server.h"
@@ -121,7 +121,7 @@ constexpr int kInflatingThreads = 2;
 
 int Serve(const ServerOptions& options) {
   StopSignals signals;
-  TakeOverGrpcLog();
+  TakeOverLibraryLogs();
   const std::int64_t descriptors = RaiseDescriptorLimit();
   const int cpus = UsableCpus();
   Metrics metrics;

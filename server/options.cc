@@ -249,7 +249,7 @@ const std::vector<Flag>& Flags() {
       {"lanes", "N",
        "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter of them is "
        "kept "
-       "for jobs that take the device 100 us at most.",
+       "for jobs of 100 us and 2 MiB at most.",
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",
        "Tensors of one request together, and of one response; 4K to 1G. Default 256M.",

@@ -79,8 +79,8 @@ struct StagedProgram {
   // Nothing else waits: Launch may look for the end of the program itself, for some ten microseconds, and
   // call `done` before it returns, which saves the ways to other threads and back.
   bool wait_briefly = false;
-  // Its kernels go before those that other lanes have begun, wherever a device has to choose. Always the same
-  // for one signature.
+  // Its kernels go before those that other lanes have begun, wherever a device has to choose. Of programs
+  // that are kept as graphs this makes no difference.
   bool urgent = false;
 };
 

@@ -108,13 +108,13 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const DeviceImage image(staged, arena());
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, StreamFor(staged), nullptr,
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
   RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, StreamFor(staged),
-                                                   &timing_, entry.variants));
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
+                                                   entry.variants));
   metrics_.graph_cache.instantiations.Add();
   return absl::OkStatus();
 }
@@ -141,7 +141,7 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceResident(staged.bindings);
   addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
-  return EnqueueSteps(*staged.program, addresses, device_.context, StreamFor(staged),
+  return EnqueueSteps(*staged.program, addresses, device_.context, StreamFor(staged, Path::kMapped),
                       timed ? &timing_ : nullptr, entry.variants);
 }
 
@@ -149,7 +149,7 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
   const nvtx::Range range(nvtx::Name::kLaunchCalls);
   const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
   const DeviceImage image(staged, run.block.bytes().empty() ? arena() : run.block.bytes());
-  cudaStream_t stream = StreamFor(staged);
+  cudaStream_t stream = StreamFor(staged, Path::kCalls);
   RETURN_IF_ERROR(RecordTime(timing, 0, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   RETURN_IF_ERROR(
@@ -177,7 +177,7 @@ absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, co
                                           .output = output,
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
-                                          .kernels = StreamFor(staged),
+                                          .kernels = stream_.get(),
                                           .timing = run.timed ? &timing_ : nullptr}));
   if (entry.variants.empty()) entry.variants.push_back(variant);
   return absl::OkStatus();
@@ -219,10 +219,10 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
       return absl::OkStatus();
     }
     // The completion thread, which learns of errors too, knows events only.
-    status = RecordEnd(StreamFor(staged));
+    status = RecordEnd(StreamFor(staged, run.path));
   }
   if (!status.ok()) {
-    Drain(run.path, StreamFor(staged));
+    Drain(run.path, StreamFor(staged, run.path));
     device_.running.fetch_sub(1);
     return status;
   }
@@ -248,7 +248,7 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& r
   if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
     ASSIGN_OR_RETURN(run.block, device_.pool->Take(bytes));
   }
-  cudaStream_t last = StreamFor(staged);
+  cudaStream_t last = StreamFor(staged, run.path);
   switch (run.path) {
     case Path::kGraph:
       RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, last));

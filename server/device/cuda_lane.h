@@ -93,8 +93,9 @@ class CudaLane : public Lane {
   void RecordWhole(Entry& entry, bool alone);
   void RecordPieces(Entry& entry);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
-  cudaStream_t StreamFor(const StagedProgram& staged) const {
-    return staged.urgent ? urgent_stream_.get() : stream_.get();
+  // The priority of a graph's kernels is that of the stream on which they were captured.
+  cudaStream_t StreamFor(const StagedProgram& staged, Path path) const {
+    return staged.urgent && path != Path::kGraph ? urgent_stream_.get() : stream_.get();
   }
   std::span<std::byte> arena() const { return {static_cast<std::byte*>(arena_.get()), options_.lane_bytes}; }
 

@@ -77,7 +77,8 @@ bool DevicePool::HasAtHand(std::size_t bytes) const {
       cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
     return false;
   }
-  return reserved - used >= bytes;
+  // The two were asked for one after the other.
+  return used <= reserved && reserved - used >= bytes;
 }
 
 void DevicePool::GiveBack(void* block, std::size_t bytes) {

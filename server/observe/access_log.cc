@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -18,16 +19,20 @@ namespace {
 
 // How long lines wait for others to be written with.
 constexpr absl::Duration kPeriod = absl::Milliseconds(20);
-// Records that wait. With some 400 bytes each, 25 MiB.
-constexpr std::size_t kMostWaiting = 65536;
-// Of what a client has sent: so a line stays below what a pipe takes as a whole.
-constexpr std::size_t kMostOfField = 512;
+// Records that wait, with 1 KiB each or so.
+constexpr std::size_t kMostWaiting = 32768;
+// Of what a client has sent.
+constexpr std::size_t kMostOfField = 256;
+// What a pipe takes as a whole or not at all.
+constexpr std::size_t kMostOfLine = 4096;
+// For what is left at the end.
+constexpr absl::Duration kToStop = absl::Seconds(1);
 constexpr int kPatienceMs = 100;
 
 std::string LineOf(const AccessRecord& record) {
   std::string line = BeginLogLine(record.ended, "info", "call");
   const auto add = [&](std::string_view key, const std::string& value) {
-    if (!value.empty()) AppendLogField(line, key, std::string_view(value).substr(0, kMostOfField));
+    if (!value.empty()) AppendLogField(line, key, value);
   };
   add("method", record.method);
   add("code", record.code);
@@ -39,6 +44,7 @@ std::string LineOf(const AccessRecord& record) {
   add("request_bytes", absl::StrCat(record.request_bytes));
   add("response_bytes", absl::StrCat(record.response_bytes));
   add("reason", record.reason);
+  line.resize(std::min(line.size(), kMostOfLine - 1));
   line += '\n';
   return line;
 }
@@ -88,6 +94,10 @@ AccessLog::~AccessLog() {
 }
 
 void AccessLog::Add(AccessRecord record) {
+  for (std::string* text :
+       {&record.method, &record.reason, &record.owner, &record.client, &record.request_id}) {
+    if (text->size() > kMostOfField) *text = text->substr(0, kMostOfField);
+  }
   {
     MutexLock lock(&mutex_);
     if (waiting_.size() < kMostWaiting) {
@@ -108,19 +118,24 @@ void AccessLog::Loop() {
                                    After(kPeriod));
       records.swap(waiting_);
     }
-    Write(records);
+    Write(records, stopping ? After(kToStop) : kNever);
   }
 }
 
-void AccessLog::Write(const std::vector<AccessRecord>& records) {
+void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime deadline) {
   // Each line is one write, so that lines of the log proper, which may go to the same place, stay whole.
   std::size_t written = 0;
-  while (written < records.size() && WriteAll(fd_, LineOf(records[written]))) ++written;
+  errno = ETIMEDOUT;
+  while (written < records.size() && MonotonicClock::now() < deadline) {
+    // A line that could only be written in part has an end nevertheless.
+    if (!WriteAll(fd_, (failing_ && written == 0 ? "\n" : "") + LineOf(records[written]))) break;
+    ++written;
+  }
   const int reason = errno;
   const std::size_t lost = records.size() - written;
   written_.Add(static_cast<double>(written));
   dropped_.Add(static_cast<double>(lost));
-  if (lost > 0 && !failing_) {
+  if (lost > 0 && !failing_ && fd_ != STDERR_FILENO) {
     Log("warning", "lines of the access log are lost", {{"reason", std::strerror(reason)}});
   }
   if (!records.empty()) failing_ = lost > 0;

@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/base/unique_fd.h"
 #include "server/observe/metrics.h"
@@ -38,7 +39,7 @@ class AccessLog {
   // Appends to the file, which others may truncate; "-" stands for stderr. INVALID_ARGUMENT with the path and
   // the reason if it cannot be opened. The metrics outlive it.
   static absl::StatusOr<std::unique_ptr<AccessLog>> Open(const std::string& path, Metrics& metrics);
-  // Writes what is left.
+  // Writes what is left, for a second at most.
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
@@ -48,7 +49,7 @@ class AccessLog {
  private:
   AccessLog(UniqueFd own, int fd, Metrics& metrics);
   void Loop();
-  void Write(const std::vector<AccessRecord>& records);
+  void Write(const std::vector<AccessRecord>& records, MonotonicTime deadline);
 
   const UniqueFd own_;  // of a file
   const int fd_;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -10,7 +12,9 @@ namespace warpline {
 namespace {
 
 std::string Value(std::string_view text) {
-  const bool plain = !text.empty() && text.find_first_of(" \"=\\\n\t\r") == std::string_view::npos;
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c <= '~' && c != '"' && c != '=' && c != '\\';
+  });
   if (plain) return std::string(text);
   return absl::StrCat("\"", absl::CEscape({text.data(), text.size()}), "\"");
 }

@@ -189,8 +189,8 @@ void MessageStream::OnConfirmed(bool ok) {
 }
 
 void MessageStream::TellLastMessage() {
-  MutexLock lock(&handler_mutex_);
-  handler_->OnLastMessage(*this);
+  MutexLock turn(&handler_mutex_);
+  if (!is_over()) handler_->OnLastMessage(*this);
 }
 
 void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {

@@ -40,8 +40,9 @@ class Refusal {
 
 }  // namespace
 
-void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status) {
-  incoming->LogEnd("", {.code = status.error_code(), .reason = status.error_message()});
+void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status,
+            const std::string& request_id) {
+  incoming->LogEnd(request_id, {.code = status.error_code(), .reason = status.error_message()});
   (new Refusal(std::move(incoming)))->Begin(status);
 }
 

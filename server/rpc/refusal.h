@@ -5,13 +5,15 @@
 #include <grpcpp/support/status.h>
 
 #include <memory>
+#include <string>
 
 #include "server/rpc/incoming_call.h"
 
 namespace warpline {
 
-// Ends the call with the status, unread.
-void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status);
+// Ends the call with the status, unread. The access log names it by `request_id`, if the client is told one.
+void Refuse(std::unique_ptr<IncomingCall> incoming, const grpc::Status& status,
+            const std::string& request_id = "");
 
 }  // namespace warpline
 

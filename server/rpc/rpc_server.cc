@@ -103,8 +103,8 @@ struct RpcServer::Impl {
                        .refuse =
                            [&metrics](std::unique_ptr<IncomingCall> call, const absl::Status& status) {
                              metrics.CountRejection("unauthenticated");
-                             const grpc::Status refusal = ToGrpcStatus(status, RequestId(call->context()));
-                             Refuse(std::move(call), refusal);
+                             const std::string request_id = RequestId(call->context());
+                             Refuse(std::move(call), ToGrpcStatus(status, request_id), request_id);
                            }},
         log(options.log) {
     AddUnary({.service = kKernelService,

@@ -83,11 +83,13 @@ class FairQueue {
     return std::nullopt;
   }
 
-  // How much more the owner, which waits, has been served than the one that has been served least.
-  double LeadOf(OwnerId owner) const {
+  // What the owner, which waits, has been served, and what the one that has been served least. In virtual
+  // time: differences between the two mean something.
+  double ServedOf(OwnerId owner) const { return accounts_.at(owner).served; }
+  double LeastServed() const {
     double least = std::numeric_limits<double>::infinity();
-    for (OwnerId waiting : waiting_) least = std::min(least, accounts_.at(waiting).served);
-    return accounts_.at(owner).served - least;
+    for (OwnerId owner : waiting_) least = std::min(least, ServedOf(owner));
+    return least;
   }
 
   // Corrects what the owner has been charged, once it is known what its item really cost.

@@ -40,7 +40,8 @@ class Lanes {
 
   int size() const { return static_cast<int>(lanes_.size()); }
   int busy() const { return busy_; }
-  bool any_kept_busy() const { return busy_ > static_cast<int>(ordinary_.size()); }
+  // Of these, with jobs that may use the lanes that are kept.
+  int busy_kept() const { return busy_ - static_cast<int>(ordinary_.size()); }
   // The device on which the job may run now; nothing if there is none. `only` is the device where its
   // operands lie, if it matters; `kept` lets it use the lanes that are kept, too.
   std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only, bool kept);

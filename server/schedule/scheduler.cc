@@ -202,20 +202,16 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
   return std::nullopt;
 }
 
-bool Scheduler::MayUseKept(const Job& job) const {
-  return options_.lanes_kept > 0 && IsShort(*job.plan) &&
-         for_lane_.LeadOf(job.owner) <= options_.most_lead_seconds;
-}
-
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
   std::optional<int> device;
   bool kept = false;
+  const double most_served = for_lane_.LeastServed() + options_.most_lead_seconds;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
     const Job& job = candidate.queued->job;
     const Plan& plan = *job.plan;
-    kept = MayUseKept(job);
+    kept = options_.lanes_kept > 0 && IsShort(plan) && for_lane_.ServedOf(job.owner) <= most_served;
     device = lanes_->DeviceFor(candidate.queued->id, plan, job.device, kept);
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
@@ -233,7 +229,8 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   Matched matched;
   const bool idle = lanes_->busy() == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() &&
                     ahead_ == 0 && ahead_for_pool_ == 0;
-  matched.alone = !staged.queued->job.crowded && (idle || (kept && !lanes_->any_kept_busy()));
+  matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
+  matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
   matched.lane = lanes_->Take(*device, plan, kept);
   matched.staged = std::move(staged);
   return matched;
@@ -372,7 +369,7 @@ void Scheduler::Run(Matched& matched) {
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
                                  .wait_briefly = matched.alone || MayWaitHere(),
-                                 .urgent = IsShort(*job.plan)};
+                                 .urgent = matched.urgent};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {

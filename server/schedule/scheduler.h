@@ -44,8 +44,9 @@ namespace warpline {
 // (Plan::device_bytes), and is matched only with a device whose pool has so much left. The first job that has
 // to wait for this is not passed by others that need a pool; those that need none do pass.
 //
-// Some lanes are kept for short jobs, whose kernels go before those of long ones: so they wait neither for
-// the end of a long job nor behind long kernels that were launched before.
+// Some lanes are kept for short jobs, and the kernels of as many of these go before those of long ones: so
+// they wait neither for the end of a long job nor behind long kernels that were launched before. More than
+// that would leave nothing to a long job that runs already.
 //
 // A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
@@ -56,11 +57,12 @@ class Scheduler {
  public:
   struct Options {
     int lanes_per_device = 1;
-    // Of these, so many are kept for short jobs, and what makes a job short: its estimated device time. An
-    // owner who has had this much more device time than another one that waits has no lanes kept. Unit:
-    // seconds.
+    // Of these, so many are kept for short jobs, and what makes a job short: its estimated device time, and
+    // what travels to the device and back. An owner who has had so many seconds of device time more than
+    // another one that waits has no lanes kept.
     int lanes_kept = 0;
     double short_seconds = 100e-6;
+    std::size_t short_travelling_bytes = std::size_t{2} << 20;
     double most_lead_seconds = 10e-3;
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
@@ -100,7 +102,8 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool alone = false;  // nothing else runs or waits, but long jobs beside a short one
+    bool alone = false;   // nothing else runs or waits, but long jobs beside a short one
+    bool urgent = false;  // as of StagedProgram
     DeviceWatchdog::Token running;
   };
   struct Copying;  // has its payload written by workers
@@ -136,9 +139,10 @@ class Scheduler {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
   }
-  bool IsShort(const Plan& plan) const { return plan.device_seconds <= options_.short_seconds; }
-  // Whether a job that waits for a lane may take one that is kept.
-  bool MayUseKept(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsShort(const Plan& plan) const {
+    return plan.device_seconds <= options_.short_seconds &&
+           plan.memory.TravellingBytes() <= options_.short_travelling_bytes;
+  }
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

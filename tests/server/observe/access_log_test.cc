@@ -97,6 +97,35 @@ TEST_F(AccessLogTest, LinesForWhichThereIsNoRoomAreCounted) {
   EXPECT_EQ(metrics_.AccessLogLines("dropped").Value(), 10);
 }
 
+TEST_F(AccessLogTest, APipeThatNobodyReadsHoldsNobodyUp) {
+  constexpr int kMany = 2000;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  {
+    auto log = AccessLog::Open(absl::StrCat("/proc/self/fd/", ends[1]), metrics_);
+    ASSERT_THAT(log, IsOk());
+    for (int i = 0; i < kMany; ++i) (*log)->Add({.method = std::string(100, 'm'), .code = "OK"});
+  }
+  const double written = metrics_.AccessLogLines("written").Value(),
+               dropped = metrics_.AccessLogLines("dropped").Value();
+  EXPECT_GT(written, 0);
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(written + dropped, kMany);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(AccessLogTest, WhatIsNotPrintableIsQuoted) {
+  {
+    auto log = AccessLog::Open(path_, metrics_);
+    ASSERT_THAT(log, IsOk());
+    (*log)->Add({.method = "\x1b[2J\x7f", .code = "OK", .reason = std::string(5000, '\xff')});
+  }
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines().front(), HasSubstr("method=\"\\033[2J\\177\""));
+  EXPECT_LT(Lines().front().size(), 4096u);
+}
+
 TEST_F(AccessLogTest, AFileThatCannotBeOpenedIsNamed) {
   EXPECT_THAT(AccessLog::Open("/no/such/folder/log", metrics_).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/no/such/folder/log: No such file")));

@@ -179,6 +179,34 @@ TEST_P(SchedulerTest, LongJobsLeaveLanesToShortOnes) {
   for (Submitted& job : jobs) job.result.wait();
 }
 
+TEST_P(SchedulerTest, WhatTakesLongToTravelIsNoShortJob) {
+  kept_lanes_ = 1;
+  Make(1, 2, 128 * kLarge);
+  constexpr std::size_t kMuch = 3 << 20;
+  std::vector<Submitted> jobs;
+  for (int i = 0; i < 2; ++i) jobs.push_back(Submit(1, {.input = kMuch, .cost = 1e-6}));
+  backend_->AwaitLaunches(1);
+  jobs.push_back(Submit(2, {.owner = 1, .cost = 1e-6}));
+  backend_->AwaitLaunches(2);
+  EXPECT_EQ(backend_->inputs(), (std::vector<int>{1, 2}));
+  EXPECT_EQ(backend_->urgent(), (std::vector<bool>{false, true}));
+  for (std::size_t i = 0; i < jobs.size(); ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) job.result.wait();
+}
+
+TEST_P(SchedulerTest, AsManyShortJobsGoBeforeOthersAsThereAreLanesKept) {
+  kept_lanes_ = 2;
+  Make(1, 8);
+  std::vector<Submitted> jobs;
+  for (std::size_t i = 0; i < 4; ++i) {
+    jobs.push_back(Submit(1, {.cost = 1e-6}));
+    backend_->AwaitLaunches(i + 1);
+  }
+  EXPECT_EQ(backend_->urgent(), (std::vector<bool>{true, true, false, false}));
+  for (std::size_t i = 0; i < jobs.size(); ++i) backend_->FinishOne();
+  for (Submitted& job : jobs) job.result.wait();
+}
+
 TEST_P(SchedulerTest, ShortJobsOfWhoHasHadMoreThanOthersGetNoLaneThatIsKept) {
   kept_lanes_ = 1;
   Make(1, 2);

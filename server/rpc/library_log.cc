@@ -1,5 +1,6 @@
-#include "server/rpc/grpc_log.h"
+#include "server/rpc/library_log.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
 #include <cstdint>
@@ -17,7 +18,6 @@ namespace {
 
 constexpr int kMaxLinesPerSecond = 10;
 
-// gRPC keeps no state for a log function, so this is the one of the process.
 struct Budget {
   Mutex mutex;
   std::int64_t second ABSL_GUARDED_BY(mutex) = 0;
@@ -39,22 +39,36 @@ struct Budget {
   }
 };
 
-void Write(gpr_log_func_args* line) {
+void Write(const char* library, const char* level, std::string_view file, int line, const std::string& reason,
+           int left_out) {
+  const std::string where = absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line);
+  if (left_out == 0) return Log(level, library, {{"reason", reason}, {"where", where}});
+  Log(level, library, {{"reason", reason}, {"where", where}, {"lines_left_out", absl::StrCat(left_out)}});
+}
+
+// The libraries keep no state for a log function, so their budgets are those of the process.
+void WriteOfGrpc(gpr_log_func_args* line) {
   static Budget* const budget = new Budget;
   const int left_out = line->severity == GPR_LOG_SEVERITY_ERROR ? budget->Take() : 0;
   if (left_out < 0) return;
-  const std::string_view file = line->file;
-  const std::string where = absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line->line);
   const char* const level = line->severity == GPR_LOG_SEVERITY_ERROR  ? "warning"
                             : line->severity == GPR_LOG_SEVERITY_INFO ? "info"
                                                                       : "debug";
-  if (left_out == 0) return Log(level, "gRPC", {{"reason", line->message}, {"where", where}});
-  Log(level, "gRPC",
-      {{"reason", line->message}, {"where", where}, {"lines_left_out", absl::StrCat(left_out)}});
+  Write("gRPC", level, line->file, line->line, line->message, left_out);
+}
+
+void WriteOfProtobuf(google::protobuf::LogLevel, const char* file, int line, const std::string& message) {
+  static Budget* const budget = new Budget;
+  if (const int left_out = budget->Take(); left_out >= 0) {
+    Write("protobuf", "warning", file, line, message, left_out);
+  }
 }
 
 }  // namespace
 
-void TakeOverGrpcLog() { gpr_set_log_function(Write); }
+void TakeOverLibraryLogs() {
+  gpr_set_log_function(WriteOfGrpc);
+  google::protobuf::SetLogHandler(WriteOfProtobuf);
+}
 
 }  // namespace warpline
