@@ -18,12 +18,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "proto/wire/tensor_field.h"
+#include "tests/bench/random_bytes.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline {
@@ -55,18 +55,7 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-const std::string& RandomBytes() {
-  static const std::string& bytes = *[] {
-    auto* random = new std::string(64 * kMiB, '\0');
-    std::mt19937_64 generator(1);
-    for (std::size_t i = 0; i < random->size(); i += 8) {
-      const std::uint64_t word = generator();
-      std::copy_n(reinterpret_cast<const char*>(&word), 8, random->data() + i);
-    }
-    return random;
-  }();
-  return bytes;
-}
+const std::string& RandomBytes() { return warpline::RandomBytes(64 * kMiB); }
 
 // One call of raw messages, each operation awaited.
 class RawStream {

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <random>
 #include <string>
 
 #include "proto/wire/tensor_field.h"
+#include "tests/bench/random_bytes.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -33,20 +33,6 @@ Message Parsed(const grpc::ByteBuffer& buffer) {
     message.ParseFromArray(slice.begin(), static_cast<int>(slice.size()));
   }
   return message;
-}
-
-// Larger than the cache of a core, as tensors are.
-const std::string& RandomBytes() {
-  static const std::string& bytes = *[] {
-    auto* random = new std::string(kRotation + kChunkBytes, '\0');
-    std::mt19937_64 generator(1);
-    for (std::size_t i = 0; i < random->size(); i += 8) {
-      const std::uint64_t word = generator();
-      std::copy_n(reinterpret_cast<const char*>(&word), 8, random->data() + i);
-    }
-    return random;
-  }();
-  return bytes;
 }
 
 // Reads all messages and answers once.
@@ -83,7 +69,8 @@ class Source final : public grpc::ServerGenericBidiReactor {
 
  private:
   void Send() {
-    const std::string& data = RandomBytes();
+    // Larger than the cache of a core, as tensors are.
+    const std::string& data = RandomBytes(kRotation + kChunkBytes);
     const std::size_t bytes = std::min(left_, kChunkBytes);
     std::string head;
     AppendFieldHead(head, v1::GetResponse::kDataFieldNumber, bytes);
