@@ -247,9 +247,8 @@ const std::vector<Flag>& Flags() {
        "of them is.",
        SetDevices},
       {"lanes", "N",
-       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter of them is "
-       "kept "
-       "for jobs of 100 us and 2 MiB at most.",
+       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter is kept for "
+       "jobs of 100 us and 2 MiB at most.",
        IntFlag(&ServerOptions::lanes, 0, 64)},
       {"max-inline-bytes", "BYTES",
        "Tensors of one request together, and of one response; 4K to 1G. Default 256M.",

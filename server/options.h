@@ -70,6 +70,8 @@ struct ServerOptions {
     return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;
   }
   int Lanes(bool cuda) const;
+  // Of these, for short jobs.
+  int LanesKept(bool cuda) const;
   std::int64_t PinnedBytes(bool cuda) const;
   // Memory of each device, for its lanes and the pool that they share; on the cpu, for scratch memory. What
   // is wanted, if `device_bytes` does not say it.
@@ -78,7 +80,6 @@ struct ServerOptions {
   std::int64_t TinyPinnedBytes(bool cuda) const;
   int RpcThreads(int cpus) const;
   // Threads that help to receive and send while several large transfers are in progress.
-  int LanesKept(bool cuda) const;
   int TransferThreads(int cpus) const;
   // Threads that copy payloads and compile plans. `cpus` are those that the process can use
   // (server/base/usable_cpus.h).

@@ -2,8 +2,8 @@
 
 #include <grpc/grpc_security.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -15,22 +15,12 @@ namespace {
 
 // https://www.w3.org/TR/trace-context/: version, trace, parent and flags, in lower-case hexadecimal digits.
 constexpr char kTraceParent[] = "traceparent";
-constexpr std::size_t kTraceParentParts[] = {2, 32, 16, 2};
 
 bool IsTraceParent(std::string_view text) {
-  std::size_t part = 0, digits = 0;
-  for (const char c : text) {
-    if (part == std::size(kTraceParentParts)) return false;
-    if (c == '-' && digits == kTraceParentParts[part]) {
-      ++part;
-      digits = 0;
-    } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) {
-      ++digits;
-    } else {
-      return false;
-    }
-  }
-  return part + 1 == std::size(kTraceParentParts) && digits == kTraceParentParts[part];
+  constexpr std::string_view kForm = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+  return std::equal(text.begin(), text.end(), kForm.begin(), kForm.end(), [](char c, char form) {
+    return form == '-' ? c == '-' : (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
 }
 
 // Answered calls are reported to their connection in batches of this size, for the thread as a whole: finding
@@ -120,7 +110,7 @@ void IncomingCall::EchoTraceParent() {
 
 void IncomingCall::LogEnd(const std::string& request_id, const End& end) {
   if (server_.log == nullptr) return;
-  const bool named = has_owner_ && server_.log->name_of != nullptr;
+  const bool named = identified_ && server_.log->name_of != nullptr;
   server_.log->lines.Add({.ended = absl::Now(),
                           .method = path().substr(path().starts_with('/') ? 1 : 0),
                           .code = std::string(CodeName(end.code)),
@@ -145,10 +135,10 @@ void IncomingCall::Accept() {
   const absl::StatusOr<Caller> caller = FindCaller(known && method->second.open_to_all);
   std::unique_ptr<IncomingCall> self(this);
   if (!caller.ok()) {
+    identified_ = false;
     server_.authentication->refuse(std::move(self), caller.status());
   } else {
     caller_ = *caller;
-    has_owner_ = identified_;
     (known ? method->second.handler : server_.unknown_method)(std::move(self));
   }
   // Whoever answers the call waits for this, so the call is still there.

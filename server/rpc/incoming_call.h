@@ -143,7 +143,6 @@ class IncomingCall {
   grpc::GenericServerAsyncReaderWriter stream_{&context_};
   Caller caller_;
   bool identified_ = true;
-  bool has_owner_ = false;
   std::string trace_parent_;
   MonotonicTime begun_ = {};
   CompletionTag* on_done_ = nullptr;
