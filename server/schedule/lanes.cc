@@ -66,20 +66,17 @@ LaneRunner* Lanes::Take(int index, const Plan& plan, bool kept) {
   (plan.stateless ? device.free.pop_back() : device.free.pop_front());
   device.free_bytes -= plan.device_bytes;
   first_device_ = (first_device_ + 1) % devices_.size();
-  if (!kept) {
-    ++device.ordinary;
-    ordinary_.insert(lane);
-  }
+  ++(kept ? busy_kept_ : device.ordinary);
   ++busy_;
   ShowBusy(device);
   return lane;
 }
 
-void Lanes::GiveBack(LaneRunner* lane, const Plan& plan) {
+void Lanes::GiveBack(LaneRunner* lane, const Plan& plan, bool kept) {
   Device& device = devices_[static_cast<std::size_t>(lane->device())];
   device.free_bytes += plan.device_bytes;
   device.free.push_back(lane);
-  device.ordinary -= static_cast<int>(ordinary_.erase(lane));
+  --(kept ? busy_kept_ : device.ordinary);
   --busy_;
   ShowBusy(device);
 }

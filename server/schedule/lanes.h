@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/device/backend.h"
@@ -41,7 +40,7 @@ class Lanes {
   int size() const { return static_cast<int>(lanes_.size()); }
   int busy() const { return busy_; }
   // Of these, with jobs that may use the lanes that are kept.
-  int busy_kept() const { return busy_ - static_cast<int>(ordinary_.size()); }
+  int busy_kept() const { return busy_kept_; }
   // The device on which the job may run now; nothing if there is none. `only` is the device where its
   // operands lie, if it matters; `kept` lets it use the lanes that are kept, too.
   std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only, bool kept);
@@ -49,7 +48,7 @@ class Lanes {
   // keep graphs for the plan are taken in turn, so that each of them has met every signature in time;
   // otherwise the one that ran last, which has the warmest caches and a thread that may still be awake.
   LaneRunner* Take(int device, const Plan& plan, bool kept);
-  void GiveBack(LaneRunner* lane, const Plan& plan);
+  void GiveBack(LaneRunner* lane, const Plan& plan, bool kept);
   // The job does not wait any more.
   void Forget(std::uint64_t job);
 
@@ -81,8 +80,7 @@ class Lanes {
   std::vector<Device> devices_;
   std::size_t first_device_ = 0;  // the one that wins a tie
   std::optional<Waiting> first_for_pool_;
-  int busy_ = 0;
-  absl::flat_hash_set<const LaneRunner*> ordinary_;  // of all devices
+  int busy_ = 0, busy_kept_ = 0;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;
 };
 

@@ -11,12 +11,11 @@
 namespace warpline {
 namespace {
 
-// A worker copies some 10 GB/s: parts of this size keep several of them busy and cost little to hand out.
-constexpr std::size_t kCopyPartBytes = std::size_t{2} << 20;
-// Copied faster than handed over to another thread and back.
-constexpr std::size_t kCopyHereBytes = std::size_t{256} << 10;
 // Larger programs may be cut into many pieces, each with several calls of the driver.
 constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
+
+// An owner who has had so much device time more than another one that waits gets no lane that is kept.
+constexpr double kMostLeadSeconds = 10e-3;
 
 // Whether the calling thread is there to wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
@@ -30,13 +29,6 @@ void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::s
 }
 
 }  // namespace
-
-// Shared by the tasks of one job's copy; the last one to end goes on with the job.
-struct Scheduler::Copying {
-  Staged staged;
-  MonotonicTime since;
-  std::atomic<int> left = 0;
-};
 
 absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const Options& options, Backend& backend,
                                                              StagingPool& pool, WorkerPool& workers,
@@ -155,58 +147,11 @@ void Scheduler::NoLongerAhead(const Plan& plan) {
   refused_after_.reset();
 }
 
-std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
-  if (for_memory_.empty() && !first_.has_value()) return std::nullopt;
-  const std::uint64_t returns = pool_.returns();
-  if (refused_after_ == returns) {  // as it would again; every small job comes by here
-    starved_ = starved_ || first_.has_value();
-    return std::nullopt;
-  }
-  const auto may_go_ahead = [this](const std::unique_ptr<Queued>& queued) {
-    return AheadOf(*queued->job.plan) < lanes_->size();
-  };
-  std::optional<Staged> staged;
-  if (first_.has_value() && may_go_ahead(first_->queued)) {
-    if (auto slots = first_->claim.TryTake(); slots.has_value()) {
-      staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
-      first_.reset();
-    }
-  }
-  if (!staged.has_value()) {
-    std::optional<StagingPool::Pair> slots;
-    auto queued = for_memory_.TakeFirst([&](const std::unique_ptr<Queued>& candidate) {
-      if (!may_go_ahead(candidate)) return false;
-      const MemoryPlan& memory = candidate->job.plan->memory;
-      slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
-      return slots.has_value();
-    });
-    if (queued.has_value()) staged.emplace(Staged{.queued = *std::move(queued), .slots = *std::move(slots)});
-  }
-  if (!staged.has_value() && !first_.has_value()) {
-    if (auto queued = for_memory_.TakeFirst(may_go_ahead); queued.has_value()) {
-      first_.emplace(*std::move(queued), pool_);
-      // It may find all it needs right away: what nobody else could use.
-      if (auto slots = first_->claim.TryTake(); slots.has_value()) {
-        staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
-        first_.reset();
-      }
-    }
-  }
-  if (staged.has_value()) {
-    ++AheadOf(*staged->queued->job.plan);
-    ShowDepth();
-    return staged;
-  }
-  starved_ = starved_ || first_.has_value();
-  refused_after_ = returns;
-  return std::nullopt;
-}
-
 std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
   std::optional<int> device;
   bool kept = false;
-  const double most_served = for_lane_.LeastServed() + options_.most_lead_seconds;
+  const double most_served = options_.lanes_kept > 0 ? for_lane_.LeastServed() + kMostLeadSeconds : 0;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
     const Job& job = candidate.queued->job;
@@ -230,6 +175,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   const bool idle = lanes_->busy() == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() &&
                     ahead_ == 0 && ahead_for_pool_ == 0;
   matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
+  matched.kept = kept;
   matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
   matched.lane = lanes_->Take(*device, plan, kept);
   matched.staged = std::move(staged);
@@ -257,61 +203,6 @@ void Scheduler::Dispatch() {
       return;
     }
   }
-}
-
-void Scheduler::StartCopying(Staged staged) {
-  const std::size_t bytes = staged.slots.input.bytes().size();
-  if (bytes <= kCopyHereBytes && !staged.queued->job.crowded) {
-    Copying copying{.staged = std::move(staged), .since = MonotonicClock::now()};
-    const Job& job = copying.staged.queued->job;
-    if (CheckAlive(job).ok()) job.copy_in(copying.staged.slots.input.bytes(), 0, 1);
-    return OnCopied(copying);
-  }
-  const int parts = static_cast<int>(
-      std::clamp<std::size_t>(bytes / kCopyPartBytes, 1, static_cast<std::size_t>(4 * workers_.size())));
-  auto copying = std::make_shared<Copying>();
-  staged.queued->job.seconds.queue = SecondsSince(staged.queued->since);
-  copying->staged = std::move(staged);
-  copying->since = MonotonicClock::now();
-  copying->left.store(parts, std::memory_order_relaxed);
-  for (int part = 0; part < parts; ++part) {
-    workers_.Post([this, copying, part, parts] {
-      const Job& job = copying->staged.queued->job;
-      if (CheckAlive(job).ok()) {
-        const nvtx::Range range(nvtx::Name::kStage, job.number);
-        job.copy_in(copying->staged.slots.input.bytes(), part, parts);
-      }
-      if (copying->left.fetch_sub(1, std::memory_order_acq_rel) == 1) OnCopied(*copying);
-    });
-  }
-}
-
-void Scheduler::OnCopied(Copying& copying) {
-  const Use use(*this);
-  Staged staged = std::move(copying.staged);
-  Job& job = staged.queued->job;
-  job.seconds.copy_in = SecondsSince(copying.since);
-  job.copy_in = nullptr;
-  absl::Status alive = CheckAlive(job);
-  if (alive.ok()) {
-    staged.queued->since = MonotonicClock::now();
-    const OwnerId owner = job.owner;
-    const double cost = job.plan->device_seconds / job.weight;
-    const JobId id = staged.queued->id;
-    MutexLock lock(&mutex_);
-    const bool needs_pool = job.plan->device_bytes > 0;
-    for_lane_.Push(owner, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
-                   needs_pool);
-    ShowDepth();
-  } else {
-    {
-      MutexLock lock(&mutex_);
-      NoLongerAhead(*job.plan);
-    }
-    staged.slots = {};
-    FinishWith(std::move(job), std::move(alive));
-  }
-  Dispatch();
 }
 
 bool Scheduler::MayRunHere(const Matched& matched) const {
@@ -352,7 +243,7 @@ void Scheduler::Run(Matched& matched) {
   if (!alive.ok()) {
     const Use use(*this);
     matched.staged.slots = {};
-    FreeLane(lane, job, -job.plan->device_seconds);
+    FreeLane(matched, job, -job.plan->device_seconds);
     FinishWith(std::move(job), std::move(alive));
     Dispatch();
     return;
@@ -397,16 +288,16 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   if (options_.owner_metrics != nullptr) {
     options_.owner_metrics->Of(job.owner).device_seconds.Add(job.seconds.device);
   }
-  FreeLane(matched.lane, job, job.seconds.device - job.plan->device_seconds);
+  FreeLane(matched, job, job.seconds.device - job.plan->device_seconds);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
   Dispatch();
 }
 
-void Scheduler::FreeLane(LaneRunner* lane, const Job& job, double seconds) {
+void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
   for_lane_.Charge(job.owner, seconds / job.weight);
-  lanes_->GiveBack(lane, *job.plan);
+  lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
 }
 
 }  // namespace warpline

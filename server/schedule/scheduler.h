@@ -57,13 +57,7 @@ class Scheduler {
  public:
   struct Options {
     int lanes_per_device = 1;
-    // Of these, so many are kept for short jobs, and what makes a job short: its estimated device time, and
-    // what travels to the device and back. An owner who has had so many seconds of device time more than
-    // another one that waits has no lanes kept.
-    int lanes_kept = 0;
-    double short_seconds = 100e-6;
-    std::size_t short_travelling_bytes = std::size_t{2} << 20;
-    double most_lead_seconds = 10e-3;
+    int lanes_kept = 0;  // of these, for short jobs
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
     // How long a lane's thread looks for another job before it sleeps.
@@ -102,6 +96,7 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
+    bool kept = false;    // may use the lanes that are kept
     bool alone = false;   // nothing else runs or waits, but long jobs beside a short one
     bool urgent = false;  // as of StagedProgram
     DeviceWatchdog::Token running;
@@ -139,9 +134,9 @@ class Scheduler {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
   }
-  bool IsShort(const Plan& plan) const {
-    return plan.device_seconds <= options_.short_seconds &&
-           plan.memory.TravellingBytes() <= options_.short_travelling_bytes;
+  // By its estimated device time, and by what travels to the device and back.
+  static bool IsShort(const Plan& plan) {
+    return plan.device_seconds <= 100e-6 && plan.memory.TravellingBytes() <= std::size_t{2} << 20;
   }
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -165,8 +160,8 @@ class Scheduler {
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
-  // The job's owner is charged `seconds` of device time more than was expected.
-  void FreeLane(LaneRunner* lane, const Job& job, double seconds);
+  // Of the job that has been matched. Its owner is charged `seconds` of device time more than was expected.
+  void FreeLane(const Matched& matched, const Job& job, double seconds);
 
   const Options options_;
   Backend& backend_;
