@@ -32,18 +32,19 @@ struct CommandSpec {
 // Every flag of every command: one list, since flags may stand before the command's name.
 std::span<const FlagSpec> AllFlags();
 std::span<const CommandSpec> AllCommands();
+// Whether every command takes it.
+bool IsCommon(const FlagSpec& flag);
 // Whether the command takes it, as one of its own or as a common one.
 bool Takes(const CommandSpec& command, const FlagSpec& flag);
 // What a flag does, of this command.
 std::string_view HelpOf(const CommandSpec& command, const FlagSpec& flag);
+std::vector<std::string> DTypeNames();
 // The values that a flag of the command can have, where they can be listed.
 std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& flag);
 
 // The command that the first positional argument names, all given flags being among its own.
 absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);
 
-// Of one command, or of the program if it is null.
-std::string HelpText(const CommandSpec* command);
 std::string VersionText();
 
 // Values of the flag `name`: "sum" and so on, "relu", "f32". The last two are not set if it was not given.

@@ -15,6 +15,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/error.h"
 #include "client/cli/flags.h"
+#include "client/cli/help.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {

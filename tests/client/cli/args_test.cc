@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/cli/flags.h"
+#include "client/cli/help.h"
 
 namespace warpline::client {
 namespace {

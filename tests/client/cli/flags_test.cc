@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "client/cli/help.h"
+
 namespace warpline::client {
 namespace {
 
