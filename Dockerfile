@@ -14,7 +14,7 @@ FROM ${BUILD_BASE} AS build
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       g++ cmake ninja-build pkg-config git \
       libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev \
-      libre2-dev libc-ares-dev libssl-dev zlib1g-dev \
+      libre2-dev libc-ares-dev libssl-dev zlib1g-dev libcli11-dev \
       prometheus-cpp-dev libcivetweb-dev libeigen3-dev libopenblas-dev libgoogle-perftools-dev libtoml11-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src

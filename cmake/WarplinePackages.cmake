@@ -15,6 +15,11 @@ add_library(warpline_openblas INTERFACE)
 target_include_directories(warpline_openblas SYSTEM INTERFACE ${WARPLINE_CBLAS_INCLUDE})
 target_link_libraries(warpline_openblas INTERFACE ${WARPLINE_openblas_ARCHIVE} Threads::Threads m)
 
+# Command lines. Headers only.
+find_path(WARPLINE_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+add_library(warpline_cli11 INTERFACE)
+target_include_directories(warpline_cli11 SYSTEM INTERFACE ${WARPLINE_CLI11_INCLUDE})
+
 # The daemon's malloc: its requests begin on one thread and end on another, for which glibc's takes locks. Sanitizers
 # bring their own.
 add_library(warpline_malloc INTERFACE)
