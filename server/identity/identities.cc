@@ -1,11 +1,5 @@
 #include "server/identity/identities.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -13,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/clock.h"
+#include "server/base/read_file.h"
 #include "server/identity/token.h"
 #include "server/observe/log.h"
 
@@ -25,19 +20,10 @@ constexpr char kBearer[] = "Bearer ";
 constexpr char kNobody[] = "anonymous";
 constexpr char kNoSubject[] = "cert:";
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  struct stat file {};
-  if (stat(path.c_str(), &file) == 0 && !S_ISREG(file.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--tokens=", path, ": is no regular file, and could not be read again"));
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::ErrnoToStatus(errno, absl::StrCat("--tokens=", path));
-  std::ostringstream text;
-  // Of an empty file there is nothing to copy, which would count as a failure.
-  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || !text) return absl::UnavailableError(absl::StrCat("--tokens=", path, ": cannot be read"));
-  return std::move(text).str();
+absl::StatusOr<std::string> ReadTokens(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (text.ok()) return text;
+  return absl::Status(text.status().code(), absl::StrCat("--tokens=", text.status().message()));
 }
 
 }  // namespace
@@ -46,7 +32,7 @@ absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& opti
   std::string text;
   std::vector<OwnerEntry> entries;
   if (!options.file.empty()) {
-    ASSIGN_OR_RETURN(text, ReadFile(options.file));
+    ASSIGN_OR_RETURN(text, ReadTokens(options.file));
     ASSIGN_OR_RETURN(entries, ParseOwners(text, options.file));
   }
   return std::unique_ptr<Identities>(new Identities(options, std::move(text), entries));
@@ -146,7 +132,7 @@ void Identities::Loop() {
 }
 
 void Identities::Refresh() {
-  absl::StatusOr<std::string> text = ReadFile(options_.file);
+  absl::StatusOr<std::string> text = ReadTokens(options_.file);
   const bool is_settled = text == seen_text_;
   seen_text_ = text;
   if (!is_settled) return;

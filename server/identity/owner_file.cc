@@ -1,16 +1,13 @@
 #include "server/identity/owner_file.h"
 
-#include <exception>
 #include <set>
-#include <sstream>
-#include <toml.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/parse_bytes.h"
+#include "server/base/parse_toml.h"
 
 namespace warpline {
 namespace {
@@ -54,16 +51,6 @@ absl::StatusOr<std::int64_t> Bytes(const Spot& spot, std::int64_t least) {
   if (spot.value.is_string()) bytes = ParseBytes(spot.value.as_string().str).value_or(-1);
   if (bytes >= least) return bytes;
   return spot.Wants(absl::StrCat("a number of bytes from ", least, " on, such as 8388608 or \"1G\""));
-}
-
-// The line number that toml11 has in its messages, but not the line, which may hold a secret.
-std::string WithoutTheLine(const std::string& what) {
-  const std::size_t end = what.find('\n');
-  const std::size_t bar = what.find(" | ", end);
-  const std::size_t number = bar == std::string::npos ? bar : what.rfind('\n', bar);
-  if (number == std::string::npos) return what.substr(0, end);
-  return absl::StrCat("line ", absl::StripAsciiWhitespace(what.substr(number, bar - number)), ": ",
-                      what.substr(0, end));
 }
 
 absl::StatusOr<std::string> Digest(const Spot& spot) {
@@ -127,13 +114,7 @@ absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value&
 }  // namespace
 
 absl::StatusOr<std::vector<OwnerEntry>> ParseOwners(const std::string& text, const std::string& path) {
-  toml::value root;
-  try {
-    std::istringstream in(text);
-    root = toml::parse(in, path);
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no TOML: ", WithoutTheLine(error.what())));
-  }
+  ASSIGN_OR_RETURN(const toml::value root, ParseToml(text, path));
   std::vector<OwnerEntry> entries;
   std::set<std::string> digests;
   for (const auto& [key, owners] : root.as_table()) {

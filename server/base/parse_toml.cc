@@ -1,0 +1,33 @@
+#include "server/base/parse_toml.h"
+
+#include <exception>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpline {
+namespace {
+
+// The line number that toml11 has in its messages, but not the line.
+std::string WithoutTheLine(const std::string& what) {
+  const std::size_t end = what.find('\n');
+  const std::size_t bar = what.find(" | ", end);
+  const std::size_t number = bar == std::string::npos ? bar : what.rfind('\n', bar);
+  if (number == std::string::npos) return what.substr(0, end);
+  return absl::StrCat("line ", absl::StripAsciiWhitespace(what.substr(number, bar - number)), ": ",
+                      what.substr(0, end));
+}
+
+}  // namespace
+
+absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string& path) {
+  try {
+    std::istringstream in(text);
+    return toml::parse(in, path);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no TOML: ", WithoutTheLine(error.what())));
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,17 @@
+// Files in TOML.
+#ifndef WARPLINE_SERVER_BASE_PARSE_TOML_H_
+#define WARPLINE_SERVER_BASE_PARSE_TOML_H_
+
+#include <string>
+#include <toml.hpp>
+
+#include "absl/status/statusor.h"
+
+namespace warpline {
+
+// INVALID_ARGUMENT with `path` and the number of the line, but not the line itself, which may hold a secret.
+absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string& path);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_BASE_PARSE_TOML_H_
