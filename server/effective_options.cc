@@ -42,7 +42,7 @@ std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
 }
 
 std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
-  if (device_bytes != 0) return device_bytes;
+  if (device_bytes) return *device_bytes;
   // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
   // intermediates. On the cpu, whose machine has other uses for its memory, two.
   const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;

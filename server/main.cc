@@ -19,10 +19,13 @@
 #include "absl/time/clock.h"
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
+#include "server/base/service_manager.h"
 #include "server/base/stop_signals.h"
 #include "server/base/usable_cpus.h"
 #include "server/base/usable_memory.h"
 #include "server/base/worker_pool.h"
+#include "server/check_config.h"
+#include "server/command_line.h"
 #include "server/device/watchdog.h"
 #include "server/identity/identities.h"
 #include "server/identity/token.h"
@@ -85,6 +88,13 @@ std::vector<std::string> RegionPaths(const ServerOptions& options, std::int64_t 
     }
   }
   return paths;
+}
+
+// A service manager that does not listen is no reason to stop, nor to be silent about it.
+void Notify(const std::string& state) {
+  const absl::Status status = NotifyServiceManager(state);
+  if (!status.ok())
+    Log("warning", "the service manager was not told", {{"reason", std::string(status.message())}});
 }
 
 // Of plans that are known; some ten thousand kinds of requests.
@@ -301,6 +311,7 @@ int Serve(const ServerOptions& options) {
   std::printf("READY grpc=%s metrics=%s backend=%s\n", absl::StrJoin((*server)->addresses(), ",").c_str(),
               http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
   std::fflush(stdout);
+  Notify("READY=1");
 
   const int number = AwaitStop(signals, metrics);
   const absl::Time deadline = absl::Now() + options.grace;
@@ -312,6 +323,7 @@ int Serve(const ServerOptions& options) {
        {"drain_delay", absl::FormatDuration(delay)},
        {"resident_tensors", absl::StrCat(tensors.size())}});
   ready = false;
+  Notify("STOPPING=1");
   (*server)->SetServing(false);
   const auto urgent = [&device_failed, at_first = device_failed.load()] {
     return !at_first && device_failed;
@@ -348,12 +360,31 @@ void PrintNewToken(const std::string& name) {
               absl::BytesToHexString(TokenDigest(token)).c_str());
 }
 
+int CheckConfig(const CommandLine& line) {
+  std::fputs(SettingsText(line).c_str(), stdout);
+  const absl::Status status = CheckFiles(line.options);
+  if (!status.ok()) {
+    std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
+    return 2;
+  }
+  std::fputs("warplined: the configuration is valid\n", stderr);
+  return 0;
+}
+
+// What does not come from the command line, which `ps` shows.
+void LogSettings(const std::vector<Setting>& settings) {
+  for (const auto& [name, value, source] : settings) {
+    if (source.rfind("--", 0) != 0)
+      Log("info", "setting", {{"flag", name}, {"value", value}, {"source", source}});
+  }
+}
+
 int Main(int argc, char** argv) {
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds: every lock of every thread then goes through one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv, std::getenv);
   if (!line.ok()) {
     std::fprintf(stderr, "warplined: %s\n", std::string(line.status().message()).c_str());
     return 2;
@@ -368,7 +399,10 @@ int Main(int argc, char** argv) {
     case CommandLine::Action::kNewToken:
       PrintNewToken(line->new_token);
       return 0;
+    case CommandLine::Action::kCheckConfig:
+      return CheckConfig(*line);
     case CommandLine::Action::kServe:
+      LogSettings(line->settings);
       return Serve(line->options);
   }
   return 1;

@@ -34,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
         CreateCudaBackend({.devices = options.devices,
                            .lanes = options.Lanes(true),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(true)),
-                           .exact_device_bytes = options.device_bytes != 0,
+                           .exact_device_bytes = options.device_bytes.has_value(),
                            .resident_bytes = options.resident_bytes,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .metrics = &metrics});
     // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
     const bool usable = !absl::IsUnavailable(cuda.status()) &&
-                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes != 0);
+                        (!absl::IsResourceExhausted(cuda.status()) || options.device_bytes.has_value());
     if (usable || options.backend == "cuda") return cuda;
     // A GPU that nobody computes on is worth an operator's attention.
     Log(gpu::GpuIsPresent() ? "warning" : "info", "backend cpu chosen",
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
 #endif
   return CreateCpuBackend({.lanes = options.Lanes(false),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
-                           .exact_device_bytes = options.device_bytes != 0,
+                           .exact_device_bytes = options.device_bytes.has_value(),
                            .resident_bytes = CpuResidentBytes(options),
                            .timing = options.timing_sample > 0,
                            .metrics = &metrics});

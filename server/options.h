@@ -1,4 +1,4 @@
-// Every limit of the daemon, with its unit, range and default.
+// Every limit of the daemon; server/flags.cc has their units, ranges and meaning.
 #ifndef WARPLINE_SERVER_OPTIONS_H_
 #define WARPLINE_SERVER_OPTIONS_H_
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/tls/tls_files.h"
 
@@ -25,7 +25,8 @@ struct ServerOptions {
   int lanes = 0;                                  // a device; 0: by backend
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
   std::int64_t pinned_bytes = 0;  // 0: by backend
-  std::int64_t device_bytes = 0;  // of each device; 0: what is wanted, or what the device has free
+  // Of each device; nothing: what is wanted, or what the device has free.
+  std::optional<std::int64_t> device_bytes;
   // Of resident tensors, on each device; nothing: half of what is left when everything else has its memory.
   std::optional<std::int64_t> resident_bytes;
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
@@ -60,6 +61,8 @@ struct ServerOptions {
   // The addresses that hosts beyond this one can reach, each as "--listen=ADDRESS" or
   // "--metrics-listen=ADDRESS". All but unix sockets, 127.0.0.0/8, ::1 and the name localhost.
   std::vector<std::string> AddressesBeyondLoopback() const;
+  // INVALID_ARGUMENT naming the flag, its value and the limit if one does not go with another.
+  absl::Status Check() const;
   // INVALID_ARGUMENT naming the flag if a file of TLS lacks another, or if an address beyond loopback has no
   // TLS and --insecure was not given.
   absl::Status CheckTls() const;
@@ -94,19 +97,6 @@ struct ServerOptions {
   // the host. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda) const;
 };
-
-// What the command line asks for.
-struct CommandLine {
-  enum class Action { kServe, kHelp, kVersion, kNewToken } action = Action::kServe;
-  std::string new_token;  // whose
-  ServerOptions options;
-};
-
-// INVALID_ARGUMENT naming the flag, its value and the limit.
-absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
-
-// The text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
-std::string HelpText(const ServerOptions& options);
 
 }  // namespace warpline
 

@@ -4,12 +4,15 @@
 
 #include <vector>
 
+#include "server/command_line.h"
+
 namespace warpline {
 namespace {
 
 absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "warplined");
-  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
+                          [](const char*) -> const char* { return nullptr; });
 }
 
 TEST(OptionsTest, ReadsFlagsInBothForms) {

@@ -1,0 +1,21 @@
+// warplined --check-config.
+#ifndef WARPLINE_SERVER_CHECK_CONFIG_H_
+#define WARPLINE_SERVER_CHECK_CONFIG_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/command_line.h"
+
+namespace warpline {
+
+// What is set, as a file for --config that says of each line where it comes from.
+std::string SettingsText(const CommandLine& line);
+
+// Whether the files of --tls-cert, --tls-key, --tls-client-ca and --tokens hold what they should. Looks at no
+// device, and opens no port.
+absl::Status CheckFiles(const ServerOptions& options);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_CHECK_CONFIG_H_
