@@ -77,6 +77,12 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("lanes", "N", Integer(o.lanes, 0, 64),
       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter is kept for "
       "jobs of 100 us and 2 MiB at most.");
+  add("kept-multiprocessors", "N", Integer(o.kept_multiprocessors, 0, 1024),
+      "Multiprocessors of each GPU that only short jobs use, those of --lanes, which then need not wait for "
+      "a block "
+      "of a long kernel to end; in whole 8 on compute capability 9.0, and all that compute gets slower by "
+      "their share. "
+      "0 (default): none. Without an effect on cpu.");
   add("graph-cache-entries", "N", Integer(o.graph_cache_entries, 1, 100000),
       "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.");
   add("timing-sample", "N", Integer(o.timing_sample, 0, 1000000),

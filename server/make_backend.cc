@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .resident_bytes = options.resident_bytes,
                            .graph_cache_entries = static_cast<std::size_t>(options.graph_cache_entries),
                            .timing_sample = options.timing_sample,
+                           .kept_multiprocessors = options.kept_multiprocessors,
                            .measure_roofline = options.timing_sample > 0,
                            .context_lost = std::move(context_lost),
                            .metrics = &metrics});

@@ -23,6 +23,7 @@ struct ServerOptions {
   std::string backend = "auto";                   // auto, cuda or cpu
   std::vector<int> devices;                       // CUDA ordinals; empty: all
   int lanes = 0;                                  // a device; 0: by backend
+  int kept_multiprocessors = 0;                   // of a device, for short jobs
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
   std::int64_t pinned_bytes = 0;  // 0: by backend
   // Of each device; nothing: what is wanted, or what the device has free.

@@ -25,6 +25,10 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
 
+  // Of multiprocessors for which kernels are chosen; 0: as many as the device has.
+  std::int32_t multiprocessors() const { return multiprocessors_; }
+  void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
+
   // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
   struct Functions {
     decltype(&cublasLtCreate) create;
@@ -45,6 +49,7 @@ class CublasLt {
 
   const Functions functions_;
   cublasLtHandle_t handle_ = nullptr;
+  std::int32_t multiprocessors_ = 0;
 };
 
 }  // namespace warpline

@@ -195,6 +195,9 @@ cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operand
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSA, &op_first, sizeof(op_first));
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_TRANSB, &op_second, sizeof(op_second));
   call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+  if (const std::int32_t count = lt.multiprocessors(); count > 0) {
+    call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, &count, sizeof(count));
+  }
   if (bias != nullptr) {
     call(lt->matmul_desc_set, &desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
   }

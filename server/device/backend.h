@@ -57,6 +57,9 @@ struct VariantInfo {
 struct LaunchReport {
   absl::Status status;
   std::vector<std::string_view> variants;  // that ran, one a step
+  // Other programs used the same device between its launch and its end. On a cpu a lane has a core of its
+  // own.
+  bool shared = false;
 };
 
 using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;

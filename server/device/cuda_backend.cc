@@ -124,6 +124,15 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
+  if (options.kept_multiprocessors > 0) {
+    ASSIGN_OR_RETURN(device->partition, gpu::Partition::LeavingOut(options.kept_multiprocessors));
+    device->context.traits.multiprocessors = device->partition->multiprocessors();
+    if (device->cublaslt != nullptr) device->cublaslt->ConfineTo(device->partition->multiprocessors());
+    Log("info", "multiprocessors kept for short jobs",
+        {{"device", absl::StrCat(ordinal)},
+         {"kept", absl::StrCat(properties.multiProcessorCount - device->partition->multiprocessors())},
+         {"of", absl::StrCat(properties.multiProcessorCount)}});
+  }
   ASSIGN_OR_RETURN(device->cuts, CutPipeline::Create());
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));

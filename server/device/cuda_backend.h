@@ -48,6 +48,8 @@ struct CudaBackendOptions {
   int timing_sample = 128;
   // And every job of a lane that has timed none for so long: with little to do, timing costs nobody anything.
   absl::Duration timing_period = absl::Milliseconds(100);
+  // Multiprocessors of each device that are kept for jobs which are `urgent` (StagedProgram); 0: none.
+  int kept_multiprocessors = 0;
   // Measure the roofline of each device at start, for warpline_kernel_roof_ratio.
   bool measure_roofline = false;
   // Called once, from any thread, when a GPU's context is lost: the process can only end.

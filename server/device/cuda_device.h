@@ -10,6 +10,7 @@
 #include "kernels/cuda_variants.h"
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/gpu/partition.h"
 #include "server/device/backend.h"
 #include "server/device/completion.h"
 #include "server/device/cut_pipeline.h"
@@ -27,6 +28,8 @@ struct CudaDevice {
   CudaContext context;              // context.cublaslt points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
+  // Of jobs that are not short; nothing: they may use all. Made before the lanes, which have streams of it.
+  std::optional<gpu::Partition> partition;
   gpu::Event epoch;  // recorded when the device was opened
   // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself. A
   // job counts until it no longer uses the device, so at most one of those that run found none before it.

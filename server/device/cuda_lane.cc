@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
                                                            Metrics& metrics) {
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device.cuda_ordinal), "choosing a device"));
   std::unique_ptr<CudaLane> lane(new CudaLane(device, options, metrics));
-  ASSIGN_OR_RETURN(lane->stream_, gpu::CreateStream());
+  ASSIGN_OR_RETURN(lane->stream_, device.partition ? device.partition->CreateStream() : gpu::CreateStream());
   ASSIGN_OR_RETURN(lane->urgent_stream_, gpu::CreateUrgentStream());
   ASSIGN_OR_RETURN(lane->arena_, gpu::AllocateDevice(options.lane_bytes));
   metrics.Allocations("device").Add();
@@ -214,8 +214,9 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
       if (run.timed) RecordTimes(*entry, run);
+      LaunchReport report{absl::OkStatus(), entry->variants, !WasAlone(run)};
       device_.running.fetch_sub(1);
-      done({absl::OkStatus(), entry->variants});
+      done(std::move(report));
       return absl::OkStatus();
     }
     // The completion thread, which learns of errors too, knows events only.
@@ -230,8 +231,8 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
                                                 done = std::move(done)](absl::Status status) mutable {
     if (run.timed && status.ok()) RecordTimes(*entry, run);
     run.block = Buffer();  // the next job may count on it once this one is done
+    LaunchReport report{std::move(status), entry->variants, !WasAlone(run)};
     device_.running.fetch_sub(1);
-    LaunchReport report{std::move(status), entry->variants};
     done(std::move(report));  // the lane may run the next program from here on
   });
   return absl::OkStatus();
@@ -294,7 +295,7 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   device_.completion->ReportError(status);
   // Another process may have taken the memory of this device, or the pool may be in pieces: that passes.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
-  done({std::move(status), {}});
+  done({std::move(status), {}, false});
 }
 
 double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event) const {
@@ -304,11 +305,10 @@ double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event)
 }
 
 void CudaLane::RecordTimes(Entry& entry, const Run& run) {
-  const bool alone = run.started_alone && device_.launched.load() == run.order;
   switch (run.path) {
     case Path::kGraph:
     case Path::kCalls:
-      return RecordWhole(entry, alone);
+      return RecordWhole(entry, WasAlone(run));
     case Path::kMapped:
       // Nothing was copied, and a kernel that is bound by PCIe has no place under a roof of device memory.
       for (std::size_t i = 0; i < entry.problems.size(); ++i) {

@@ -76,6 +76,8 @@ class CudaLane : public Lane {
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
   absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
+  // Whether no other program used the device between its launch and now.
+  bool WasAlone(const Run& run) const { return run.started_alone && device_.launched.load() == run.order; }
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);

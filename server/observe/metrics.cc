@@ -110,10 +110,10 @@ struct Metrics::Impl {
       NewHistogram("grpc_server_handling_seconds", "From the start of an RPC to its end.");
   Family<prometheus::Counter>& owner_requests =
       NewCounter("warpline_owner_requests_total", "Requests answered, by owner and gRPC status code.");
-  Family<prometheus::Counter>& owner_device_seconds =
-      NewCounter("warpline_owner_device_seconds_total",
-                 "Time from launch to completion of the owner's jobs, contention with other lanes included: "
-                 "what its share of the devices is counted by.");
+  Family<prometheus::Counter>& owner_device_seconds = NewCounter(
+      "warpline_owner_device_seconds_total",
+      "Device time that the owner's jobs were charged, which its share of the devices is counted by: from "
+      "launch to completion or, beside other jobs, what such a job takes alone.");
   Family<prometheus::Gauge>& owner_jobs =
       NewGauge("warpline_owner_jobs", "Requests of the owner that are admitted and not yet answered.");
   Family<prometheus::Gauge>& owner_bytes =

@@ -12,6 +12,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "kernels/program.h"
+#include "server/plan/alone_time.h"
 
 namespace warpline {
 
@@ -74,13 +75,15 @@ struct PlannedScalars {
 // Their values, in the same order.
 using ScalarValues = absl::InlinedVector<StepScalars, 1>;
 
-// Immutable and shared: by the requests that are the same but for their payloads and the values of their
-// scalars, by the jobs in flight, and by the cache. It holds no owner's data.
+// Immutable but for what is learned of its time, and shared: by the requests that are the same but for their
+// payloads and the values of their scalars, by the jobs in flight, and by the cache. It holds no owner's
+// data.
 struct Plan {
   Program program;  // without values of scalars: Step::scalars has its defaults
   MemoryPlan memory;
   std::string signature;      // the key of graph caches
   double device_seconds = 0;  // an estimate of what it costs
+  AloneTime alone;            // what it costs, once it has been measured
   // What it takes of a device's pool while it runs (Backend::DeviceBytes).
   std::size_t device_bytes = 0;
   bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)

@@ -57,6 +57,8 @@ struct Job {
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
   OwnerId owner = 0;
   double weight = 1;  // of the owner; the scheduler asks for it
+  // Of device time, which the owner is charged until it is known what the job takes; the scheduler sets it.
+  double expected_seconds = 0;
   // The thread that submits it has others to receive: it should not wait for this one.
   bool crowded = false;
   MonotonicTime deadline = kNever;

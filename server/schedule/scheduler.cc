@@ -91,7 +91,8 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   const bool small = IsSmall(*job.plan);
   const OwnerId owner = job.owner;
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(owner).weight;
-  const double cost = job.plan->device_seconds / job.weight;
+  job.expected_seconds = job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds;
+  const double cost = job.expected_seconds / job.weight;
   const bool needs_pool = job.plan->device_bytes > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
@@ -243,7 +244,7 @@ void Scheduler::Run(Matched& matched) {
   if (!alive.ok()) {
     const Use use(*this);
     matched.staged.slots = {};
-    FreeLane(matched, job, -job.plan->device_seconds);
+    FreeLane(matched, job, 0);
     FinishWith(std::move(job), std::move(alive));
     Dispatch();
     return;
@@ -285,10 +286,13 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.output = std::move(matched.staged.slots.output);
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
+  if (result.status.ok() && !report.shared) job.plan->alone.Measured(job.seconds.device);
+  const double charged =
+      ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds);
   if (options_.owner_metrics != nullptr) {
-    options_.owner_metrics->Of(job.owner).device_seconds.Add(job.seconds.device);
+    options_.owner_metrics->Of(job.owner).device_seconds.Add(charged);
   }
-  FreeLane(matched, job, job.seconds.device - job.plan->device_seconds);
+  FreeLane(matched, job, charged);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
   Dispatch();
@@ -296,7 +300,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
 
 void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
-  for_lane_.Charge(job.owner, seconds / job.weight);
+  for_lane_.Charge(job.owner, (seconds - job.expected_seconds) / job.weight);
   lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
 }
 

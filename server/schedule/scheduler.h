@@ -160,7 +160,7 @@ class Scheduler {
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
-  // Of the job that has been matched. Its owner is charged `seconds` of device time more than was expected.
+  // Of the job that has been matched. Its owner is charged `seconds` of device time.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
 
   const Options options_;

@@ -1,0 +1,41 @@
+// What a program takes of a device, as far as it has been measured.
+#ifndef WARPLINE_SERVER_PLAN_ALONE_TIME_H_
+#define WARPLINE_SERVER_PLAN_ALONE_TIME_H_
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+namespace warpline {
+
+// The mean of runs that had the device to themselves, of which the last some ten count most: a device that
+// gets hot is slower than at first. A run that takes less than half of it ends what is known, which was then
+// that of runs that waited for something else, such as the capture of a graph. Thread-safe; copies share what
+// they know.
+class AloneTime {
+ public:
+  // Unit: seconds; 0 before the first run.
+  double seconds() const { return *seconds_; }
+
+  void Measured(double seconds) const {
+    double known = *seconds_;
+    while (!seconds_->compare_exchange_weak(
+        known, seconds < known / 2 || known == 0 ? seconds : known + (seconds - known) / 8)) {
+    }
+  }
+
+ private:
+  std::shared_ptr<std::atomic<double>> seconds_ = std::make_shared<std::atomic<double>>(0);
+};
+
+// What an owner is charged for a run that took `seconds` from its launch to its end. If other jobs shared the
+// device meanwhile, what this one took of it is not known: then it is what it takes alone, or as long as that
+// has not been measured, what is estimated, and no more than the run itself.
+inline double ChargedSeconds(double seconds, bool shared, const AloneTime& alone, double estimate) {
+  if (!shared) return seconds;
+  return std::min(seconds, alone.seconds() > 0 ? alone.seconds() : estimate);
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_PLAN_ALONE_TIME_H_
