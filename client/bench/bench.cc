@@ -143,7 +143,7 @@ void Run::Drop(Slot& slot, const std::string& id) {
 }
 
 void Run::GoOn(Slot& slot, const absl::Status& status) {
-  if (flags_.rate > 0) return Release(slot);
+  if (flags_.rate) return Release(slot);
   if (absl::IsUnavailable(status)) return Rest(slot);
   SendNext(slot);
 }
@@ -194,11 +194,11 @@ std::int64_t Run::SendAllDue() {
 }
 
 std::int64_t Run::SendDue(std::mt19937_64& random, Clock::time_point from, Clock::time_point until) {
-  std::exponential_distribution<double> gap(flags_.rate);
+  std::exponential_distribution<double> gap(*flags_.rate);
   double due_seconds = 0;
   while (true) {
     // Summed in floating point, so that rounding to the clock's ticks does not change the rate.
-    due_seconds += flags_.poisson ? gap(random) : 1 / flags_.rate;
+    due_seconds += flags_.poisson ? gap(random) : 1 / *flags_.rate;
     const Clock::time_point due =
         from + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(due_seconds));
     if (due >= until) return 0;
@@ -208,7 +208,7 @@ std::int64_t Run::SendDue(std::mt19937_64& random, Clock::time_point from, Clock
     if (late || !MayStart(slot, due)) {
       Release(slot);
       const double behind = std::chrono::duration<double>(until - due).count();
-      return late ? std::max<std::int64_t>(1, std::llround(behind * flags_.rate)) : 0;
+      return late ? std::max<std::int64_t>(1, std::llround(behind * *flags_.rate)) : 0;
     }
     Send(slot);
   }
@@ -242,7 +242,7 @@ absl::StatusOr<BenchReport> Run::Measure() {
                      .transport = flags_.Transport(),
                      .resident = flags_.resident,
                      .keep = flags_.keep};
-  if (flags_.rate == 0) {
+  if (!flags_.rate) {
     for (Slot& slot : slots_) SendNext(slot);
   } else {
     {
@@ -261,6 +261,13 @@ absl::StatusOr<BenchReport> Run::Measure() {
   return report;
 }
 
+absl::Status RunBench(const BenchFlags& parsed, const CommonFlags& common) {
+  ASSIGN_OR_RETURN(const BenchFlags flags, parsed.Completed(common));
+  ASSIGN_OR_RETURN(const BenchReport report, Bench(flags));
+  std::fputs(FormatReport(report, common.json).c_str(), stdout);
+  return Verdict(report);
+}
+
 }  // namespace
 
 absl::StatusOr<BenchReport> Bench(const BenchFlags& flags) {
@@ -269,11 +276,11 @@ absl::StatusOr<BenchReport> Bench(const BenchFlags& flags) {
   return run.Measure();
 }
 
-absl::Status RunBench(const Args& args, const CommonFlags& common) {
-  ASSIGN_OR_RETURN(const BenchFlags flags, BenchFlags::From(args, common));
-  ASSIGN_OR_RETURN(const BenchReport report, Bench(flags));
-  std::fputs(FormatReport(report, common.json).c_str(), stdout);
-  return Verdict(report);
+void AddBench(CommandLine& line) {
+  auto [app, flags] =
+      line.Add("bench", "requests per second, throughput and latency",
+               "bench --op gemm --shape 512x512x512 --channels 4 --concurrency 16 --duration 2s", RunBench);
+  flags.AddTo(app, line.common());
 }
 
 }  // namespace warpline::client

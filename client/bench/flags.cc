@@ -9,16 +9,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/cli/args.h"
 #include "client/cli/transport.h"
 #include "warpline/array.h"
 
 namespace warpline::client {
 namespace {
 
-constexpr std::pair<std::string_view, BenchOp> kOps[] = {{"transpose", BenchOp::kTranspose},
-                                                         {"gemm", BenchOp::kGemm},
-                                                         {"reduce", BenchOp::kReduce},
-                                                         {"echo", BenchOp::kEcho}};
+const std::vector<std::pair<std::string, BenchOp>> kOps = {{"transpose", BenchOp::kTranspose},
+                                                           {"gemm", BenchOp::kGemm},
+                                                           {"reduce", BenchOp::kReduce},
+                                                           {"echo", BenchOp::kEcho}};
 // Each connection has a thread here and a socket there; each request in flight has memory for its response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
@@ -34,8 +35,7 @@ std::string_view NameOf(BenchOp op) {
   return "?";
 }
 
-absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
-  const std::string text = args.String("shape", "32x32");
+absl::StatusOr<Shape> ParseShape(const std::string& text, BenchOp op) {
   const std::optional<std::vector<std::int64_t>> sizes = ParseIntegers(text, 'x');
   bool valid = sizes && sizes->size() <= static_cast<std::size_t>(kMaxRank);
   Shape shape;
@@ -53,28 +53,20 @@ absl::StatusOr<Shape> ShapeFlag(const Args& args, BenchOp op) {
 }
 
 // Where the arrays are to be, and whether the operation has such.
-absl::Status PlaceFlags(const Args& args, BenchFlags& flags) {
-  const std::string transport = args.String("transport", "inline");
-  if (transport != "inline" && transport != "shm") {
-    return UsageError(absl::StrCat("--transport=", transport, ": expected inline or shm"));
-  }
-  flags.shared = transport == "shm";
+absl::Status CheckPlaces(const BenchFlags& flags) {
   if (flags.shared) RETURN_IF_ERROR(CheckSharing(flags.common));
-  if (!flags.shared && args.Has("regions")) {
+  if (!flags.shared && !flags.common.regions.empty()) {
     return UsageError("--regions is of shared memory, which bench uses only with --transport shm");
   }
-  ASSIGN_OR_USAGE(flags.keep, args.Bool("keep"));
   const std::vector<std::string> operands =
       flags.op == BenchOp::kGemm ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};
-  const std::string names = args.String("resident", "");
-  if (args.Has("resident")) flags.resident = absl::StrSplit(names, ',');
   for (std::size_t i = 0; i < flags.resident.size(); ++i) {
     const std::string& name = flags.resident[i];
     const bool is_operand = std::find(operands.begin(), operands.end(), name) != operands.end();
     const auto named = flags.resident.begin() + static_cast<std::ptrdiff_t>(i);
     if (is_operand && std::find(flags.resident.begin(), named, name) == named) continue;
-    return UsageError(
-        absl::StrCat("--resident=", names, ": expected some of ", absl::StrJoin(operands, ",")));
+    return UsageError(absl::StrCat("--resident=", absl::StrJoin(flags.resident, ","), ": expected some of ",
+                                   absl::StrJoin(operands, ",")));
   }
   if (flags.op == BenchOp::kEcho && (flags.shared || flags.keep || !flags.resident.empty())) {
     return UsageError("--transport=shm, --resident and --keep are not of echo, which computes nothing");
@@ -94,53 +86,57 @@ absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
 
 }  // namespace
 
-absl::StatusOr<BenchFlags> BenchFlags::From(const Args& args, const CommonFlags& common) {
-  if (args.positionals().size() > 1) return UsageError("bench takes no file");
-  BenchFlags flags;
-  flags.common = common;
-  flags.dtype = common.dtype.value_or(DType::kF32);
-  const std::string op = args.String("op", "transpose");
-  bool known = false;
-  for (const auto& [name, value] : kOps) {
-    if (name != op) continue;
-    flags.op = value;
-    known = true;
-  }
-  if (!known) return UsageError(absl::StrCat("--op=", op, ": expected transpose, gemm, reduce or echo"));
-  ASSIGN_OR_RETURN(flags.shape, ShapeFlag(args, flags.op));
-  ASSIGN_OR_RETURN(flags.reduce_op, ReduceOpFlag(args, "reduce-op"));
-  ASSIGN_OR_USAGE(flags.axes, args.Integers("axes"));
+void BenchFlags::AddTo(CLI::App& app, CommonFlags& common_flags) {
+  AddChoice(app, "--op", op, kOps, "what to do (default: transpose)")->type_name("NAME");
+  app.add_option("--shape", sizes, "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)")
+      ->type_name("AxB");
+  common_flags.AddDType(app);
+  common_flags.AddVariant(app);
+  AddChoice(app, "--reduce-op", reduce_op, ReduceOps(),
+            "what --op reduce does, over all axes or --axes (default: sum)")
+      ->type_name("NAME");
+  AddIntegers(app, "--axes", axes, "axes to reduce, as 0,-1 (default: all)")->type_name("AXES");
+  app.add_option("--channels", channels, "connections, with a thread each (default: 1)")
+      ->check(CLI::Range(1, kMaxChannels))
+      ->type_name("N");
+  app.add_option("--concurrency", concurrency,
+                 "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)")
+      ->check(CLI::Range(1, kMaxConcurrency))
+      ->type_name("N");
+  AddNumber(app, "--rate", rate, "open loop: R requests/s, latency counted from the moment each was due")
+      ->type_name("R");
+  const std::vector<std::pair<std::string, bool>> arrivals = {{"poisson", true}, {"fixed", false}};
+  AddChoice(app, "--arrivals", poisson, arrivals, "with --rate: intervals (default: poisson)")
+      ->type_name("NAME");
+  CLI::Option* const time = AddTime(app, "--duration", duration, "how long to measure (default: 5s)");
+  app.add_option("--requests", requests, "measure N requests instead")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->excludes(time)
+      ->type_name("N");
+  AddTime(app, "--warmup", warmup, "not measured, before (default: 1s; 0s for none)", Least::kZero);
+  const std::vector<std::pair<std::string, bool>> transports = {{"inline", false}, {"shm", true}};
+  AddChoice(app, "--transport", shared, transports, "how arrays travel (default: inline)")->type_name("HOW");
+  common_flags.AddRegions(
+      app, "with --transport shm: the server's region socket (default: of unix:/path, /path.regions)");
+  const auto set_resident = [this](const std::string& names) { resident = absl::StrSplit(names, ','); };
+  app.add_option_function<std::string>("--resident", set_resident,
+                                       "operands that are put on the server before: x, or of gemm a,b")
+      ->type_name("NAMES");
+  app.add_flag("--keep", keep, "results stay on the server, where each is dropped at once");
+}
 
-  ASSIGN_OR_USAGE(const std::optional<double> rate, args.Number("rate"));
+absl::StatusOr<BenchFlags> BenchFlags::Completed(const CommonFlags& common_flags) const {
+  BenchFlags flags = *this;
+  flags.common = common_flags;
+  flags.dtype = flags.common.dtype.value_or(DType::kF32);
+  ASSIGN_OR_RETURN(flags.shape, ParseShape(sizes, op));
   if (rate && !(*rate > 0 && *rate <= 1e9))
     return UsageError("--rate: expected a number above 0, at most 1e9");
-  flags.rate = rate.value_or(0);
-  const std::string arrivals = args.String("arrivals", "poisson");
-  if (arrivals != "poisson" && arrivals != "fixed") {
-    return UsageError(absl::StrCat("--arrivals=", arrivals, ": expected poisson or fixed"));
-  }
-  flags.poisson = arrivals == "poisson";
-  ASSIGN_OR_USAGE(const std::int64_t channels, args.Integer("channels", 1, 1, kMaxChannels));
   // Every channel has work, unless told otherwise.
-  const std::int64_t in_flight = rate ? kOpenLoopConcurrency : channels;
-  ASSIGN_OR_USAGE(const std::int64_t concurrency, args.Integer("concurrency", in_flight, 1, kMaxConcurrency));
-  if (concurrency < channels) return UsageError("--concurrency is below --channels");
-  flags.channels = static_cast<int>(channels);
-  flags.concurrency = static_cast<int>(concurrency);
-  RETURN_IF_ERROR(PlaceFlags(args, flags));
-  RETURN_IF_ERROR(CheckMemory(flags, rate && !args.Has("concurrency")));
-
-  if (args.Has("requests") && args.Has("duration"))
-    return UsageError("--requests and --duration exclude each other");
-  ASSIGN_OR_USAGE(flags.requests, args.Integer("requests", 0, 1, std::int64_t{1} << 50));
-  ASSIGN_OR_USAGE(flags.duration, args.Duration("duration", flags.duration));
-  absl::Duration warmup;
-  const bool no_warmup =
-      absl::ParseDuration(args.String("warmup", "1s"), &warmup) && warmup == absl::ZeroDuration();
-  flags.warmup = absl::ZeroDuration();
-  if (!no_warmup) {
-    ASSIGN_OR_USAGE(flags.warmup, args.Duration("warmup", absl::Seconds(1)));
-  }
+  if (concurrency == 0) flags.concurrency = rate ? kOpenLoopConcurrency : channels;
+  if (flags.concurrency < channels) return UsageError("--concurrency is below --channels");
+  RETURN_IF_ERROR(CheckPlaces(flags));
+  RETURN_IF_ERROR(CheckMemory(flags, rate && concurrency == 0));
   return flags;
 }
 
@@ -172,8 +168,8 @@ std::string BenchFlags::Title() const {
   if (!resident.empty()) absl::StrAppend(&title, absl::StrJoin(resident, " and "), " resident, ");
   if (keep) absl::StrAppend(&title, "result kept, ");
   absl::StrAppend(&title, channels, channels == 1 ? " channel, " : " channels, ");
-  if (rate == 0) return absl::StrCat(title, concurrency, " in flight");
-  return absl::StrCat(title, rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ",
+  if (!rate) return absl::StrCat(title, concurrency, " in flight");
+  return absl::StrCat(title, *rate, " requests/s due (", poisson ? "poisson" : "fixed", "), at most ",
                       concurrency, " in flight");
 }
 

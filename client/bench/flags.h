@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,12 +24,13 @@ struct BenchFlags {
   CommonFlags common;
   BenchOp op = BenchOp::kTranspose;
   DType dtype = DType::kF32;
-  Shape shape{32, 32};  // of gemm: m, n, k
+  std::string sizes = "32x32";  // as they are given
+  Shape shape;                  // of gemm: m, n, k
   v1::ReduceOp reduce_op = v1::REDUCE_OP_SUM;
   std::vector<int> axes;
   int channels = 1;
-  int concurrency = 1;
-  double rate = 0;  // requests per second; 0: closed loop
+  int concurrency = 0;         // once completed at least 1
+  std::optional<double> rate;  // requests per second; none: closed loop
   bool poisson = true;
   absl::Duration warmup = absl::Seconds(1);
   absl::Duration duration = absl::Seconds(5);
@@ -40,8 +42,10 @@ struct BenchFlags {
   // Results stay on the server, and are dropped.
   bool keep = false;
 
-  // Every error is one of usage.
-  static absl::StatusOr<BenchFlags> From(const Args& args, const CommonFlags& common);
+  // This must outlive the parse.
+  void AddTo(CLI::App& app, CommonFlags& common);
+  // As they were parsed, with the values that follow from others. Every error is one of usage.
+  absl::StatusOr<BenchFlags> Completed(const CommonFlags& common) const;
 
   // Of one response, at most. InvalidArgument for a shape that is too large.
   absl::StatusOr<std::size_t> ResultBytes() const;

@@ -4,133 +4,123 @@
 #include <charconv>
 #include <limits>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/status_macros.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/error.h"
+#include "kernels/nearest_name.h"
 
 namespace warpline::client {
 namespace {
 
-absl::Status BadValue(std::string_view name, const std::string& value, std::string_view expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", std::string(name), "=", value, ": expected ", std::string(expected)));
-}
-
-const FlagSpec* Find(std::span<const FlagSpec> specs, std::string_view name) {
-  const auto spec =
-      std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.name == name; });
-  return spec == specs.end() ? nullptr : &*spec;
-}
-
-const FlagSpec* FindLetter(std::span<const FlagSpec> specs, char letter) {
-  const auto spec =
-      std::find_if(specs.begin(), specs.end(), [&](const FlagSpec& s) { return s.letter == letter; });
-  return spec == specs.end() ? nullptr : &*spec;
+// About a word that `app` leaves over.
+std::string Unexpected(const CLI::App& app, const std::string& word) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  const CLI::App& command = parsed.empty() ? app : *parsed.front();
+  const std::string typed = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  std::string text;
+  if (word.size() > 1 && word[0] == '-') {
+    text = parsed.empty() ? absl::StrCat("unknown flag ", word)
+                          : absl::StrCat(word, " is not a flag of ", command.get_name());
+    for (const CLI::App* each : {&app, &command}) {
+      for (const CLI::Option* option : each->get_options()) {
+        if (option->check_name(typed)) {
+          return absl::StrCat(word, ": a flag of ", command.get_name(), " stands behind it, and before --");
+        }
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      }
+    }
+  } else if (parsed.empty()) {
+    text = absl::StrCat("unknown command ", word);
+    for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  } else {
+    return absl::StrCat(command.get_name(), " takes no further argument: ", word);
+  }
+  const std::string nearest = NearestName(typed, names);
+  return nearest.empty() ? text : absl::StrCat(text, ": is it ", nearest, " that you mean?");
 }
 
 }  // namespace
 
-absl::StatusOr<Args> Args::Parse(std::span<const std::string_view> words, std::span<const FlagSpec> specs) {
-  Args args;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string_view word = words[i];
-    if (word == "--") {
-      for (std::string_view rest : words.subspan(i + 1)) args.positionals_.emplace_back(rest);
-      break;
+CLI::Option* AddTime(CLI::App& app, const std::string& names, absl::Duration& into, const std::string& help,
+                     Least least) {
+  const auto parse = [=, &into](const std::string& text) {
+    if (absl::ParseDuration(text, &into) && into < absl::InfiniteDuration() &&
+        (least == Least::kZero ? into >= absl::ZeroDuration() : into > absl::ZeroDuration())) {
+      return;
     }
-    if (word.size() < 2 || word[0] != '-') {
-      args.positionals_.emplace_back(word);
-      continue;
-    }
-    const FlagSpec* spec = nullptr;
-    std::optional<std::string_view> value;
-    if (word[1] == '-') {
-      const std::size_t equals = word.find('=');
-      spec = Find(specs, word.substr(2, equals == std::string_view::npos ? equals : equals - 2));
-      if (equals != std::string_view::npos) value = word.substr(equals + 1);
-    } else {
-      spec = FindLetter(specs, word[1]);
-      if (word.size() > 2) value = word.substr(word[2] == '=' ? 3 : 2);  // -oOUT, -o=OUT
-    }
-    if (spec == nullptr) return absl::InvalidArgumentError(absl::StrCat("unknown flag ", std::string(word)));
-    if (!value && !spec->value.empty()) {
-      if (i + 1 == words.size()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(std::string(word), " needs a value: ", std::string(spec->value)));
-      }
-      value = words[++i];
-    }
-    args.values_[std::string(spec->name)].emplace_back(value.value_or("true"));
-  }
-  return args;
-}
-
-std::vector<std::string> Args::given() const {
-  std::vector<std::string> names;
-  for (const auto& [name, values] : values_) names.push_back(name);
-  return names;
-}
-
-std::string Args::String(std::string_view name, std::string_view otherwise) const {
-  const auto values = values_.find(name);
-  return values == values_.end() ? std::string(otherwise) : values->second.back();
-}
-
-std::vector<std::string> Args::Strings(std::string_view name) const {
-  const auto values = values_.find(name);
-  return values == values_.end() ? std::vector<std::string>() : values->second;
-}
-
-absl::StatusOr<std::optional<double>> Args::Number(std::string_view name) const {
-  if (!Has(name)) return std::nullopt;
-  const std::string text = String(name, "");
-  double number = 0;
-  if (!absl::SimpleAtod(text, &number)) return BadValue(name, text, "a number");
-  return number;
-}
-
-absl::StatusOr<std::int64_t> Args::Integer(std::string_view name, std::int64_t otherwise, std::int64_t least,
-                                           std::int64_t most) const {
-  if (!Has(name)) return otherwise;
-  const std::string text = String(name, "");
-  std::int64_t number = 0;
-  if (!absl::SimpleAtoi(text, &number) || number < least || number > most) {
-    return BadValue(name, text, absl::StrCat("a whole number from ", least, " to ", most));
-  }
-  return number;
-}
-
-absl::StatusOr<absl::Duration> Args::Duration(std::string_view name, absl::Duration otherwise) const {
-  if (!Has(name)) return otherwise;
-  const std::string text = String(name, "");
-  absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration) || duration <= absl::ZeroDuration() ||
-      duration == absl::InfiniteDuration()) {
-    return BadValue(name, text, "a time above zero with its unit, as 5s or 200ms");
-  }
-  return duration;
-}
-
-absl::StatusOr<std::vector<int>> Args::Integers(std::string_view name) const {
-  std::vector<int> numbers;
-  if (!Has(name)) return numbers;
-  const std::string text = String(name, "");
-  const std::optional<std::vector<std::int64_t>> wide = ParseIntegers(text, ',');
-  const auto fits = [](std::int64_t n) {
-    return n >= std::numeric_limits<int>::min() && n <= std::numeric_limits<int>::max();
+    throw CLI::ValidationError(
+        names, absl::StrCat(text, " is not a time ", least == Least::kZero ? "of zero or more" : "above zero",
+                            " with its unit, as 5s or 200ms"));
   };
-  if (!wide || !std::all_of(wide->begin(), wide->end(), fits)) {
-    return BadValue(name, text, "whole numbers with commas between them, as 1,0");
-  }
-  for (std::int64_t number : *wide) numbers.push_back(static_cast<int>(number));
-  return numbers;
+  return app.add_option_function<std::string>(names, parse, help)->type_name("TIME");
 }
 
-absl::StatusOr<bool> Args::Bool(std::string_view name) const {
-  const std::string text = String(name, "false");
-  if (text == "true") return true;
-  if (text == "false") return false;
-  return BadValue(name, text, "no value, true or false");
+CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<int>& into,
+                         const std::string& help) {
+  const auto parse = [=, &into](const std::string& text) {
+    const std::optional<std::vector<std::int64_t>> wide = ParseIntegers(text, ',');
+    const auto fits = [](std::int64_t number) { return number == static_cast<int>(number); };
+    if (!wide || !std::all_of(wide->begin(), wide->end(), fits)) {
+      throw CLI::ValidationError(names, text + " is not whole numbers with commas between them, as 1,0");
+    }
+    into.assign(wide->begin(), wide->end());
+  };
+  return app.add_option_function<std::string>(names, parse, help);
+}
+
+CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
+                       const std::string& help) {
+  const auto set = [&into](double number) { into = number; };
+  return app.add_option_function<double>(names, set, help)->check(CLI::Number);
+}
+
+// CLI11 appends to the name what the checks of an option say of themselves, as "NAME:{sum,prod}".
+std::string ValueName(const CLI::Option& option) {
+  if (option.get_type_size_max() == 0) return "";
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
+std::vector<std::string> ChoicesOf(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{');
+  if (open == std::string::npos) return {};
+  return absl::StrSplit(type.substr(open + 1, type.find('}') - open - 1), ',');
+}
+
+absl::StatusOr<std::string> Parse(CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> reversed;
+  bool has_ended = false;  // what may be flags
+  for (const std::string& word : words) {
+    has_ended = has_ended || word == "--";
+    const std::size_t equals = word.find('=');
+    // CLI11 would take the word behind "--name=" for its value, and "=value" for that of "-n=value".
+    const bool is_long = word.starts_with("--") && equals == word.size() - 1;
+    if (!has_ended && (is_long || (word.starts_with('-') && equals == 2))) {
+      reversed.push_back(word.substr(0, equals));
+      reversed.push_back(word.substr(equals + 1));
+    } else {
+      reversed.push_back(word);
+    }
+  }
+  std::reverse(reversed.begin(), reversed.end());
+  std::string error;
+  try {
+    app.parse(std::move(reversed));
+    return std::string();
+  } catch (const CLI::CallForHelp&) {
+    return app.help();
+  } catch (const CLI::CallForVersion& version) {
+    return std::string(version.what());
+  } catch (const CLI::ParseError& parse_error) {
+    error = parse_error.what();
+  }
+  // A misspelled flag is why another one is missing.
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!word.empty() && word != "--") return UsageError(Unexpected(app, word));
+  }
+  return UsageError(error);
 }
 
 std::optional<std::vector<std::int64_t>> ParseIntegers(std::string_view text, char separator) {

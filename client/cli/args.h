@@ -1,59 +1,57 @@
-// Command lines: options anywhere among the positional arguments, as --name=value, --name value, -n value.
+// What the command line of the `warpline` program needs beyond CLI11: kinds of options, and what is said of
+// words that nobody expects.
 #ifndef WARPLINE_CLIENT_CLI_ARGS_H_
 #define WARPLINE_CLIENT_CLI_ARGS_H_
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace warpline::client {
 
-struct FlagSpec {
-  std::string_view name;        // without the dashes
-  char letter = '\0';           // short form; 0: none
-  std::string_view value = "";  // what its value is called in the help; empty: it takes none
-  std::string_view help = "";
-};
+// Options, whose `names` are as CLI11 has them: "-o,--output". A wrong value is an error of the parse that
+// names the option and the value, and says what is expected.
 
-// A command line taken apart. Every error is InvalidArgument and names the flag.
-class Args {
- public:
-  // Of a flag given twice the last value counts, unless Strings() asks for all; "--" ends the options; "-"
-  // alone is positional. The value of a flag may start with a dash.
-  static absl::StatusOr<Args> Parse(std::span<const std::string_view> words, std::span<const FlagSpec> specs);
+// "5s", "1.5m", "200ms": finite, and above zero or at least zero.
+enum class Least { kAboveZero, kZero };
+CLI::Option* AddTime(CLI::App& app, const std::string& names, absl::Duration& into, const std::string& help,
+                     Least least = Least::kAboveZero);
+// "1,0", "-1".
+CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<int>& into,
+                         const std::string& help);
+// Unset if it is not given.
+CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
+                       const std::string& help);
+// One of these, by its name.
+template <typename T, typename Into>
+CLI::Option* AddChoice(CLI::App& app, const std::string& names, Into& into,
+                       const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
+  const auto choose = [&into, choices](const std::string& name) {
+    for (const auto& [each, value] : choices) {
+      if (each == name) into = value;
+    }
+  };
+  // It brings the name into lower case.
+  return app.add_option_function<std::string>(names, choose, help)
+      ->transform(CLI::IsMember(choices, CLI::ignore_case));
+}
 
-  const std::vector<std::string>& positionals() const { return positionals_; }
-  // Names of the flags that were given.
-  std::vector<std::string> given() const;
+// What the value of an option or argument is called: "FILE"; empty: it takes none.
+std::string ValueName(const CLI::Option& option);
+// The names of an option's choices; none of other options.
+std::vector<std::string> ChoicesOf(const CLI::Option& option);
 
-  bool Has(std::string_view name) const { return values_.find(name) != values_.end(); }
-  std::string String(std::string_view name, std::string_view otherwise) const;
-  // Every value, in the order in which they were given.
-  std::vector<std::string> Strings(std::string_view name) const;
-  // Nothing if the flag was not given.
-  absl::StatusOr<std::optional<double>> Number(std::string_view name) const;
-  // Within [least, most].
-  absl::StatusOr<std::int64_t> Integer(std::string_view name, std::int64_t otherwise, std::int64_t least,
-                                       std::int64_t most) const;
-  // "5s", "1.5m", "200ms": above zero and finite.
-  absl::StatusOr<absl::Duration> Duration(std::string_view name, absl::Duration otherwise) const;
-  // "1,0", "-1"; empty if not given.
-  absl::StatusOr<std::vector<int>> Integers(std::string_view name) const;
-  // A flag without a value, or with =true or =false.
-  absl::StatusOr<bool> Bool(std::string_view name) const;
-
- private:
-  std::vector<std::string> positionals_;
-  std::map<std::string, std::vector<std::string>, std::less<>> values_;  // none of them empty
-};
+// Parses the words behind the program's name. Returns what --help or --version have to say, or nothing if the
+// command is to run. Every error is one of usage; it names a word that nobody expects, and what may have been
+// meant.
+absl::StatusOr<std::string> Parse(CLI::App& app, const std::vector<std::string>& words);
 
 // `text` as whole numbers between `separator`s; nothing if it is anything else, or has none.
 std::optional<std::vector<std::int64_t>> ParseIntegers(std::string_view text, char separator);

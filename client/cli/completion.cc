@@ -7,58 +7,68 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/args.h"
 #include "client/cli/commands.h"
-#include "client/cli/flags.h"
 
 namespace warpline::client {
 namespace {
 
-// What a flag's value is completed with.
-enum class ValueKind { kNone, kFile, kList, kAnything };
-
-ValueKind KindOf(const CommandSpec& command, const FlagSpec& flag) {
-  if (flag.value.empty()) return ValueKind::kNone;
-  if (flag.value == "FILE" || flag.value == "PATH") return ValueKind::kFile;
-  return ValuesOf(command, flag).empty() ? ValueKind::kAnything : ValueKind::kList;
+// What completes a value, in the words of bash's script below.
+std::string Values(const CLI::Option& option) {
+  if (ValueName(option) == "FILE" || ValueName(option) == "PATH") return "@files";
+  const std::vector<std::string> choices = ChoicesOf(option);
+  return choices.empty() ? "@nothing" : absl::StrJoin(choices, " ");
 }
 
-std::vector<std::string> Spellings(const FlagSpec& flag) {
-  std::vector<std::string> spellings = {absl::StrCat("--", std::string(flag.name))};
-  if (flag.letter != 0) spellings.push_back(absl::StrCat("-", std::string(1, flag.letter)));
+std::vector<std::string> Spellings(const CLI::Option& option) {
+  std::vector<std::string> spellings;
+  for (const std::string& name : option.get_lnames()) spellings.push_back("--" + name);
+  for (const std::string& letter : option.get_snames()) spellings.push_back("-" + letter);
   return spellings;
 }
 
-std::string CommandNames(const char* separator) {
+// The flags of the program or of a command, without those that it shares with the program.
+std::vector<const CLI::Option*> Flags(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
+}
+
+// What the arguments of a command are; null if it takes none.
+const CLI::Option* Argument(const CLI::App& command) {
+  const auto arguments =
+      command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  return arguments.empty() ? nullptr : arguments.front();
+}
+
+std::string CommandNames(const CLI::App& program, const char* separator) {
   std::vector<std::string> names;
-  for (const CommandSpec& command : AllCommands()) names.emplace_back(command.name);
+  for (const CLI::App* command : program.get_subcommands({})) names.push_back(command->get_name());
   return absl::StrJoin(names, separator);
 }
 
-// Spellings of the flags that take a value, whatever the command: in front of one there can be any.
-std::string FlagsWithValues() {
+// Spellings of the flags with a value that may stand before the command.
+std::string FlagsWithValues(const CLI::App& program) {
   std::vector<std::string> names;
-  for (const FlagSpec& flag : AllFlags()) {
-    if (flag.value.empty()) continue;
-    for (const std::string& spelling : Spellings(flag)) names.push_back(spelling);
+  for (const CLI::Option* flag : Flags(program)) {
+    if (ValueName(*flag).empty()) continue;
+    for (const std::string& spelling : Spellings(*flag)) names.push_back(spelling);
   }
   return absl::StrJoin(names, "|");
 }
 
 // One branch of bash's `case $command`.
-std::string BashBranch(const CommandSpec& command) {
+std::string BashBranch(const std::string& name, const std::vector<const CLI::App*>& apps,
+                       const std::string& arguments) {
   std::vector<std::string> all;
   std::string values;
-  for (const FlagSpec& flag : AllFlags()) {
-    if (!Takes(command, flag)) continue;
-    all.push_back(Spellings(flag).front());
-    const ValueKind kind = KindOf(command, flag);
-    if (kind == ValueKind::kNone) continue;
-    const std::string with = kind == ValueKind::kList   ? absl::StrJoin(ValuesOf(command, flag), " ")
-                             : kind == ValueKind::kFile ? "@files"
-                                                        : "@nothing";
-    absl::StrAppend(&values, "        ", absl::StrJoin(Spellings(flag), "|"), ") values='", with, "' ;;\n");
+  for (const CLI::App* app : apps) {
+    for (const CLI::Option* flag : Flags(*app)) {
+      all.push_back(Spellings(*flag).front());
+      if (ValueName(*flag).empty()) continue;
+      absl::StrAppend(&values, "        ", absl::StrJoin(Spellings(*flag), "|"), ") values='", Values(*flag),
+                      "' ;;\n");
+    }
   }
-  return absl::StrCat("    ", std::string(command.name), ")\n      flags='", absl::StrJoin(all, " "),
+  return absl::StrCat("    ", name, ")\n      flags='", absl::StrJoin(all, " "), "' arguments='", arguments,
                       "'\n      case $prev in\n", values, "      esac ;;\n");
 }
 
@@ -67,39 +77,42 @@ std::string ZshEscaped(std::string_view text) {
   return absl::StrReplaceAll(std::string(text), {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
 }
 
-std::string ZshFlag(const CommandSpec& command, const FlagSpec& flag) {
+// What _arguments does for a value.
+std::string ZshAction(const CLI::Option& option) {
+  const std::string values = Values(option);
+  const std::string action = values == "@files" ? "_files" : values == "@nothing" ? "" : "(" + values + ")";
+  return absl::StrCat(":", ZshEscaped(ValueName(option)), ":", action);
+}
+
+std::string ZshFlag(const CLI::Option& flag) {
   std::string lines;
-  // -o may be given for each output of a program.
-  const char* repeated = flag.name == "output" && command.name == "run" ? "*" : "";
+  const bool has_value = !ValueName(flag).empty();
   for (const std::string& spelling : Spellings(flag)) {
-    std::string value;
     const bool is_long = spelling.size() > 2;
-    if (!flag.value.empty()) {
-      value = absl::StrCat(":", ZshEscaped(flag.value), ":");
-      const ValueKind kind = KindOf(command, flag);
-      if (kind == ValueKind::kFile) value += "_files";
-      if (kind == ValueKind::kList) {
-        absl::StrAppend(&value, "(", absl::StrJoin(ValuesOf(command, flag), " "), ")");
-      }
-    }
-    absl::StrAppend(&lines, "        '", repeated, spelling, !value.empty() && is_long ? "=" : "", "[",
-                    ZshEscaped(HelpOf(command, flag)), "]", value, "' \\\n");
+    absl::StrAppend(&lines, "        '", flag.get_items_expected_max() > 1 ? "*" : "", spelling,
+                    has_value && is_long ? "=" : "", "[", ZshEscaped(flag.get_description()), "]",
+                    has_value ? ZshAction(flag) : "", "' \\\n");
   }
   return lines;
 }
 
-const char* ZshPositionals(const CommandSpec& command) {
-  if (command.name == "completion") return "':shell:(bash zsh)'";
-  if (command.name == "get" || command.name == "drop") return "'*:id:'";
-  return "'*:file:_files'";
+struct CompletionFlags {
+  const CLI::App* program;
+  std::string shell;
+};
+
+absl::Status RunCompletion(const CompletionFlags& flags, const CommonFlags&) {
+  const bool is_bash = flags.shell == "bash";
+  std::fputs((is_bash ? BashCompletion(*flags.program) : ZshCompletion(*flags.program)).c_str(), stdout);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-std::string BashCompletion() {
+std::string BashCompletion(const CLI::App& program) {
   std::string text = absl::StrCat(R"(# Completes `warpline` in bash; made by `warpline completion bash`.
 _warpline() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command='' flags='' values='' i
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command='' flags='' arguments='' values='' i
   # bash makes '=' a word of its own.
   if [[ $cur == = ]]; then
     cur=''
@@ -109,36 +122,32 @@ _warpline() {
   for ((i = 1; i < COMP_CWORD; ++i)); do
     case ${COMP_WORDS[i]} in
       )",
-                                  FlagsWithValues(), R"()
+                                  FlagsWithValues(program), R"()
         [[ ${COMP_WORDS[i+1]} == = ]] && ((++i))
         ((++i)) ;;
       )",
-                                  CommandNames("|"), R"()
+                                  CommandNames(program, "|"), R"()
         command=${COMP_WORDS[i]}
         break ;;
     esac
   done
   case $command in
 )");
-  for (const CommandSpec& command : AllCommands()) text += BashBranch(command);
-  // Before the command there are the common flags, or its name.
-  CommandSpec none;
-  none.name = "*";
-  text += BashBranch(none);
+  for (const CLI::App* command : program.get_subcommands({})) {
+    const CLI::Option* const argument = Argument(*command);
+    text += BashBranch(command->get_name(), {command, &program},
+                       argument == nullptr ? "@nothing" : Values(*argument));
+  }
+  text += BashBranch("*", {&program}, CommandNames(program, " "));
   absl::StrAppend(&text, R"(  esac
   if [[ -z $values && $cur == -* ]]; then
     values=$flags
-  elif [[ -z $values && -z $command ]]; then
-    values=')",
-                  CommandNames(" "), R"('
-  elif [[ -z $values && $command == completion ]]; then
-    values='bash zsh'
-  elif [[ -z $values && ( $command == get || $command == drop || $command == tensors ) ]]; then
-    values=@nothing
+  elif [[ -z $values ]]; then
+    values=$arguments
   fi
   case $values in
     @nothing) COMPREPLY=() ;;
-    @files|'') compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    @files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur") ;;
   esac
 }
@@ -147,35 +156,40 @@ complete -F _warpline warpline
   return text;
 }
 
-std::string ZshCompletion() {
-  std::string text = absl::StrCat(
+std::string ZshCompletion(const CLI::App& program) {
+  const std::string names = CommandNames(program, " ");
+  std::string branches, commands;
+  for (const CLI::App* command : program.get_subcommands({})) {
+    absl::StrAppend(&branches, "    ", command->get_name(), ")\n      _arguments \\\n");
+    for (const CLI::App* app : {command, &program}) {
+      for (const CLI::Option* flag : Flags(*app)) branches += ZshFlag(*flag);
+    }
+    const CLI::Option* const argument = Argument(*command);
+    absl::StrAppend(&branches, "        '1:command:(", names, ")'",
+                    argument == nullptr ? "" : absl::StrCat(" '*", ZshAction(*argument), "'"), " ;;\n");
+    absl::StrAppend(&commands, "        '", command->get_name(), ":", ZshEscaped(command->get_description()),
+                    "'\n");
+  }
+  return absl::StrCat(
       "#compdef warpline\n# Made by `warpline completion zsh`.\n_warpline() {\n"
       "  local command='' i\n  for ((i = 2; i < CURRENT; ++i)); do\n"
       "    case ${words[i]} in\n      ",
-      FlagsWithValues(), ") ((++i)) ;;\n      ", CommandNames("|"),
-      ") command=${words[i]}; break ;;\n    esac\n  done\n  case $command in\n");
-  for (const CommandSpec& command : AllCommands()) {
-    absl::StrAppend(&text, "    ", std::string(command.name), ")\n      _arguments \\\n");
-    for (const FlagSpec& flag : AllFlags()) {
-      if (Takes(command, flag)) text += ZshFlag(command, flag);
-    }
-    absl::StrAppend(&text, "        '1:command:(", CommandNames(" "), ")' ", ZshPositionals(command),
-                    " ;;\n");
-  }
-  text += "    *)\n      local -a commands=(\n";
-  for (const CommandSpec& command : AllCommands()) {
-    absl::StrAppend(&text, "        '", std::string(command.name), ":", ZshEscaped(command.help), "'\n");
-  }
-  return absl::StrCat(
-      text, "      )\n      _describe command commands ;;\n  esac\n}\n",
+      FlagsWithValues(program), ") ((++i)) ;;\n      ", CommandNames(program, "|"),
+      ") command=${words[i]}; break ;;\n    esac\n  done\n  case $command in\n", branches,
+      "    *)\n      local -a commands=(\n", commands,
+      "      )\n      _describe command commands ;;\n  esac\n}\n"
       "if [[ $funcstack[1] == _warpline ]]; then _warpline \"$@\"; else compdef _warpline warpline; fi\n");
 }
 
-absl::Status RunCompletion(const Args& args, const CommonFlags&) {
-  const std::string shell = args.positionals().size() == 2 ? args.positionals()[1] : "";
-  if (shell != "bash" && shell != "zsh") return UsageError("completion takes the shell's name: bash or zsh");
-  std::fputs((shell == "bash" ? BashCompletion() : ZshCompletion()).c_str(), stdout);
-  return absl::OkStatus();
+void AddCompletion(CommandLine& line) {
+  auto [app, flags] =
+      line.Add("completion", "print a script that completes command lines",
+               "completion bash >~/.local/share/bash-completion/completions/warpline", RunCompletion);
+  flags.program = &line.app();
+  const std::vector<std::string> shells = {"bash", "zsh"};
+  app.add_option("SHELL", flags.shell)->required()->check(CLI::IsMember(shells))->type_name("SHELL");
+  app.footer(
+      absl::StrCat("Of zsh the script goes as _warpline into a folder of $fpath.\n\n", app.get_footer()));
 }
 
 }  // namespace warpline::client

@@ -2,14 +2,15 @@
 #ifndef WARPLINE_CLIENT_CLI_COMPLETION_H_
 #define WARPLINE_CLIENT_CLI_COMPLETION_H_
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 namespace warpline::client {
 
-// Made from the tables of flags.h: commands, flags, and their values where these can be listed; files for
-// everything else.
-std::string BashCompletion();
-std::string ZshCompletion();
+// Of its commands, their flags and arguments, and the values of these where they can be listed; files where
+// one is expected.
+std::string BashCompletion(const CLI::App& program);
+std::string ZshCompletion(const CLI::App& program);
 
 }  // namespace warpline::client
 

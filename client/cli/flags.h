@@ -1,69 +1,54 @@
-// The flags and commands of the `warpline` program, and what is common to all commands.
+// The flags that several commands of the `warpline` program take.
 #ifndef WARPLINE_CLIENT_CLI_FLAGS_H_
 #define WARPLINE_CLIENT_CLI_FLAGS_H_
 
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/cli/args.h"
 #include "client/cli/error.h"
 #include "kernels/dtype.h"
 #include "kernels/status_macros.h"
 #include "warpline/options.h"
 #include "warpline/v1/warpline.pb.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace warpline::client {
 
-struct CommandSpec {
-  std::string_view name;
-  std::string_view synopsis;  // after the name
-  std::string_view help;
-  // Names of the flags that it takes beyond the common ones, between spaces: " perm variant ".
-  std::string_view flags;
-  std::string_view example;     // without "warpline"
-  std::string_view notes = "";  // lines at the end of its help
-};
-
-// Every flag of every command: one list, since flags may stand before the command's name.
-std::span<const FlagSpec> AllFlags();
-std::span<const CommandSpec> AllCommands();
-// Whether every command takes it.
-bool IsCommon(const FlagSpec& flag);
-// Whether the command takes it, as one of its own or as a common one.
-bool Takes(const CommandSpec& command, const FlagSpec& flag);
-// What a flag does, of this command.
-std::string_view HelpOf(const CommandSpec& command, const FlagSpec& flag);
-std::vector<std::string> DTypeNames();
-// The values that a flag of the command can have, where they can be listed.
-std::vector<std::string> ValuesOf(const CommandSpec& command, const FlagSpec& flag);
-
-// The command that the first positional argument names, all given flags being among its own.
-absl::StatusOr<const CommandSpec*> FindCommand(const Args& args);
-
-std::string VersionText();
-
-// Values of the flag `name`: "sum" and so on, "relu", "f32". The last two are not set if it was not given.
-absl::StatusOr<v1::ReduceOp> ReduceOpFlag(const Args& args, std::string_view name);
-absl::StatusOr<v1::Activation> ActivationFlag(const Args& args, std::string_view name);
-absl::StatusOr<std::optional<DType>> DTypeFlag(const Args& args, std::string_view name);
+// The values of a flag, by their names.
+std::vector<std::pair<std::string, DType>> DTypes();
+std::vector<std::pair<std::string, v1::ReduceOp>> ReduceOps();
+std::vector<std::pair<std::string, v1::Activation>> Activations();
 
 struct CommonFlags {
-  std::string server;   // with its port
-  std::string regions;  // path of its region socket; empty: as of its own
+  std::string server = "127.0.0.1";  // with its port, once completed
+  std::string regions;               // path of its region socket; empty: as of its own
   TlsOptions tls;
+  std::string token_file;
   std::string token;  // empty: none
-  absl::Duration deadline;
+  absl::Duration deadline = absl::Seconds(60);
   std::string variant;
   std::optional<DType> dtype;
+  int retries = 0;
   bool timings = false;
   bool json = false;
 
-  static absl::StatusOr<CommonFlags> From(const Args& args);
+  // What every command takes. This must outlive the parse, as with each of the others.
+  void AddTo(CLI::App& program);
+  void AddRegions(CLI::App& command, const std::string& help);
+  void AddVariant(CLI::App& command);
+  void AddDType(CLI::App& command);
+  void AddRetries(CLI::App& command);
+
+  // After the parse: checks the address and reads the token. Every error is one of usage.
+  absl::Status Complete(const CLI::App& program);
+
   ChannelOptions channel() const { return {.tls = tls, .token = token}; }
 };
 

@@ -1,15 +1,22 @@
-// What the `warpline` program says of itself.
+// How the `warpline` program's help looks.
 #ifndef WARPLINE_CLIENT_CLI_HELP_H_
 #define WARPLINE_CLIENT_CLI_HELP_H_
 
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <memory>
 #include <string>
-
-#include "client/cli/flags.h"
+#include <string_view>
 
 namespace warpline::client {
 
-// Of one command, or of the program if it is null.
-std::string HelpText(const CommandSpec* command);
+// Of a program with commands, and of each of these: the usage first, the options with their choices in
+// wrapped lines, a command's own before the program's.
+std::shared_ptr<CLI::FormatterBase> HelpFormatter();
+
+// The text in lines of at most 110 columns, of which all but the first begin with `indent` spaces. The first
+// one begins at column `column`.
+std::string Wrapped(std::string_view text, std::size_t column, std::size_t indent);
 
 }  // namespace warpline::client
 

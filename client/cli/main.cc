@@ -2,41 +2,20 @@
 #include <grpc/support/log.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "client/cli/args.h"
-#include "client/cli/commands.h"
+#include "client/cli/command_line.h"
 #include "client/cli/error.h"
-#include "client/cli/flags.h"
-#include "client/cli/help.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
 namespace {
-
-using Command = absl::Status (*)(const Args&, const CommonFlags&);
-
-const std::map<std::string_view, Command> kRun = {
-    {"transpose", RunTranspose},
-    {"gemm", RunGemm},
-    {"reduce", RunReduce},
-    {"run", RunRun},
-    {"put", RunPut},
-    {"get", RunGet},
-    {"drop", RunDrop},
-    {"tensors", RunTensors},
-    {"info", RunInfo},
-    {"health", RunHealth},
-    {"bench", RunBench},
-    {"completion", RunCompletion},
-};
 
 // glibc gives the memory of each received slice back to the kernel, and faults it in again; these keep it.
 void TuneMalloc() {
@@ -45,33 +24,12 @@ void TuneMalloc() {
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
 }
 
-absl::Status Run(const std::vector<std::string_view>& words) {
-  const absl::StatusOr<Args> args = Args::Parse(words, AllFlags());
-  if (!args.ok()) return AsUsageError(args.status());
-  if (args->Has("version")) {
-    std::fputs(VersionText().c_str(), stdout);
-    return absl::OkStatus();
-  }
-  if (args->Has("help") && args->positionals().empty()) {
-    std::fputs(HelpText(nullptr).c_str(), stdout);
-    return absl::OkStatus();
-  }
-  ASSIGN_OR_RETURN(const CommandSpec* const command, FindCommand(*args));
-  if (args->Has("help")) {
-    std::fputs(HelpText(command).c_str(), stdout);
-    return absl::OkStatus();
-  }
-  const absl::StatusOr<CommonFlags> common = CommonFlags::From(*args);
-  if (!common.ok()) return AsUsageError(common.status());
-  return WithAdviceOnServer(kRun.at(command->name)(*args, *common), common->server);
-}
-
-// Of the first word that is a command's name: flags that cannot be parsed leave no better way to tell.
-absl::Status WithAdviceOnHelp(const absl::Status& status, const std::vector<std::string_view>& words) {
-  for (std::string_view word : words) {
-    if (kRun.count(word) > 0) return WithAdviceOnCommand(status, word);
-  }
-  return status;
+absl::Status Run(const std::vector<std::string>& words) {
+  CommandLine line;
+  ASSIGN_OR_RETURN(const std::string text, line.Parse(words));
+  if (text.empty()) return line.Run();
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
@@ -82,8 +40,7 @@ int Main(int argc, char** argv) {
   // builds.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  absl::Status status = WithAdviceOnHelp(Run(words), words);
+  absl::Status status = Run({argv + std::min(argc, 1), argv + argc});
   // What the commands print is buffered until here.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (status.ok() && !printed) status = LocalError("standard output: cannot write");

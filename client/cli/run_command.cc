@@ -11,6 +11,7 @@
 #include "client/cli/assignment.h"
 #include "client/cli/commands.h"
 #include "client/cli/file_io.h"
+#include "client/cli/help.h"
 #include "client/cli/program_file.h"
 #include "client/cli/session.h"
 #include "kernels/status_macros.h"
@@ -23,6 +24,42 @@ namespace {
 constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
 
 using Words = std::vector<std::string>;
+
+struct RunFlags : SessionFlags {
+  Words words, outputs;
+  std::optional<std::string> expr;
+};
+
+constexpr char kNotes[] =
+    R"(PROGRAM.json is a warpline.v1.Program in protobuf's JSON; - reads it from standard input. Values of
+enumerations may be short ("sum", "f32"). A program with one output may do without its NAME.
+What NAME=IN.npy holds as raw memory is told as NAME:TYPE=IN.npy, as w:bf16=w.npy. A file in Fortran
+order is brought into row-major order by a request of its own, which costs one more round trip.
+
+An expression is a call of an operation. Its operands are calls or names; behind them are FIELD=VALUE.
+A step that is read twice is named, with a ; or the end of the line behind it:
+'p = gemm(a, b); add(p, transpose(p))'. Its outputs are the steps that -o NAME=OUT.npy names, in that
+order; with a single -o OUT.npy, the last one. Steps without a name are called 1.gemm, 2.add and so on.
+
+operations (a field with "= ..." has that default; each also takes variant = the server's choice):
+  transpose(x)   perm = [] (axis i of the result is axis perm[i] of x; []: swap the last two)
+  gemm(a, b)     activation(alpha * op(a) * op(b) + beta * c + bias)
+                 trans_a = false, trans_b = false, alpha = 1, beta = 0 (1 with c), c: a matrix,
+                 bias: a vector, activation = none (relu, gelu), precision = ieee (tf32),
+                 out_dtype: TYPE of the result (default: what the operands give)
+  reduce(x)      op: NAME, which must be given; axes = [] (all), keepdims = false,
+                 ddof = 0 (of var and std: divide by n - ddof), out_dtype: TYPE as of gemm
+  cast(x)        dtype: TYPE, which must be given
+  scale(x)       factor: a number, which must be given
+  add(x, y)
+
+In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behind its two operands:
+{"steps": [
+   {"name": "d", "inputs": ["a", "b", "c", "v"],
+    "gemm": {"alpha": 0.5, "beta": 1, "hasBias": true, "activation": "relu"}},
+   {"name": "sums", "inputs": ["d"], "reduce": {"op": "sum", "axes": [0]}}],
+ "outputs": ["d", "sums"]}
+)";
 
 absl::StatusOr<v1::Program> ReadProgram(const std::string& path) {
   const std::string name = path == "-" ? "standard input" : path;
@@ -105,17 +142,15 @@ absl::StatusOr<std::optional<DType>> TypeOf(const Assignment& input) {
   return dtype;
 }
 
-}  // namespace
-
-absl::Status RunRun(const Args& args, const CommonFlags& common) {
-  Words words(args.positionals().begin() + 1, args.positionals().end());
+absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
+  Words words = flags.words;
   RunArgs request;
   bool reads_stdin = false;
-  if (args.Has("expr")) {
-    absl::StatusOr<v1::Program> program = ParseExpression(args.String("expr", ""));
+  if (flags.expr) {
+    absl::StatusOr<v1::Program> program = ParseExpression(*flags.expr);
     if (!program.ok()) return UsageError(absl::StrCat("--expr: ", std::string(program.status().message())));
     request.program = *std::move(program);
-    RETURN_IF_ERROR(ChooseOutputs(request.program, args.Strings("output")));
+    RETURN_IF_ERROR(ChooseOutputs(request.program, flags.outputs));
   } else {
     if (words.empty()) return UsageError("run: the program is missing: PROGRAM.json or --expr PROGRAM");
     reads_stdin = words[0] == "-";
@@ -124,12 +159,12 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
   }
   const Words outputs(request.program.outputs().begin(), request.program.outputs().end());
   ASSIGN_OR_RETURN(const std::vector<Assignment> results,
-                   Assign(outputs, args.Strings("output"), "output", "-o NAME=OUT.npy"));
+                   Assign(outputs, flags.outputs, "output", "-o NAME=OUT.npy"));
   ASSIGN_OR_RETURN(const std::vector<Assignment> inputs,
                    Assign(InputsOf(request.program), words, "input", "NAME=IN.npy"));
   Words paths;
   for (const Assignment& result : results) paths.push_back(result.path);
-  ASSIGN_OR_RETURN(Session session, Session::Create(args, common, paths));
+  ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, paths));
 
   for (const Assignment& input : inputs) {
     if (reads_stdin && input.path == "-") {
@@ -148,6 +183,32 @@ absl::Status RunRun(const Args& args, const CommonFlags& common) {
     RETURN_IF_ERROR(session.Write(results[i].path, result.outputs[i].second, result.tensors[i], false));
   }
   return absl::OkStatus();
+}
+
+// "TYPE:", and these below it.
+template <typename T>
+std::string Listed(const char* title, const std::vector<std::pair<std::string, T>>& values) {
+  const auto name = [](std::string* out, const auto& value) { *out += value.first; };
+  return absl::StrCat(title, ":\n    ", Wrapped(absl::StrJoin(values, ", ", name), 4, 4), "\n\n");
+}
+
+}  // namespace
+
+void AddRun(CommandLine& line) {
+  auto [app, flags] =
+      line.Add("run", "run a chain of operations, whose intermediate results stay on the server",
+               "run -e 'reduce(transpose(gemm(a, b)), op=sum, axes=[1])' a=a.npy b=b.npy "
+               "-o sums.npy",
+               RunRun);
+  app.add_option("words", flags.words)
+      ->type_name("FILE")
+      ->option_text("PROGRAM.json|--expr PROGRAM NAME=IN.npy ... -o [NAME=]OUT.npy ...");
+  app.add_option("-o,--output", flags.outputs, kOutputHelp)->allow_extra_args(false)->type_name("FILE");
+  app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file")
+      ->type_name("PROGRAM");
+  app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
+                          app.get_footer()));
+  flags.AddTo(app, line.common());
 }
 
 }  // namespace warpline::client

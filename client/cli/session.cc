@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/args.h"
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/output_file.h"
@@ -17,6 +18,17 @@
 
 namespace warpline::client {
 namespace {
+
+constexpr char kTransports[] = R"(--transport:
+    auto    shm for large arrays, if the server is at unix:/path or --regions is given (then it is an error if
+            there is none), and stream for what is too large for a request; else inline
+    inline  in the request and in the response
+    shm     in memory that is shared with the server: files are read into it, and results written from it
+    stream  operands are put on the server before the request, and results fetched after it, in pieces
+
+What is read may also be - (standard input) or @ID, a tensor that is on the server (`warpline put --help`).
+
+)";
 
 Timing::Array Described(const std::string& name, const Array& array, const std::optional<Tensor>& tensor) {
   if (tensor) return {.name = name, .dtype = tensor->dtype(), .shape = tensor->shape()};
@@ -73,33 +85,49 @@ absl::Status CheckPath(const std::string& path, std::span<const std::string> oth
 
 }  // namespace
 
-absl::StatusOr<Session> Session::Create(const Args& args, const CommonFlags& common,
+void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
+  AddTime(command, "--ttl", ttl,
+          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
+  common.AddRetries(command);
+  command.add_flag("--timings", common.timings, "print what ran, how arrays travelled, and how long it took");
+  AddTransport(command, transport);
+  common.AddRegions(command, "the server's region socket (default: of unix:/path, /path.regions)");
+  command.footer(kTransports + command.get_footer());
+}
+
+void AddOutput(CLI::App& command, std::string& into) {
+  command.add_option("-o,--output", into, kOutputHelp)
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->type_name("FILE");
+}
+
+absl::StatusOr<Session> Session::Create(const SessionFlags& flags, const CommonFlags& common,
                                         std::span<const std::string> outputs) {
-  if (outputs.empty()) return UsageError(absl::StrCat(args.positionals().front(), ": -o OUT.npy is missing"));
+  if (outputs.empty()) return UsageError("-o OUT.npy is missing");
   bool prints_to_stderr = false, keeps = false;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     RETURN_IF_ERROR(CheckPath(outputs[i], outputs.first(i)));
     keeps = keeps || outputs[i] == kKeptPath;
     prints_to_stderr = prints_to_stderr || outputs[i] == kKeptPath || IsStandardOutput(outputs[i]);
   }
-  if (args.Has("ttl") && !keeps) return UsageError("--ttl is of a result that stays on the server: -o @");
-  ASSIGN_OR_USAGE(const absl::Duration ttl, args.Duration("ttl", absl::ZeroDuration()));
-  ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
-  ASSIGN_OR_RETURN(const TransportKind transport, TransportFlag(args, common));
-  const bool may_share = transport == TransportKind::kAuto || transport == TransportKind::kShm;
+  if (flags.ttl > absl::ZeroDuration() && !keeps) {
+    return UsageError("--ttl is of a result that stays on the server: -o @");
+  }
+  if (flags.transport == TransportKind::kShm) RETURN_IF_ERROR(CheckSharing(common));
+  const bool may_share = flags.transport == TransportKind::kAuto || flags.transport == TransportKind::kShm;
   if (may_share) RETURN_IF_ERROR(CheckRegions(common));
-  return Session(common, prints_to_stderr, static_cast<int>(retries), ttl, transport);
+  return Session(common, prints_to_stderr, flags);
 }
 
-Session::Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl,
-                 TransportKind transport)
+Session::Session(const CommonFlags& common, bool prints_to_stderr, const SessionFlags& flags)
     : common_(common),
       prints_to_stderr_(prints_to_stderr),
-      ttl_(ttl),
+      ttl_(flags.ttl),
       client_(std::make_unique<Client>(common.server, ClientOptions{.channel = common.channel(),
-                                                                    .max_retries = retries,
+                                                                    .max_retries = common.retries,
                                                                     .region_socket = common.regions})),
-      transport_(*client_, transport, common) {}
+      transport_(*client_, flags.transport, common) {}
 
 absl::StatusOr<NpyArray> Session::Read(const std::string& path, std::optional<DType> dtype) {
   if (IsTensorPath(path)) {

@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/args.h"
 #include "client/cli/flags.h"
 #include "client/cli/npy/file.h"
 #include "client/cli/transport.h"
@@ -22,13 +21,24 @@
 
 namespace warpline::client {
 
+// The flags of a command that computes.
+struct SessionFlags {
+  absl::Duration ttl;  // zero: the server's default
+  TransportKind transport = TransportKind::kAuto;
+
+  void AddTo(CLI::App& command, CommonFlags& common);
+};
+// -o of a command with one result.
+void AddOutput(CLI::App& command, std::string& into);
+inline constexpr char kOutputHelp[] =
+    "where the result goes, a .npy file; - is standard output, @ leaves it on the server";
+
 // Errors are as error.h tells them apart. Not thread-safe.
 class Session {
  public:
   // A usage error if there is no output, if two are one file, if one is a terminal, which would show bytes,
-  // or if
-  // --ttl is given and nothing stays on the server.
-  static absl::StatusOr<Session> Create(const Args& args, const CommonFlags& common,
+  // or if --ttl is given and nothing stays on the server.
+  static absl::StatusOr<Session> Create(const SessionFlags& flags, const CommonFlags& common,
                                         std::span<const std::string> outputs);
 
   // The array in a file, or for "@ID" the tensor with that id. `dtype`: what raw elements are, see
@@ -50,8 +60,7 @@ class Session {
   absl::Status MakeRowMajor(NpyArray& array);
 
  private:
-  Session(const CommonFlags& common, bool prints_to_stderr, int retries, absl::Duration ttl,
-          TransportKind transport);
+  Session(const CommonFlags& common, bool prints_to_stderr, const SessionFlags& flags);
   // Without fetching the result. `way`: how that travels.
   absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
                                    const Destination& destination, std::string_view way);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/args.h"
 #include "client/cli/commands.h"
 #include "client/cli/npy/file.h"
 #include "client/cli/operands.h"
@@ -22,15 +23,39 @@
 namespace warpline::client {
 namespace {
 
-absl::StatusOr<ClientOptions> OptionsFrom(const Args& args, const CommonFlags& common) {
-  ASSIGN_OR_USAGE(const std::int64_t retries, args.Integer("retries", 0, 0, 1000));
-  return ClientOptions{.channel = common.channel(), .max_retries = static_cast<int>(retries)};
-}
+struct PutFlags {
+  std::string path;
+  absl::Duration ttl;  // zero: the server's default
+  int channels = 0;    // zero: by size
+  bool quiet = false;
+};
 
-absl::StatusOr<int> ChannelsFrom(const Args& args) {
-  if (!args.Has("channels")) return 0;
-  ASSIGN_OR_USAGE(const std::int64_t channels, args.Integer("channels", 1, 1, kMaxChannels));
-  return static_cast<int>(channels);
+struct GetFlags {
+  std::string id, output;
+  int channels = 0;
+  bool quiet = false;
+};
+
+struct DropFlags {
+  std::vector<std::string> ids;
+};
+
+struct TensorsFlags {};
+
+constexpr char kNotes[] =
+    R"(Wherever a command reads an array, @ID is the tensor with that id, and -o @ leaves a result on the server
+and prints its id. Each use of a tensor renews its lease, and it lasts no longer than the server's process. The
+id is a secret: whoever has it may read the tensor. A file in Fortran order is brought into row-major order by
+the server, which needs memory for both. A file whose name begins with @ is given as ./@NAME.
+
+  weights=$(warpline put weights.npy --ttl 1h)
+  y=$(warpline gemm x.npy @$weights -o @)
+  warpline get $y -o y.npy
+  warpline drop $y $weights
+)";
+
+ClientOptions OptionsFrom(const CommonFlags& common) {
+  return {.channel = common.channel(), .max_retries = common.retries};
 }
 
 // Of `count` tensors that were to be dropped, with the error of each that was not; `untried`: how many of
@@ -46,47 +71,35 @@ absl::Status DropError(std::span<const absl::Status> failed, std::size_t untried
   return WithText(failed.back(), text);
 }
 
-}  // namespace
-
-absl::Status RunPut(const Args& args, const CommonFlags& common) {
-  if (args.positionals().size() != 2) {
-    return UsageError(absl::StrCat("put takes 1 file, not ", args.positionals().size() - 1));
-  }
-  const std::string& path = args.positionals()[1];
+absl::Status RunPut(const PutFlags& flags, const CommonFlags& common) {
+  const std::string& path = flags.path;
   if (IsTensorPath(path)) {
     return UsageError(absl::StrCat(Shown(path), " is on the server already; a file of that name is ./@NAME"));
   }
-  ASSIGN_OR_USAGE(const absl::Duration ttl, args.Duration("ttl", absl::ZeroDuration()));
-  ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
-  ASSIGN_OR_RETURN(const int channels, ChannelsFrom(args));
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
   const absl::StatusOr<NpyArray> array =
       ReadNpy(path, common.dtype, std::numeric_limits<std::int64_t>::max());
   if (!array.ok()) return AsFileError(array.status());
   const ConstArray stored = array->stored.AsArray();
   ASSIGN_OR_USAGE(const std::size_t bytes, ByteSize(stored));
 
-  Client client(common.server, options);
+  Client client(common.server, OptionsFrom(common));
   std::optional<Tensor> tensor;
   {
-    ProgressLine line(absl::StrCat("put ", path == "-" ? "standard input" : path), bytes, quiet);
-    ASSIGN_OR_RETURN(tensor, client.Put(stored, common.deadline,
-                                        {.ttl = ttl, .channels = channels, .progress = line.callback()}));
+    ProgressLine line(absl::StrCat("put ", path == "-" ? "standard input" : path), bytes, flags.quiet);
+    ASSIGN_OR_RETURN(tensor,
+                     client.Put(stored, common.deadline,
+                                {.ttl = flags.ttl, .channels = flags.channels, .progress = line.callback()}));
   }
   if (!array->fortran) return PrintId(*tensor);
   // What was put is the transpose of what is meant, and goes with its handle.
   ASSIGN_OR_RETURN(Result result, client.Transpose({.x = *tensor, .perm = ToRowMajorPerm(*array)},
-                                                   common.deadline, {.destination = {.keep = ttl}}));
+                                                   common.deadline, {.destination = {.keep = flags.ttl}}));
   return PrintId(*result.tensor);
 }
 
-absl::Status RunGet(const Args& args, const CommonFlags& common) {
-  if (args.positionals().size() != 2) {
-    return UsageError(absl::StrCat("get takes 1 id, not ", args.positionals().size() - 1));
-  }
-  ASSIGN_OR_RETURN(const std::string id, TensorId(args.positionals()[1]));
-  const std::string path = args.String("output", "");
-  if (args.Strings("output").size() != 1) return UsageError("get: one -o X.npy is to be given");
+absl::Status RunGet(const GetFlags& flags, const CommonFlags& common) {
+  ASSIGN_OR_RETURN(const std::string id, TensorId(flags.id));
+  const std::string& path = flags.output;
   if (IsTensorPath(path)) {
     return UsageError(
         absl::StrCat("-o ", Shown(path), ": the tensor is on the server already; a file is ./@NAME"));
@@ -95,33 +108,28 @@ absl::Status RunGet(const Args& args, const CommonFlags& common) {
     return UsageError(
         absl::StrCat("-o ", path, ": the terminal would show bytes: name a file, or redirect it"));
   }
-  ASSIGN_OR_USAGE(const bool quiet, args.Bool("quiet"));
-  ASSIGN_OR_RETURN(const int channels, ChannelsFrom(args));
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
 
-  Client client(common.server, options);
+  Client client(common.server, OptionsFrom(common));
   const absl::StatusOr<Tensor> attached = client.Attach(id, common.deadline);
   if (!attached.ok()) return WithSubject(attached.status(), ShortId(id));
   const Tensor& tensor = *attached;
   Array array;
   {
-    ProgressLine line(absl::StrCat("get ", ShortId(id)), tensor.bytes(), quiet);
-    ASSIGN_OR_RETURN(
-        array, client.Get(tensor, common.deadline, {.channels = channels, .progress = line.callback()}));
+    ProgressLine line(absl::StrCat("get ", ShortId(id)), tensor.bytes(), flags.quiet);
+    ASSIGN_OR_RETURN(array, client.Get(tensor, common.deadline,
+                                       {.channels = flags.channels, .progress = line.callback()}));
   }
   const absl::Status written = WriteNpy(path, array.View(), false);
   return written.ok() ? written : AsFileError(written);
 }
 
-absl::Status RunDrop(const Args& args, const CommonFlags& common) {
+absl::Status RunDrop(const DropFlags& flags, const CommonFlags& common) {
   std::vector<std::string> ids;
-  for (std::size_t i = 1; i < args.positionals().size(); ++i) {
-    ASSIGN_OR_RETURN(std::string id, TensorId(args.positionals()[i]));
+  for (const std::string& given : flags.ids) {
+    ASSIGN_OR_RETURN(std::string id, TensorId(given));
     ids.push_back(std::move(id));
   }
-  if (ids.empty()) return UsageError("drop: an id is missing");
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
-  Client client(common.server, options);
+  Client client(common.server, OptionsFrom(common));
   std::vector<absl::Status> failed;
   std::size_t tried = 0;
   while (tried < ids.size()) {
@@ -135,13 +143,54 @@ absl::Status RunDrop(const Args& args, const CommonFlags& common) {
   return DropError(failed, ids.size() - tried, ids.size());
 }
 
-absl::Status RunTensors(const Args& args, const CommonFlags& common) {
-  if (args.positionals().size() > 1) return UsageError("tensors takes no file");
-  ASSIGN_OR_RETURN(const ClientOptions options, OptionsFrom(args, common));
-  Client client(common.server, options);
+absl::Status RunTensors(const TensorsFlags&, const CommonFlags& common) {
+  Client client(common.server, OptionsFrom(common));
   ASSIGN_OR_RETURN(const std::vector<TensorInfo> tensors, client.ListTensors(common.deadline));
   std::fputs(FormatTensors(tensors, common.json).c_str(), stdout);
   return absl::OkStatus();
+}
+
+void AddTransferFlags(CLI::App& app, int& channels, bool& quiet, CommonFlags& common) {
+  app.add_option("--channels", channels, "connections, with a thread each (default: by size)")
+      ->check(CLI::Range(1, kMaxChannels))
+      ->type_name("N");
+  common.AddRetries(app);
+  app.add_flag("-q,--quiet", quiet, "no progress on the terminal");
+}
+
+}  // namespace
+
+void AddPut(CommandLine& line) {
+  auto [app, flags] =
+      line.Add("put", "leave an array on the server, and print its id", "put weights.npy --ttl 1h", RunPut);
+  app.add_option("X.npy", flags.path)->required()->type_name("FILE");
+  AddTime(app, "--ttl", flags.ttl,
+          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
+  line.common().AddDType(app);
+  AddTransferFlags(app, flags.channels, flags.quiet, line.common());
+  app.footer(absl::StrCat(kNotes, "\n", app.get_footer()));
+}
+
+void AddGet(CommandLine& line) {
+  auto [app, flags] = line.Add("get", "fetch a tensor from the server", "get $id -o x.npy", RunGet);
+  app.add_option("ID", flags.id)->required()->type_name("ID");
+  app.add_option("-o,--output", flags.output, "where the elements go, a .npy file; - is standard output")
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->type_name("FILE");
+  AddTransferFlags(app, flags.channels, flags.quiet, line.common());
+}
+
+void AddDrop(CommandLine& line) {
+  auto [app, flags] = line.Add("drop", "end the leases of tensors on the server", "drop $id", RunDrop);
+  app.add_option("ID", flags.ids)->required()->type_name("ID");
+  line.common().AddRetries(app);
+}
+
+void AddTensors(CommandLine& line) {
+  const auto command =
+      line.Add("tensors", "list the tensors on the server, with their ids", "tensors --json", RunTensors);
+  line.common().AddRetries(command.app);
 }
 
 }  // namespace warpline::client

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/args.h"
 #include "client/cli/error.h"
 #include "client/src/region_allocator.h"
 #include "client/src/region_socket.h"
@@ -26,26 +27,19 @@ namespace {
 // took 28 ms inline and 30 shared at 1 MiB, 60 and 45 at 4 MiB. And the server's limit is worth asking for.
 constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
 
-constexpr std::pair<std::string_view, TransportKind> kKinds[] = {{"auto", TransportKind::kAuto},
-                                                                 {"inline", TransportKind::kInline},
-                                                                 {"shm", TransportKind::kShm},
-                                                                 {"stream", TransportKind::kStream}};
-
 bool HasRegionSocket(const CommonFlags& common) {
   return !common.regions.empty() || absl::StartsWith(common.server, "unix:");
 }
 
 }  // namespace
 
-absl::StatusOr<TransportKind> TransportFlag(const Args& args, const CommonFlags& common) {
-  const std::string name = args.String("transport", "auto");
-  const auto* const kind = std::find_if(std::begin(kKinds), std::end(kKinds),
-                                        [&](const auto& each) { return each.first == name; });
-  if (kind == std::end(kKinds)) {
-    return UsageError(absl::StrCat("--transport=", name, ": expected auto, inline, shm or stream"));
-  }
-  if (kind->second == TransportKind::kShm) RETURN_IF_ERROR(CheckSharing(common));
-  return kind->second;
+void AddTransport(CLI::App& command, TransportKind& into) {
+  const std::vector<std::pair<std::string, TransportKind>> kinds = {{"auto", TransportKind::kAuto},
+                                                                    {"inline", TransportKind::kInline},
+                                                                    {"shm", TransportKind::kShm},
+                                                                    {"stream", TransportKind::kStream}};
+  AddChoice(command, "--transport", into, kinds, "how arrays travel (see below; default: auto)")
+      ->type_name("HOW");
 }
 
 absl::Status CheckSharing(const CommonFlags& common) {

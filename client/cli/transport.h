@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/cli/args.h"
 #include "client/cli/flags.h"
 #include "client/src/codec.h"
 #include "client/src/result_type.h"
@@ -32,8 +31,8 @@ enum class TransportKind {
   kStream,
 };
 
-// Of --transport. A usage error for kShm as of CheckSharing().
-absl::StatusOr<TransportKind> TransportFlag(const Args& args, const CommonFlags& common);
+// --transport, where all of them are to be had.
+void AddTransport(CLI::App& command, TransportKind& into);
 // Of a command that is to share memory. A usage error if no region socket is known of the server.
 absl::Status CheckSharing(const CommonFlags& common);
 // Whether somebody listens where --regions says, if it is given: what is asked for by its path is not left

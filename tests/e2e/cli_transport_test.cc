@@ -129,7 +129,7 @@ TEST_F(CliTransportTest, TellsErrorsAsEver) {
   EXPECT_THAT(cut.err, HasSubstr("short.npy: the file is truncated"));
   const Finished unknown = Run("warpline transpose x.npy -o y.npy --transport tcp");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("--transport=tcp: expected auto, inline, shm or stream"));
+  EXPECT_THAT(unknown.err, HasSubstr("--transport: tcp not in {auto,inline,shm,stream}"));
   EXPECT_EQ(Run("warpline put x.npy --transport shm").code, 2) << "it is always streamed";
 }
 

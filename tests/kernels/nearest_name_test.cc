@@ -2,23 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace warpline {
 namespace {
 
-TEST(NearestNameTest, DistancesAreThoseOfTheLiterature) {
-  EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
-  EXPECT_EQ(EditDistance("saturday", "sunday"), 3u);
-  EXPECT_EQ(EditDistance("", "abc"), 3u);
-  EXPECT_EQ(EditDistance("abc", ""), 3u);
-  EXPECT_EQ(EditDistance("abc", "abc"), 0u);
+const std::vector<std::string> kNames = {"transpose", "gemm", "get", "tensors"};
+
+TEST(NearestNameTest, FindsWhatIsFewLettersAway) {
+  EXPECT_EQ(NearestName("transpsoe", kNames), "transpose");
+  EXPECT_EQ(NearestName("gem", kNames), "gemm");
+  EXPECT_EQ(NearestName("gets", kNames), "get");
+  EXPECT_EQ(NearestName("tensor", kNames), "tensors");
 }
 
-TEST(NearestNameTest, NamesTheNearestOrNone) {
-  const std::vector<std::string> names = {"lanes", "listen", "max-jobs", "max-job-bytes"};
-  EXPECT_EQ(NearestName("max-job", names), "max-jobs");
-  EXPECT_EQ(NearestName("lane", names), "lanes");
-  EXPECT_EQ(NearestName("colour", names), "");
-  EXPECT_EQ(NearestName("", names), "");
+TEST(NearestNameTest, FindsNothingThatIsFar) {
+  EXPECT_EQ(NearestName("invert", kNames), "");
+  EXPECT_EQ(NearestName("x", kNames), "");
+  EXPECT_EQ(NearestName("", kNames), "");
+  EXPECT_EQ(NearestName("gemm", {}), "");
 }
 
 }  // namespace

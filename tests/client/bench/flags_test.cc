@@ -4,19 +4,24 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "client/cli/args.h"
 
 namespace warpline::client {
 namespace {
 
 using testing::HasSubstr;
 
-absl::StatusOr<BenchFlags> Flags(std::vector<std::string_view> words) {
-  words.insert(words.begin(), "bench");
-  const auto args = Args::Parse(words, AllFlags());
-  EXPECT_TRUE(args.ok()) << args.status();
-  return BenchFlags::From(*args, *CommonFlags::From(*args));
+absl::StatusOr<BenchFlags> Flags(const std::vector<std::string>& words) {
+  CLI::App app;
+  CommonFlags common;
+  BenchFlags flags;
+  common.AddTo(app);
+  flags.AddTo(app, common);
+  RETURN_IF_ERROR(Parse(app, words).status());
+  RETURN_IF_ERROR(common.Complete(app));
+  return flags.Completed(common);
 }
 
 TEST(BenchFlagsTest, RefusesMoreResponsesInFlightThanMemoryHolds) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace warpline::client {
@@ -13,9 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 absl::StatusOr<Session> Open(const std::vector<std::string>& outputs) {
-  const std::vector<std::string_view> words = {"gemm"};
-  const auto args = Args::Parse(words, AllFlags());
-  return Session::Create(*args, *CommonFlags::From(*args), outputs);
+  return Session::Create({}, {.server = "host:1"}, outputs);
 }
 
 TEST(SessionTest, NeedsAnOutput) {
@@ -44,12 +41,11 @@ TEST(SessionTest, TakesOutputsThatStayOnTheServer) {
 }
 
 TEST(SessionTest, TakesALeaseOnlyOfWhatStays) {
-  const std::vector<std::string_view> words = {"gemm", "--ttl", "5s"};
-  const auto args = Args::Parse(words, AllFlags());
-  const CommonFlags common = *CommonFlags::From(*args);
+  const SessionFlags flags{.ttl = absl::Seconds(5)};
+  const CommonFlags common{.server = "host:1"};
   const std::string file = "x.npy", kept = "@";
-  EXPECT_TRUE(IsUsageError(Session::Create(*args, common, std::span(&file, 1)).status()));
-  const auto session = Session::Create(*args, common, std::span(&kept, 1));
+  EXPECT_TRUE(IsUsageError(Session::Create(flags, common, std::span(&file, 1)).status()));
+  const auto session = Session::Create(flags, common, std::span(&kept, 1));
   ASSERT_TRUE(session.ok());
   EXPECT_EQ(session->To("@").keep, absl::Seconds(5));
   EXPECT_FALSE(session->To("x.npy").keep);

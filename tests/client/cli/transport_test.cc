@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "client/cli/args.h"
 #include "tests/testing/status_matchers.h"
 
 namespace warpline::client {
@@ -15,11 +15,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::warpline::testing::IsOkAndHolds;
 
-absl::StatusOr<TransportKind> Flag(std::vector<std::string_view> words) {
-  words.insert(words.begin(), "transpose");
-  const auto args = Args::Parse(words, AllFlags());
-  EXPECT_TRUE(args.ok()) << args.status();
-  return TransportFlag(*args, *CommonFlags::From(*args));
+absl::StatusOr<TransportKind> Flag(const std::vector<std::string>& words) {
+  CLI::App app;
+  TransportKind kind = TransportKind::kAuto;
+  AddTransport(app, kind);
+  RETURN_IF_ERROR(Parse(app, words).status());
+  return kind;
 }
 
 TEST(TransportTest, IsAutoUnlessToldOtherwise) {
@@ -30,10 +31,9 @@ TEST(TransportTest, IsAutoUnlessToldOtherwise) {
 }
 
 TEST(TransportTest, SharesMemoryWhereTheRegionSocketIsKnown) {
-  EXPECT_THAT(Flag({"--transport=shm", "--server=unix:/run/w"}), IsOkAndHolds(TransportKind::kShm));
-  EXPECT_THAT(Flag({"--transport=shm", "--server=host:1", "--regions=/run/r"}),
-              IsOkAndHolds(TransportKind::kShm));
-  const absl::Status unknown = Flag({"--transport=shm", "--server=host:1"}).status();
+  EXPECT_EQ(CheckSharing({.server = "unix:/run/w"}), absl::OkStatus());
+  EXPECT_EQ(CheckSharing({.server = "host:1", .regions = "/run/r"}), absl::OkStatus());
+  const absl::Status unknown = CheckSharing({.server = "host:1"});
   EXPECT_TRUE(IsUsageError(unknown));
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("host:1"));
 }

@@ -1,0 +1,78 @@
+#include "client/cli/command_line.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/args.h"
+#include "client/cli/commands.h"
+#include "client/cli/error.h"
+#include "client/cli/help.h"
+
+// Set by the build.
+#ifndef WARPLINE_VERSION
+#define WARPLINE_VERSION "0.1.0"
+#endif
+#ifndef WARPLINE_REVISION
+#define WARPLINE_REVISION "unknown"
+#endif
+
+namespace warpline::client {
+
+CommandLine::CommandLine() : app_("", "warpline") {
+  app_.formatter(HelpFormatter());
+  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  // Common flags may stand behind the command too. What follows it is never another one.
+  app_.fallthrough();
+  app_.require_subcommand(0, 1);
+  common_.AddTo(app_);
+  app_.set_help_flag("-h,--help", "this text; after a command, the command's");
+  app_.set_version_flag("--version", "warpline " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n",
+                        "print the version");
+  app_.footer(
+      "An array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
+      "`warpline COMMAND --help` tells more, with an example.\n"
+      "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a wrong "
+      "path\n"
+      "among it.\n");
+  AddTranspose(*this);
+  AddGemm(*this);
+  AddReduce(*this);
+  AddRun(*this);
+  AddPut(*this);
+  AddGet(*this);
+  AddDrop(*this);
+  AddTensors(*this);
+  AddInfo(*this);
+  AddHealth(*this);
+  AddBench(*this);
+  AddCompletion(*this);
+}
+
+CLI::App& CommandLine::AddCommand(const std::string& name, const std::string& help,
+                                  const std::string& example, std::function<absl::Status()> run) {
+  CLI::App* const command = app_.add_subcommand(name, help);
+  command->set_help_flag();  // the program's serves
+  command->footer(absl::StrCat("example: warpline ", example, "\n"));
+  run_[command] = std::move(run);
+  return *command;
+}
+
+absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& words) {
+  absl::StatusOr<std::string> text = client::Parse(app_, words);
+  const std::vector<CLI::App*> commands = app_.get_subcommands();
+  if (!text.ok() && !commands.empty())
+    return WithAdviceOnCommand(text.status(), commands.front()->get_name());
+  if (text.ok() && text->empty() && commands.empty()) return UsageError("a command is missing");
+  return text;
+}
+
+absl::Status CommandLine::Run() {
+  const CLI::App* const command = app_.get_subcommands().front();
+  const auto run = [&]() -> absl::Status {
+    RETURN_IF_ERROR(common_.Complete(app_));
+    return WithAdviceOnServer(run_.at(command)(), common_.server);
+  };
+  return WithAdviceOnCommand(run(), command->get_name());
+}
+
+}  // namespace warpline::client

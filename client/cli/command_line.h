@@ -1,0 +1,59 @@
+// The command line of the `warpline` program: its commands, and the flags that each of them takes.
+#ifndef WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
+#define WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/flags.h"
+
+namespace warpline::client {
+
+class CommandLine {
+ public:
+  CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  template <typename Flags>
+  struct Command {
+    CLI::App& app;
+    Flags& flags;
+  };
+  // A command, which is to be given its options. `example`: without "warpline"; `run` gets the flags as they
+  // were parsed, and returns how the command ended: an error of usage or of this machine (error.h), or what a
+  // call returned.
+  template <typename Flags>
+  Command<Flags> Add(const std::string& name, const std::string& help, const std::string& example,
+                     absl::Status (*run)(const Flags&, const CommonFlags&)) {
+    const auto flags = std::make_shared<Flags>();
+    return {AddCommand(name, help, example, [=, this] { return run(*flags, common_); }), *flags};
+  }
+
+  // Of the words behind the program's name. What --help or --version have to say; empty if there is a command
+  // to run.
+  absl::StatusOr<std::string> Parse(const std::vector<std::string>& words);
+  // Once parsed.
+  absl::Status Run();
+
+  CLI::App& app() { return app_; }
+  CommonFlags& common() { return common_; }
+
+ private:
+  CLI::App& AddCommand(const std::string& name, const std::string& help, const std::string& example,
+                       std::function<absl::Status()> run);
+
+  CLI::App app_;
+  CommonFlags common_;
+  std::map<const CLI::App*, std::function<absl::Status()>> run_;
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
