@@ -19,7 +19,7 @@
 
 #include "absl/time/clock.h"
 #include "client/bench/work.h"
-#include "client/cli/commands.h"
+#include "client/cli/command_line.h"
 #include "client/src/methods.h"
 #include "client/src/raw_channel.h"
 #include "client/src/tensor_codec.h"
@@ -277,10 +277,10 @@ absl::StatusOr<BenchReport> Bench(const BenchFlags& flags) {
 }
 
 void AddBench(CommandLine& line) {
-  auto [app, flags] =
+  auto [app, flags, common] =
       line.Add("bench", "requests per second, throughput and latency",
                "bench --op gemm --shape 512x512x512 --channels 4 --concurrency 16 --duration 2s", RunBench);
-  flags.AddTo(app, line.common());
+  flags.AddTo(app, common);
 }
 
 }  // namespace warpline::client

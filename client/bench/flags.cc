@@ -9,17 +9,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/args.h"
 #include "client/cli/transport.h"
 #include "warpline/array.h"
 
 namespace warpline::client {
 namespace {
 
-const std::vector<std::pair<std::string, BenchOp>> kOps = {{"transpose", BenchOp::kTranspose},
-                                                           {"gemm", BenchOp::kGemm},
-                                                           {"reduce", BenchOp::kReduce},
-                                                           {"echo", BenchOp::kEcho}};
+const Choices<BenchOp> kOps = {{"transpose", BenchOp::kTranspose},
+                               {"gemm", BenchOp::kGemm},
+                               {"reduce", BenchOp::kReduce},
+                               {"echo", BenchOp::kEcho}};
 // Each connection has a thread here and a socket there; each request in flight has memory for its response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
@@ -87,41 +86,33 @@ absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
 }  // namespace
 
 void BenchFlags::AddTo(CLI::App& app, CommonFlags& common_flags) {
-  AddChoice(app, "--op", op, kOps, "what to do (default: transpose)")->type_name("NAME");
-  app.add_option("--shape", sizes, "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)")
-      ->type_name("AxB");
+  AddChoice(app, "--op", op, kOps, "what to do (default: transpose)");
+  app.add_option("--shape", sizes, "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)");
   common_flags.AddDType(app);
   common_flags.AddVariant(app);
   AddChoice(app, "--reduce-op", reduce_op, ReduceOps(),
-            "what --op reduce does, over all axes or --axes (default: sum)")
-      ->type_name("NAME");
-  AddIntegers(app, "--axes", axes, "axes to reduce, as 0,-1 (default: all)")->type_name("AXES");
+            "what --op reduce does, over all axes or --axes (default: sum)");
+  AddIntegers(app, "--axes", axes, "axes to reduce, as 0,-1 (default: all)");
   app.add_option("--channels", channels, "connections, with a thread each (default: 1)")
-      ->check(CLI::Range(1, kMaxChannels))
-      ->type_name("N");
+      ->check(CLI::Range(1, kMaxChannels));
   app.add_option("--concurrency", concurrency,
                  "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)")
-      ->check(CLI::Range(1, kMaxConcurrency))
-      ->type_name("N");
-  AddNumber(app, "--rate", rate, "open loop: R requests/s, latency counted from the moment each was due")
-      ->type_name("R");
-  const std::vector<std::pair<std::string, bool>> arrivals = {{"poisson", true}, {"fixed", false}};
-  AddChoice(app, "--arrivals", poisson, arrivals, "with --rate: intervals (default: poisson)")
-      ->type_name("NAME");
+      ->check(CLI::Range(1, kMaxConcurrency));
+  AddNumber(app, "--rate", rate, "open loop: R requests/s, latency counted from the moment each was due");
+  const Choices<bool> arrivals = {{"poisson", true}, {"fixed", false}};
+  AddChoice(app, "--arrivals", poisson, arrivals, "with --rate: intervals (default: poisson)");
   CLI::Option* const time = AddTime(app, "--duration", duration, "how long to measure (default: 5s)");
   app.add_option("--requests", requests, "measure N requests instead")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
-      ->excludes(time)
-      ->type_name("N");
+      ->excludes(time);
   AddTime(app, "--warmup", warmup, "not measured, before (default: 1s; 0s for none)", Least::kZero);
-  const std::vector<std::pair<std::string, bool>> transports = {{"inline", false}, {"shm", true}};
-  AddChoice(app, "--transport", shared, transports, "how arrays travel (default: inline)")->type_name("HOW");
+  const Choices<bool> transports = {{"inline", false}, {"shm", true}};
+  AddChoice(app, "--transport", shared, transports, "how arrays travel (default: inline)");
   common_flags.AddRegions(
       app, "with --transport shm: the server's region socket (default: of unix:/path, /path.regions)");
   const auto set_resident = [this](const std::string& names) { resident = absl::StrSplit(names, ','); };
   app.add_option_function<std::string>("--resident", set_resident,
-                                       "operands that are put on the server before: x, or of gemm a,b")
-      ->type_name("NAMES");
+                                       "operands that are put on the server before: x, or of gemm a,b");
   app.add_flag("--keep", keep, "results stay on the server, where each is dropped at once");
 }
 

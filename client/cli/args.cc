@@ -66,7 +66,7 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
     }
     into.assign(wide->begin(), wide->end());
   };
-  return app.add_option_function<std::string>(names, parse, help);
+  return app.add_option_function<std::string>(names, parse, help)->type_name("AXES");
 }
 
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,

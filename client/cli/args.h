@@ -30,9 +30,11 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help);
 // One of these, by its name.
+template <typename T>
+using Choices = std::vector<std::pair<std::string, T>>;
 template <typename T, typename Into>
-CLI::Option* AddChoice(CLI::App& app, const std::string& names, Into& into,
-                       const std::vector<std::pair<std::string, T>>& choices, const std::string& help) {
+CLI::Option* AddChoice(CLI::App& app, const std::string& names, Into& into, const Choices<T>& choices,
+                       const std::string& help) {
   const auto choose = [&into, choices](const std::string& name) {
     for (const auto& [each, value] : choices) {
       if (each == name) into = value;
@@ -40,7 +42,8 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& names, Into& into,
   };
   // It brings the name into lower case.
   return app.add_option_function<std::string>(names, choose, help)
-      ->transform(CLI::IsMember(choices, CLI::ignore_case));
+      ->transform(CLI::IsMember(choices, CLI::ignore_case))
+      ->type_name("NAME");
 }
 
 // What the value of an option or argument is called: "FILE"; empty: it takes none.

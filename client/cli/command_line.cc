@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/args.h"
-#include "client/cli/commands.h"
 #include "client/cli/error.h"
 #include "client/cli/help.h"
 
@@ -18,17 +17,17 @@
 
 namespace warpline::client {
 
-CommandLine::CommandLine() : app_("", "warpline") {
-  app_.formatter(HelpFormatter());
-  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CommandLine::CommandLine() : app("", "warpline") {
+  app.formatter(HelpFormatter());
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // Common flags may stand behind the command too. What follows it is never another one.
-  app_.fallthrough();
-  app_.require_subcommand(0, 1);
-  common_.AddTo(app_);
-  app_.set_help_flag("-h,--help", "this text; after a command, the command's");
-  app_.set_version_flag("--version", "warpline " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n",
-                        "print the version");
-  app_.footer(
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  common.AddTo(app);
+  app.set_help_flag("-h,--help", "this text; after a command, the command's");
+  app.set_version_flag("--version", "warpline " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n",
+                       "print the version");
+  app.footer(
       "An array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
       "`warpline COMMAND --help` tells more, with an example.\n"
       "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a wrong "
@@ -50,16 +49,16 @@ CommandLine::CommandLine() : app_("", "warpline") {
 
 CLI::App& CommandLine::AddCommand(const std::string& name, const std::string& help,
                                   const std::string& example, std::function<absl::Status()> run) {
-  CLI::App* const command = app_.add_subcommand(name, help);
+  CLI::App* const command = app.add_subcommand(name, help);
   command->set_help_flag();  // the program's serves
   command->footer(absl::StrCat("example: warpline ", example, "\n"));
-  run_[command] = std::move(run);
+  runs[command] = std::move(run);
   return *command;
 }
 
 absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& words) {
-  absl::StatusOr<std::string> text = client::Parse(app_, words);
-  const std::vector<CLI::App*> commands = app_.get_subcommands();
+  absl::StatusOr<std::string> text = client::Parse(app, words);
+  const std::vector<CLI::App*> commands = app.get_subcommands();
   if (!text.ok() && !commands.empty())
     return WithAdviceOnCommand(text.status(), commands.front()->get_name());
   if (text.ok() && text->empty() && commands.empty()) return UsageError("a command is missing");
@@ -67,10 +66,10 @@ absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& w
 }
 
 absl::Status CommandLine::Run() {
-  const CLI::App* const command = app_.get_subcommands().front();
+  const CLI::App* const command = app.get_subcommands().front();
   const auto run = [&]() -> absl::Status {
-    RETURN_IF_ERROR(common_.Complete(app_));
-    return WithAdviceOnServer(run_.at(command)(), common_.server);
+    RETURN_IF_ERROR(common.Complete(app));
+    return WithAdviceOnServer(runs.at(command)(), common.server);
   };
   return WithAdviceOnCommand(run(), command->get_name());
 }

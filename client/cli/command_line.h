@@ -15,8 +15,7 @@
 
 namespace warpline::client {
 
-class CommandLine {
- public:
+struct CommandLine {
   CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -25,6 +24,7 @@ class CommandLine {
   struct Command {
     CLI::App& app;
     Flags& flags;
+    CommonFlags& common;
   };
   // A command, which is to be given its options. `example`: without "warpline"; `run` gets the flags as they
   // were parsed, and returns how the command ended: an error of usage or of this machine (error.h), or what a
@@ -33,8 +33,10 @@ class CommandLine {
   Command<Flags> Add(const std::string& name, const std::string& help, const std::string& example,
                      absl::Status (*run)(const Flags&, const CommonFlags&)) {
     const auto flags = std::make_shared<Flags>();
-    return {AddCommand(name, help, example, [=, this] { return run(*flags, common_); }), *flags};
+    return {AddCommand(name, help, example, [=, this] { return run(*flags, common); }), *flags, common};
   }
+  CLI::App& AddCommand(const std::string& name, const std::string& help, const std::string& example,
+                       std::function<absl::Status()> run);
 
   // Of the words behind the program's name. What --help or --version have to say; empty if there is a command
   // to run.
@@ -42,17 +44,24 @@ class CommandLine {
   // Once parsed.
   absl::Status Run();
 
-  CLI::App& app() { return app_; }
-  CommonFlags& common() { return common_; }
-
- private:
-  CLI::App& AddCommand(const std::string& name, const std::string& help, const std::string& example,
-                       std::function<absl::Status()> run);
-
-  CLI::App app_;
-  CommonFlags common_;
-  std::map<const CLI::App*, std::function<absl::Status()>> run_;
+  CLI::App app;
+  CommonFlags common;
+  std::map<const CLI::App*, std::function<absl::Status()>> runs;  // of each command
 };
+
+// Each adds its command.
+void AddTranspose(CommandLine& line);
+void AddGemm(CommandLine& line);
+void AddReduce(CommandLine& line);
+void AddRun(CommandLine& line);
+void AddPut(CommandLine& line);
+void AddGet(CommandLine& line);
+void AddDrop(CommandLine& line);
+void AddTensors(CommandLine& line);
+void AddInfo(CommandLine& line);
+void AddHealth(CommandLine& line);
+void AddBench(CommandLine& line);
+void AddCompletion(CommandLine& line);
 
 }  // namespace warpline::client
 

@@ -1,5 +1,4 @@
-#include "client/cli/commands.h"
-
+// `warpline transpose`, `gemm`, `reduce`, `info` and `health`.
 #include <google/protobuf/util/json_util.h>
 
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "client/cli/args.h"
+#include "client/cli/command_line.h"
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
 #include "client/cli/session.h"
@@ -21,28 +21,35 @@
 namespace warpline::client {
 namespace {
 
-struct TransposeFlags : SessionFlags {
-  std::string x, output;
+// Of a command that is one operation.
+struct OperationFlags : SessionFlags {
+  std::string output;
+
+  void AddTo(CLI::App& app, CommonFlags& common) {
+    app.add_option("-o,--output", output, kOutputHelp)
+        ->required()
+        ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+        ->type_name("FILE");
+    common.AddVariant(app);
+    common.AddDType(app);
+    SessionFlags::AddTo(app, common);
+  }
+};
+
+struct TransposeFlags : OperationFlags {
+  std::string x;
   std::vector<int> perm;
 };
 
-struct GemmFlags : SessionFlags {
-  std::string a, b, output;
+struct GemmFlags : OperationFlags {
+  std::string a, b;
   std::optional<std::string> c, bias;
-  std::optional<double> alpha, beta;
-  std::optional<DType> out_dtype;
-  v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
-  v1::Precision precision = v1::PRECISION_IEEE;
-  bool trans_a = false, trans_b = false;
+  GemmArgs request{.precision = v1::PRECISION_IEEE};
 };
 
-struct ReduceFlags : SessionFlags {
-  std::string x, output;
-  v1::ReduceOp op = v1::REDUCE_OP_UNSPECIFIED;
-  std::vector<int> axes;
-  std::optional<DType> out_dtype;
-  int ddof = 0;
-  bool keepdims = false;
+struct ReduceFlags : OperationFlags {
+  std::string x;
+  ReduceArgs request;
 };
 
 struct HealthFlags {
@@ -53,8 +60,7 @@ struct HealthFlags {
 struct NoFlags {};
 
 void AddOutDType(CLI::App& app, std::optional<DType>& into) {
-  AddChoice(app, "--out-dtype", into, DTypes(), "of the result, if it is not to be what the operation gives")
-      ->type_name("TYPE");
+  AddChoice(app, "--out-dtype", into, DTypes(), "of the result, if it is not to be what the operation gives");
 }
 
 // A Fortran matrix is the transpose of a row-major one, and the product can take it as that; a batch of
@@ -78,15 +84,8 @@ absl::Status RunTranspose(const TransposeFlags& flags, const CommonFlags& common
 
 absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
-  GemmArgs request;
+  GemmArgs request = flags.request;
   request.variant = common.variant;
-  request.alpha = flags.alpha;
-  request.beta = flags.beta;
-  request.trans_a = flags.trans_a;
-  request.trans_b = flags.trans_b;
-  request.activation = flags.activation;
-  request.out_data_type = flags.out_dtype;
-  request.precision = flags.precision;
   if (flags.c && !request.beta) request.beta = 1;
   if (!flags.c && request.beta.value_or(0) != 0) return UsageError("--beta needs --c C.npy");
 
@@ -115,20 +114,16 @@ absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
 
 absl::Status RunReduce(const ReduceFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
-  ReduceArgs request;
+  ReduceArgs request = flags.request;
   request.variant = common.variant;
-  request.op = flags.op;
-  request.out_data_type = flags.out_dtype;
-  request.ddof = flags.ddof;
-  request.keepdims = flags.keepdims;
   ASSIGN_OR_RETURN(NpyArray x, session.Read(flags.x, common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;
   // What stays on the server has no flag that says that it is in Fortran order.
-  if ((gives_index && flags.axes.size() != 1) || session.To(flags.output).keep) {
+  if ((gives_index && request.axes.size() != 1) || session.To(flags.output).keep) {
     RETURN_IF_ERROR(session.MakeRowMajor(x));
   }
-  ASSIGN_OR_USAGE(request.axes, StoredAxes(x, flags.axes));
+  ASSIGN_OR_USAGE(request.axes, StoredAxes(x, flags.request.axes));
   request.x = x.stored;
   ASSIGN_OR_RETURN(Result result, session.Compute("reduce", std::move(request), session.To(flags.output)));
   return session.Write(flags.output, result.array, result.tensor, x.fortran && result.array.shape().rank > 1);
@@ -163,60 +158,49 @@ absl::Status RunHealth(const HealthFlags& flags, const CommonFlags& common) {
 }  // namespace
 
 void AddTranspose(CommandLine& line) {
-  auto [app, flags] = line.Add("transpose", "permute the axes of an array",
-                               "transpose images.npy -o planes.npy --perm 0,3,1,2", RunTranspose);
+  auto [app, flags, common] = line.Add("transpose", "permute the axes of an array",
+                                       "transpose images.npy -o planes.npy --perm 0,3,1,2", RunTranspose);
   app.add_option("IN.npy", flags.x)->required()->type_name("FILE");
-  AddOutput(app, flags.output);
   AddIntegers(app, "--perm", flags.perm,
-              "axis i of the result is axis AXES[i] of the input (default: swap the last two)")
-      ->type_name("AXES");
-  line.common().AddVariant(app);
-  line.common().AddDType(app);
-  flags.AddTo(app, line.common());
+              "axis i of the result is axis AXES[i] of the input (default: swap the last two)");
+  flags.AddTo(app, common);
 }
 
 void AddGemm(CommandLine& line) {
-  auto [app, flags] =
+  auto [app, flags, common] =
       line.Add("gemm", "D = activation(alpha * op(A) * op(B) + beta * C + bias)",
                "gemm x.npy weights.npy -o y.npy --trans-b --bias bias.npy --activation relu", RunGemm);
+  GemmArgs& request = flags.request;
   app.add_option("A.npy", flags.a)->required()->type_name("FILE");
   app.add_option("B.npy", flags.b)->required()->type_name("FILE");
-  AddOutput(app, flags.output);
-  AddNumber(app, "--alpha", flags.alpha, "factor of the product (default: 1)")->type_name("X");
-  AddNumber(app, "--beta", flags.beta, "factor of C (default: 0, or 1 with --c)")->type_name("X");
+  AddNumber(app, "--alpha", request.alpha, "factor of the product (default: 1)");
+  AddNumber(app, "--beta", request.beta, "factor of C (default: 0, or 1 with --c)");
   app.add_option("--c", flags.c, "the matrix C, of the type of the result")->type_name("FILE");
   app.add_option("--bias", flags.bias, "a vector that is added to every row, of the type of the result")
       ->type_name("FILE");
-  AddChoice(app, "--activation", flags.activation, Activations(),
-            "applied to each element at the end (default: none)")
-      ->type_name("NAME");
-  app.add_flag("--trans-a", flags.trans_a, "op(A) is A with its last two axes swapped");
-  app.add_flag("--trans-b", flags.trans_b, "op(B) is B with its last two axes swapped");
-  const std::vector<std::pair<std::string, v1::Precision>> precisions = {{"ieee", v1::PRECISION_IEEE},
-                                                                         {"tf32", v1::PRECISION_TF32}};
-  AddChoice(app, "--precision", flags.precision, precisions, "of f32 products (default: ieee)")
-      ->type_name("NAME");
-  line.common().AddVariant(app);
-  line.common().AddDType(app);
-  AddOutDType(app, flags.out_dtype);
-  flags.AddTo(app, line.common());
+  AddChoice(app, "--activation", request.activation, Activations(),
+            "applied to each element at the end (default: none)");
+  app.add_flag("--trans-a", request.trans_a, "op(A) is A with its last two axes swapped");
+  app.add_flag("--trans-b", request.trans_b, "op(B) is B with its last two axes swapped");
+  const Choices<v1::Precision> precisions = {{"ieee", v1::PRECISION_IEEE}, {"tf32", v1::PRECISION_TF32}};
+  AddChoice(app, "--precision", request.precision, precisions, "of f32 products (default: ieee)");
+  AddOutDType(app, request.out_data_type);
+  flags.AddTo(app, common);
 }
 
 void AddReduce(CommandLine& line) {
-  auto [app, flags] = line.Add("reduce", "reduce an array over some of its axes",
-                               "reduce samples.npy -o deviation.npy --op std --axes 0 --ddof 1", RunReduce);
+  auto [app, flags, common] =
+      line.Add("reduce", "reduce an array over some of its axes",
+               "reduce samples.npy -o deviation.npy --op std --axes 0 --ddof 1", RunReduce);
+  ReduceArgs& request = flags.request;
   app.add_option("IN.npy", flags.x)->required()->type_name("FILE");
-  AddOutput(app, flags.output);
-  AddChoice(app, "--op", flags.op, ReduceOps(), "what to do")->required()->type_name("NAME");
-  AddIntegers(app, "--axes", flags.axes, "axes to reduce, as 0,-1 (default: all)")->type_name("AXES");
-  app.add_flag("--keepdims", flags.keepdims, "keep the reduced axes, with size 1");
-  app.add_option("--ddof", flags.ddof, "of var and std: divide by n - N (default: 0)")
-      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
-      ->type_name("N");
-  line.common().AddVariant(app);
-  line.common().AddDType(app);
-  AddOutDType(app, flags.out_dtype);
-  flags.AddTo(app, line.common());
+  AddChoice(app, "--op", request.op, ReduceOps(), "what to do")->required();
+  AddIntegers(app, "--axes", request.axes, "axes to reduce, as 0,-1 (default: all)");
+  app.add_flag("--keepdims", request.keepdims, "keep the reduced axes, with size 1");
+  app.add_option("--ddof", request.ddof, "of var and std: divide by n less this (default: 0)")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()));
+  AddOutDType(app, request.out_data_type);
+  flags.AddTo(app, common);
 }
 
 void AddInfo(CommandLine& line) {
@@ -224,11 +208,10 @@ void AddInfo(CommandLine& line) {
 }
 
 void AddHealth(CommandLine& line) {
-  auto [app, flags] = line.Add("health", "exit with 0 if the server is serving, with 1 if it is not",
-                               "health --service warpline.v1.KernelService", RunHealth);
+  auto [app, flags, common] = line.Add("health", "exit with 0 if the server is serving, with 1 if it is not",
+                                       "health --service warpline.v1.KernelService", RunHealth);
   app.add_option("--service", flags.service,
-                 "one service, as warpline.v1.KernelService (default: the whole server)")
-      ->type_name("NAME");
+                 "one service, as warpline.v1.KernelService (default: the whole server)");
   app.add_flag("-q,--quiet", flags.quiet, "do not print SERVING: the exit code tells");
 }
 

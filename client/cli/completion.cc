@@ -7,8 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "client/cli/args.h"
-#include "client/cli/commands.h"
+#include "client/cli/command_line.h"
 
 namespace warpline::client {
 namespace {
@@ -20,11 +21,9 @@ std::string Values(const CLI::Option& option) {
   return choices.empty() ? "@nothing" : absl::StrJoin(choices, " ");
 }
 
+// "-o", "--output".
 std::vector<std::string> Spellings(const CLI::Option& option) {
-  std::vector<std::string> spellings;
-  for (const std::string& name : option.get_lnames()) spellings.push_back("--" + name);
-  for (const std::string& letter : option.get_snames()) spellings.push_back("-" + letter);
-  return spellings;
+  return absl::StrSplit(option.get_name(/*positional=*/false, /*all_options=*/true), ',');
 }
 
 // The flags of the program or of a command, without those that it shares with the program.
@@ -62,7 +61,7 @@ std::string BashBranch(const std::string& name, const std::vector<const CLI::App
   std::string values;
   for (const CLI::App* app : apps) {
     for (const CLI::Option* flag : Flags(*app)) {
-      all.push_back(Spellings(*flag).front());
+      all.push_back(Spellings(*flag).back());
       if (ValueName(*flag).empty()) continue;
       absl::StrAppend(&values, "        ", absl::StrJoin(Spellings(*flag), "|"), ") values='", Values(*flag),
                       "' ;;\n");
@@ -182,10 +181,10 @@ std::string ZshCompletion(const CLI::App& program) {
 }
 
 void AddCompletion(CommandLine& line) {
-  auto [app, flags] =
+  auto [app, flags, common] =
       line.Add("completion", "print a script that completes command lines",
                "completion bash >~/.local/share/bash-completion/completions/warpline", RunCompletion);
-  flags.program = &line.app();
+  flags.program = &line.app;
   const std::vector<std::string> shells = {"bash", "zsh"};
   app.add_option("SHELL", flags.shell)->required()->check(CLI::IsMember(shells))->type_name("SHELL");
   app.footer(

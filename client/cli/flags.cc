@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/args.h"
 #include "client/src/enum_names.h"
 #include "client/src/tls.h"
 #include "warpline/array.h"
@@ -16,8 +15,8 @@ namespace {
 constexpr char kDefaultPort[] = "50051";
 
 template <typename Enum>
-std::vector<std::pair<std::string, Enum>> Values(const google::protobuf::EnumDescriptor& type) {
-  std::vector<std::pair<std::string, Enum>> values;
+Choices<Enum> Values(const google::protobuf::EnumDescriptor& type) {
+  Choices<Enum> values;
   for (const std::string& name : EnumValueNames(type)) {
     values.emplace_back(name, static_cast<Enum>(*EnumValueNamed(type, name)));
   }
@@ -55,19 +54,15 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, DType>> DTypes() {
-  std::vector<std::pair<std::string, DType>> values;
+Choices<DType> DTypes() {
+  Choices<DType> values;
   for (DType dtype : kAllDTypes) values.emplace_back(Name(dtype), dtype);
   return values;
 }
 
-std::vector<std::pair<std::string, v1::ReduceOp>> ReduceOps() {
-  return Values<v1::ReduceOp>(*v1::ReduceOp_descriptor());
-}
+Choices<v1::ReduceOp> ReduceOps() { return Values<v1::ReduceOp>(*v1::ReduceOp_descriptor()); }
 
-std::vector<std::pair<std::string, v1::Activation>> Activations() {
-  return Values<v1::Activation>(*v1::Activation_descriptor());
-}
+Choices<v1::Activation> Activations() { return Values<v1::Activation>(*v1::Activation_descriptor()); }
 
 void CommonFlags::AddTo(CLI::App& program) {
   program
@@ -96,22 +91,18 @@ void CommonFlags::AddRegions(CLI::App& command, const std::string& help) {
 }
 
 void CommonFlags::AddVariant(CLI::App& command) {
-  command
-      .add_option("--variant", variant,
-                  "one implementation (`warpline info` lists them; default: the server's choice)")
-      ->type_name("NAME");
+  command.add_option("--variant", variant,
+                     "one implementation (`warpline info` lists them; default: the server's choice)");
 }
 
 void CommonFlags::AddDType(CLI::App& command) {
   AddChoice(command, "--dtype", dtype, DTypes(),
-            "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1")
-      ->type_name("TYPE");
+            "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1");
 }
 
 void CommonFlags::AddRetries(CLI::App& command) {
   command.add_option("--retries", retries, "send again when the server is full or restarting (default: 0)")
-      ->check(CLI::Range(0, 1000))
-      ->type_name("N");
+      ->check(CLI::Range(0, 1000));
 }
 
 absl::Status CommonFlags::Complete(const CLI::App& program) {

@@ -4,27 +4,22 @@
 
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "client/cli/args.h"
 #include "client/cli/error.h"
 #include "kernels/dtype.h"
 #include "kernels/status_macros.h"
 #include "warpline/options.h"
 #include "warpline/v1/warpline.pb.h"
 
-namespace CLI {
-class App;
-}  // namespace CLI
-
 namespace warpline::client {
 
 // The values of a flag, by their names.
-std::vector<std::pair<std::string, DType>> DTypes();
-std::vector<std::pair<std::string, v1::ReduceOp>> ReduceOps();
-std::vector<std::pair<std::string, v1::Activation>> Activations();
+Choices<DType> DTypes();
+Choices<v1::ReduceOp> ReduceOps();
+Choices<v1::Activation> Activations();
 
 struct CommonFlags {
   std::string server = "127.0.0.1";  // with its port, once completed

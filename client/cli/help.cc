@@ -64,7 +64,7 @@ class Formatter : public CLI::Formatter {
       constexpr std::size_t kIndent = 30;
       absl::StrAppendFormat(&text, "  %-27s %s\n",
                             absl::StrCat(option->get_name(false, true), " ", ValueName(*option)),
-                            Wrapped(help, kIndent, kIndent));
+                            Wrapped(help, kIndent));
     }
     return text;
   }
@@ -74,18 +74,14 @@ class Formatter : public CLI::Formatter {
 
 std::shared_ptr<CLI::FormatterBase> HelpFormatter() { return std::make_shared<Formatter>(); }
 
-std::string Wrapped(std::string_view text, std::size_t column, std::size_t indent) {
+std::string Wrapped(std::string_view text, std::size_t indent) {
   std::string wrapped;
+  std::size_t column = indent;
   for (const absl::string_view word : absl::StrSplit(absl::string_view(text.data(), text.size()), ' ')) {
-    if (!wrapped.empty() && column + 1 + word.size() > kColumns) {
-      absl::StrAppend(&wrapped, "\n", std::string(indent, ' '));
-      column = indent;
-    } else if (!wrapped.empty()) {
-      wrapped += ' ';
-      ++column;
-    }
-    absl::StrAppend(&wrapped, word);
-    column += word.size();
+    const bool is_first = wrapped.empty(), is_full = column + 1 + word.size() > kColumns;
+    if (is_full) column = indent;
+    absl::StrAppend(&wrapped, is_first ? "" : is_full ? "\n" + std::string(indent, ' ') : " ", word);
+    column += word.size() + 1;
   }
   return wrapped;
 }

@@ -14,9 +14,9 @@ namespace warpline::client {
 // wrapped lines, a command's own before the program's.
 std::shared_ptr<CLI::FormatterBase> HelpFormatter();
 
-// The text in lines of at most 110 columns, of which all but the first begin with `indent` spaces. The first
-// one begins at column `column`.
-std::string Wrapped(std::string_view text, std::size_t column, std::size_t indent);
+// The text in lines of at most 110 columns, each of which begins at column `indent`, where the caller has
+// begun the first.
+std::string Wrapped(std::string_view text, std::size_t indent);
 
 }  // namespace warpline::client
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/assignment.h"
-#include "client/cli/commands.h"
+#include "client/cli/command_line.h"
 #include "client/cli/file_io.h"
 #include "client/cli/help.h"
 #include "client/cli/program_file.h"
@@ -187,15 +187,15 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
 
 // "TYPE:", and these below it.
 template <typename T>
-std::string Listed(const char* title, const std::vector<std::pair<std::string, T>>& values) {
+std::string Listed(const char* title, const Choices<T>& values) {
   const auto name = [](std::string* out, const auto& value) { *out += value.first; };
-  return absl::StrCat(title, ":\n    ", Wrapped(absl::StrJoin(values, ", ", name), 4, 4), "\n\n");
+  return absl::StrCat(title, ":\n    ", Wrapped(absl::StrJoin(values, ", ", name), 4), "\n\n");
 }
 
 }  // namespace
 
 void AddRun(CommandLine& line) {
-  auto [app, flags] =
+  auto [app, flags, common] =
       line.Add("run", "run a chain of operations, whose intermediate results stay on the server",
                "run -e 'reduce(transpose(gemm(a, b)), op=sum, axes=[1])' a=a.npy b=b.npy "
                "-o sums.npy",
@@ -204,11 +204,10 @@ void AddRun(CommandLine& line) {
       ->type_name("FILE")
       ->option_text("PROGRAM.json|--expr PROGRAM NAME=IN.npy ... -o [NAME=]OUT.npy ...");
   app.add_option("-o,--output", flags.outputs, kOutputHelp)->allow_extra_args(false)->type_name("FILE");
-  app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file")
-      ->type_name("PROGRAM");
+  app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file");
   app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
                           app.get_footer()));
-  flags.AddTo(app, line.common());
+  flags.AddTo(app, common);
 }
 
 }  // namespace warpline::client

@@ -95,13 +95,6 @@ void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
   command.footer(kTransports + command.get_footer());
 }
 
-void AddOutput(CLI::App& command, std::string& into) {
-  command.add_option("-o,--output", into, kOutputHelp)
-      ->required()
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-      ->type_name("FILE");
-}
-
 absl::StatusOr<Session> Session::Create(const SessionFlags& flags, const CommonFlags& common,
                                         std::span<const std::string> outputs) {
   if (outputs.empty()) return UsageError("-o OUT.npy is missing");

@@ -28,8 +28,6 @@ struct SessionFlags {
 
   void AddTo(CLI::App& command, CommonFlags& common);
 };
-// -o of a command with one result.
-void AddOutput(CLI::App& command, std::string& into);
 inline constexpr char kOutputHelp[] =
     "where the result goes, a .npy file; - is standard output, @ leaves it on the server";
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/args.h"
-#include "client/cli/commands.h"
+#include "client/cli/command_line.h"
 #include "client/cli/npy/file.h"
 #include "client/cli/operands.h"
 #include "client/cli/output.h"
@@ -23,17 +23,25 @@
 namespace warpline::client {
 namespace {
 
-struct PutFlags {
-  std::string path;
-  absl::Duration ttl;  // zero: the server's default
-  int channels = 0;    // zero: by size
+struct TransferFlags {
+  int channels = 0;  // zero: by size
   bool quiet = false;
+
+  void AddTo(CLI::App& app, CommonFlags& common) {
+    app.add_option("--channels", channels, "connections, with a thread each (default: by size)")
+        ->check(CLI::Range(1, kMaxChannels));
+    common.AddRetries(app);
+    app.add_flag("-q,--quiet", quiet, "no progress on the terminal");
+  }
 };
 
-struct GetFlags {
+struct PutFlags : TransferFlags {
+  std::string path;
+  absl::Duration ttl;  // zero: the server's default
+};
+
+struct GetFlags : TransferFlags {
   std::string id, output;
-  int channels = 0;
-  bool quiet = false;
 };
 
 struct DropFlags {
@@ -150,47 +158,40 @@ absl::Status RunTensors(const TensorsFlags&, const CommonFlags& common) {
   return absl::OkStatus();
 }
 
-void AddTransferFlags(CLI::App& app, int& channels, bool& quiet, CommonFlags& common) {
-  app.add_option("--channels", channels, "connections, with a thread each (default: by size)")
-      ->check(CLI::Range(1, kMaxChannels))
-      ->type_name("N");
-  common.AddRetries(app);
-  app.add_flag("-q,--quiet", quiet, "no progress on the terminal");
-}
-
 }  // namespace
 
 void AddPut(CommandLine& line) {
-  auto [app, flags] =
+  auto [app, flags, common] =
       line.Add("put", "leave an array on the server, and print its id", "put weights.npy --ttl 1h", RunPut);
   app.add_option("X.npy", flags.path)->required()->type_name("FILE");
   AddTime(app, "--ttl", flags.ttl,
           "of a tensor on the server: how long it lasts after its last use (default: 10m)");
-  line.common().AddDType(app);
-  AddTransferFlags(app, flags.channels, flags.quiet, line.common());
+  common.AddDType(app);
+  flags.AddTo(app, common);
   app.footer(absl::StrCat(kNotes, "\n", app.get_footer()));
 }
 
 void AddGet(CommandLine& line) {
-  auto [app, flags] = line.Add("get", "fetch a tensor from the server", "get $id -o x.npy", RunGet);
+  auto [app, flags, common] = line.Add("get", "fetch a tensor from the server", "get $id -o x.npy", RunGet);
   app.add_option("ID", flags.id)->required()->type_name("ID");
   app.add_option("-o,--output", flags.output, "where the elements go, a .npy file; - is standard output")
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->type_name("FILE");
-  AddTransferFlags(app, flags.channels, flags.quiet, line.common());
+  flags.AddTo(app, common);
 }
 
 void AddDrop(CommandLine& line) {
-  auto [app, flags] = line.Add("drop", "end the leases of tensors on the server", "drop $id", RunDrop);
+  auto [app, flags, common] =
+      line.Add("drop", "end the leases of tensors on the server", "drop $id", RunDrop);
   app.add_option("ID", flags.ids)->required()->type_name("ID");
-  line.common().AddRetries(app);
+  common.AddRetries(app);
 }
 
 void AddTensors(CommandLine& line) {
-  const auto command =
+  auto [app, flags, common] =
       line.Add("tensors", "list the tensors on the server, with their ids", "tensors --json", RunTensors);
-  line.common().AddRetries(command.app);
+  common.AddRetries(app);
 }
 
 }  // namespace warpline::client

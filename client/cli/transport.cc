@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/args.h"
 #include "client/cli/error.h"
 #include "client/src/region_allocator.h"
 #include "client/src/region_socket.h"
@@ -34,12 +33,11 @@ bool HasRegionSocket(const CommonFlags& common) {
 }  // namespace
 
 void AddTransport(CLI::App& command, TransportKind& into) {
-  const std::vector<std::pair<std::string, TransportKind>> kinds = {{"auto", TransportKind::kAuto},
-                                                                    {"inline", TransportKind::kInline},
-                                                                    {"shm", TransportKind::kShm},
-                                                                    {"stream", TransportKind::kStream}};
-  AddChoice(command, "--transport", into, kinds, "how arrays travel (see below; default: auto)")
-      ->type_name("HOW");
+  const Choices<TransportKind> kinds = {{"auto", TransportKind::kAuto},
+                                        {"inline", TransportKind::kInline},
+                                        {"shm", TransportKind::kShm},
+                                        {"stream", TransportKind::kStream}};
+  AddChoice(command, "--transport", into, kinds, "how arrays travel (see below; default: auto)");
 }
 
 absl::Status CheckSharing(const CommonFlags& common) {

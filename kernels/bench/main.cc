@@ -1,21 +1,17 @@
 // warpline-bench-kernels: every variant of every operation on one GPU, against copies and libraries.
 #include <cuda_runtime_api.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
-#include "absl/flags/reflection.h"
-#include "absl/flags/usage.h"
-#include "absl/flags/usage_config.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -28,45 +24,50 @@
 #include "kernels/bench/pipeline.h"
 #include "kernels/bench/roofs.h"
 
-ABSL_FLAG(std::string, mode, "ladder",
-          "ladder: all variants; pipeline: experiments with streams, host memory and caches; articles: the "
-          "articles' figures; once: each variant launched once, for a profiler");
-ABSL_FLAG(std::vector<std::string>, ops, {}, "transpose,gemm,reduce; default: all");
-ABSL_FLAG(std::vector<std::string>, variants, {}, "names that --list prints; default: all");
-ABSL_FLAG(std::vector<std::string>, dtypes, {}, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
-ABSL_FLAG(std::vector<std::string>, shapes, {},
-          "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
-ABSL_FLAG(std::string, json, "", "file to write all numbers to");
-ABSL_FLAG(int, rounds, 0, "timings of each row; default: 15, of the pipeline 5");
-ABSL_FLAG(std::string, buffers, "auto", "warm, rotating, or auto: warm if the operands fit well into the L2");
-ABSL_FLAG(std::string, tensor, "8192x8192", "f32 tensor of the pipeline experiments");
-ABSL_FLAG(std::string, commit, "", "goes into the JSON; default: $WARPLINE_COMMIT, else that of the build");
-ABSL_FLAG(bool, list, false, "list the variants, of --ops and --variants only, and end");
-
 namespace warpline::bench {
 namespace {
 
-// Of this program; those of the libraries in it mean nothing here.
-bool IsOurs(std::string_view file) { return file.ends_with("kernels/bench/main.cc"); }
+const std::map<std::string, Buffers> kBuffers = {
+    {"auto", Buffers::kAuto}, {"warm", Buffers::kWarm}, {"rotating", Buffers::kRotating}};
 
-void PrintHelp() {
-  std::puts(
-      "warpline-bench-kernels: every variant of every operation on one GPU, beside copies and libraries.\n");
-  std::map<std::string, std::string> lines;  // in the order of their names
-  for (const auto& [name, flag] : absl::GetAllFlags()) {
-    if (!IsOurs(flag->Filename())) continue;
-    const std::string value = flag->DefaultValue();
-    lines[std::string(name)] = absl::StrCat(value.empty() ? "" : "=", value, "\n      ", flag->Help());
+struct Flags {
+  std::string mode = "ladder", buffers = "auto", tensor = "8192x8192", json, commit = WARPLINE_REVISION;
+  std::vector<std::string> ops, variants, dtypes, shapes;
+  int rounds = 0;
+  bool list = false;
+
+  void AddTo(CLI::App& app) {
+    const std::vector<std::string> modes = {"ladder", "pipeline", "articles", "once"};
+    app.add_option(
+           "--mode", mode,
+           "ladder: all variants; pipeline: experiments with streams, host memory and caches; articles: "
+           "the articles' figures; once: each variant launched once, for a profiler; default: ladder")
+        ->check(CLI::IsMember(modes));
+    const auto add_list = [&app](const char* name, std::vector<std::string>& into, const char* help) {
+      app.add_option(name, into, help)->delimiter(',')->allow_extra_args(false);
+    };
+    add_list("--ops", ops, "transpose,gemm,reduce; default: all");
+    add_list("--variants", variants, "names that --list prints; default: all");
+    add_list("--dtypes", dtypes, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
+    add_list("--shapes", shapes,
+             "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
+    app.add_option("--json", json, "file to write all numbers to");
+    app.add_option("--rounds", rounds, "timings of each row; default: 15, of the pipeline 5")
+        ->check(CLI::Range(0, 1 << 20));
+    app.add_option("--buffers", buffers, "auto: warm if the operands fit well into the L2; default: auto")
+        ->check(CLI::IsMember(kBuffers));
+    app.add_option("--tensor", tensor, "f32 tensor of the pipeline experiments; default: 8192x8192");
+    app.add_option("--commit", commit, "goes into the JSON; default: that of the build")
+        ->envname("WARPLINE_COMMIT");
+    app.add_flag("--list", list, "list the variants, of --ops and --variants only, and end");
   }
-  for (const auto& [name, text] : lines) std::printf("  --%s%s\n", name.c_str(), text.c_str());
-}
+};
 
 bool Contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void List() {
-  const std::vector<std::string> ops = absl::GetFlag(FLAGS_ops), names = absl::GetFlag(FLAGS_variants);
+void List(const std::vector<std::string>& ops, const std::vector<std::string>& names) {
   MakeCases(ops, {}, {}, names);  // refuses what there is not
   const auto list = [&](const char* op, const auto& table) {
     if (!ops.empty() && !Contains(ops, op)) return;
@@ -80,24 +81,17 @@ void List() {
   list("reduce", CudaReduceVariants());
 }
 
-Buffers ParseBuffers(const std::string& name) {
-  if (name == "auto") return Buffers::kAuto;
-  if (name == "warm") return Buffers::kWarm;
-  if (name == "rotating") return Buffers::kRotating;
-  throw Failure(absl::StrCat("--buffers: ", name, ": expected auto, warm or rotating"));
-}
-
-PipelineOptions MakePipelineOptions() {
-  const Shape shape = ParseShape("--tensor", absl::GetFlag(FLAGS_tensor));
+PipelineOptions MakePipelineOptions(const Flags& flags) {
+  const Shape shape = ParseShape("--tensor", flags.tensor);
   if (shape.rank != 2) throw Failure("--tensor: expected two sizes");
   PipelineOptions options{.rows = shape[0], .columns = shape[1]};
-  if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
+  if (flags.rounds > 0) options.rounds = flags.rounds;
   return options;
 }
 
 std::string Version(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
 
-JsonObject Describe(const Device& device, const std::vector<std::string>& command) {
+JsonObject Describe(const Device& device, const Flags& flags, const std::string& command) {
   JsonObject gpu, json;
   Set(gpu, "name", device.properties.name);
   Set(gpu, "compute_capability", absl::StrCat(device.properties.major, ".", device.properties.minor));
@@ -109,12 +103,9 @@ JsonObject Describe(const Device& device, const std::vector<std::string>& comman
   Set(json, "driver_cuda_version", Version(device.driver_version));
   Set(json, "cuda_version", Version(device.runtime_version));
   Set(json, "cublaslt", device.cublaslt != nullptr ? "found" : device.why_no_cublaslt);
-  std::string commit = absl::GetFlag(FLAGS_commit);
-  const char* from_environment = std::getenv("WARPLINE_COMMIT");
-  if (commit.empty()) commit = from_environment != nullptr ? from_environment : WARPLINE_REVISION;
-  Set(json, "commit", commit);
-  Set(json, "command", absl::StrJoin(command, " "));
-  Set(json, "mode", absl::GetFlag(FLAGS_mode));
+  Set(json, "commit", flags.commit);
+  Set(json, "command", command);
+  Set(json, "mode", flags.mode);
   Set(json, "time", absl::FormatTime(absl::Now(), absl::UTCTimeZone()));
   return json;
 }
@@ -122,11 +113,12 @@ JsonObject Describe(const Device& device, const std::vector<std::string>& comman
 // What the modes add to.
 class Session {
  public:
-  explicit Session(const Device& device) : device_(device), clocks_(PciBusId()), whole_run_(PciBusId()) {}
+  Session(const Device& device, const Flags& flags)
+      : device_(device), flags_(flags), clocks_(PciBusId()), whole_run_(PciBusId()) {}
 
   void Ladder(const std::vector<Case>& cases) {
-    LadderOptions options{.buffers = ParseBuffers(absl::GetFlag(FLAGS_buffers))};
-    if (absl::GetFlag(FLAGS_rounds) > 0) options.rounds = absl::GetFlag(FLAGS_rounds);
+    LadderOptions options{.buffers = kBuffers.at(flags_.buffers)};
+    if (flags_.rounds > 0) options.rounds = flags_.rounds;
     Roofs roofs(device_);
     std::printf("roofs: copy %.0f GB/s (%s, read and written), read %.0f GB/s (1 GiB)\n", roofs.copy() / 1e9,
                 roofs.copy_name().c_str(), roofs.read() / 1e9);
@@ -202,8 +194,7 @@ class Session {
   void Finish(JsonObject json) {
     const ClockSummary clocks = whole_run_.Take();
     std::printf("\nwhole run: %s\n", clocks.ToString().c_str());
-    const std::string path = absl::GetFlag(FLAGS_json);
-    if (path.empty()) return;
+    if (flags_.json.empty()) return;
     std::vector<JsonObject> cases, experiments;
     for (const CaseResult& result : results_) cases.push_back(ToJson(result));
     for (const Experiment& experiment : experiments_) experiments.push_back(ToJson(experiment));
@@ -212,7 +203,7 @@ class Session {
     Set(json, "cases", std::move(cases));
     Set(json, "experiments", std::move(experiments));
     if (!errors_.empty()) Set(json, "error", absl::StrJoin(errors_, "; "));
-    WriteFile(json, path);
+    WriteFile(json, flags_.json);
   }
 
  private:
@@ -223,6 +214,7 @@ class Session {
   }
 
   const Device& device_;
+  const Flags& flags_;
   ClockSampler clocks_, whole_run_;
   std::vector<CaseResult> results_;
   std::vector<Experiment> experiments_;
@@ -230,44 +222,36 @@ class Session {
   JsonObject roofs_;
 };
 
-void Run(const std::string& mode, const std::vector<Case>& cases, Session& session) {
-  if (mode == "pipeline") {
-    session.Pipeline(MakePipelineOptions());
-  } else if (mode == "articles") {
-    session.Articles(MakePipelineOptions());
-  } else if (mode == "once") {
+void Run(const Flags& flags, const std::vector<Case>& cases, Session& session) {
+  if (flags.mode == "pipeline") {
+    session.Pipeline(MakePipelineOptions(flags));
+  } else if (flags.mode == "articles") {
+    session.Articles(MakePipelineOptions(flags));
+  } else if (flags.mode == "once") {
     session.Once(cases);
   } else {
     session.Ladder(cases);
   }
 }
 
-// Throws Failure for anything wrong with them, before a GPU is looked for.
-std::vector<Case> ParseFlags(const std::string& mode) {
-  if (mode != "ladder" && mode != "pipeline" && mode != "articles" && mode != "once") {
-    throw Failure(absl::StrCat("--mode: ", mode, ": expected ladder, pipeline, articles or once"));
+// Throws Failure for anything wrong with the flags, before a GPU is looked for.
+std::vector<Case> CasesOf(const Flags& flags) {
+  MakePipelineOptions(flags);
+  const bool filters =
+      !flags.ops.empty() || !flags.dtypes.empty() || !flags.shapes.empty() || !flags.variants.empty();
+  if (filters && (flags.mode == "pipeline" || flags.mode == "articles")) {
+    throw Failure(
+        absl::StrCat("--mode=", flags.mode, " takes none of --ops, --dtypes, --shapes, --variants"));
   }
-  if (const int rounds = absl::GetFlag(FLAGS_rounds); rounds < 0) {
-    throw Failure(absl::StrCat("--rounds: ", rounds, ": expected 1 or more, or 0 for the default"));
-  }
-  ParseBuffers(absl::GetFlag(FLAGS_buffers));
-  MakePipelineOptions();
-  const std::vector<std::string> ops = absl::GetFlag(FLAGS_ops), types = absl::GetFlag(FLAGS_dtypes),
-                                 shapes = absl::GetFlag(FLAGS_shapes), names = absl::GetFlag(FLAGS_variants);
-  const bool filters = !ops.empty() || !types.empty() || !shapes.empty() || !names.empty();
-  if (filters && (mode == "pipeline" || mode == "articles")) {
-    throw Failure(absl::StrCat("--mode=", mode, " takes none of --ops, --dtypes, --shapes, --variants"));
-  }
-  return MakeCases(ops, types, shapes, names);
+  return MakeCases(flags.ops, flags.dtypes, flags.shapes, flags.variants);
 }
 
-int Main(const std::vector<std::string>& command) {
-  if (absl::GetFlag(FLAGS_list)) {
-    List();
+int Main(const Flags& flags, const std::string& command) {
+  if (flags.list) {
+    List(flags.ops, flags.variants);
     return 0;
   }
-  const std::string mode = absl::GetFlag(FLAGS_mode);
-  const std::vector<Case> cases = ParseFlags(mode);
+  const std::vector<Case> cases = CasesOf(flags);
   std::string why_not;
   const std::optional<Device> device = OpenDevice(&why_not);
   if (!device) {
@@ -277,13 +261,13 @@ int Main(const std::vector<std::string>& command) {
   std::printf("%s, compute capability %d.%d; CUDA %s, driver's %s; cuBLASLt %s\n", device->properties.name,
               device->properties.major, device->properties.minor, Version(device->runtime_version).c_str(),
               Version(device->driver_version).c_str(), device->cublaslt != nullptr ? "found" : "not found");
-  Session session(*device);
+  Session session(*device, flags);
   try {
-    Run(mode, cases, session);
+    Run(flags, cases, session);
   } catch (const Failure& failure) {
     session.Note(failure.what());
   }
-  session.Finish(Describe(*device, command));
+  session.Finish(Describe(*device, flags, command));
   return session.failed() ? 1 : 0;
 }
 
@@ -291,25 +275,19 @@ int Main(const std::vector<std::string>& command) {
 }  // namespace warpline::bench
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> command(argv, argv + argc);
-  // Abseil's own --help ends with an error code.
-  for (const std::string& argument : command) {
-    if (argument != "--help" && argument != "-h") continue;
-    warpline::bench::PrintHelp();
-    return 0;
-  }
-  absl::SetProgramUsageMessage("see --help");
-  absl::FlagsUsageConfig usage;
-  usage.version_string = [] {
-    return "warpline-bench-kernels " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n";
-  };
-  absl::SetFlagsUsageConfig(usage);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  CLI::App app("Every variant of every operation on one GPU, beside copies and libraries.",
+               "warpline-bench-kernels");
+  warpline::bench::Flags flags;
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.set_version_flag("--version", "warpline-bench-kernels " WARPLINE_VERSION " (" WARPLINE_REVISION ")");
+  flags.AddTo(app);
   try {
-    if (rest.size() > 1) throw warpline::bench::Failure(absl::StrCat("unexpected argument ", rest[1]));
-    return warpline::bench::Main(command);
-  } catch (const warpline::bench::Failure& failure) {
-    std::fprintf(stderr, "warpline-bench-kernels: %s\n", failure.what());
+    app.parse(argc, argv);
+    return warpline::bench::Main(flags, absl::StrJoin(argv, argv + argc, " "));
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);  // --help or --version
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "warpline-bench-kernels: %s\n", error.what());
     return 2;
   }
 }

@@ -27,7 +27,7 @@ struct Line {
     AddIntegers(app, "--axes", axes, "");
     AddTime(app, "--ttl", ttl, "");
     AddTime(app, "--warmup", warmup, "", Least::kZero);
-    AddChoice(app, "--dtype", dtype, DTypes(), "")->type_name("TYPE");
+    AddChoice(app, "--dtype", dtype, DTypes(), "");
   }
 
   std::string Error(const std::vector<std::string>& words) {
@@ -143,8 +143,8 @@ TEST(CommandLineTest, NamesWhatNobodyExpects) {
 TEST(CommandLineTest, TakesCommonFlagsOnBothSidesOfTheCommand) {
   CommandLine line;
   EXPECT_TRUE(line.Parse({"--server", "a:1", "transpose", "gemm", "-o", "y.npy", "--deadline=5s"}).ok());
-  EXPECT_EQ(line.common().server, "a:1");
-  EXPECT_EQ(line.common().deadline, absl::Seconds(5));
+  EXPECT_EQ(line.common.server, "a:1");
+  EXPECT_EQ(line.common.deadline, absl::Seconds(5));
 }
 
 // As they are once the command line is completed.
