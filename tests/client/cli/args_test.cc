@@ -1,5 +1,6 @@
 #include "client/cli/args.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,6 +14,9 @@
 
 namespace warpline::client {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 // Of options of each kind.
 struct Line {
@@ -95,7 +99,9 @@ TEST(ArgsTest, TakesAnEmptyValueForWhatItIs) {
 }
 
 TEST(ArgsTest, NamesFlagValueAndLimitInErrors) {
-  EXPECT_EQ(Line().Error({"--retries=9"}), "--retries: Value 9 not in range 0 to 8");
+  // The library's words; another version of it may have others.
+  EXPECT_THAT(Line().Error({"--retries=9"}),
+              AllOf(HasSubstr("--retries: "), HasSubstr("9 "), HasSubstr("8")));
   EXPECT_EQ(Line().Error({"--ttl", "5"}), "--ttl: 5 is not a time above zero with its unit, as 5s or 200ms");
   EXPECT_EQ(Line().Error({"--axes=1;2"}),
             "--axes: 1;2 is not whole numbers with commas between them, as 1,0");
