@@ -25,13 +25,15 @@ def headers(path, *more):
 
 class Connection:
     """One connection, for one thread. `takes_results`: the server may send as much as it likes. Otherwise it may send
-    64 KiB, as HTTP/2 has it at the start, and never more: then its results stay with it."""
+    64 KiB, as HTTP/2 has it at the start, and never more: then its results stay with it. `token` goes with each call,
+    if there is one."""
 
-    def __init__(self, port, takes_results=True):
+    def __init__(self, port, takes_results=True, token=""):
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, b""))
         self.takes_results = takes_results
+        self.identity = [(b"authorization", b"Bearer " + token.encode())] if token else []
         self.received = b""
         self.next_stream = 1
         self.window = 65535  # how much the server takes now: on the connection, on a new stream, on each open stream
@@ -59,7 +61,7 @@ class Connection:
         stream = self.next_stream
         self.next_stream += 2
         self.windows[stream] = self.initial_window
-        self.socket.sendall(frame(HEADERS, END_HEADERS, stream, headers(path, *more)))
+        self.socket.sendall(frame(HEADERS, END_HEADERS, stream, headers(path, *self.identity, *more)))
         body = memoryview(struct.pack(">BI", 1 if more else 0, len(message)) + message)
         while len(body) > 0:
             part = body[:min(FRAME_BYTES, self.window, self.windows.get(stream, 0))]
