@@ -135,10 +135,10 @@ class Fleet:
 
 
 def rest(daemon):
-    """Waits until the daemon has nothing to do, and its descriptors and threads have been the same for two seconds.
-    Returns its status."""
+    """Waits until the daemon has nothing to do, and its descriptors and threads have been the same for four seconds, in
+    which it gives free memory back too. Returns its status."""
     wait_until(f"nothing is in progress: {daemon.metrics().work()}", lambda: not daemon.metrics().work())
-    found = collections.deque(maxlen=20)
+    found = collections.deque(maxlen=40)
 
     def steady():
         status = daemon.status()
@@ -146,7 +146,7 @@ def rest(daemon):
         time.sleep(0.1)
         return len(found) == found.maxlen and len(set(found)) == 1
 
-    wait_until("its descriptors and threads are the same for two seconds", steady)
+    wait_until("its descriptors and threads are the same for four seconds", steady)
     return daemon.status() | {"own": soak_watch.own_bytes(daemon, STAGING_BYTES)}
 
 
