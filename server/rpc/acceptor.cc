@@ -7,14 +7,16 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "kernels/status_macros.h"
+#include "server/base/clock.h"
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 
@@ -30,6 +32,22 @@ constexpr int kLastBatch = 4096;
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 // How often connections are looked for that only their clients have not ended.
 constexpr absl::Duration kHalfClosedPeriod = absl::Seconds(1);
+
+// Also sees to the end of a connection that has no call: gRPC pings only those that have one, and nothing
+// else would tell that the client's host, or the link to it, is gone.
+void SetTcpOptions(int connection, absl::Duration user_timeout) {
+  const auto set = [connection](int level, int name, std::int64_t value) {
+    const int option = static_cast<int>(value);
+    setsockopt(connection, level, name, &option, sizeof(option));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, absl::ToInt64Milliseconds(user_timeout));
+  // The kernel closes the connection when nothing has come for the user timeout although it has asked. It
+  // begins to ask at half of that time, so that one lost packet does not count. These are in seconds.
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, std::max<std::int64_t>(1, absl::ToInt64Seconds(user_timeout / 2)));
+  set(IPPROTO_TCP, TCP_KEEPINTVL, std::max<std::int64_t>(1, absl::ToInt64Seconds(user_timeout / 10)));
+}
 
 UniqueFd OpenReserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -136,9 +154,10 @@ bool Acceptor::IsListening(int fd) const {
 
 void Acceptor::Loop() {
   for (;;) {
-    const bool paused = paused_until_ != absl::InfinitePast();
-    if (paused && absl::Now() >= paused_until_) {
-      paused_until_ = absl::InfinitePast();
+    const MonotonicTime now = MonotonicClock::now();
+    const bool paused = paused_until_.has_value();
+    if (paused && now >= *paused_until_) {
+      paused_until_.reset();
       if (!reserve_.ok()) reserve_ = OpenReserve();
       Listening(true);
       continue;
@@ -149,10 +168,9 @@ void Acceptor::Loop() {
                                                          : absl::InfiniteDuration();
     const int wait_ms =
         wait == absl::InfiniteDuration() ? -1 : static_cast<int>(absl::ToInt64Milliseconds(wait));
-    const absl::Time now = absl::Now();
     if (options_.closes_gently && now >= next_look_) {
       connections_.CutHalfClosed(options_.user_timeout);
-      next_look_ = now + kHalfClosedPeriod;
+      next_look_ = After(kHalfClosedPeriod);
     }
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
@@ -195,7 +213,7 @@ bool Acceptor::AcceptFrom(int listening) {
     case ENOBUFS:
     case ENOMEM:
       OutOfDescriptors(listening);
-      return paused_until_ == absl::InfinitePast();
+      return !paused_until_.has_value();
     default:  // the error is about this one connection, as ECONNABORTED is
       return true;
   }
@@ -203,10 +221,7 @@ bool Acceptor::AcceptFrom(int listening) {
 
 void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
   if (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) {
-    const int on = 1;
-    setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    const int timeout_ms = static_cast<int>(absl::ToInt64Milliseconds(options_.user_timeout));
-    setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
+    SetTcpOptions(connection.get(), options_.user_timeout);
   }
   const int duplicate = connections_.Add(connection.get(), peer);
   // No event is asked for, because epoll reports hang-ups in any case.
@@ -228,19 +243,18 @@ void Acceptor::OutOfDescriptors(int listening) {
   if (reserve_.ok()) return;
   // Another thread has taken the descriptor meanwhile, so nothing is accepted for a while.
   Listening(false);
-  paused_until_ = absl::Now() + kPause;
+  paused_until_ = After(kPause);
 }
 
 void Acceptor::WarnRefused(const char* why) {
   ++refused_;
-  const absl::Time now = absl::Now();
-  if (now - warned_ < absl::Seconds(1)) return;
+  if (MonotonicClock::now() < next_warning_) return;
   Log("warning", "connection refused",
       {{"reason", why},
        {"open", absl::StrCat(connections_.size())},
        {"limit", absl::StrCat(connections_.max_connections())},
        {"refused_since_last", absl::StrCat(refused_)}});
-  warned_ = now;
+  next_warning_ = After(absl::Seconds(1));
   refused_ = 0;
 }
 

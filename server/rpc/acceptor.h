@@ -6,12 +6,14 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/clock.h"
 #include "server/base/listener.h"
 #include "server/base/unique_fd.h"
 #include "server/rpc/connections.h"
@@ -26,7 +28,9 @@ class Acceptor {
  public:
   struct Options {
     std::vector<std::string> listen;  // see Listener::Open
-    // TCP_USER_TIMEOUT: a connection whose data stays unacknowledged for so long is closed. Unit: 1 ms.
+    // A TCP connection is closed whose data stays unacknowledged for so long (TCP_USER_TIMEOUT, in units of 1
+    // ms), or whose client's host does not answer for so long while there is no data (TCP keepalive, in units
+    // of 1 s).
     absl::Duration user_timeout = absl::Seconds(30);
     // Connections end gently (gentle_close.h) at any time. Those whose clients do not end their side for
     // user_timeout are cut.
@@ -80,9 +84,9 @@ class Acceptor {
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> closing_listeners_ = false;
   std::promise<void> listeners_closed_;
-  absl::Time next_look_ = absl::InfinitePast();
-  absl::Time paused_until_ = absl::InfinitePast();
-  absl::Time warned_ = absl::InfinitePast();
+  MonotonicTime next_look_;
+  std::optional<MonotonicTime> paused_until_;
+  MonotonicTime next_warning_;
   int refused_ = 0;  // since the last warning
   std::thread thread_;
 };

@@ -71,6 +71,13 @@ TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
   EXPECT_NE(value, 0);
   EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &size), 0);
   EXPECT_EQ(value, 7000);
+  EXPECT_EQ(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, &size), 0);
+  EXPECT_NE(value, 0);
+  // In whole seconds, at least one: half of the user timeout, and a tenth of it.
+  EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &value, &size), 0);
+  EXPECT_EQ(value, 3);
+  EXPECT_EQ(getsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &value, &size), 0);
+  EXPECT_EQ(value, 1);
 }
 
 TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
