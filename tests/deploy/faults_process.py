@@ -51,8 +51,8 @@ def killed_daemon(scene):
             if "resident" not in who:
                 answered = loop.await_answer_after(ready)
                 tell("killed_daemon", f"{who}: the first answer after READY", max(0.0, answered - ready))
-        wait_until("the tensor is known to be lost", lambda: loops["the Python client with a resident tensor"].codes[
-            "FAILED_PRECONDITION"] > 0)
+        lost = loops["the Python client with a resident tensor"]
+        wait_until("the tensor is known to be lost", lambda: lost.codes["FAILED_PRECONDITION"] > 0)
         codes = {who: loop.end() for who, loop in loops.items()}
         for who, counts in codes.items():
             tell("killed_daemon", f"{who}: {dict(counts)}")
@@ -84,7 +84,7 @@ def stopped_daemon(scene):
             os.kill(daemon.pid, signal.SIGSTOP)
             begun = time.monotonic()
             impatient, patient = run.future(slow, timeout=2), run.future(slow, timeout=60)
-            check(impatient.exception().code().name == "DEADLINE_EXCEEDED", "a deadline that passes is told by the client")
+            check(impatient.exception().code().name == "DEADLINE_EXCEEDED", "the client tells of a deadline")
             tell("stopped_daemon", "a call with a deadline of 2 s: DEADLINE_EXCEEDED", time.monotonic() - begun)
             check(daemon.http("/healthz", 1)[0] == 0, "health is not answered meanwhile")
             time.sleep(max(0, begun + 5 - time.monotonic()))
@@ -128,7 +128,8 @@ def stopped_client(scene):
             held = daemon.metrics().total('warpline_pinned_bytes{state="used"}') / MIB
             check(serves(daemon.address), "others are served")
             wait_until("its results are given up", lambda: not daemon.metrics().work())
-            tell("stopped_client", f"{held:.0f} MiB of staging memory held for --send-timeout (2 s)", time.monotonic() - stopped)
+            tell("stopped_client", f"{held:.0f} MiB of staging memory held, with a send timeout of 2 s",
+                 time.monotonic() - stopped)
             await_rest(daemon, descriptors)
             tell("stopped_client", "its connection is closed", time.monotonic() - stopped)
             process.send_signal(signal.SIGCONT)

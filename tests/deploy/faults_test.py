@@ -20,12 +20,15 @@ from dashboard import ROOT
 # By module. Those that need namespaces of their own run in these: the faults must not be everybody's.
 NAMESPACES = ["unshare", "--map-root-user", "--user"]
 MOUNT, NET = [*NAMESPACES, "--mount"], [*NAMESPACES, "--net"]
-FAULTS = {"killed_daemon": ("faults_process", []), "stopped_daemon": ("faults_process", []),
-          "stopped_client": ("faults_process", []), "stopped_unix_client": ("faults_process", []),
-          "cut_link": ("faults_link", NET), "full_access_log": ("faults_machine", MOUNT),
-          "full_stderr": ("faults_machine", MOUNT), "full_shm": ("faults_machine", MOUNT),
-          "few_descriptors": ("faults_machine", []), "no_descriptors": ("faults_machine", []), "memory_limit": ("faults_machine", []),
-          "too_little_memory": ("faults_machine", []), "clock_jump": ("faults_machine", [])}
+FAULTS = {
+    "killed_daemon": ("faults_process", []), "stopped_daemon": ("faults_process", []),
+    "stopped_client": ("faults_process", []), "stopped_unix_client": ("faults_process", []),
+    "cut_link": ("faults_link", NET), "full_access_log": ("faults_machine", MOUNT),
+    "full_stderr": ("faults_machine", MOUNT), "full_shm": ("faults_machine", MOUNT),
+    "few_descriptors": ("faults_machine", []), "no_descriptors": ("faults_machine", []),
+    "memory_limit": ("faults_machine", []), "too_little_memory": ("faults_machine", []),
+    "clock_jump": ("faults_machine", []),
+}
 SKIPPED = 77
 
 
@@ -70,8 +73,9 @@ def main():
                 print(f"{name}: skipped, no namespaces can be made here", flush=True)
                 skipped.append(name)
                 continue
-            code = subprocess.run([*namespaces, sys.executable, "-B", str(ROOT / "tests/deploy/faults_test.py"), "--inside",
-                                   "--warplined", arguments.warplined, "--python", python, name]).returncode
+            command = [sys.executable, "-B", str(ROOT / "tests/deploy/faults_test.py"), "--inside", "--warplined",
+                       arguments.warplined, "--python", python, name]
+            code = subprocess.run([*namespaces, *command]).returncode
             if code == SKIPPED:
                 skipped.append(name)
             elif code != 0:
