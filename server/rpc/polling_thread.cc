@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/rpc/completion_tag.h"
 
 namespace warpline {
@@ -21,6 +21,12 @@ constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
 constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(50);
 // Of those that have only streams on which nothing happens, and uploads that come to a halt.
 constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(100);
+
+// As gRPC wants to be told. absl::Now() would notice up to two seconds late that the wall clock was set, and
+// gRPC, which asks the kernel, would wait for as long as it was set back.
+std::chrono::system_clock::time_point WallTimeAfter(absl::Duration wait) {
+  return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(wait);
+}
 
 }  // namespace
 
@@ -167,8 +173,8 @@ void PollingThread::StandIn() {
   bool ok = false;
   while (rounds_.load(std::memory_order_relaxed) == seen_rounds_) {
     RunPosted();
-    const auto soon = absl::ToChronoTime(absl::Now() + kReliefPeriod);
-    if (queue_->AsyncNext(&tag, &ok, soon) != grpc::CompletionQueue::GOT_EVENT) return;
+    if (queue_->AsyncNext(&tag, &ok, WallTimeAfter(kReliefPeriod)) != grpc::CompletionQueue::GOT_EVENT)
+      return;
     Proceed(tag, ok);
   }
 }
@@ -176,8 +182,7 @@ void PollingThread::StandIn() {
 void PollingThread::Help(absl::Duration time) {
   void* tag = nullptr;
   bool ok = false;
-  const auto until = absl::ToChronoTime(absl::Now() + time);
-  if (queue_->AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) Proceed(tag, ok);
+  if (queue_->AsyncNext(&tag, &ok, WallTimeAfter(time)) == grpc::CompletionQueue::GOT_EVENT) Proceed(tag, ok);
 }
 
 Relief::Relief(std::vector<PollingThread*> threads)

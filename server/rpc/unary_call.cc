@@ -1,10 +1,10 @@
 #include "server/rpc/unary_call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/base/errors.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/inflate.h"
@@ -34,8 +34,10 @@ UnaryCall::UnaryCall(const UnaryMethod& method, const Server& server, std::uniqu
       request_id_(RequestId(incoming_->context())),
       number_(nvtx::RequestNumber::Next()),
       received_(MonotonicClock::now()),
-      // Converted once, so that from here on no change of the wall clock matters.
-      deadline_(After(absl::FromChrono(incoming_->context().deadline()) - absl::Now())),
+      // Converted once, so that from here on no change of the wall clock matters. absl::Now() would notice
+      // one up to two seconds later than gRPC, which asks the kernel; until then all deadlines would be wrong
+      // by it.
+      deadline_(After(absl::FromChrono(incoming_->context().deadline() - std::chrono::system_clock::now()))),
       in_progress_(server.counts.AddInProgress()) {
   incoming_->OnDone(&done_tag_);
 }

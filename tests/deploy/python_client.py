@@ -32,7 +32,8 @@ def folder_of(directory, given=None):
         print("skipped: no protoc here; --python takes a folder that was made elsewhere (python_client.py)")
         sys.exit(77)
     target = os.path.join(os.path.abspath(directory), "python")
-    shutil.copytree(ROOT / "client/python/src", target, ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
+    shutil.copytree(ROOT / "client/python/src", target, dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
     subprocess.run([*protoc, f"--proto_path={ROOT}/proto", f"--python_out={target}", PROTO], check=True)
     pathlib.Path(target, "warpline/v1/__init__.py").touch()
     return target
