@@ -69,8 +69,9 @@ def make_tokens(path, folder):
 class Fleet:
     """The processes of the clients. Public: ledgers, the paths of all that have been."""
 
-    def __init__(self, folder, settings, seed):
+    def __init__(self, daemon, folder, settings, seed):
         self.ledgers, self.killed = [], 0
+        self._daemon = daemon
         self._folder, self._seed = folder, seed
         self._settings = f"{folder}/settings.json"
         with open(self._settings, "w") as file:
@@ -117,6 +118,9 @@ class Fleet:
         self._processes = {}
 
     def _check(self):
+        if self._daemon.process.poll() is not None:
+            self.end()
+            sys.exit("\n".join(["the daemon has ended by itself:", *self._daemon.log_lines()[-20:]]))
         for kind, (process, log) in self._processes.items():
             if process.poll() is not None:
                 self._fail(kind, f"has ended by itself with {process.returncode}", log)
@@ -168,8 +172,9 @@ def main():
             arguments.warplined, f"--backend={arguments.backend}", f"--tokens={folder}/tokens.toml",
             f"--access-log={access_log}", *FLAGS, listen=f"127.0.0.1:0,unix:{folder}/socket", token=tokens["alice"],
             log=f"{folder}/daemon.log"))
-        fleet = Fleet(folder, {"python": python, "bench": str(ROOT / "tests/bench"), "tokens": tokens, "kinds": KINDS,
-                               "address": daemon.address, "port": daemon.port, "unix": f"unix:{folder}/socket",
+        fleet = Fleet(daemon, folder, {"python": python, "bench": str(ROOT / "tests/bench"), "tokens": tokens,
+                               "kinds": KINDS, "address": daemon.address, "port": daemon.port,
+                               "unix": f"unix:{folder}/socket",
                                "metrics_port": int(daemon.metrics_address.rpartition(":")[2]),
                                "backend": arguments.backend}, arguments.seed)
         stack.callback(fleet.end)
@@ -184,6 +189,7 @@ def main():
         time.sleep(1)
         metrics, verdict = daemon.metrics(), Verdict()
         verdict.figures["killed"] = fleet.killed
+        verdict.demand(watch.failed is None, watch.failed)
         verdict.judge_memory(watch.samples)
         verdict.judge_rest(before, after)
         verdict.judge_counts(soak_ledger.Totals(fleet.ledgers), metrics)

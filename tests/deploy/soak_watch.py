@@ -12,21 +12,27 @@ GAUGES = {"in_flight": "warpline_requests_in_flight", "admitted": 'warpline_admi
 
 
 class Watch(threading.Thread):
-    """Public: samples, dictionaries with `at`, seconds since the beginning."""
+    """Public: samples, dictionaries with `at`, seconds since the beginning; failed, why there are no more of them."""
 
     def __init__(self, daemon, staging_bytes):
         super().__init__(daemon=True)
-        self.samples = []
+        self.samples, self.failed = [], None
         self._daemon, self._staging_bytes, self._ended = daemon, staging_bytes, threading.Event()
         self.start()
 
     def run(self):
         begun = time.monotonic()
         while not self._ended.wait(1):
-            metrics = self._daemon.metrics()
-            self.samples.append({"at": time.monotonic() - begun, **self._daemon.status(),
-                                 "own": own_bytes(self._daemon, self._staging_bytes), "device": metrics.device_bytes(),
-                                 **{name: metrics.total(series) for name, series in GAUGES.items()}})
+            try:
+                self.samples.append({"at": time.monotonic() - begun} | self._sample())
+            except (OSError, SystemExit) as error:
+                self.failed = str(error)
+                return
+
+    def _sample(self):
+        metrics = self._daemon.metrics()
+        return {**self._daemon.status(), "own": own_bytes(self._daemon, self._staging_bytes),
+                "device": metrics.device_bytes(), **{name: metrics.total(series) for name, series in GAUGES.items()}}
 
     def end(self):
         self._ended.set()
