@@ -79,8 +79,9 @@ def explained(rng, *more):
     except warpline.Error as error:
         if error.code not in EXPLAINED | set(more):
             raise
-        # It is stopping, or has lost its GPU.
-        if error.code is CODE.UNAVAILABLE and error.answered:
+        # It is stopping, or has lost its GPU. What has no request's id is of the library itself, as when a deadline
+        # passes while it connects to the region socket.
+        if error.code is CODE.UNAVAILABLE and error.answered and error.request_id:
             raise
         pause(rng, error)
 
