@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "kernels/status_macros.h"
-#include "server/base/errors.h"
 #include "server/base/mutex.h"
 #include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
@@ -17,47 +13,16 @@
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/polling_helpers.h"
 #include "server/rpc/slices.h"
+#include "server/rpc/tensor_requests.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
-namespace {
-
-// What a request asks for.
-struct Asked {
-  TensorStore::Reading reading;
-  ByteRange range;
-};
-
-absl::StatusOr<Asked> Find(const std::vector<grpc::Slice>& message, OwnerId owner, TensorStore& tensors) {
-  v1::GetRequest request;
-  if (!request.ParseFromString(ToString(message))) {
-    return absl::InvalidArgumentError("the message is no warpline.v1.GetRequest");
-  }
-  if (request.id().empty()) return FieldError("id", "missing");
-  if (request.offset() < 0) return FieldError("offset", absl::StrCat(request.offset(), "; the least is 0"));
-  if (request.length() < 0) return FieldError("length", absl::StrCat(request.length(), "; the least is 0"));
-  auto reading = tensors.Read(owner, request.id());
-  RETURN_IF_ERROR(InField("id", reading.status()));
-  const std::size_t size = reading->info.spec.bytes;
-  const auto offset = static_cast<std::size_t>(request.offset());
-  const auto length = static_cast<std::size_t>(request.length());
-  if (offset > size) {
-    return FieldError("offset", absl::StrCat(offset, " is beyond the tensor's ", size, " bytes"));
-  }
-  if (length > size - offset) {
-    return FieldError("length",
-                      absl::StrCat(length, " bytes from ", offset, " on end beyond the tensor's ", size));
-  }
-  return Asked{*std::move(reading), {offset, length == 0 ? size : offset + length}};
-}
-
-}  // namespace
 
 // What is under way. Slices that gRPC has, and copies of the device, share it, and not the stream: gRPC may
 // keep slices of a call that was cancelled for as long as there is the call.
 class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
  public:
-  Chunks(const TensorService::Engine& engine, MessageStream& stream, Asked asked, ChunkWindow window)
+  Chunks(const TensorService::Engine& engine, MessageStream& stream, AskedRange asked, ChunkWindow window)
       : engine_(engine),
         window_(std::move(window)),
         reading_(std::move(asked.reading)),
@@ -214,7 +179,11 @@ GetStream::~GetStream() = default;
 
 void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
   if (chunks_ != nullptr) return;  // gRPC's own clients send one
-  absl::StatusOr<Asked> asked = Find(message, caller_.owner, engine_.tensors);
+  v1::GetRequest request;
+  if (!request.ParseFromString(ToString(message))) {
+    return stream.Finish(absl::InvalidArgumentError("the message is no warpline.v1.GetRequest"));
+  }
+  absl::StatusOr<AskedRange> asked = FindAsked(request, caller_.owner, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());
   const bool on_host = asked->reading.memory.place().kind == Place::Kind::kHost;
   absl::StatusOr<ChunkWindow> window = ChunkWindow::Open(asked->range.size(), on_host, caller_.share,

@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/nvtx.h"
-#include "server/plan/select_variant.h"
 #include "server/rpc/code_name.h"
 #include "server/rpc/owning_slice.h"
 #include "server/rpc/received_payloads.h"
@@ -67,9 +65,8 @@ struct KernelService::Submission {
 };
 
 KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics& metrics)
-    : limits_(limits),
-      engine_(engine),
-      variants_(engine.backend.Variants()),
+    : engine_(engine),
+      compiler_(limits, {engine.backend, engine.admission, engine.pool}),
       metrics_(metrics),
       codecs_(KernelCodecs()),
       copy_in_site_(metrics, "stage_in") {
@@ -98,7 +95,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
                                        absl::Milliseconds(50)));
   }
   engine_.workers.Post([this, &call, &codec, submission, scanned = *std::move(scanned)]() mutable {
-    absl::StatusOr<PlanPtr> plan = Compile(codec, scanned);
+    absl::StatusOr<PlanPtr> plan = compiler_.Compile(codec, scanned.message, scanned.references);
     compiling_.fetch_sub(1);
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
     engine_.plans.Insert(scanned.key, *plan, call.caller().share, call.received());
@@ -127,49 +124,6 @@ absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, cons
   return scanned;
 }
 
-absl::StatusOr<PlanPtr> KernelService::Compile(const Codec& codec, const Scanned& scanned) const {
-  ASSIGN_OR_RETURN(DecodedPlan decoded, DecodePlan(codec, scanned.message, scanned.references, limits_));
-  const Program& program = decoded.plan.program;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
-    absl::Status suits = engine_.backend.CheckVariant(step.problem, step.variant);
-    if (suits.ok() && decoded.reproducible) {
-      suits = CheckReproducible(variants_, OpOf(step.problem), step.variant);
-    }
-    RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
-  }
-  decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
-  decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);
-  decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
-  RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
-  return std::make_shared<const Plan>(std::move(decoded.plan));
-}
-
-// A request that would never fit is refused here: later it would only wait.
-absl::Status KernelService::CheckSize(const Codec& codec, const Plan& plan) const {
-  const auto refused = [&codec](const absl::Status& status) {
-    return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));
-  };
-  if (const absl::Status fits = engine_.backend.CheckFits(plan.program, plan.memory); !fits.ok()) {
-    return refused(fits);
-  }
-  if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
-    return FieldError(
-        codec.whole,
-        absl::StrFormat("the request, with its sizes and variants, would take about %.3g s on the "
-                        "device; the limit is %g s (the server's --max-device-seconds)",
-                        plan.device_seconds, limits_.max_device_seconds));
-  }
-  if (const absl::Status fits = engine_.admission.CheckFits(HostBytesOf(plan)); !fits.ok()) {
-    return refused(fits);
-  }
-  if (engine_.pool.CanEverHold(plan.memory.input_bytes, plan.memory.output_bytes)) return absl::OkStatus();
-  return FieldError(codec.whole,
-                    absl::StrCat("the request's ", plan.memory.input_bytes, " bytes and its result's ",
-                                 plan.memory.output_bytes, " do not fit into ", engine_.pool.total_bytes(),
-                                 " bytes of staging memory"));
-}
-
 absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const {
   job.bindings = MakeBindings(plan.memory);
   if (plan.memory.Has(Area::kShared)) {
@@ -190,26 +144,6 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Owner
   return absl::OkStatus();
 }
 
-absl::StatusOr<KernelService::Sinks> KernelService::SinksOf(const Plan& plan, const Scanned& scanned) const {
-  Sinks sinks;
-  for (const PlannedOutput& output : plan.outputs) {
-    if (output.is_inline()) continue;
-    Sink& sink = sinks.emplace_back();
-    if (output.slice.has_value()) {
-      sink.slice.set_id(scanned.message.references[output.slice->reference].text);
-      sink.slice.set_offset(output.slice->offset.Value(scanned.message.integers));
-      sink.slice.set_call(output.slice->call.Value(scanned.message.integers));
-      continue;
-    }
-    const absl::StatusOr<absl::Duration> ttl =
-        engine_.tensors.Ttl(ValueOf(output.ttl, scanned.message.scalars));
-    RETURN_IF_ERROR(
-        InField(absl::StrCat("options.sinks[", output.sink, "].resident.ttl_seconds"), ttl.status()));
-    sink.lease = *ttl;
-  }
-  return sinks;
-}
-
 absl::Status KernelService::FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const {
   for (Binding& binding : bindings) {
     if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
@@ -219,12 +153,12 @@ absl::Status KernelService::FindSinks(const Plan& plan, OwnerId owner, int devic
   return absl::OkStatus();
 }
 
-std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const Sinks& sinks, OwnerId owner,
+std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
                                              Result& result) const {
   std::vector<v1::Tensor> placed;
   for (std::size_t i = 0; i < plan.outputs.size(); ++i) {
     if (plan.outputs[i].is_inline()) continue;
-    const Sink& sink = sinks[placed.size()];
+    const ResultSink& sink = sinks[placed.size()];
     v1::Tensor& tensor = placed.emplace_back();
     if (plan.outputs[i].slice.has_value()) {
       *tensor.mutable_region() = sink.slice;
@@ -250,7 +184,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
     return RespondError(call, codec, plan.get(), bound);
   }
   scanned.referred.clear();  // from here on only the job uses them
-  absl::StatusOr<Sinks> sinks = SinksOf(*plan, scanned);
+  absl::StatusOr<ResultSinks> sinks = SinksOf(*plan, scanned.message, engine_.tensors);
   if (!sinks.ok()) return RespondError(call, codec, plan.get(), sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
@@ -289,7 +223,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 
-void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks,
+void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
                              Result result) {
   metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
@@ -309,7 +243,7 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
   }
 }
 
-void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks,
+void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
                             Result& result) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const MonotonicTime start = MonotonicClock::now();

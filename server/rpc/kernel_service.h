@@ -19,6 +19,8 @@
 #include "server/observe/metrics.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/codec/codec.h"
+#include "server/rpc/plan_compiler.h"
+#include "server/rpc/result_sinks.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/scheduler.h"
 
@@ -60,39 +62,30 @@ class KernelService {
     References references;
     std::string key;
   };
-  // What of a request says where its results go. One entry of either kind for each output that does not come
-  // inline, in the order of the outputs.
-  struct Sink {
-    absl::Duration lease;   // of one that stays on its device
-    v1::RegionSlice slice;  // of one that goes into a region
-  };
-  using Sinks = std::vector<Sink>;
   struct Submission;  // of one call: what to do if it is cancelled
 
   absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
-  // The plan of a request that is not known, or why it is refused.
-  absl::StatusOr<PlanPtr> Compile(const Codec& codec, const Scanned& scanned) const;
-  absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
   // Asks for a share of the budget and submits the job.
   void Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
               Submission& submission);
   // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
-  absl::StatusOr<Sinks> SinksOf(const Plan& plan, const Scanned& scanned) const;
   absl::Status FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const;
   // Where the outputs lie that do not go inline, as the response says it. Makes resident tensors of those
   // that stay on their device.
-  std::vector<v1::Tensor> Place(const Plan& plan, const Sinks& sinks, OwnerId owner, Result& result) const;
-  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result result);
+  std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
+                                Result& result) const;
+  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
+                Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Sinks& sinks, Result& result);
+  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
+               Result& result);
   // The plan is null if the request was refused before there was one.
   void RespondError(UnaryCall& call, const Codec& codec, const Plan* plan, const absl::Status& status);
   void CountForOwner(const UnaryCall& call, std::string_view code) const;
 
-  const Limits limits_;
   const Engine engine_;
-  const std::vector<VariantInfo> variants_;
+  const PlanCompiler compiler_;
   Metrics& metrics_;
   const std::vector<Codec> codecs_;
   CopySite copy_in_site_;

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
 #include "server/rpc/slices.h"
 
 namespace warpline {
@@ -42,55 +39,31 @@ void PutStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> messag
 absl::Status PutStream::Accept(MessageStream& stream, std::vector<grpc::Slice> message) {
   const auto slices = std::make_shared<const std::vector<grpc::Slice>>(std::move(message));
   const std::vector<std::span<const std::byte>> spans = SpansOf(*slices);
-  ASSIGN_OR_RETURN(const ScannedMessage scanned, ScanMessage(schema_, spans));
-  v1::PutRequest request;
-  if (!request.ParseFromString(scanned.header)) {
-    return absl::InvalidArgumentError("the message is not a valid protobuf message of its type");
-  }
-  // The last one counts, as in all of protobuf.
-  const std::optional<std::size_t> index = PayloadIndex(request.data());
-  const PayloadRange data =
-      index.has_value() && *index < scanned.payloads.size() ? scanned.payloads[*index] : PayloadRange{};
-  if (data.length > kMaxChunkBytes) {
-    return FieldError("data",
-                      absl::StrCat(data.length, " bytes; the limit of a message is ", kMaxChunkBytes));
-  }
+  ASSIGN_OR_RETURN(const PutMessage read, ReadPutMessage(schema_, spans));
   MutexLock lock(&mutex_);
   if (ended_) return absl::OkStatus();
-  RETURN_IF_ERROR(id_.empty() ? Begin(request) : Continue(request));
-  std::size_t at = writing_.range().end;
-  RETURN_IF_ERROR(InField("offset", writing_.Extend(data.length)));
+  if (!sequence_.has_begun()) {
+    RETURN_IF_ERROR(sequence_.Begin(read.request));
+    RETURN_IF_ERROR(OpenWindow());
+  }
+  ASSIGN_OR_RETURN(const ByteRange range, sequence_.Extend(read));
   std::vector<std::span<const std::byte>> pieces;
-  ForEachPiece(spans, data, [&](std::span<const std::byte> piece) { pieces.push_back(piece); });
-  for (std::size_t left = data.length; left > 0;) {
-    const std::size_t bytes = std::min(left, ChunkWindow::kChunkBytes);
+  ForEachPiece(spans, read.data, [&](std::span<const std::byte> piece) { pieces.push_back(piece); });
+  for (std::size_t at = range.begin; at < range.end;) {
+    const std::size_t bytes = std::min(range.end - at, ChunkWindow::kChunkBytes);
     waiting_.push_back({slices, TakeFront(pieces, bytes), {at, at + bytes}});
     at += bytes;
-    left -= bytes;
   }
   Advance(stream);
   return absl::OkStatus();
 }
 
-absl::Status PutStream::Begin(const v1::PutRequest& first) {
-  if (first.id().empty()) return FieldError("id", "missing in the first message");
-  if (first.offset() < 0) return FieldError("offset", absl::StrCat(first.offset(), "; the least is 0"));
-  auto writing = engine_.tensors.Write(caller_.owner, first.id(), static_cast<std::size_t>(first.offset()));
-  RETURN_IF_ERROR(InField(absl::IsInvalidArgument(writing.status()) ? "offset" : "id", writing.status()));
-  writing_ = *std::move(writing);
-  const std::size_t left = writing_.size() - writing_.range().begin;
+absl::Status PutStream::OpenWindow() {
+  const std::size_t left = writing().size() - writing().range().begin;
   ASSIGN_OR_RETURN(window_, ChunkWindow::Open(left, on_host(), caller_.share, engine_.transfers,
                                               engine_.admission, engine_.pool));
   for (std::size_t i = 0; i < window_.size(); ++i) free_.push_back(i);
-  id_ = first.id();
   return absl::OkStatus();
-}
-
-absl::Status PutStream::Continue(const v1::PutRequest& next) const {
-  if (!next.id().empty() && next.id() != id_) return FieldError("id", "differs from the first message's");
-  const auto end = static_cast<std::int64_t>(writing_.range().end);
-  if (next.offset() == end) return absl::OkStatus();
-  return FieldError("offset", absl::StrCat(next.offset(), ", but the message before ended at ", end));
 }
 
 void PutStream::Advance(MessageStream& stream) {
@@ -108,8 +81,8 @@ void PutStream::Advance(MessageStream& stream) {
 void PutStream::StartCopy(MessageStream& stream, Chunk chunk) {
   const std::size_t index = free_.back();
   free_.pop_back();
-  const std::span<std::byte> to = writing_.memory().bytes().subspan(chunk.to.begin, chunk.to.size());
-  const int device = writing_.memory().place().device;
+  const std::span<std::byte> to = writing().memory().bytes().subspan(chunk.to.begin, chunk.to.size());
+  const int device = writing().memory().place().device;
   const bool direct = on_host();
   const std::span<std::byte> staged = direct ? to : window_.chunk(index, to.size());
   engine_.workers.Post([this, &stream, hold = MessageStream::Hold(stream), chunk = std::move(chunk), index,
@@ -135,7 +108,7 @@ void PutStream::OnCopied(MessageStream& stream, std::size_t index, const absl::S
 
 void PutStream::OnLastMessage(MessageStream& stream) {
   MutexLock lock(&mutex_);
-  if (id_.empty() && !ended_) {
+  if (!sequence_.has_begun() && !ended_) {
     return Fail(stream, absl::InvalidArgumentError("the call ended without a message"));
   }
   received_all_ = true;
@@ -159,14 +132,14 @@ void PutStream::Fail(MessageStream& stream, const absl::Status& status) {
 void PutStream::EndIfDone(MessageStream& stream) {
   if (free_.size() < window_.size()) return;  // the device or a worker may still write
   if (ended_) {
-    writing_.Abandon();
+    writing().Abandon();
     window_ = ChunkWindow();
     free_.clear();
     return;
   }
   if (!received_all_ || !waiting_.empty() || stream.is_over()) return;
   v1::PutResponse response;
-  response.set_missing_bytes(static_cast<std::int64_t>(writing_.Commit()));
+  response.set_missing_bytes(static_cast<std::int64_t>(writing().Commit()));
   ended_ = true;
   window_ = ChunkWindow();
   free_.clear();

@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -17,8 +16,8 @@
 #include "server/memory/tensor_store.h"
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/message_stream.h"
+#include "server/rpc/put_sequence.h"
 #include "server/rpc/tensor_service.h"
-#include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
 
@@ -27,10 +26,14 @@ namespace warpline {
 // them meanwhile. At most a window of chunks is under way; the client is not read until there is room.
 class PutStream final : public MessageStream::Handler {
  public:
-  // `schema` is PutRequest's, with `data` as its payload. All of it outlives the stream.
+  // `schema` is PutSchema(). All of it outlives the stream.
   PutStream(const TensorService::Engine& engine, const ScanSchema& schema, CopySite& site,
             const Caller& caller)
-      : engine_(engine), schema_(schema), site_(site), caller_(caller) {}
+      : engine_(engine),
+        schema_(schema),
+        site_(site),
+        caller_(caller),
+        sequence_(engine.tensors, caller.owner) {}
 
   std::size_t max_message_bytes() const override { return kMaxChunkBytes + (64 << 10); }
   std::size_t least_progress() const override { return ChunkWindow::kChunkBytes; }
@@ -47,10 +50,14 @@ class PutStream final : public MessageStream::Handler {
   };
 
   absl::Status Accept(MessageStream& stream, std::vector<grpc::Slice> message);
-  absl::Status Begin(const v1::PutRequest& first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Continue(const v1::PutRequest& next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For what is left of the tensor.
+  absl::Status OpenWindow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  TensorStore::Writing& writing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sequence_.writing(); }
+  const TensorStore::Writing& writing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return sequence_.writing();
+  }
   bool on_host() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return writing_.memory().place().kind == Place::Kind::kHost;
+    return writing().memory().place().kind == Place::Kind::kHost;
   }
   // Starts the chunks for which there is room, and has the stream read on if that is all of them.
   void Advance(MessageStream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -66,10 +73,9 @@ class PutStream final : public MessageStream::Handler {
   const Caller caller_;
 
   Mutex mutex_;
-  std::string id_ ABSL_GUARDED_BY(mutex_);  // empty before the first message
   ChunkWindow window_ ABSL_GUARDED_BY(mutex_);
   // After the window, so that it goes first: nothing is written to it any more by then.
-  TensorStore::Writing writing_ ABSL_GUARDED_BY(mutex_);
+  PutSequence sequence_ ABSL_GUARDED_BY(mutex_);
   std::deque<Chunk> waiting_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> free_ ABSL_GUARDED_BY(mutex_);  // chunks of the window
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;

@@ -3,7 +3,6 @@
 #define WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 
 #include <atomic>
-#include <cstddef>
 #include <memory>
 
 #include "proto/wire/scanner.h"
@@ -15,15 +14,13 @@
 #include "server/observe/metrics.h"
 #include "server/rpc/chunk_window.h"
 #include "server/rpc/message_stream.h"
+#include "server/rpc/put_sequence.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
 
 class UnaryCall;
-
-// Of `data` in one message of Put.
-inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
 
 // Thread-safe. What it is given outlives it, and it outlives the calls.
 class TensorService {

@@ -1,0 +1,62 @@
+#include "server/rpc/plan_compiler.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/plan/select_variant.h"
+
+namespace warpline {
+
+absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedMessage& message,
+                                              const References& references) const {
+  ASSIGN_OR_RETURN(DecodedPlan decoded, DecodePlan(codec, message, references, limits_));
+  const Program& program = decoded.plan.program;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    absl::Status suits = engine_.backend.CheckVariant(step.problem, step.variant);
+    if (suits.ok() && decoded.reproducible) {
+      suits = CheckReproducible(variants_, OpOf(step.problem), step.variant);
+    }
+    RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
+  }
+  decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
+  decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);
+  decoded.plan.stateless = engine_.backend.RunsWithoutState(program, decoded.plan.memory);
+  RETURN_IF_ERROR(CheckSize(codec, decoded.plan));
+  return std::make_shared<const Plan>(std::move(decoded.plan));
+}
+
+// A request that would never fit is refused here: later it would only wait.
+absl::Status PlanCompiler::CheckSize(const Codec& codec, const Plan& plan) const {
+  const auto refused = [&codec](const absl::Status& status) {
+    return FieldError(codec.whole, std::string_view(status.message().data(), status.message().size()));
+  };
+  if (const absl::Status fits = engine_.backend.CheckFits(plan.program, plan.memory); !fits.ok()) {
+    return refused(fits);
+  }
+  if (limits_.max_device_seconds > 0 && plan.device_seconds > limits_.max_device_seconds) {
+    return FieldError(
+        codec.whole,
+        absl::StrFormat("the request, with its sizes and variants, would take about %.3g s on the "
+                        "device; the limit is %g s (the server's --max-device-seconds)",
+                        plan.device_seconds, limits_.max_device_seconds));
+  }
+  if (const absl::Status fits = engine_.admission.CheckFits(static_cast<std::int64_t>(plan.HostBytes()));
+      !fits.ok()) {
+    return refused(fits);
+  }
+  if (engine_.pool.CanEverHold(plan.memory.input_bytes, plan.memory.output_bytes)) return absl::OkStatus();
+  return FieldError(codec.whole,
+                    absl::StrCat("the request's ", plan.memory.input_bytes, " bytes and its result's ",
+                                 plan.memory.output_bytes, " do not fit into ", engine_.pool.total_bytes(),
+                                 " bytes of staging memory"));
+}
+
+}  // namespace warpline

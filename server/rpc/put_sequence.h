@@ -1,0 +1,59 @@
+// The messages of one call of Put: from their bytes to ranges of a tensor.
+#ifndef WARPLINE_SERVER_RPC_PUT_SEQUENCE_H_
+#define WARPLINE_SERVER_RPC_PUT_SEQUENCE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/wire/scanner.h"
+#include "server/memory/byte_ranges.h"
+#include "server/memory/tensor_store.h"
+#include "server/schedule/owner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// Of `data` in one message of Put.
+inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
+
+// Of PutRequest, with `data` as its payload.
+ScanSchema PutSchema();
+
+// One message. Its data lie in the slices that were scanned.
+struct PutMessage {
+  v1::PutRequest request;  // but for the data
+  PayloadRange data;
+};
+// INVALID_ARGUMENT if it is no PutRequest, or has more than kMaxChunkBytes of data.
+absl::StatusOr<PutMessage> ReadPutMessage(const ScanSchema& schema, Slices slices);
+
+// Which tensor is written, and what of it. Not thread-safe.
+class PutSequence {
+ public:
+  PutSequence(TensorStore& tensors, OwnerId owner) : tensors_(tensors), owner_(owner) {}
+
+  // There has been a message that was accepted, which names a tensor.
+  bool has_begun() const { return !id_.empty(); }
+  // Of all messages, the first goes to Begin, and then each of them to Extend, which returns the range of
+  // the tensor that its data are for. After an error nothing more of the call counts. Errors are
+  // those of the store, with the field; INVALID_ARGUMENT also if a message does not go on where the one
+  // before it ended.
+  absl::Status Begin(const v1::PutRequest& first);
+  absl::StatusOr<ByteRange> Extend(const PutMessage& message);
+
+  // Of the tensor; once it has begun.
+  TensorStore::Writing& writing() { return writing_; }
+  const TensorStore::Writing& writing() const { return writing_; }
+
+ private:
+  TensorStore& tensors_;
+  const OwnerId owner_;
+  std::string id_;  // empty before the first message
+  TensorStore::Writing writing_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_PUT_SEQUENCE_H_

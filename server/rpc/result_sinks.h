@@ -1,0 +1,30 @@
+// What a request says of where its results go.
+#ifndef WARPLINE_SERVER_RPC_RESULT_SINKS_H_
+#define WARPLINE_SERVER_RPC_RESULT_SINKS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/wire/scanner.h"
+#include "server/memory/tensor_store.h"
+#include "server/plan/plan.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// Of one result. Which of the two it has says the plan's output.
+struct ResultSink {
+  absl::Duration lease;   // of one that stays on its device
+  v1::RegionSlice slice;  // of one that goes into a region
+};
+// One entry for each output that does not come inline, in the order of the outputs.
+using ResultSinks = std::vector<ResultSink>;
+
+// INVALID_ARGUMENT, with the field, if a lease is none that the store grants.
+absl::StatusOr<ResultSinks> SinksOf(const Plan& plan, const ScannedMessage& message,
+                                    const TensorStore& tensors);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_RESULT_SINKS_H_

@@ -1,0 +1,99 @@
+#include "server/rpc/tensor_requests.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
+#include "server/base/errors.h"
+#include "server/rpc/codec/tensor_info.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kMaxPage = 1000;
+
+absl::Status CheckId(const std::string& id) {
+  return id.empty() ? FieldError("id", "missing") : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, OwnerId owner, int devices,
+                                               TensorStore& tensors) {
+  ASSIGN_OR_RETURN(const TensorSpec spec, SpecOf(request));
+  const absl::StatusOr<absl::Duration> ttl = tensors.Ttl(request.ttl_seconds());
+  RETURN_IF_ERROR(InField("ttl_seconds", ttl.status()));
+  if (request.has_device() && (request.device() < 0 || request.device() >= devices)) {
+    return FieldError("device", absl::StrCat(request.device(), " is not in 0..", devices - 1));
+  }
+  const int device = request.has_device() ? request.device() : tensors.RoomiestDevice();
+  return tensors.Create(owner, spec, *ttl, device);
+}
+
+absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors) {
+  RETURN_IF_ERROR(CheckId(request.id()));
+  absl::StatusOr<Buffer> dropped = tensors.Drop(owner, request.id());
+  RETURN_IF_ERROR(InField("id", dropped.status()));
+  return dropped;
+}
+
+absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, OwnerId owner,
+                                              TensorStore& tensors) {
+  RETURN_IF_ERROR(CheckId(request.id()));
+  std::optional<absl::Duration> ttl;
+  if (request.ttl_seconds() != 0) {
+    const absl::StatusOr<absl::Duration> asked = tensors.Ttl(request.ttl_seconds());
+    RETURN_IF_ERROR(InField("ttl_seconds", asked.status()));
+    ttl = *asked;
+  }
+  const absl::StatusOr<TensorStore::Info> info = tensors.Renew(owner, request.id(), ttl);
+  RETURN_IF_ERROR(InField("id", info.status()));
+  v1::RenewResponse response;
+  *response.mutable_tensor() = ToProto(*info);
+  return response;
+}
+
+absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,
+                                             const TensorStore& tensors) {
+  if (request.page_size() < 0) {
+    return FieldError("page_size", absl::StrCat(request.page_size(), "; the least is 0"));
+  }
+  const int page = request.page_size() == 0 ? kMaxPage : std::min(request.page_size(), kMaxPage);
+  const std::vector<TensorStore::Info> infos =
+      tensors.List(owner, request.page_token(), static_cast<std::size_t>(page) + 1);
+  v1::ListResponse response;
+  for (const TensorStore::Info& info : infos) {
+    if (response.tensors_size() < page) *response.add_tensors() = ToProto(info);
+  }
+  // A token is where to go on: the last id. One more than a page tells whether there are more.
+  if (infos.size() > static_cast<std::size_t>(page)) {
+    response.set_next_page_token(response.tensors(page - 1).resident().id());
+  }
+  return response;
+}
+
+absl::StatusOr<AskedRange> FindAsked(const v1::GetRequest& request, OwnerId owner, TensorStore& tensors) {
+  RETURN_IF_ERROR(CheckId(request.id()));
+  if (request.offset() < 0) return FieldError("offset", absl::StrCat(request.offset(), "; the least is 0"));
+  if (request.length() < 0) return FieldError("length", absl::StrCat(request.length(), "; the least is 0"));
+  auto reading = tensors.Read(owner, request.id());
+  RETURN_IF_ERROR(InField("id", reading.status()));
+  const std::size_t size = reading->info.spec.bytes;
+  const auto offset = static_cast<std::size_t>(request.offset());
+  const auto length = static_cast<std::size_t>(request.length());
+  if (offset > size) {
+    return FieldError("offset", absl::StrCat(offset, " is beyond the tensor's ", size, " bytes"));
+  }
+  if (length > size - offset) {
+    return FieldError("length",
+                      absl::StrCat(length, " bytes from ", offset, " on end beyond the tensor's ", size));
+  }
+  return AskedRange{*std::move(reading), {offset, length == 0 ? size : offset + length}};
+}
+
+}  // namespace warpline

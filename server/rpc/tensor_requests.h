@@ -1,0 +1,34 @@
+// What TensorService does for each of its requests, apart from calls and transfers.
+#ifndef WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
+#define WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
+
+#include "absl/status/statusor.h"
+#include "server/memory/byte_ranges.h"
+#include "server/memory/tensor_store.h"
+#include "server/schedule/owner.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline {
+
+// Errors are the store's, with the field. All are thread-safe.
+
+// `devices`: how many there are.
+absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, OwnerId owner, int devices,
+                                               TensorStore& tensors);
+// Returns the memory, which whoever has time for it is to give back.
+absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors);
+absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, OwnerId owner,
+                                              TensorStore& tensors);
+absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,
+                                             const TensorStore& tensors);
+
+// What a GetRequest asks for: a tensor in use, and a range within it.
+struct AskedRange {
+  TensorStore::Reading reading;
+  ByteRange range;
+};
+absl::StatusOr<AskedRange> FindAsked(const v1::GetRequest& request, OwnerId owner, TensorStore& tensors);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
