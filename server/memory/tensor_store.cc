@@ -283,8 +283,9 @@ absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
     return absl::InvalidArgumentError(absl::StrCat(ToString(ByteRange{range_.end, range_.end + bytes}),
                                                    " are not within the tensor, which has ", size, " bytes"));
   }
+  if (bytes == 0) return absl::OkStatus();  // which nobody else can be writing
   const ByteRange more{range_.end, range_.end + bytes};
-  if (entry_->complete && bytes > 0) {
+  if (entry_->complete) {
     return absl::InvalidArgumentError(
         absl::StrCat(ToString(more), " are there already: the tensor is complete"));
   }
@@ -296,7 +297,7 @@ absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
     return WithRetryAfter(absl::AbortedError(absl::StrCat("another call writes some of ", ToString(more))),
                           absl::Milliseconds(100));
   }
-  if (range_.size() == 0 && bytes > 0) entry_->writing.push_back(&range_);
+  if (range_.size() == 0) entry_->writing.push_back(&range_);
   range_.end += bytes;
   return absl::OkStatus();
 }

@@ -205,6 +205,15 @@ TEST_F(TensorStoreTest, RangesDoNotOverlapAndDoNotLeaveTheTensor) {
   EXPECT_THAT(store_.Write(kOwner, created->id, 100), IsOk());
 }
 
+TEST_F(TensorStoreTest, NoBytesAreNobodyElses) {
+  const auto created = store_.Create(kOwner, Bytes(100), absl::Hours(1), 0);
+  const TensorStore::Writing open = Writer(created->id, 60, 70);
+  auto within = store_.Write(kOwner, created->id, 65);
+  ASSERT_THAT(within, IsOk());
+  EXPECT_THAT(within->Extend(0), IsOk());
+  EXPECT_THAT(within->Extend(1), StatusIs(absl::StatusCode::kAborted));
+}
+
 TEST_F(TensorStoreTest, ACompleteTensorNeverChanges) {
   const TensorStore::Info made = Made(100);
   auto writing = store_.Write(kOwner, made.id, 0);
