@@ -45,6 +45,13 @@ if(WARPLINE_SANITIZE)
   add_compile_options(-fsanitize=${WARPLINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WARPLINE_SANITIZE})
 endif()
+# Of code that fuzzers run but need not be guided by. With all the branches of Eigen and of generated code, they would
+# keep thousands of inputs that differ in nothing of interest, and spend most of their time on counting.
+function(warpline_not_for_guidance target)
+  if(WARPLINE_SANITIZE MATCHES "fuzzer-no-link")
+    target_compile_options(${target} PRIVATE -fno-sanitize=fuzzer-no-link)
+  endif()
+endfunction()
 
 # Reading the headers of gRPC, protobuf and GoogleTest is 2 to 3 s of the 4 to 12 s that a file takes. Not with ccache,
 # which does not recognise a file that uses a precompiled header unless its user allows it some sloppiness. Files

@@ -1,0 +1,235 @@
+#include "tests/fuzz/valid_requests.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/rpc/codec/convert_tensor.h"
+#include "warpline/v1/warpline.pb.h"
+
+namespace warpline::testing {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+constexpr v1::DataType kGemmTypes[] = {v1::DATA_TYPE_F32, v1::DATA_TYPE_F64, v1::DATA_TYPE_F16,
+                                       v1::DATA_TYPE_BF16, v1::DATA_TYPE_I8};
+
+class Requests {
+ public:
+  explicit Requests(MessageMutator& random) : random_(random) {}
+
+  v1::TransposeRequest Transpose() {
+    v1::TransposeRequest request;
+    const Dims dims = AnyDims();
+    Fill(*request.mutable_x(), AnyType(17), dims, true);
+    for (int axis : Permutation(dims.size())) request.add_perm(axis);
+    request.set_variant(AnyOf({"", "", "eigen", "reference"}));
+    AddSink(*request.mutable_options(), "");
+    return request;
+  }
+
+  v1::GemmRequest Gemm() {
+    v1::GemmRequest request;
+    const v1::DataType type = kGemmTypes[random_.Below(std::size(kGemmTypes))];
+    const v1::DataType out = type == v1::DATA_TYPE_I8 ? v1::DATA_TYPE_I32 : type;
+    const std::int64_t m = Size(), n = Size(), k = Size(), batch = random_.OneIn(3) ? Size() : 0;
+    request.set_trans_a(random_.OneIn(3));
+    request.set_trans_b(random_.OneIn(3));
+    const auto matrix = [&](bool transposed, std::int64_t rows, std::int64_t cols, bool batched) {
+      Dims dims = transposed ? Dims{cols, rows} : Dims{rows, cols};
+      if (batch > 0 && batched) dims.insert(dims.begin(), batch);
+      return dims;
+    };
+    Fill(*request.mutable_a(), type, matrix(request.trans_a(), m, k, true), true);
+    Fill(*request.mutable_b(), type, matrix(request.trans_b(), k, n, random_.OneIn(2)), true);
+    request.set_alpha(2);
+    if (random_.OneIn(2)) {
+      Fill(*request.mutable_c(), out, matrix(false, m, n, true), true);
+      request.set_beta(3);
+    }
+    if (random_.OneIn(3)) Fill(*request.mutable_bias(), out, {n}, false);
+    if (random_.OneIn(3)) request.set_activation(v1::ACTIVATION_RELU);
+    request.set_variant(AnyOf({"", "", "openblas", "eigen", "reference"}));
+    AddSink(*request.mutable_options(), "");
+    return request;
+  }
+
+  v1::ReduceRequest Reduce() {
+    v1::ReduceRequest request;
+    const Dims dims = AnyDims();
+    Fill(*request.mutable_x(), AnyType(13), dims, true);
+    request.set_op(static_cast<v1::ReduceOp>(1 + random_.Below(17)));
+    std::vector<int> axes = Permutation(dims.size());
+    axes.resize(random_.Below(axes.size() + 1));
+    for (int axis : axes) request.add_axes(axis);
+    request.set_keepdims(random_.OneIn(2));
+    request.set_variant(AnyOf({"", "", "eigen", "reference"}));
+    AddSink(*request.mutable_options(), "");
+    return request;
+  }
+
+  v1::RunRequest Run() {
+    v1::RunRequest request;
+    v1::Program& program = *request.mutable_program();
+    const v1::DataType type = random_.OneIn(2) ? v1::DATA_TYPE_F32 : v1::DATA_TYPE_F64;
+    const std::int64_t side = random_.OneIn(3) ? kResidentSide : Size();
+    std::vector<std::string> names;
+    for (const char* name : {"a", "b", "c"}) {
+      if (names.size() > 1 && random_.OneIn(3)) break;
+      v1::NamedTensor& input = *request.add_inputs();
+      input.set_name(name);
+      Fill(*input.mutable_tensor(), type, {side, side}, true);
+      names.emplace_back(name);
+    }
+    std::vector<std::string> unread = names;
+    const auto read = [&](v1::Step& step) {
+      // What nobody reads is refused, so that comes first.
+      std::string name = unread.empty() ? names[random_.Below(names.size())] : unread.back();
+      std::erase(unread, name);
+      step.add_inputs(std::move(name));
+    };
+    for (std::uint64_t i = 1 + random_.Below(5); i > 0 || unread.size() > 1; i -= i > 0 ? 1 : 0) {
+      v1::Step& step = *program.add_steps();
+      step.set_name("s" + std::to_string(program.steps_size()));
+      read(step);
+      // With more than one left, only a step of two inputs makes them fewer.
+      switch (i == 0 ? 4 : random_.Below(6)) {
+        case 0:
+          step.mutable_transpose()->add_perm(1);
+          step.mutable_transpose()->add_perm(0);
+          break;
+        case 1:
+          read(step);
+          step.mutable_gemm()->set_alpha(0.5);
+          if (random_.OneIn(2)) {
+            read(step);
+            step.mutable_gemm()->set_beta(2);
+          }
+          break;
+        case 2:
+          step.mutable_scale()->set_factor(3);
+          break;
+        case 3:
+          step.mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
+          step.mutable_reduce()->add_axes(static_cast<int>(random_.Below(2)));
+          step.mutable_reduce()->set_keepdims(true);
+          break;
+        case 4:
+          read(step);
+          step.mutable_add();
+          break;
+        default:
+          step.mutable_cast()->set_data_type(type);
+          break;
+      }
+      names.push_back(step.name());
+      unread.push_back(step.name());
+    }
+    for (const std::string& name : unread) program.add_outputs(name);
+    if (!unread.empty()) AddSink(*request.mutable_options(), unread.front());
+    return request;
+  }
+
+ private:
+  std::int64_t Size() { return static_cast<std::int64_t>(random_.OneIn(12) ? 0 : 1 + random_.Below(7)); }
+  v1::DataType AnyType(std::uint64_t count) { return static_cast<v1::DataType>(1 + random_.Below(count)); }
+  std::string AnyOf(std::initializer_list<const char*> texts) {
+    return texts.begin()[random_.Below(texts.size())];
+  }
+  Dims AnyDims() {
+    Dims dims(random_.Below(5));
+    for (std::int64_t& size : dims) size = dims.size() > 3 ? std::min<std::int64_t>(Size(), 3) : Size();
+    return dims;
+  }
+  std::vector<int> Permutation(std::size_t rank) {
+    std::vector<int> axes(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+    for (std::size_t i = rank; i > 1; --i) std::swap(axes[i - 1], axes[random_.Below(i)]);
+    return axes;
+  }
+
+  // Inline, or now and then in a region, or resident if there is such a tensor.
+  void Fill(v1::Tensor& tensor, v1::DataType type, const Dims& dims, bool may_be_padded) {
+    tensor.set_data_type(type);
+    Shape shape;
+    for (std::int64_t size : dims) {
+      tensor.add_shape(size);
+      shape.Append(size);
+    }
+    if (type == v1::DATA_TYPE_F32 && dims == Dims{kResidentSide, kResidentSide} && random_.OneIn(2)) {
+      tensor.clear_shape();
+      tensor.clear_data_type();
+      tensor.mutable_resident()->set_id(kResidentNames[random_.Below(std::size(kResidentNames))]);
+      return;
+    }
+    if (may_be_padded && dims.size() >= 2 && dims.back() > 0 && random_.OneIn(4)) {
+      tensor.set_row_stride(dims.back() + static_cast<std::int64_t>(random_.Below(3)));
+    }
+    if (random_.OneIn(8)) {
+      tensor.mutable_region()->set_id(kRegionNames[random_.Below(std::size(kRegionNames))]);
+      tensor.mutable_region()->set_offset(static_cast<std::int64_t>(16 * random_.Below(32)));
+      return;
+    }
+    const auto dtype = CheckDataType("", type);
+    const auto bytes = StorageBytes("", *dtype, shape, tensor.row_stride());
+    std::string elements(*bytes, '\0');
+    for (char& byte : elements) byte = static_cast<char>(random_.Below(256));
+    tensor.set_inline_(std::move(elements));
+  }
+
+  void AddSink(v1::RequestOptions& options, const std::string& output) {
+    if (random_.OneIn(2)) return;
+    v1::Sink& sink = *options.add_sinks();
+    sink.set_output(output);
+    if (random_.OneIn(2)) {
+      sink.mutable_resident()->set_ttl_seconds(random_.OneIn(2) ? 0 : 60);
+    } else {
+      sink.mutable_region()->set_id("r2");
+      sink.mutable_region()->set_offset(static_cast<std::int64_t>(16 * random_.Below(32)));
+      sink.mutable_region()->set_call(static_cast<std::int64_t>(random_.Below(3)));
+    }
+  }
+
+  MessageMutator& random_;
+};
+
+template <typename T>
+std::unique_ptr<google::protobuf::Message> Owned(T message) {
+  return std::make_unique<T>(std::move(message));
+}
+
+}  // namespace
+
+std::unique_ptr<google::protobuf::Message> NewRequest(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::kTranspose:
+      return std::make_unique<v1::TransposeRequest>();
+    case RequestKind::kGemm:
+      return std::make_unique<v1::GemmRequest>();
+    case RequestKind::kReduce:
+      return std::make_unique<v1::ReduceRequest>();
+    default:
+      return std::make_unique<v1::RunRequest>();
+  }
+}
+
+std::unique_ptr<google::protobuf::Message> ValidRequest(RequestKind kind, MessageMutator& random) {
+  Requests requests(random);
+  switch (kind) {
+    case RequestKind::kTranspose:
+      return Owned(requests.Transpose());
+    case RequestKind::kGemm:
+      return Owned(requests.Gemm());
+    case RequestKind::kReduce:
+      return Owned(requests.Reduce());
+    default:
+      return Owned(requests.Run());
+  }
+}
+
+}  // namespace warpline::testing
