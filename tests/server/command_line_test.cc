@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/check_config.h"
 
 namespace warpline {
@@ -17,6 +20,8 @@ using ::testing::HasSubstr;
 
 class CommandLineTest : public testing::Test {
  protected:
+  ~CommandLineTest() override { std::remove(path_.c_str()); }
+
   absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) const {
     arguments.insert(arguments.begin(), "warplined");
     return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
@@ -39,7 +44,8 @@ class CommandLineTest : public testing::Test {
     return "--config=" + path_;
   }
 
-  const std::string path_ = testing::TempDir() + "warplined_command_line_test.toml";
+  // Tests run beside one another, each in a process of its own.
+  const std::string path_ = absl::StrCat(testing::TempDir(), "warplined_", getpid(), ".toml");
 
  private:
   std::map<std::string, std::string> environment_;
