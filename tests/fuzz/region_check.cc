@@ -213,7 +213,10 @@ std::string RegionCheck::Connect(Connection& connection) {
 
 std::optional<v1::RegionReply> RegionCheck::Receive(const Connection& connection) {
   std::array<char, 65536> packet;
-  const ssize_t size = recv(connection.socket.get(), packet.data(), packet.size(), 0);
+  ssize_t size = -1;
+  do {  // libFuzzer looks for hangs by a signal
+    size = recv(connection.socket.get(), packet.data(), packet.size(), 0);
+  } while (size < 0 && errno == EINTR);
   if (size < 0 && errno != ECONNRESET) std::abort();  // it hangs
   if (size <= 0) return std::nullopt;
   v1::RegionReply reply;
