@@ -203,7 +203,11 @@ std::string RegionCheck::Connect(Connection& connection) {
   name.sun_family = AF_UNIX;
   const std::string path = folder_ + "/socket";
   std::memcpy(name.sun_path, path.data(), path.size());
-  if (connect(connection.socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
+  int connected = -1;
+  do {
+    connected = connect(connection.socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+  } while (connected != 0 && errno == EINTR);
+  if (connected != 0) {
     return "nobody can connect";
   }
   const timeval patience{.tv_sec = 60, .tv_usec = 0};
@@ -268,7 +272,11 @@ std::string RegionCheck::SendPacket(const std::string& message, Connection& conn
     part->cmsg_len = CMSG_LEN(files.descriptors.size() * sizeof(int));
     std::memcpy(CMSG_DATA(part), files.descriptors.data(), files.descriptors.size() * sizeof(int));
   }
-  if (sendmsg(connection.socket.get(), &header, MSG_NOSIGNAL) != static_cast<ssize_t>(packet.size())) {
+  ssize_t sent = -1;
+  do {
+    sent = sendmsg(connection.socket.get(), &header, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent != static_cast<ssize_t>(packet.size())) {
     return "the server has closed a connection that did nothing wrong";
   }
   const int expected = ExpectedOf(packet, connection, files);
