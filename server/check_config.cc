@@ -13,8 +13,13 @@ namespace {
 // As TOML has it: numbers and truths as they are, all else in quotes.
 std::string TomlText(const std::string& value) {
   std::int64_t number = 0;
-  if (value == "true" || value == "false" || absl::SimpleAtoi(value, &number)) return value;
-  return absl::StrCat("\"", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
+  if (value == "true" || value == "false") return value;
+  if (absl::SimpleAtoi(value, &number)) return absl::StrCat(number);
+  return absl::StrCat(
+      "\"",
+      absl::StrReplaceAll(value,
+                          {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\r", "\\r"}, {"\t", "\\t"}}),
+      "\"");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -60,10 +61,10 @@ struct Flags {
             "variable the file. Default none.");
     AddFlags(app, line.options);
     app.option_defaults()->group(kActions);
-    app.add_flag("--check-config", check_config,
-                 "Read flags, environment, --config and the files that they name, print what is set and "
-                 "where, and exit: "
-                 "with 0 if the daemon would take it.");
+    app.add_flag(
+        "--check-config", check_config,
+        "Read flags, environment, --config, tokens and certificates, print what is set and where, and what "
+        "memory that may need, and exit: with 0 if all of it is valid.");
     AddFlag(
         app, "new-token", "NAME", TokenName(line.new_token),
         "Make a token and exit: prints the token to stderr, and to stdout what the file of --tokens is to "
@@ -81,6 +82,9 @@ struct Flags {
   bool check_config = false, version = false, help = false;
   CLI::App app{"warplined: owns the GPUs of this node and serves transpose, gemm and reduce over gRPC."};
 };
+
+// Those of Switch: their value has no name in the help.
+bool IsSwitch(const CLI::Option& option) { return option.get_type_name().empty(); }
 
 std::string NameOf(const CLI::Option& option) { return option.get_lnames().front(); }
 
@@ -136,7 +140,9 @@ class Settings {
     for (CLI::Option* option : flags_.settings()) {
       const std::string variable = VariableOf(*option);
       const char* text = environment(variable.c_str());
-      if (text != nullptr) RETURN_IF_ERROR(Add(*option, text, absl::StrCat("$", variable)));
+      // As compose makes it of a variable that is not set.
+      const bool is_set = text != nullptr && *text != '\0';
+      if (is_set) RETURN_IF_ERROR(Add(*option, text, absl::StrCat("$", variable)));
     }
     return absl::OkStatus();
   }
@@ -149,9 +155,17 @@ class Settings {
       const auto option = std::find_if(options.begin(), options.end(), [&](const CLI::Option* o) {
         return NameOf(*o) == entry.name && entry.name != "config";
       });
+      if (flags_.app.get_option_no_throw("--" + entry.name) != nullptr && option == options.end()) {
+        return absl::InvalidArgumentError(absl::StrCat(source, ": ", entry.name, ": cannot stand in a file"));
+      }
       if (option == options.end()) {
         return absl::InvalidArgumentError(
             absl::StrCat(source, ": ", entry.name, ": unknown setting", DidYouMean(entry.name, options)));
+      }
+      const bool is_switch = IsSwitch(**option);
+      if (is_switch != entry.is_boolean) {
+        return absl::InvalidArgumentError(absl::StrCat(source, ": ", entry.name, " = ", entry.text, ": must ",
+                                                       is_switch ? "" : "not ", "be true or false"));
       }
       RETURN_IF_ERROR(Add(**option, entry.text, source));
     }
@@ -162,8 +176,10 @@ class Settings {
     std::vector<Setting> all;
     for (const CLI::Option* option : flags_.settings()) {
       const auto source = sources_.find(option);
-      if (source != sources_.end())
-        all.push_back({NameOf(*option), option->results().back(), source->second});
+      if (source == sources_.end()) continue;
+      const std::string value = option->results().back();
+      // A switch may be given without a value.
+      all.push_back({NameOf(*option), IsSwitch(*option) && value.empty() ? "true" : value, source->second});
     }
     return all;
   }
@@ -194,9 +210,18 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   Settings settings(flags);
   RETURN_IF_ERROR(settings.AddEnvironment(environment));
   if (!flags.config.empty()) RETURN_IF_ERROR(settings.AddFile(flags.config));
-  RETURN_IF_ERROR(line.options.Check());
   line.settings = settings.All();
+  RETURN_IF_ERROR(WithSource(line.options.Check(), line.settings));
   return line;
+}
+
+absl::Status WithSource(const absl::Status& status, const std::vector<Setting>& settings) {
+  for (const auto& [name, value, source] : settings) {
+    const bool is_flag = source.rfind("--", 0) == 0;
+    if (is_flag || !absl::StartsWith(status.message(), absl::StrCat("--", name, "="))) continue;
+    return absl::Status(status.code(), absl::StrCat(source, ": ", status.message()));
+  }
+  return status;
 }
 
 std::string HelpText(const ServerOptions& options) {

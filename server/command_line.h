@@ -29,11 +29,15 @@ struct CommandLine {
 using Environment = std::function<const char*(const char* name)>;
 
 // A flag beats the variable of its name (--max-jobs: $WARPLINED_MAX_JOBS), and a variable beats the file of
-// --config. Other variables that begin with WARPLINED_ mean nothing: Kubernetes makes some. INVALID_ARGUMENT
-// naming the flag, where its value comes from, the value and the limit; for a name that there is not, with
-// the nearest that there is.
+// --config. An empty variable is as one that is not set, and others that begin with WARPLINED_ mean nothing:
+// Kubernetes makes some. INVALID_ARGUMENT naming the flag, where its value comes from, the value and the
+// limit; for a name that there is not, with the nearest that there is.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
                                              const Environment& environment);
+
+// `status`, whose message begins with the flag that it is about, with where that has been set if that was not
+// on the command line.
+absl::Status WithSource(const absl::Status& status, const std::vector<Setting>& settings);
 
 // The text of --help: each flag with unit, range and default, and the worst-case memory of `options`.
 std::string HelpText(const ServerOptions& options);

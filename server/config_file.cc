@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<ConfigEntry>> ReadConfigFile(const std::string& path)
           path, ":", line, ": ", name, ": must be a string, a number, true, false or an array of these",
           name == "owner" ? "; owners stand in the file of --tokens" : ""));
     }
-    entries.push_back({name, *std::move(value_text), line});
+    entries.push_back({name, *std::move(value_text), line, value.is_boolean()});
   }
   std::sort(entries.begin(), entries.end(),
             [](const ConfigEntry& a, const ConfigEntry& b) { return a.line < b.line; });

@@ -20,6 +20,7 @@ struct ConfigEntry {
   std::string name;
   std::string text;  // of the value, as a flag would have it
   std::size_t line = 0;
+  bool is_boolean = false;
 };
 
 // In the order of their lines. NOT_FOUND or PERMISSION_DENIED for a file that cannot be read,

@@ -97,6 +97,14 @@ SetValue Time(absl::Duration& variable, absl::Duration least, absl::Duration mos
   };
 }
 
+SetValue Switch(bool& variable) {
+  return [&variable](const std::string& text) {
+    if (!text.empty() && text != "true" && text != "false") return MustBe("true or false");
+    variable = text != "false";
+    return absl::OkStatus();
+  };
+}
+
 SetValue OneOf(std::string& variable, std::vector<std::string> values) {
   return [&variable, values = std::move(values)](const std::string& text) {
     if (!absl::c_linear_search(values, text)) return MustBe(absl::StrJoin(values, ", "));

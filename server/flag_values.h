@@ -41,6 +41,9 @@ SetValue BytesOrAuto(std::optional<std::int64_t>& variable, std::int64_t least);
 // "1500ms", "10m": with a unit, within [least, most].
 SetValue Time(absl::Duration& variable, absl::Duration least, absl::Duration most);
 
+// "true", "false", or nothing, which is true.
+SetValue Switch(bool& variable);
+
 SetValue OneOf(std::string& variable, std::vector<std::string> values);
 
 // Anything but empty.

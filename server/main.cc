@@ -362,12 +362,16 @@ void PrintNewToken(const std::string& name) {
 
 int CheckConfig(const CommandLine& line) {
   std::fputs(SettingsText(line).c_str(), stdout);
-  const absl::Status status = CheckFiles(line.options);
+  const absl::Status status = WithSource(CheckFiles(line.options), line.settings);
   if (!status.ok()) {
     std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
     return 2;
   }
-  std::fputs("warplined: the configuration is valid\n", stderr);
+  std::fprintf(
+      stderr,
+      "warplined: the configuration is valid; worst-case host memory %lld MiB on cpu, %lld MiB on cuda\n",
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(false) >> 20),
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(true) >> 20));
   return 0;
 }
 

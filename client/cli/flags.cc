@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/enum_names.h"
 #include "client/src/tls.h"
@@ -32,9 +33,19 @@ absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string
     return UsageError(absl::StrCat(said, ": expected host:port: leave ", scheme, " out"));
   }
   if (address[0] == '/') return UsageError(absl::StrCat(said, ": expected unix:", address, " for a socket"));
+  if (absl::StartsWith(address, "unix:")) return address;
+  const std::size_t colon = address.rfind(':');
   // gRPC would take 443.
-  if (address.find(':') == std::string::npos) absl::StrAppend(&address, ":", kDefaultPort);
-  return address;
+  if (colon == std::string::npos) return absl::StrCat(address, ":", kDefaultPort);
+  // gRPC would take what is left of too large a number, and 0 for what is none.
+  int port = 0;
+  const bool is_port = absl::SimpleAtoi(address.substr(colon + 1), &port) && port >= 1 && port <= 65535;
+  const bool is_ipv6 = address[0] == '[' && address.back() == ']';
+  if (colon == 0 || (!is_port && !is_ipv6)) {
+    return UsageError(
+        absl::StrCat(said, ": expected host[:port] with a port from 1 to 65535, or unix:/path"));
+  }
+  return is_ipv6 ? absl::StrCat(address, ":", kDefaultPort) : address;
 }
 
 // A token in a file. Not in an argument, where every process of the machine could read it.

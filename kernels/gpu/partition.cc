@@ -66,6 +66,10 @@ absl::StatusOr<Partition> Partition::LeavingOut(int kept) {
       ToStatus(driver.get_resource(ordinal, &all, CU_DEV_RESOURCE_TYPE_SM), "counting multiprocessors"));
   unsigned groups = 1;
   const CUresult split = driver.split(&left_out, &groups, &all, &rest, 0, static_cast<unsigned>(kept));
+  if (split != CUDA_SUCCESS && split != CUDA_ERROR_INVALID_VALUE &&
+      split != CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) {
+    return ToStatus(split, "dividing multiprocessors");
+  }
   if (split != CUDA_SUCCESS || groups != 1 || rest.type != CU_DEV_RESOURCE_TYPE_SM || rest.sm.smCount == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "of the ", all.sm.smCount, " multiprocessors of the device ", kept, " cannot be left out"));

@@ -14,8 +14,7 @@ namespace warpline {
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) == 0 && !S_ISREG(file.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is no regular file, and could not be read again"));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file"));
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::ErrnoToStatus(errno, path);

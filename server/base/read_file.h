@@ -8,7 +8,7 @@
 
 namespace warpline {
 
-// INVALID_ARGUMENT for what is no regular file and could not be read twice; else the error of opening or
+// INVALID_ARGUMENT for what is no regular file, whose end may never come; else the error of opening or
 // reading it. Names the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "server/base/service_manager.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -26,8 +27,11 @@ absl::Status NotifyServiceManager(const std::string& state) {
   if (path[0] == '@') address.sun_path[0] = '\0';
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const auto address_length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  // The manager may be slow; a full queue is no reason to wait for it.
-  const bool sent = socket >= 0 && ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+  // A manager that has much to read is waited for, since it would end a service that it has not heard from;
+  // but not for ever.
+  constexpr timeval kPatience = {.tv_sec = 5, .tv_usec = 0};
+  if (socket >= 0) ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof(kPatience));
+  const bool sent = socket >= 0 && ::sendto(socket, state.data(), state.size(), MSG_NOSIGNAL,
                                             reinterpret_cast<const sockaddr*>(&address), address_length) >= 0;
   const int error = errno;
   if (socket >= 0) ::close(socket);

@@ -57,8 +57,8 @@ struct VariantInfo {
 struct LaunchReport {
   absl::Status status;
   std::vector<std::string_view> variants;  // that ran, one a step
-  // Other programs used the same device between its launch and its end. On a cpu a lane has a core of its
-  // own.
+  // The time from its launch to its end is not its own: other programs used the device meanwhile, or it was
+  // prepared first, as when a graph is captured. On a cpu a lane is taken to have a core of its own.
   bool shared = false;
 };
 

@@ -125,7 +125,13 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
   if (options.kept_multiprocessors > 0) {
-    ASSIGN_OR_RETURN(device->partition, gpu::Partition::LeavingOut(options.kept_multiprocessors));
+    auto partition = gpu::Partition::LeavingOut(options.kept_multiprocessors);
+    if (!partition.ok()) {
+      return absl::Status(partition.status().code(),
+                          absl::StrCat("--kept-multiprocessors=", options.kept_multiprocessors, ": ",
+                                       partition.status().message()));
+    }
+    device->partition.emplace(*std::move(partition));
     device->context.traits.multiprocessors = device->partition->multiprocessors();
     if (device->cublaslt != nullptr) device->cublaslt->ConfineTo(device->partition->multiprocessors());
     Log("info", "multiprocessors kept for short jobs",

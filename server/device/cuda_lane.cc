@@ -197,12 +197,14 @@ bool CudaLane::IsTimeToTime() {
 absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
   Entry* entry = cache_.Find(staged.signature);
-  if (entry == nullptr) {
+  const bool known = entry != nullptr;
+  if (!known) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     const std::size_t bytes = built.GraphBytes();
     entry = cache_.Insert(staged.signature, std::move(built), bytes);
   }
   Run run;
+  run.prepared = !known;
   run.timed = IsTimeToTime();
   run.order = device_.launched.fetch_add(1) + 1;
   run.started_alone = device_.running.fetch_add(1) == 0;
@@ -214,7 +216,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
       if (run.timed) RecordTimes(*entry, run);
-      LaunchReport report{absl::OkStatus(), entry->variants, !WasAlone(run)};
+      LaunchReport report{absl::OkStatus(), entry->variants, run.prepared || !WasAlone(run)};
       device_.running.fetch_sub(1);
       done(std::move(report));
       return absl::OkStatus();
@@ -231,7 +233,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
                                                 done = std::move(done)](absl::Status status) mutable {
     if (run.timed && status.ok()) RecordTimes(*entry, run);
     run.block = Buffer();  // the next job may count on it once this one is done
-    LaunchReport report{std::move(status), entry->variants, !WasAlone(run)};
+    LaunchReport report{std::move(status), entry->variants, run.prepared || !WasAlone(run)};
     device_.running.fetch_sub(1);
     done(std::move(report));  // the lane may run the next program from here on
   });

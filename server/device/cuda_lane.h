@@ -65,6 +65,7 @@ class CudaLane : public Lane {
     bool timed = false;
     bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
     bool started_alone = false;
+    bool prepared = false;    // for the first time, on this lane
     std::uint64_t order = 0;  // among the launches of the device
     Buffer block;             // of the device's pool, if the lane's memory is not enough
   };

@@ -147,7 +147,8 @@ void Identities::Refresh() {
     }
     used_text_ = *std::move(text);
     last_problem_.clear();
-    Log("info", "tokens and quotas replaced", {{"owners", absl::StrCat(entries->size())}});
+    Log(entries->empty() ? "warning" : "info", "tokens and quotas replaced",
+        {{"owners", absl::StrCat(entries->size())}});
     return;
   }
   if (last_problem_ == entries.status().message()) return;

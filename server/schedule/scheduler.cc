@@ -286,7 +286,9 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   result.output = std::move(matched.staged.slots.output);
   result.bindings = std::move(job.bindings);
   matched.staged.slots.input.Release();
-  if (result.status.ok() && !report.shared) job.plan->alone.Measured(job.seconds.device);
+  // Alone it would not have taken longer than beside others.
+  const bool informs = !report.shared || job.seconds.device < job.plan->alone.seconds();
+  if (result.status.ok() && informs) job.plan->alone.Measured(job.seconds.device);
   const double charged =
       ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds);
   if (options_.owner_metrics != nullptr) {

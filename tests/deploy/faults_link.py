@@ -92,8 +92,11 @@ def cut_link(scene):
         ended = json.loads(process.stdout.readline())
         for name, (code, seconds, after) in ended.items():
             tell("cut_link", f"client, {name}: {code}, then on the same channel {' '.join(after)}", seconds)
-        for name, (code, _, after) in ended.items():
-            check(code in expected[name], f"{name} ends with one of {expected[name]}")
+        check(calls >= 3, "calls were in progress")
+        for name, (code, seconds, after) in ended.items():
+            # Where there are lanes for all, these may have been answered before.
+            in_time = name in ("reading", "uploading") and code == "OK" and seconds < 0
+            check(in_time or code in expected[name], f"{name} ends with one of {expected[name]}")
             check(after[-1] == "OK" and set(after[:-1]) <= {"UNAVAILABLE"}, f"after {name} the channel is good again")
         wait_until("nothing is left", lambda: not daemon.metrics().work())
         check(daemon.stop() == 0, "the daemon ends well")

@@ -95,7 +95,9 @@ TEST_F(CommandLineTest, TheEnvironmentMayNameTheFile) {
   EXPECT_EQ(line->options.lanes, 5);
 }
 
-TEST_F(CommandLineTest, OtherVariablesMeanNothing) {
+TEST_F(CommandLineTest, OtherVariablesAndEmptyOnesMeanNothing) {
+  Set("WARPLINED_LANES", "");  // as compose makes it of what is not set
+  Set("WARPLINED_INSECURE", "");
   // What Kubernetes makes for a service of that name.
   Set("WARPLINED_PORT", "tcp://10.0.0.1:50051");
   Set("WARPLINED_SERVICE_HOST", "10.0.0.1");
@@ -111,7 +113,13 @@ TEST_F(CommandLineTest, AnErrorSaysWhereTheValueStands) {
   EXPECT_EQ(ErrorOf({"--lanes=65"}), "--lanes=65: must be a number from 0 to 64");
   EXPECT_EQ(ErrorOf({File("\nlanes = 65\n").c_str()}),
             path_ + ":2: --lanes=65: must be a number from 0 to 64");
-  EXPECT_THAT(ErrorOf({File("echo = \"perhaps\"\n").c_str()}), HasSubstr(path_ + ":1: "));
+  EXPECT_EQ(ErrorOf({File("echo = \"perhaps\"\n").c_str()}),
+            path_ + ":1: echo = perhaps: must be true or false");
+  EXPECT_EQ(ErrorOf({File("access-log = false\n").c_str()}),
+            path_ + ":1: access-log = false: must not be true or false");
+  EXPECT_EQ(ErrorOf({"--insecure=1x"}), "--insecure=1x: must be true or false");
+  EXPECT_EQ(ErrorOf({File("grace = \"1s\"\ndrain-delay = \"2s\"\n").c_str()}),
+            path_ + ":2: --drain-delay=2s: must be at most --grace = 1s");
   Set("WARPLINED_LANES", "many");
   EXPECT_EQ(ErrorOf({}), "$WARPLINED_LANES: --lanes=many: must be a number from 0 to 64");
 }
@@ -122,8 +130,8 @@ TEST_F(CommandLineTest, AnUnknownNameIsAnErrorWithTheNearest) {
   EXPECT_EQ(ErrorOf({File("max_inline_bytes = \"1M\"\n").c_str()}),
             path_ + ":1: max_inline_bytes: unknown setting; did you mean max-inline-bytes?");
   // A file names no other one, and asks for nothing.
-  EXPECT_THAT(ErrorOf({File("config = \"b\"\n").c_str()}), HasSubstr("config: unknown setting"));
-  EXPECT_THAT(ErrorOf({File("help = true\n").c_str()}), HasSubstr("help: unknown setting"));
+  EXPECT_THAT(ErrorOf({File("config = \"b\"\n").c_str()}), HasSubstr("config: cannot stand in a file"));
+  EXPECT_THAT(ErrorOf({File("help = true\n").c_str()}), HasSubstr("help: cannot stand in a file"));
 }
 
 TEST_F(CommandLineTest, TheFileIsTomlWithoutTables) {
@@ -170,13 +178,14 @@ TEST_F(CommandLineTest, WhatIsAskedOnceNeedsNoFile) {
 
 TEST_F(CommandLineTest, WhatItPrintsOfItsSettingsIsAFileThatItReads) {
   Set("WARPLINED_ECHO", "true");
-  const auto line = Parse(
-      {"--check-config", "--lanes=3", "--listen=127.0.0.1:1,unix:/tmp/a \"b\"", "--max-inline-bytes=4M"});
+  const auto line = Parse({"--check-config", "--insecure", "--lanes=003",
+                           "--listen=127.0.0.1:1,unix:/tmp/a \"b\"", "--max-inline-bytes=4M"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->action, CommandLine::Action::kCheckConfig);
   const std::string text = SettingsText(*line);
   EXPECT_EQ(text,
             "listen = \"127.0.0.1:1,unix:/tmp/a \\\"b\\\"\"  # --listen\n"
+            "insecure = true  # --insecure\n"
             "lanes = 3  # --lanes\n"
             "max-inline-bytes = \"4M\"  # --max-inline-bytes\n"
             "echo = true  # $WARPLINED_ECHO\n");

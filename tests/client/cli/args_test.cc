@@ -177,6 +177,10 @@ TEST(CommonFlagsTest, TakesAHostWithoutItsPort) {
     return std::string(Common({"--server", address}).status().message());
   };
   EXPECT_EQ(error("http://gpu:1"), "--server=http://gpu:1: expected host:port: leave http:// out");
+  for (const char* address : {"gpu:65536", "gpu:0", "gpu:", "gpu:x", ":50051"}) {
+    EXPECT_EQ(error(address), std::string("--server=") + address +
+                                  ": expected host[:port] with a port from 1 to 65535, or unix:/path");
+  }
   EXPECT_EQ(error("HTTPS://gpu"), "--server=HTTPS://gpu: expected host:port: leave https:// out");
   EXPECT_EQ(error("/run/s"), "--server=/run/s: expected unix:/run/s for a socket");
   EXPECT_EQ(error(""), "--server is empty");
