@@ -95,6 +95,7 @@ std::string VariableOf(const CLI::Option& option) {
 
 std::string DidYouMean(const std::string& name, const std::vector<CLI::Option*>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const CLI::Option* option : options) names.push_back(NameOf(*option));
   const std::string nearest = NearestName(name, names);
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");

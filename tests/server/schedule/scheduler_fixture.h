@@ -56,7 +56,7 @@ class FakeBackend : public StubBackend {
   void FinishAtOnce() { finish_at_once_ = true; }
 
   void OnLaunch(int device, const StagedProgram& staged, LaunchDone done) {
-    if (finish_at_once_) return done({absl::OkStatus(), {"fake"}});
+    if (finish_at_once_) return done({absl::OkStatus(), {"fake"}, false});
     MutexLock lock(&mutex_);
     inputs_.push_back(static_cast<int>(staged.input.empty() ? std::byte{0} : staged.input[0]));
     devices_.push_back(device);
@@ -68,8 +68,8 @@ class FakeBackend : public StubBackend {
     const auto reached = [&] { return inputs_.size() >= count; };
     mutex_.Await(reached);
   }
-  // Ends the oldest running job.
-  void FinishOne(absl::Status status = absl::OkStatus()) {
+  // Ends the oldest running job, which was `shared` (LaunchReport) or not.
+  void FinishOne(absl::Status status = absl::OkStatus(), bool shared = false) {
     LaunchDone done;
     {
       MutexLock lock(&mutex_);
@@ -78,7 +78,7 @@ class FakeBackend : public StubBackend {
       done = std::move(running_.front());
       running_.erase(running_.begin());
     }
-    done({std::move(status), {"fake"}});
+    done({std::move(status), {"fake"}, shared});
   }
   std::vector<int> inputs() {
     MutexLock lock(&mutex_);
@@ -116,6 +116,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     scheduler_ = *Scheduler::Create({.lanes_per_device = lanes,
                                      .lanes_kept = kept_lanes_,
                                      .limits_of = limits_of_,
+                                     .owner_metrics = owner_metrics_.get(),
                                      .watchdog = watchdog_.get()},
                                     *backend_, *pool_, *workers_, metrics_);
   }
@@ -178,7 +179,8 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<WorkerPool> workers_;
   int kept_lanes_ = 0;
   LimitsOf limits_of_;
-  std::unique_ptr<DeviceWatchdog> watchdog_;  // none in most tests
+  std::unique_ptr<OwnerMetrics> owner_metrics_;  // none in most tests
+  std::unique_ptr<DeviceWatchdog> watchdog_;     // none in most tests
   std::unique_ptr<Scheduler> scheduler_;
 };
 

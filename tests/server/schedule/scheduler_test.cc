@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/server/schedule/scheduler_fixture.h"
@@ -163,6 +164,21 @@ TEST_P(SchedulerTest, OwnersGetDeviceTimeByTheirWeights) {
   EXPECT_EQ(std::count(order.begin(), order.begin() + 2 * kLanes, 2), 2);
   for (int i = 0; i < 2 * kLanes; ++i) backend_->FinishOne();
   for (Submitted& job : jobs) job.result.wait();
+}
+
+TEST_P(SchedulerTest, AJobBesideOthersIsChargedNoMoreThanItTakesAlone) {
+  owner_metrics_ = std::make_unique<OwnerMetrics>(
+      10, [](OwnerId owner) { return std::to_string(owner); }, metrics_);
+  Make(1, 1);
+  constexpr double kEstimate = 1e-12;  // less than any clock sees
+  const auto charged = [&](OwnerId owner, bool shared) {
+    Submitted job = Submit(1, {.owner = owner, .cost = kEstimate});
+    backend_->FinishOne(absl::OkStatus(), shared);
+    job.result.wait();
+    return owner_metrics_->Of(owner).device_seconds.Value();
+  };
+  EXPECT_EQ(charged(1, /*shared=*/true), kEstimate);
+  EXPECT_GT(charged(2, /*shared=*/false), kEstimate);
 }
 
 TEST_P(SchedulerTest, LongJobsLeaveLanesToShortOnes) {
