@@ -1,10 +1,13 @@
 #include "server/check_config.h"
 
+#include <cstdio>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/status_macros.h"
 #include "server/identity/identities.h"
+#include "server/observe/log.h"
 #include "server/tls/certificate_store.h"
 
 namespace warpline {
@@ -40,6 +43,28 @@ absl::Status CheckFiles(const ServerOptions& options) {
   }
   if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
   return absl::OkStatus();
+}
+
+int CheckConfig(const CommandLine& line) {
+  std::fputs(SettingsText(line).c_str(), stdout);
+  const absl::Status status = WithSource(CheckFiles(line.options), line.settings);
+  if (!status.ok()) {
+    std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
+    return 2;
+  }
+  std::fprintf(
+      stderr,
+      "warplined: the configuration is valid; worst-case host memory %lld MiB on cpu, %lld MiB on cuda\n",
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(false) >> 20),
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(true) >> 20));
+  return 0;
+}
+
+void LogSettings(const std::vector<Setting>& settings) {
+  for (const auto& [name, value, source] : settings) {
+    if (source.rfind("--", 0) != 0)
+      Log("info", "setting", {{"flag", name}, {"value", value}, {"source", source}});
+  }
 }
 
 }  // namespace warpline

@@ -360,29 +360,6 @@ void PrintNewToken(const std::string& name) {
               absl::BytesToHexString(TokenDigest(token)).c_str());
 }
 
-int CheckConfig(const CommandLine& line) {
-  std::fputs(SettingsText(line).c_str(), stdout);
-  const absl::Status status = WithSource(CheckFiles(line.options), line.settings);
-  if (!status.ok()) {
-    std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
-    return 2;
-  }
-  std::fprintf(
-      stderr,
-      "warplined: the configuration is valid; worst-case host memory %lld MiB on cpu, %lld MiB on cuda\n",
-      static_cast<long long>(line.options.WorstCaseMemoryBytes(false) >> 20),
-      static_cast<long long>(line.options.WorstCaseMemoryBytes(true) >> 20));
-  return 0;
-}
-
-// What does not come from the command line, which `ps` shows.
-void LogSettings(const std::vector<Setting>& settings) {
-  for (const auto& [name, value, source] : settings) {
-    if (source.rfind("--", 0) != 0)
-      Log("info", "setting", {{"flag", name}, {"value", value}, {"source", source}});
-  }
-}
-
 int Main(int argc, char** argv) {
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds: every lock of every thread then goes through one global lock.
