@@ -31,7 +31,7 @@ void AppendLogField(std::string& line, std::string_view key, std::string_view va
 }
 
 void Log(std::string_view level, std::string_view message,
-         std::initializer_list<std::pair<std::string_view, std::string>> fields) {
+         absl::Span<const std::pair<std::string_view, std::string>> fields) {
   std::string line = BeginLogLine(absl::Now(), level, message);
   for (const auto& [key, value] : fields) AppendLogField(line, key, value);
   line += '\n';

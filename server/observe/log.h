@@ -2,12 +2,12 @@
 #ifndef WARPLINE_SERVER_OBSERVE_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_LOG_H_
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace warpline {
 
@@ -18,7 +18,7 @@ void AppendLogField(std::string& line, std::string_view key, std::string_view va
 
 // Thread-safe; one line is one write.
 void Log(std::string_view level, std::string_view message,
-         std::initializer_list<std::pair<std::string_view, std::string>> fields = {});
+         absl::Span<const std::pair<std::string_view, std::string>> fields = {});
 
 }  // namespace warpline
 

@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/clock.h"
-#include "server/observe/log.h"
 #include "server/rpc/gentle_close.h"
 
 namespace warpline {
@@ -166,7 +165,7 @@ void Connections::LearnPeer(const void* identity, const std::string& peer) {
   resetters_.erase(found);
   const auto named = duplicates_.find(peer);
   if (named == duplicates_.end()) return;
-  Log("warning", "connection cut: it resets its calls", {{"peer", peer}});
+  log_.Write("warning", "connection cut: it resets its calls", {{"peer", peer}});
   CutConnection(connections_.at(named->second).duplicate.get());
 }
 

@@ -13,6 +13,7 @@
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
 #include "server/base/unique_fd.h"
+#include "server/observe/limited_log.h"
 #include "server/rpc/reset_budget.h"
 
 namespace warpline {
@@ -83,6 +84,7 @@ class Connections {
   absl::Time wants_peers_until_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> wants_peers_ = false;
   absl::flat_hash_map<const void*, Resetter> resetters_ ABSL_GUARDED_BY(mutex_);  // by identity
+  LimitedLog log_;
 };
 
 }  // namespace warpline

@@ -25,6 +25,7 @@
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/message_stream.h"
 #include "server/rpc/polling_thread.h"
+#include "server/rpc/read_rounds.h"
 #include "server/rpc/reflection_service.h"
 #include "server/rpc/refusal.h"
 #include "server/rpc/region_service.h"
@@ -244,6 +245,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   // shutdown of the library would wait for it. The process ends without.
   grpc_init();
   grpc::EnableDefaultHealthCheckService(false);
+  BoundReadRounds();
 
   auto impl = std::make_unique<Impl>(options, std::move(handlers), inflater, metrics);
   auto acceptor = Acceptor::Listen({.listen = options.listen,

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "server/observe/log.h"
-
 namespace warpline {
 
 SendWatchdog::SendWatchdog(absl::Duration timeout) : timeout_(timeout), thread_([this] { Loop(); }) {}
@@ -53,8 +51,8 @@ void SendWatchdog::CancelOverdue() {
   // The calls are cancelled without the lock, because that frees slots, and those who listen for free slots
   // may come back here.
   for (Call* call : overdue) {
-    Log("warning", "nothing read, or nothing sent, within the send timeout: call cancelled",
-        {{"request_id", call->request_id()}});
+    log_.Write("warning", "nothing read, or nothing sent, within the send timeout: call cancelled",
+               {{"request_id", call->request_id()}});
     call->GiveUp();
     call->Unref();
   }

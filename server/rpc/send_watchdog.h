@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/base/mutex.h"
+#include "server/observe/limited_log.h"
 
 namespace warpline {
 
@@ -54,6 +55,7 @@ class SendWatchdog {
   Mutex mutex_;
   std::list<Call*> sending_ ABSL_GUARDED_BY(mutex_);  // oldest first
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  LimitedLog log_;
   std::thread thread_;
 };
 

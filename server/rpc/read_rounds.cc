@@ -1,0 +1,64 @@
+#include "server/rpc/read_rounds.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+namespace warpline {
+namespace {
+
+// <linux/tcp.h> has it too, but does not go together with <netinet/tcp.h>.
+#ifndef TCP_CM_INQ
+constexpr int TCP_CM_INQ = 36;
+#endif
+
+std::atomic<bool> bounds_rounds = false;
+
+// Bytes of the current round, by descriptor. Descriptors that share an entry have shorter rounds.
+std::array<std::atomic<std::size_t>, 1 << 16> bytes_of_round;
+
+// Where the kernel has written how many bytes are left to read; null if it has not. That is what gRPC asks
+// for with TCP_INQ, of TCP connections.
+unsigned char* BytesLeft(msghdr& message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level == IPPROTO_TCP && part->cmsg_type == TCP_CM_INQ) return CMSG_DATA(part);
+  }
+  return nullptr;
+}
+
+void Bound(int fd, std::size_t bytes, msghdr& message) {
+  unsigned char* const left = BytesLeft(message);
+  if (left == nullptr) return;
+  std::atomic<std::size_t>& round = bytes_of_round[static_cast<std::size_t>(fd) % bytes_of_round.size()];
+  int value = 0;
+  std::memcpy(&value, left, sizeof(value));
+  if (value == 0) return round.store(0, std::memory_order_relaxed);
+  if (round.fetch_add(bytes, std::memory_order_relaxed) + bytes < kMostBytesOfRound) return;
+  round.store(0, std::memory_order_relaxed);
+  std::memset(left, 0, sizeof(value));
+  // tcp(7): setting the low-water mark signals EPOLLIN anew if so much is there; 1 is what it was.
+  const int low_water = 1;
+  setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water));
+}
+
+}  // namespace
+
+void BoundReadRounds() { bounds_rounds.store(true, std::memory_order_relaxed); }
+
+}  // namespace warpline
+
+// Takes the place of the C library's in the whole program. gRPC 1.51 has no setting for its buffers that counts.
+extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  const auto bytes = static_cast<ssize_t>(syscall(SYS_recvmsg, fd, message, flags));
+  if (bytes > 0 && message->msg_controllen > 0 &&
+      warpline::bounds_rounds.load(std::memory_order_relaxed)) {
+    warpline::Bound(fd, static_cast<std::size_t>(bytes), *message);
+  }
+  return bytes;
+}

@@ -1,0 +1,22 @@
+// gRPC reads no more of a connection at a time than is good for the process.
+#ifndef WARPLINE_SERVER_RPC_READ_ROUNDS_H_
+#define WARPLINE_SERVER_RPC_READ_ROUNDS_H_
+
+#include <cstddef>
+
+namespace warpline {
+
+// gRPC 1.51 reads a connection in rounds: until the kernel says that nothing more is there. After a round it
+// makes its buffer for the next one as large as all that was read in it. A client that sends as fast as we
+// read never lets a round end, so that one buffer may become gigabytes; beyond 2 GiB gRPC ends the process, as
+// its size overflows an int. What makes it so easy are frames without flow control, such as PRIORITY.
+//
+// From here on, for the rest of the process, a round is of so many bytes: then gRPC is told that nothing more
+// is there, and that something has come. It does not lose sight of the connection, which it has in an
+// edge-triggered epoll: the kernel is made to report an edge.
+constexpr std::size_t kMostBytesOfRound = std::size_t{16} << 20;
+void BoundReadRounds();
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_READ_ROUNDS_H_
