@@ -29,10 +29,14 @@ class CallCounts {
   // Of those in progress, streams: they last for as long as they like, and say nothing of the load.
   void AddStream() { streams_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveStream() { streams_.fetch_sub(1, std::memory_order_relaxed); }
+  // Of those in progress, unary calls whose jobs take a device for long: nor do they, until they are answered.
+  void AddAwaiting() { awaiting_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveAwaiting() { awaiting_.fetch_sub(1, std::memory_order_relaxed); }
   int all_in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
-  // Unary calls.
+  // Unary calls that keep, or will soon keep, a thread busy.
   int in_progress() const {
-    return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed);
+    return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed) -
+           awaiting_.load(std::memory_order_relaxed);
   }
   void RemoveInProgress() { in_progress_.fetch_sub(1, std::memory_order_release); }
 
@@ -55,6 +59,7 @@ class CallCounts {
   std::atomic<int> objects_ = 0;
   std::atomic<int> in_progress_ = 0;
   std::atomic<int> streams_ = 0;
+  std::atomic<int> awaiting_ = 0;
   std::atomic<bool> draining_ = false;
 };
 

@@ -24,6 +24,9 @@ namespace {
 // steps a millisecond.
 constexpr int kMaxCompiling = 256;
 
+// Jobs that take so long on a device leave its threads alone meanwhile, and come too rarely to matter to others.
+constexpr double kAwaitedSeconds = 1e-3;
+
 // What a result holds until it has been sent. The slot is destroyed first: who waits for all tickets to be
 // back may then destroy the pool.
 struct HeldResult {
@@ -220,6 +223,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.done = [this, &call, &codec, plan, sinks = *std::move(sinks)](Result result) {
     Complete(call, codec, *plan, sinks, std::move(result));
   };
+  if (plan->device_seconds >= kAwaitedSeconds) call.AwaitDevice();
   submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 

@@ -136,6 +136,7 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
   // What the handler did not use, it does not need.
   message_.clear();
   provisional_ticket_.Return();
+  if (awaits_device_) server_.counts.RemoveAwaiting();
   server_.metrics.requests_in_flight.Add(-1);
   method_.series.handling_seconds.Observe(SecondsSince(received_));
   if (!cut_short_) CountHandled(status.error_code());

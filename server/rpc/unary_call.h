@@ -89,6 +89,12 @@ class UnaryCall final : private SendWatchdog::Call {
   std::string Client() const;
   // Whether other calls are in progress, so that the thread that handles this one has more to do.
   bool crowded() const { return server_.counts.in_progress() > 1; }
+  // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy: other
+  // calls are not crowded by it. Once, before the answer.
+  void AwaitDevice() {
+    awaits_device_ = true;
+    server_.counts.AddAwaiting();
+  }
   // True from when the client cancelled or the deadline passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
   // The hook is called while a tag of the queue proceeds, when that happens before the response; or at once
@@ -154,6 +160,7 @@ class UnaryCall final : private SendWatchdog::Call {
   std::function<void()> on_cancel_ ABSL_GUARDED_BY(cancel_mutex_);
   std::atomic<bool> cancelled_ = false;
   bool in_progress_ = false;
+  bool awaits_device_ = false;
   bool cut_short_ = false;           // the message never became whole
   std::atomic<int> references_ = 2;  // one for the response, one for the done tag
 };
