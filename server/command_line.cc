@@ -233,7 +233,8 @@ std::string HelpText(const ServerOptions& options) {
       "Worst-case host memory with these flags: ", options.WorstCaseMemoryBytes(false) / kMiB,
       " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
       " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
-      "beside some 100 MiB of program; shared regions are the clients' memory).\n"
+      "beside some 100 MiB of program; shared regions are the clients' memory). It holds for\n"
+      "clients that keep to HTTP/2; a proxy keeps the others away (docs/attacks.md).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>"));
   // The library puts an empty line behind each group, and another one before the next.
   return absl::StrReplaceAll(flags.app.help("warplined"), {{"\n\n\n", "\n\n"}});

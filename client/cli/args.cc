@@ -69,6 +69,11 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
   return app.add_option_function<std::string>(names, parse, help)->type_name("AXES");
 }
 
+std::string NotAnOption(const std::string& value) {
+  if (!value.starts_with("--")) return "";
+  return value + " is an option, and not a file; a file of that name is ./" + value;
+}
+
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help) {
   const auto set = [&into](double number) { into = number; };

@@ -56,7 +56,12 @@ CLI::App& CommandLine::AddCommand(const std::string& name, const std::string& he
   return *command;
 }
 
-absl::StatusOr<std::string> CommandLine::Parse(const std::vector<std::string>& words) {
+absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
+  // `help gemm` is what many other programs call `gemm --help`.
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
   absl::StatusOr<std::string> text = client::Parse(app, words);
   const std::vector<CLI::App*> commands = app.get_subcommands();
   if (!text.ok() && !commands.empty())

@@ -40,7 +40,7 @@ struct CommandLine {
 
   // Of the words behind the program's name. What --help or --version have to say; empty if there is a command
   // to run.
-  absl::StatusOr<std::string> Parse(const std::vector<std::string>& words);
+  absl::StatusOr<std::string> Parse(std::vector<std::string> words);
   // Once parsed.
   absl::Status Run();
 

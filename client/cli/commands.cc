@@ -29,6 +29,7 @@ struct OperationFlags : SessionFlags {
     app.add_option("-o,--output", output, kOutputHelp)
         ->required()
         ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+        ->check(NotAnOption)
         ->type_name("FILE");
     common.AddVariant(app);
     common.AddDType(app);

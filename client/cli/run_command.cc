@@ -203,7 +203,10 @@ void AddRun(CommandLine& line) {
   app.add_option("words", flags.words)
       ->type_name("FILE")
       ->option_text("PROGRAM.json|--expr PROGRAM NAME=IN.npy ... -o [NAME=]OUT.npy ...");
-  app.add_option("-o,--output", flags.outputs, kOutputHelp)->allow_extra_args(false)->type_name("FILE");
+  app.add_option("-o,--output", flags.outputs, kOutputHelp)
+      ->allow_extra_args(false)
+      ->check(NotAnOption)
+      ->type_name("FILE");
   app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file");
   app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
                           app.get_footer()));

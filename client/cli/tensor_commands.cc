@@ -177,6 +177,7 @@ void AddGet(CommandLine& line) {
   app.add_option("-o,--output", flags.output, "where the elements go, a .npy file; - is standard output")
       ->required()
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
+      ->check(NotAnOption)
       ->type_name("FILE");
   flags.AddTo(app, common);
 }

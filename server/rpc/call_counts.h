@@ -29,7 +29,8 @@ class CallCounts {
   // Of those in progress, streams: they last for as long as they like, and say nothing of the load.
   void AddStream() { streams_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveStream() { streams_.fetch_sub(1, std::memory_order_relaxed); }
-  // Of those in progress, unary calls whose jobs take a device for long: nor do they, until they are answered.
+  // Of those in progress, unary calls whose jobs take a device for long: nor do they, until they are
+  // answered.
   void AddAwaiting() { awaiting_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveAwaiting() { awaiting_.fetch_sub(1, std::memory_order_relaxed); }
   int all_in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }

@@ -17,7 +17,8 @@ namespace {
 
 std::vector<std::pair<std::string_view, std::string>> Fields(std::string_view file, int line,
                                                              const std::string& reason) {
-  return {{"reason", reason}, {"where", absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line)}};
+  return {{"reason", reason},
+          {"where", absl::StrCat(std::string(file.substr(file.rfind('/') + 1)), ":", line)}};
 }
 
 // The libraries keep no state for a log function, so what is left out is counted for the process.

@@ -53,11 +53,11 @@ void BoundReadRounds() { bounds_rounds.store(true, std::memory_order_relaxed); }
 
 }  // namespace warpline
 
-// Takes the place of the C library's in the whole program. gRPC 1.51 has no setting for its buffers that counts.
+// Takes the place of the C library's in the whole program. gRPC 1.51 has no setting for its buffers that
+// counts.
 extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
   const auto bytes = static_cast<ssize_t>(syscall(SYS_recvmsg, fd, message, flags));
-  if (bytes > 0 && message->msg_controllen > 0 &&
-      warpline::bounds_rounds.load(std::memory_order_relaxed)) {
+  if (bytes > 0 && message->msg_controllen > 0 && warpline::bounds_rounds.load(std::memory_order_relaxed)) {
     warpline::Bound(fd, static_cast<std::size_t>(bytes), *message);
   }
   return bytes;

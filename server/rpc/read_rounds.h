@@ -8,8 +8,8 @@ namespace warpline {
 
 // gRPC 1.51 reads a connection in rounds: until the kernel says that nothing more is there. After a round it
 // makes its buffer for the next one as large as all that was read in it. A client that sends as fast as we
-// read never lets a round end, so that one buffer may become gigabytes; beyond 2 GiB gRPC ends the process, as
-// its size overflows an int. What makes it so easy are frames without flow control, such as PRIORITY.
+// read never lets a round end, so that one buffer may become gigabytes; beyond 2 GiB gRPC ends the process,
+// as its size overflows an int. What makes it so easy are frames without flow control, such as PRIORITY.
 //
 // From here on, for the rest of the process, a round is of so many bytes: then gRPC is told that nothing more
 // is there, and that something has come. It does not lose sight of the connection, which it has in an

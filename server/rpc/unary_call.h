@@ -89,8 +89,8 @@ class UnaryCall final : private SendWatchdog::Call {
   std::string Client() const;
   // Whether other calls are in progress, so that the thread that handles this one has more to do.
   bool crowded() const { return server_.counts.in_progress() > 1; }
-  // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy: other
-  // calls are not crowded by it. Once, before the answer.
+  // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy:
+  // other calls are not crowded by it. Once, before the answer.
   void AwaitDevice() {
     awaits_device_ = true;
     server_.counts.AddAwaiting();

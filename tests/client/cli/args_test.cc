@@ -146,6 +146,22 @@ TEST(CommandLineTest, NamesWhatNobodyExpects) {
   EXPECT_EQ(error({"transpose", "-o", "y.npy"}), "IN.npy is required");
 }
 
+TEST(CommandLineTest, AnOptionIsNotTakenForAFile) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"transpose", "x.npy", "-o", "--timings"},
+                                             {"get", "1", "-o", "--json"},
+                                             {"run", "-o", "--timings"}}) {
+    CommandLine line;
+    const absl::Status status = line.Parse(words).status();
+    EXPECT_TRUE(IsUsageError(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("--output"), HasSubstr(words.back() + " is an option")));
+  }
+  CommandLine line;
+  EXPECT_TRUE(line.Parse({"transpose", "x.npy", "-o", "./--timings"}).ok());
+  EXPECT_TRUE(line.Parse({"transpose", "x.npy", "-o", "-"}).ok());
+}
+
 TEST(CommandLineTest, TakesCommonFlagsOnBothSidesOfTheCommand) {
   CommandLine line;
   EXPECT_TRUE(line.Parse({"--server", "a:1", "transpose", "gemm", "-o", "y.npy", "--deadline=5s"}).ok());

@@ -102,6 +102,8 @@ TEST(HelpTest, MentionsEveryCommandAndItsFlags) {
 TEST(HelpTest, IsOfTheCommandThatIsNamed) {
   EXPECT_THAT(Help("transpose"), AllOf(HasSubstr("--perm AXES"), Not(HasSubstr("--alpha"))));
   EXPECT_EQ(*CommandLine().Parse({"--help", "transpose"}), Help("transpose"));
+  EXPECT_EQ(*CommandLine().Parse({"help", "transpose"}), Help("transpose"));
+  EXPECT_EQ(*CommandLine().Parse({"help"}), *CommandLine().Parse({"--help"}));
   EXPECT_THAT(*CommandLine().Parse({"info", "--version"}), StartsWith("warpline "));
 }
 
