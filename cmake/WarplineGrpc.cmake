@@ -1,16 +1,45 @@
-# The one list of the archives that gRPC 1.51 needs. Debian's gRPCConfig.cmake imports shared libraries only,
-# though the packages hold the .a files; static linking makes small requests 20 to 30 % cheaper and the
-# binaries independent of the distribution's gRPC.
+# gRPC, protobuf, Abseil and OpenSSL as the targets warpline_grpc, warpline_protobuf, warpline_absl, warpline_openssl.
 #
-# Installed too: find_package(warpline) finds the user's archives with it.
+# By default they are the distribution's archives, of which this is the one list: Debian's gRPCConfig.cmake imports
+# shared libraries only, though the packages hold the .a files; static linking makes small requests 20 to 30 % cheaper
+# and the binaries independent of the distribution's gRPC. With WARPLINE_GRPC_CONFIG they are what find_package finds:
+# another gRPC, of CMAKE_PREFIX_PATH, or the distribution's shared libraries, with which the client library can
+# become a part of a shared library.
+#
+# Installed too: find_package(warpline) finds the user's with it.
 include_guard(DIRECTORY)
 find_package(Threads REQUIRED)
+option(WARPLINE_GRPC_CONFIG "gRPC, protobuf, Abseil and OpenSSL by find_package, not the distribution's archives" OFF)
 
 function(warpline_find_archive variable name)
   # Ubuntu names c-ares' archive libcares_static.a.
   find_library(${variable} NAMES lib${name}.a lib${name}_static.a REQUIRED)
   mark_as_advanced(${variable})
 endfunction()
+
+if(WARPLINE_GRPC_CONFIG)
+  find_package(absl CONFIG REQUIRED)
+  find_package(OpenSSL REQUIRED)
+  find_package(ZLIB REQUIRED)
+  # A protobuf that has a package of its own was built with it; Debian's has none, and CMake knows where it is.
+  find_package(Protobuf CONFIG QUIET)
+  if(NOT Protobuf_FOUND)
+    find_package(Protobuf REQUIRED)
+  endif()
+  find_package(gRPC CONFIG REQUIRED)
+  foreach(name IN ITEMS absl openssl protobuf grpc)
+    add_library(warpline_${name} INTERFACE IMPORTED)
+  endforeach()
+  target_link_libraries(warpline_absl INTERFACE
+    absl::any_invocable absl::cleanup absl::cord absl::flat_hash_map absl::flat_hash_set absl::hash absl::inlined_vector
+    absl::node_hash_map absl::raw_logging_internal absl::span absl::status absl::statusor absl::str_format absl::strings
+    absl::synchronization absl::time)
+  target_link_libraries(warpline_openssl INTERFACE OpenSSL::SSL OpenSSL::Crypto)
+  target_link_libraries(warpline_protobuf INTERFACE protobuf::libprotobuf)
+  target_link_libraries(warpline_grpc INTERFACE gRPC::grpc++ gRPC::grpc++_error_details warpline_protobuf warpline_absl
+                                                warpline_openssl ZLIB::ZLIB Threads::Threads)
+  return()
+endif()
 
 foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr upb address_sorting protobuf re2 cares
                       ssl crypto z)
@@ -33,4 +62,5 @@ endfunction()
 
 warpline_join_archives(warpline_absl ${absl_archives})
 warpline_join_archives(warpline_openssl ${WARPLINE_ssl_ARCHIVE} ${WARPLINE_crypto_ARCHIVE})
+warpline_join_archives(warpline_protobuf ${WARPLINE_protobuf_ARCHIVE} ${WARPLINE_z_ARCHIVE})
 warpline_join_archives(warpline_grpc ${grpc_archives} ${absl_archives})

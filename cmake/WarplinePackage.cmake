@@ -8,7 +8,7 @@ file(GLOB core_versions ${core_directory}/libprometheus-cpp-core.so.*)
 install(FILES ${core_versions} DESTINATION lib)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION share/doc/warpline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/systemd DESTINATION share/warpline)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/haproxy DESTINATION share/warpline)
 
 # The client library; users write <warpline/client.h>. Below include/warpline/internal is what its headers include under
 # names that others may have too ("kernels/dtype.h"): users get that folder from CMake. include/warpline itself must not
@@ -31,7 +31,8 @@ install(FILES ${generated}/google/rpc/status.pb.h ${generated}/google/rpc/error_
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/warplineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(EXPORT warplineTargets NAMESPACE warpline:: DESTINATION lib/cmake/warpline COMPONENT development)
-install(FILES ${CMAKE_SOURCE_DIR}/cmake/warplineConfig.cmake ${CMAKE_SOURCE_DIR}/cmake/WarplineGrpc.cmake
+configure_file(${CMAKE_SOURCE_DIR}/cmake/warplineConfig.cmake.in ${CMAKE_BINARY_DIR}/warplineConfig.cmake @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/warplineConfig.cmake ${CMAKE_SOURCE_DIR}/cmake/WarplineGrpc.cmake
               ${CMAKE_BINARY_DIR}/warplineConfigVersion.cmake
         DESTINATION lib/cmake/warpline COMPONENT development)
 

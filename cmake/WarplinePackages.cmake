@@ -1,4 +1,8 @@
 include(WarplineGrpc)
+# So that the client library can become a part of a shared library, as gRPC then is one.
+if(WARPLINE_GRPC_CONFIG)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 find_program(WARPLINE_PROTOC protoc REQUIRED)
 find_program(WARPLINE_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
