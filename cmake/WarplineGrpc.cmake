@@ -9,7 +9,10 @@
 # Installed too: find_package(warpline) finds the user's with it.
 include_guard(DIRECTORY)
 find_package(Threads REQUIRED)
-option(WARPLINE_GRPC_CONFIG "gRPC, protobuf, Abseil and OpenSSL by find_package, not the distribution's archives" OFF)
+# The installed package has set it already.
+if(NOT DEFINED WARPLINE_GRPC_CONFIG)
+  option(WARPLINE_GRPC_CONFIG "gRPC, protobuf, Abseil and OpenSSL by find_package, not the distribution's archives" OFF)
+endif()
 
 function(warpline_find_archive variable name)
   # Ubuntu names c-ares' archive libcares_static.a.

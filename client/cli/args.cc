@@ -70,7 +70,7 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
 }
 
 std::string NotAnOption(const std::string& value) {
-  if (!value.starts_with("--")) return "";
+  if (value.size() < 2 || value.front() != '-') return "";
   return value + " is an option, and not a file; a file of that name is ./" + value;
 }
 

@@ -26,8 +26,8 @@ CLI::Option* AddTime(CLI::App& app, const std::string& names, absl::Duration& in
 // "1,0", "-1".
 CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<int>& into,
                          const std::string& help);
-// Where a file goes. Not another option, whose value was forgotten: "-o --timings"; a file of that name is
-// "./--timings".
+// Of the name of a file, which is not another option behind one whose value was forgotten: "-o --timings". A
+// file of that name is "./--timings".
 std::string NotAnOption(const std::string& value);
 // Unset if it is not given.
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,

@@ -14,7 +14,7 @@
 namespace warpline {
 
 // Ten lines a second go into the log. The first one after others were left out says how many these were, in
-// lines_left_out. Thread-safe.
+// lines_left_out; if none comes, nobody does. Thread-safe.
 class LimitedLog {
  public:
   // As Log.

@@ -34,7 +34,8 @@ class CallCounts {
   void AddAwaiting() { awaiting_.fetch_add(1, std::memory_order_relaxed); }
   void RemoveAwaiting() { awaiting_.fetch_sub(1, std::memory_order_relaxed); }
   int all_in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
-  // Unary calls that keep, or will soon keep, a thread busy.
+  // Unary calls that keep, or will soon keep, a thread busy. Approximately: it may even be negative for a
+  // moment.
   int in_progress() const {
     return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed) -
            awaiting_.load(std::memory_order_relaxed);

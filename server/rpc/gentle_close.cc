@@ -23,6 +23,10 @@ namespace warpline {
 
 void CloseGently() { close_gently.store(true, std::memory_order_relaxed); }
 
-void CutConnection(int fd) { syscall(SYS_shutdown, fd, SHUT_RDWR); }
+void CutConnection(int fd) {
+  // connect(2): this dissolves the association of a TCP socket; Linux resets the connection.
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  if (connect(fd, &nobody, sizeof(nobody)) != 0) syscall(SYS_shutdown, fd, SHUT_RDWR);
+}
 
 }  // namespace warpline

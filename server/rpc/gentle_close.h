@@ -12,7 +12,8 @@ namespace warpline {
 // and ends it if the client does not.
 void CloseGently();
 
-// Ends a connection in both directions all the same.
+// Ends a connection in both directions all the same: a TCP connection by a reset, so that the other end does
+// not go on waiting to send what nobody will read.
 void CutConnection(int fd);
 
 }  // namespace warpline

@@ -24,8 +24,7 @@ namespace {
 // steps a millisecond.
 constexpr int kMaxCompiling = 256;
 
-// Jobs that take so long on a device leave its threads alone meanwhile, and come too rarely to matter to
-// others.
+// Jobs that take so long on a device leave our threads alone meanwhile.
 constexpr double kAwaitedSeconds = 1e-3;
 
 // What a result holds until it has been sent. The slot is destroyed first: who waits for all tickets to be

@@ -1,10 +1,9 @@
 #include "server/rpc/read_rounds.h"
 
+#include <dlfcn.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -40,11 +39,12 @@ void Bound(int fd, std::size_t bytes, msghdr& message) {
   std::memcpy(&value, left, sizeof(value));
   if (value == 0) return round.store(0, std::memory_order_relaxed);
   if (round.fetch_add(bytes, std::memory_order_relaxed) + bytes < kMostBytesOfRound) return;
+  // Linux (tcp_set_rcvlowat, since 4.18) reports EPOLLIN anew when the low-water mark is set and so much is
+  // there; 1 is what it was. Without that, gRPC would wait for ever.
+  const int low_water = 1;
+  if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water)) != 0) return;
   round.store(0, std::memory_order_relaxed);
   std::memset(left, 0, sizeof(value));
-  // tcp(7): setting the low-water mark signals EPOLLIN anew if so much is there; 1 is what it was.
-  const int low_water = 1;
-  setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(low_water));
 }
 
 }  // namespace
@@ -53,10 +53,13 @@ void BoundReadRounds() { bounds_rounds.store(true, std::memory_order_relaxed); }
 
 }  // namespace warpline
 
-// Takes the place of the C library's in the whole program. gRPC 1.51 has no setting for its buffers that
-// counts.
-extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
-  const auto bytes = static_cast<ssize_t>(syscall(SYS_recvmsg, fd, message, flags));
+// Takes the place of the C library's in the whole program, and in gRPC where that is a shared library.
+// gRPC 1.51 has no setting for its buffers that counts. A sanitizer's own comes next, and sees what is
+// received.
+extern "C" __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  using Function = ssize_t (*)(int, msghdr*, int);
+  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "recvmsg"));
+  const ssize_t bytes = next(fd, message, flags);
   if (bytes > 0 && message->msg_controllen > 0 && warpline::bounds_rounds.load(std::memory_order_relaxed)) {
     warpline::Bound(fd, static_cast<std::size_t>(bytes), *message);
   }

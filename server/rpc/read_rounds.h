@@ -11,10 +11,11 @@ namespace warpline {
 // read never lets a round end, so that one buffer may become gigabytes; beyond 2 GiB gRPC ends the process,
 // as its size overflows an int. What makes it so easy are frames without flow control, such as PRIORITY.
 //
-// From here on, for the rest of the process, a round is of so many bytes: then gRPC is told that nothing more
-// is there, and that something has come. It does not lose sight of the connection, which it has in an
-// edge-triggered epoll: the kernel is made to report an edge.
-constexpr std::size_t kMostBytesOfRound = std::size_t{16} << 20;
+// From here on, for the rest of the process, a round of a TCP connection ends with the read that reaches so
+// many bytes: gRPC is told that nothing more is there, and that something has come. It does not lose sight of
+// the connection, which it has in an edge-triggered epoll: the kernel is made to report an edge. So a buffer
+// for reading has some 25 MiB at most. Clients of unix sockets are trusted.
+constexpr std::size_t kMostBytesOfRound = std::size_t{8} << 20;
 void BoundReadRounds();
 
 }  // namespace warpline

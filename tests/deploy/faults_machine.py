@@ -146,7 +146,8 @@ def no_descriptors(scene):
         descriptors = daemon.descriptors()
         before = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (descriptors + 20, before[1]))
-        refused_while_crowded("no_descriptors", daemon, 40)
+        health = refused_while_crowded("no_descriptors", daemon, 40)
+        check(health == 0, "health is not answered, as docs/faults.md says")
         await_rest(daemon, descriptors)
         check(daemon.stop() == 0, "the daemon ends well")
 

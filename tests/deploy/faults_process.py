@@ -149,6 +149,7 @@ def stopped_unix_client(scene):
             time.sleep(6)  # three times the send timeout
             held = daemon.metrics().total('warpline_pinned_bytes{state="used"}') / MIB
             tell("stopped_unix_client", f"after 6 s, with --send-timeout=2s, it holds {held:.0f} MiB of staging memory")
+            check(held > 0, "it holds memory for as long as it stands still, as docs/faults.md says")
             check(serves(address), "others are served")
             killed = time.monotonic()
             process.kill()

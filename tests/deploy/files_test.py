@@ -71,6 +71,23 @@ class FilesTest(unittest.TestCase):
         provider = re.search(r"path: (\S+)", read("deploy/grafana/provisioning/dashboards/warpline.yaml"))
         self.assertEqual(mounts["grafana/dashboards"], provider[1])
 
+    def test_the_edge_finds_the_daemon_and_is_what_is_published(self):
+        compose, config = read("deploy/compose.edge.yaml"), read("deploy/haproxy/edge.cfg")
+        mounts = dict(re.findall(r"- \./(\S+?):(/\S+?):ro", compose))
+        self.assertTrue((ROOT / "deploy" / "haproxy" / "edge.cfg").is_file())
+        self.assertIn("haproxy/edge.cfg", mounts)
+        self.assertIn(f" crt {mounts['edge/edge.pem']} ", config)
+        published = re.findall(r'ports: \["(\d+):(\d+)"\]', compose)
+        self.assertEqual(published, [(port, port) for port in re.findall(r"bind :(\d+) ssl", config)])
+        self.assertEqual(re.search(r"--listen=(\S+)", compose)[1], re.search(r"server one (\S+) proto h2", config)[1])
+        self.assertEqual(re.search(r"--listen=(\S+)", compose)[1],
+                         re.search(r'^listen = \["([^"]+)"', read("deploy/systemd/warplined.toml"), re.M)[1])
+        # The container with the flags of the image, but for where it listens and whom it takes.
+        different = ("--listen=", "--metrics-listen=", "--tokens=", "--insecure")
+        command = re.search(r"command:\n((?: +- \S+\n)+)", compose)[1].split()[1::2]
+        self.assertEqual([flag for flag in command if not flag.startswith(different)],
+                         [flag for flag in image_command() if not flag.startswith(different)])
+
     def test_with_tls_nothing_else_is_different(self):
         plain = read("deploy/prometheus/prometheus.yml").splitlines()
         tls = [line for line in read("deploy/prometheus/prometheus.tls.yml").splitlines()

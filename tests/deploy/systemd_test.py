@@ -47,6 +47,23 @@ class UnitTest(unittest.TestCase):
         own = [line for line in text.splitlines() if "warplined.service" in line]
         self.assertEqual((code, own), (0, []), text)
 
+    def test_it_takes_the_addition_to_haproxys_too(self):
+        # As Debian's haproxy installs it.
+        proxy = pathlib.Path("/lib/systemd/system/haproxy.service")
+        if not proxy.exists():
+            self.skipTest("needs haproxy")
+        addition = pathlib.Path(self.folder.name) / "haproxy.service.d" / "warpline.conf"
+        addition.parent.mkdir()
+        shutil.copy(FOLDER / "haproxy.service.d" / "warpline.conf", addition)
+        shutil.copy(proxy, self.folder.name)
+        self.unit = self.unit.with_name("haproxy.service")
+        code, text = self.analyze("verify", "--man=no")
+        own = [line for line in text.splitlines() if "haproxy" in line]
+        self.assertEqual((code, own), (0, []), text)
+        self.assertIn("Environment=CONFIG=/etc/warpline/edge.cfg\n", addition.read_text())
+        code, text = self.analyze("security", "--offline=true", "--threshold=30")
+        self.assertEqual(code, 0, text)
+
     def test_it_is_exposed_no_more_than_it_needs(self):
         # Of 10, as systemd reckons it: 2.0 and less is "OK". What is left are the network and the devices.
         code, text = self.analyze("security", "--offline=true", "--threshold=20")

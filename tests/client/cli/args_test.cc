@@ -149,7 +149,7 @@ TEST(CommandLineTest, NamesWhatNobodyExpects) {
 TEST(CommandLineTest, AnOptionIsNotTakenForAFile) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"transpose", "x.npy", "-o", "--timings"},
-                                             {"get", "1", "-o", "--json"},
+                                             {"get", "1", "-o", "-v"},
                                              {"run", "-o", "--timings"}}) {
     CommandLine line;
     const absl::Status status = line.Parse(words).status();
