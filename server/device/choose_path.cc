@@ -60,7 +60,8 @@ std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits
 Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuestion& question,
                 const PathLimits& limits) {
   const bool resident = plan.Has(Area::kResident), shared = plan.Has(Area::kShared);
-  const Path whole = question.fits_lane && !resident && !shared ? Path::kGraph : Path::kCalls;
+  const bool fixed = question.fits_lane && !resident && !shared;
+  const Path whole = fixed && question.can_capture ? Path::kGraph : Path::kCalls;
   if (program.steps.size() != 1) return whole;
   const bool travels = shared || plan.Has(Area::kInput) || plan.Has(Area::kOutput);
   if (resident && !travels && question.can_map && question.fits_lane) return Path::kMapped;

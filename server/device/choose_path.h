@@ -15,8 +15,9 @@ enum class Path {
   kGraph,
   // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
   // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
-  // of their own, as the addresses in a graph cannot change. Tensors in shared regions are copied in and out
-  // one by one.
+  // of their own, as the addresses in a graph cannot change; or where graphs cannot be used. Tensors in
+  // shared
+  // regions are copied in and out one by one.
   kCalls,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,
@@ -52,6 +53,8 @@ struct PathQuestion {
   bool can_map = false;   // staging memory and shared regions have the same addresses on the device
   bool can_cut = false;   // CutProgram found a way
   bool fits_lane = true;  // the lane's memory is enough for the program
+  // A graph of the lane's stream can be pointed at other slots. One of a gpu::Partition cannot.
+  bool can_capture = true;
 };
 
 // A variant that a client asks for by name runs whole and on device memory always: that is where it can be

@@ -82,7 +82,8 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   }
   PathQuestion question{.can_map = device_.uses_host_pointers,
                         .can_cut = entry.cutting.has_value(),
-                        .fits_lane = entry.pool_bytes == 0};
+                        .fits_lane = entry.pool_bytes == 0,
+                        .can_capture = !device_.partition};
   entry.among_others = ChoosePath(program, *staged.plan, question, options_.paths);
   question.alone = true;
   entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);

@@ -18,7 +18,13 @@ class CudaLaneTest : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
-    if (IsSkipped()) return;
+    if (!IsSkipped()) Open(/*kept_multiprocessors=*/0);
+  }
+
+  void Open(int kept_multiprocessors) {
+    lane_.reset();
+    memory_ = Buffer();
+    backend_.reset();
     auto backend = CreateCudaBackend({.lane_bytes = kLaneBytes,
                                       .graph_cache_entries = 32,
                                       .paths = {.mapped_bytes = kMostMapped,
@@ -26,6 +32,7 @@ class CudaLaneTest : public GpuTest {
                                                 .mapped_scattered_bytes = kMostMapped},
                                       .timing_sample = 4,
                                       .timing_period = absl::InfiniteDuration(),
+                                      .kept_multiprocessors = kept_multiprocessors,
                                       .metrics = &metrics_});
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = std::move(*backend);
@@ -81,6 +88,20 @@ TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
   EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
   EXPECT_EQ(metrics_.graph_cache.hits.Value(), 2);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 2);  // plain and timed
+}
+
+// On all paths, and alternately, as beside jobs of others.
+TEST_F(CudaLaneTest, WithKeptMultiprocessorsEveryJobIsServedFromAnySlots) {
+  Open(/*kept_multiprocessors=*/8);
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t offset : {std::size_t{0}, std::size_t{4096}, std::size_t{1} << 20}) {
+      RunTranspose(16, 32, offset);
+      RunTranspose(256, 192, offset);
+      RunTranspose(256, 192, offset, "swizzled_packed");
+      RunTranspose(512, 1000, offset);
+    }
+  }
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 0);
 }
 
 TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {

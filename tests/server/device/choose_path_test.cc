@@ -33,6 +33,16 @@ TEST(ChoosePathTest, SmallProgramsRunOnTheirSlots) {
   }
 }
 
+TEST(ChoosePathTest, WithoutGraphsTheRestIsEnqueuedCallByCall) {
+  const auto choose = [](const Program& program, bool alone) {
+    return ChoosePath(program, PlanMemory(program), {.alone = alone, .can_map = true, .can_capture = false},
+                      {});
+  };
+  EXPECT_EQ(choose(Transpose(32, 32), /*alone=*/true), Path::kMapped);
+  EXPECT_EQ(choose(Transpose(512, 512), /*alone=*/false), Path::kCalls);
+  EXPECT_EQ(choose(Transpose(2048, 2048), /*alone=*/true), Path::kCalls);
+}
+
 TEST(ChoosePathTest, LargerOnesOnlyAlone) {
   EXPECT_EQ(Choose(Transpose(512, 512), /*alone=*/true), Path::kMapped);
   EXPECT_EQ(Choose(Transpose(512, 512), /*alone=*/false), Path::kGraph);
