@@ -77,11 +77,9 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter is kept for "
       "jobs of 100 us and 2 MiB at most.");
   add("kept-multiprocessors", "N", Integer(o.kept_multiprocessors, 0, 1024),
-      "Multiprocessors of each GPU on which long kernels do not run, so that short transpositions and "
-      "reductions "
-      "of one step need not wait for a block of one to end; in whole 8 on compute capability 9.0. Short jobs "
-      "of "
-      "other kinds run as graphs, like long ones. All that compute gets slower by their share. "
+      "Multiprocessors of each GPU on which long kernels do not run, so that short jobs need not wait for a "
+      "block of one to end; in whole 8 on compute capability 9.0. No program is a CUDA graph then, "
+      "so that small products take longer. All that compute gets slower by their share. "
       "0 (default): none. Without an effect on cpu.");
   add("graph-cache-entries", "N", Integer(o.graph_cache_entries, 1, 100000),
       "Captured CUDA graphs a lane keeps, 1 to 100000. Default 256.");
