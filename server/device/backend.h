@@ -83,8 +83,10 @@ struct StagedProgram {
   // call `done` before it returns, which saves the ways to other threads and back.
   bool wait_briefly = false;
   // Its kernels go before those that other lanes have begun, wherever a device has to choose. Of programs
-  // that are kept as graphs this makes no difference.
+  // that are kept as graphs this makes no difference, unless `beside_long` is set too: some other lane runs a
+  // program that takes long, behind which a graph would wait.
   bool urgent = false;
+  bool beside_long = false;
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program

@@ -211,6 +211,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   run.started_alone = device_.running.fetch_add(1) == 0;
   run.path = run.started_alone ? entry->alone : entry->among_others;
   if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCalls;
+  if (run.path == Path::kGraph && staged.urgent && staged.beside_long) run.path = Path::kCalls;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
   absl::Status status = Enqueue(staged, *entry, run);
   if (status.ok() && entry->series.empty()) Describe(*staged.program, *entry);

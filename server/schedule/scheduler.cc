@@ -178,6 +178,8 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   matched.alone = !staged.queued->job.crowded && (idle || (kept && lanes_->busy_kept() == 0));
   matched.kept = kept;
   matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
+  matched.beside_long = long_running_ > 0;
+  if (!IsShort(plan)) ++long_running_;
   matched.lane = lanes_->Take(*device, plan, kept);
   matched.staged = std::move(staged);
   return matched;
@@ -261,7 +263,8 @@ void Scheduler::Run(Matched& matched) {
                                  .deadline = job.deadline,
                                  .cancelled = job.cancelled,
                                  .wait_briefly = matched.alone || MayWaitHere(),
-                                 .urgent = matched.urgent};
+                                 .urgent = matched.urgent,
+                                 .beside_long = matched.beside_long};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {
@@ -304,6 +307,7 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   MutexLock lock(&mutex_);
   for_lane_.Charge(job.owner, (seconds - job.expected_seconds) / job.weight);
   lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
+  if (!IsShort(*job.plan)) --long_running_;
 }
 
 }  // namespace warpline

@@ -96,9 +96,9 @@ class Scheduler {
   struct Matched {  // has a lane
     Staged staged;
     LaneRunner* lane = nullptr;
-    bool kept = false;    // may use the lanes that are kept
-    bool alone = false;   // nothing else runs or waits, but long jobs beside a short one
-    bool urgent = false;  // as of StagedProgram
+    bool kept = false;                         // may use the lanes that are kept
+    bool alone = false;                        // nothing else runs or waits, but long jobs beside a short one
+    bool urgent = false, beside_long = false;  // as of StagedProgram
     DeviceWatchdog::Token running;
   };
   struct Copying;  // has its payload written by workers
@@ -176,6 +176,7 @@ class Scheduler {
   // Large jobs that have memory and no lane yet, apart from those that also wait for a device's pool, which
   // may take longer. Each is bounded by the lanes: more would only take memory from those whose turn comes
   // first.
+  int long_running_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs with a lane that are not short
   int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
   int ahead_for_pool_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else

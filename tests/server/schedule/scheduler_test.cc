@@ -195,6 +195,24 @@ TEST_P(SchedulerTest, LongJobsLeaveLanesToShortOnes) {
   for (Submitted& job : jobs) job.result.wait();
 }
 
+TEST_P(SchedulerTest, AJobIsToldWhetherLongOnesRunBesideIt) {
+  kept_lanes_ = 1;
+  Make(1, 3);
+  const auto run = [&](std::initializer_list<double> costs) {
+    std::vector<Submitted> jobs;
+    const std::size_t before = backend_->inputs().size();
+    for (const double cost : costs) {
+      jobs.push_back(Submit(1, {.cost = cost}));
+      backend_->AwaitLaunches(before + jobs.size());
+    }
+    for (std::size_t i = 0; i < jobs.size(); ++i) backend_->FinishOne();
+    for (Submitted& job : jobs) job.result.wait();
+  };
+  run({1, 1e-6, 1e-6});
+  run({1e-6, 1e-6});
+  EXPECT_EQ(backend_->beside_long(), (std::vector<bool>{false, true, true, false, false}));
+}
+
 TEST_P(SchedulerTest, WhatTakesLongToTravelIsNoShortJob) {
   kept_lanes_ = 1;
   Make(1, 2, 128 * kLarge);
