@@ -65,8 +65,10 @@ class CudaLaneTest : public GpuTest {
     for (std::int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(random_() % 100000);
     std::memset(output.data(), 0xcd, output.size());
     std::promise<LaunchReport> promise;
-    lane_->Launch({&program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)},
-                  [&](LaunchReport report) { promise.set_value(std::move(report)); });
+    StagedProgram staged = {
+        &program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)};
+    staged.urgent = staged.beside_long = beside_long_;
+    lane_->Launch(staged, [&](LaunchReport report) { promise.set_value(std::move(report)); });
     const LaunchReport report = promise.get_future().get();
     ASSERT_TRUE(report.status.ok()) << report.status;
     const auto* out = reinterpret_cast<const float*>(output.data());
@@ -80,6 +82,7 @@ class CudaLaneTest : public GpuTest {
   std::unique_ptr<Lane> lane_;
   Buffer memory_;
   std::mt19937 random_{1};
+  bool beside_long_ = false;
 };
 
 TEST_F(CudaLaneTest, ACachedGraphServesOtherSlots) {
@@ -102,6 +105,15 @@ TEST_F(CudaLaneTest, WithKeptMultiprocessorsEveryJobIsServedFromAnySlots) {
     }
   }
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 0);
+}
+
+// It changes between its graph and calls, and each is timed at some time.
+TEST_F(CudaLaneTest, AShortProgramIsServedBesideLongOnesToo) {
+  for (int i = 0; i < 24; ++i) {
+    beside_long_ = i % 3 != 0;
+    RunTranspose(256, 192, i % 2 == 0 ? 0 : 4096);
+  }
+  EXPECT_EQ(metrics_.graph_cache.misses.Value(), 1);
 }
 
 TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing) {
