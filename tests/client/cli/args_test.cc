@@ -147,10 +147,8 @@ TEST(CommandLineTest, NamesWhatNobodyExpects) {
 }
 
 TEST(CommandLineTest, AnOptionIsNotTakenForAFile) {
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"transpose", "x.npy", "-o", "--timings"},
-                                             {"get", "1", "-o", "-v"},
-                                             {"run", "-o", "--timings"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"transpose", "x.npy", "-o", "--timings"}, {"get", "1", "-o", "-v"}, {"run", "-o", "--timings"}}) {
     CommandLine line;
     const absl::Status status = line.Parse(words).status();
     EXPECT_TRUE(IsUsageError(status)) << status;
