@@ -16,8 +16,7 @@ enum class Path {
   // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
   // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
   // of their own, as the addresses in a graph cannot change; or where graphs cannot be used. Tensors in
-  // shared
-  // regions are copied in and out one by one.
+  // shared regions are copied in and out one by one.
   kCalls,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.
   kBlocks,

