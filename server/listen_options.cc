@@ -31,6 +31,16 @@ std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
   return beyond;
 }
 
+absl::Status ServerOptions::CheckListen() const {
+  for (const std::string& address : listen) {
+    if (address == metrics_listen && !absl::EndsWith(address, ":0")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--metrics-listen=", metrics_listen, ": must not be an address of --listen"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ServerOptions::CheckTls() const {
   if (tls.cert.empty() != tls.key.empty()) {
     return absl::InvalidArgumentError(tls.cert.empty()

@@ -6,6 +6,7 @@
 namespace warpline {
 
 absl::Status ServerOptions::Check() const {
+  RETURN_IF_ERROR(CheckListen());
   RETURN_IF_ERROR(CheckTls());
   if (MaxJobBytes() < 2 * max_inline_bytes) {
     return absl::InvalidArgumentError(

@@ -66,6 +66,7 @@ struct ServerOptions {
   absl::Status Check() const;
   // INVALID_ARGUMENT naming the flag if a file of TLS lacks another, or if an address beyond loopback has no
   // TLS and --insecure was not given.
+  absl::Status CheckListen() const;
   absl::Status CheckTls() const;
   // Of all region sockets.
   std::vector<std::string> RegionPaths() const;

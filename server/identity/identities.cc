@@ -26,6 +26,11 @@ absl::StatusOr<std::string> ReadTokens(const std::string& path) {
   return absl::Status(text.status().code(), absl::StrCat("--tokens=", text.status().message()));
 }
 
+// Of none it warns: then nobody has a token.
+void LogOwners(std::string_view message, std::size_t owners) {
+  Log(owners == 0 ? "warning" : "info", message, {{"owners", absl::StrCat(owners)}});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& options) {
@@ -34,6 +39,7 @@ absl::StatusOr<std::unique_ptr<Identities>> Identities::Open(const Options& opti
   if (!options.file.empty()) {
     ASSIGN_OR_RETURN(text, ReadTokens(options.file));
     ASSIGN_OR_RETURN(entries, ParseOwners(text, options.file));
+    LogOwners("tokens and quotas", entries.size());
   }
   return std::unique_ptr<Identities>(new Identities(options, std::move(text), entries));
 }
@@ -147,8 +153,7 @@ void Identities::Refresh() {
     }
     used_text_ = *std::move(text);
     last_problem_.clear();
-    Log(entries->empty() ? "warning" : "info", "tokens and quotas replaced",
-        {{"owners", absl::StrCat(entries->size())}});
+    LogOwners("tokens and quotas replaced", entries->size());
     return;
   }
   if (last_problem_ == entries.status().message()) return;

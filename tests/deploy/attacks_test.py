@@ -14,7 +14,6 @@ import argparse
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -22,10 +21,10 @@ import tempfile
 import threading
 import time
 
-from daemon import Daemon, environment, wait_until
+from daemon import Daemon, wait_until
 from dashboard import ROOT
+from edge import Proxy, certificate, make_tokens
 
-CONFIG = ROOT / "deploy/haproxy/edge.cfg"
 BOUND_MIB, HOLE_MIB = 500, 700
 HOLES = {"continuations", "tiny_fields", "huge_string", "unbounded_calls"}
 # Of the metrics port, which is not published through the proxy.
@@ -41,23 +40,6 @@ LEAST_SENT, LEAST_CONNECTIONS = 20000, 30
 SKIPPED = 77
 
 
-def certificate(folder):
-    """Makes PEM files: edge.pem with key and certificate of localhost, and ca.crt, which is the same certificate."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout",
-                    f"{folder}/key", "-out", f"{folder}/ca.crt"], check=True, capture_output=True)
-    with open(f"{folder}/edge.pem", "w") as both:
-        for name in ("ca.crt", "key"):
-            with open(f"{folder}/{name}") as part:
-                both.write(part.read())
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def rss_mib(pids):
     """Of processes, those that have ended left out."""
     total = 0
@@ -68,44 +50,6 @@ def rss_mib(pids):
         except (FileNotFoundError, TypeError):
             pass
     return total
-
-
-class Proxy:
-    """HAProxy with the file that we ship, its names of files, ports and users replaced. Ends with the `with` block."""
-
-    def __init__(self, folder, server):
-        self.address = f"127.0.0.1:{free_port()}"
-        text = CONFIG.read_text()
-        for wanted, here in {"user haproxy": "", "group haproxy": "", "bind :50443": f"bind {self.address}",
-                             "/etc/warpline/edge.pem": f"{folder}/edge.pem", "server one 127.0.0.1:50051": f"server one {server}",
-                             "bind 127.0.0.1:8404": f"bind 127.0.0.1:{free_port()}"}.items():
-            # Not in comments.
-            text, times = re.subn(rf"(?m)^(\s*[^#\n]*){re.escape(wanted)}", lambda found: found[1] + here, text)
-            if times != 1:
-                sys.exit(f"{CONFIG} has {wanted!r} {times} times")
-        path = f"{folder}/edge.cfg"
-        with open(path, "w") as config:
-            config.write(text)
-        self.log = open(f"{folder}/haproxy.log", "w")
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "haproxy", "-db", "-f", path],
-                                        stdout=self.log, stderr=self.log)
-        wait_until("HAProxy listens", self.listens)
-
-    def listens(self):
-        if self.process.poll() is not None:
-            with open(self.log.name) as log:
-                sys.exit(f"HAProxy has ended: {log.read()}")
-        host, _, port = self.address.rpartition(":")
-        with socket.socket() as probe:
-            return probe.connect_ex((host, int(port))) == 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
 
 
 class Victim(threading.Thread):
@@ -212,19 +156,6 @@ class Attack:
         return lasted
 
 
-def make_tokens(warplined, folder):
-    """tokens.toml of two owners, whose tokens lie beside it."""
-    with open(f"{folder}/tokens.toml", "w") as file:
-        for owner in ("victim", "attacker"):
-            made = subprocess.run([warplined, f"--new-token={owner}"], capture_output=True, text=True, check=True,
-                                  env=environment(warplined))
-            file.write(made.stdout)
-            with open(f"{folder}/{owner}", "w") as token:
-                token.write(made.stderr.strip())
-            os.chmod(token.name, 0o600)
-    os.chmod(file.name, 0o600)
-
-
 def make(name, daemon, proxy, folder, seconds):
     """Attacks the proxy, or the daemon if there is none. Prints a row of the table; returns what is not as it must be."""
     hole = proxy is None and name in HOLES
@@ -277,17 +208,22 @@ def make(name, daemon, proxy, folder, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--warplined", required=True)
-    parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("attacks", nargs="*")
-    arguments = parser.parse_args()
     from attacks import ATTACKS  # beside this file
+    parser = argparse.ArgumentParser(description="The attacks of docs/attacks.md, on the daemon and on HAProxy.")
+    parser.add_argument("--warplined", help="the program to attack")
+    parser.add_argument("--seconds", type=float, default=5, help="of each attack; default: 5")
+    parser.add_argument("--list", action="store_true", help="says what each attack does, and ends")
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="those to make; default: all, some seven minutes")
+    arguments = parser.parse_args()
     if arguments.list:
         for name, attack in ATTACKS.items():
             print(f"{name}: {' '.join(attack.__doc__.split())}")
         return
+    if not arguments.warplined:
+        parser.error("--warplined is needed")
+    for name in arguments.attacks:
+        if name not in ATTACKS:
+            parser.error(f"there is no attack {name}; --list names them")
     for tool in ("haproxy", "openssl", "setpriv"):
         if not shutil.which(tool):
             print(f"skipped: there is no {tool}")
@@ -303,7 +239,7 @@ def main():
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
     with tempfile.TemporaryDirectory(prefix="attacks") as folder:
         certificate(folder)
-        make_tokens(arguments.warplined, folder)
+        make_tokens(arguments.warplined, folder, "victim", "attacker")
         with open(f"{folder}/victim") as file:
             token = file.read()
         for name in arguments.attacks or ATTACKS:

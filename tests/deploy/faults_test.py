@@ -10,6 +10,7 @@ gRPC is missing. --python: as of soak_test.py.
 
 import argparse
 import importlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,16 +45,24 @@ def one(name, warplined):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--warplined", required=True)
-    parser.add_argument("--python")
-    parser.add_argument("--list", action="store_true")
+    parser = argparse.ArgumentParser(description="The faults of docs/faults.md, one after the other.")
+    parser.add_argument("--warplined", help="the program that they happen to")
+    parser.add_argument("--python", help="folder of the Python package, as of soak_test.py")
+    parser.add_argument("--list", action="store_true", help="names the faults, and ends")
     parser.add_argument("--inside", action="store_true", help="run the one fault here: this program starts itself so")
-    parser.add_argument("faults", nargs="*")
+    parser.add_argument("faults", nargs="*", metavar="FAULT", help="those to cause; default: all")
     arguments = parser.parse_args()
     if arguments.list:
         print("\n".join(FAULTS))
         return
+    if not arguments.warplined:
+        parser.error("--warplined is needed")
+    for name in arguments.faults:
+        if name not in FAULTS:
+            parser.error(f"there is no fault {name}; --list names them")
+    # What a user has set for his own clients and daemons is not for these.
+    for name in [name for name in os.environ if name.startswith("WARPLINE")]:
+        del os.environ[name]
     try:
         import google.protobuf  # noqa: F401
         import grpc  # noqa: F401

@@ -49,6 +49,7 @@ TEST(OptionsTest, NamesFlagValueAndLimitOfABadOne) {
                                "--devices=0,0",
                                "--listen=127.0.0.1:80000",
                                "--listen=:0",
+                               "--listen=127.0.0.1:9400",
                                "--metrics-listen=127.0.0.1:65536",
                                "--grace=10",
                                "--drain-delay=31s",
