@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "kernels/bench/check.h"
+#include "kernels/bench/labels.h"
 #include "kernels/cuda_variants.h"
 
 namespace warpline::bench {
@@ -54,7 +55,7 @@ DType ParseType(std::string_view name) {
 }
 
 // None, if the operation has no such shape.
-std::vector<BenchProblem> ProblemsOf(std::string_view op, std::string_view type, const Shape& shape) {
+std::vector<Problem> ProblemsOf(std::string_view op, std::string_view type, const Shape& shape) {
   const DType dtype = ParseType(type);
   if (op == "gemm" && shape.rank == 3) {
     GemmProblem problem = MakeGemm(dtype, shape[0], shape[1], shape[2]);
@@ -75,7 +76,7 @@ bool Contains(std::span<const std::string> list, std::string_view name) {
 }
 
 // Whether one of the names, if there are any, is of the operation's table.
-bool HasOneOf(const BenchProblem& problem, std::span<const std::string> variants) {
+bool HasOneOf(const Problem& problem, std::span<const std::string> variants) {
   if (variants.empty()) return true;
   const auto search = [&](const auto& p) {
     for (const auto& row : CudaTable(p)) {
@@ -104,37 +105,6 @@ Shape ParseShape(const char* flag, const std::string& text) {
     shape.Append(size);
   }
   return shape;
-}
-
-std::string_view OpName(const BenchProblem& problem) {
-  return std::visit([](const auto& p) { return Name(OpOf(p)); }, problem);
-}
-
-std::string_view TypeName(const BenchProblem& problem) {
-  const auto* gemm = std::get_if<GemmProblem>(&problem);
-  if (gemm != nullptr && gemm->precision == Precision::kTf32) return kTf32;
-  return std::visit([](const auto& p) { return Name(p.dtype); }, problem);
-}
-
-std::string ShapeName(const BenchProblem& problem) {
-  if (const auto* gemm = std::get_if<GemmProblem>(&problem)) return Join({gemm->m, gemm->n, gemm->k});
-  if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) return Join(reduce->shape);
-  return Join(std::get<TransposeProblem>(problem).shape);
-}
-
-std::string AxesName(const BenchProblem& problem) {
-  const auto* reduce = std::get_if<ReduceProblem>(&problem);
-  if (reduce == nullptr) return "";
-  if (reduce->axes_mask == (1u << reduce->shape.rank) - 1) return "all";
-  return reduce->axes_mask == 1 ? "0" : "1";
-}
-
-std::string Label(const BenchProblem& problem) {
-  std::string label = absl::StrCat(std::string(OpName(problem)), " ", std::string(TypeName(problem)), " ",
-                                   ShapeName(problem));
-  const std::string axes = AxesName(problem);
-  if (!axes.empty()) absl::StrAppend(&label, axes == "all" ? " " : " axis ", axes);
-  return label;
 }
 
 TransposeProblem MakeTranspose(DType dtype, std::int64_t rows, std::int64_t columns) {
@@ -178,7 +148,7 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
     if (!ops.empty() && !Contains(ops, row.op)) continue;
     if (types.empty() ? !row.unasked : !Contains(types, row.type)) continue;
     for (const Shape& shape : asked.empty() ? row.shapes : asked) {
-      for (BenchProblem& problem : ProblemsOf(row.op, row.type, shape)) {
+      for (Problem& problem : ProblemsOf(row.op, row.type, shape)) {
         if (!HasOneOf(problem, variants)) continue;
         cases.push_back({std::move(problem), {variants.begin(), variants.end()}});
       }
@@ -189,19 +159,19 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
   };
   for (const std::string& name : variants) {
     const std::string one[] = {name};
-    if (in_a_case([&](const BenchProblem& problem) { return HasOneOf(problem, one); })) continue;
+    if (in_a_case([&](const Problem& problem) { return HasOneOf(problem, one); })) continue;
     throw Failure(
         absl::StrCat("--variants: ", name,
                      ": no case of the chosen operations, types and shapes has it; --list names them"));
   }
   for (const Shape& shape : asked) {
-    if (in_a_case([&](const BenchProblem& problem) { return ShapeName(problem) == Join(shape); })) continue;
+    if (in_a_case([&](const Problem& problem) { return ShapeName(problem) == Join(shape); })) continue;
     throw Failure(absl::StrCat("--shapes: ", Join(shape),
                                ": no chosen operation and type has it; transpositions have two sizes, sums "
                                "one or two, products three (MxNxK)"));
   }
   for (const std::string& type : types) {
-    if (in_a_case([&](const BenchProblem& problem) { return TypeName(problem) == type; })) continue;
+    if (in_a_case([&](const Problem& problem) { return TypeName(problem) == type; })) continue;
     throw Failure(absl::StrCat("--dtypes: ", type, ": no chosen operation and shape has it"));
   }
   return cases;

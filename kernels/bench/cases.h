@@ -1,34 +1,20 @@
-// What is measured: problems of two dimensions (of reductions also of one), dense.
+// What the ladders are measured on: problems of two dimensions (of reductions also of one), dense.
 #ifndef WARPLINE_KERNELS_BENCH_CASES_H_
 #define WARPLINE_KERNELS_BENCH_CASES_H_
 
 #include <span>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
 #include "kernels/problem.h"
 
 namespace warpline::bench {
 
-using BenchProblem = std::variant<TransposeProblem, GemmProblem, ReduceProblem>;
-
 struct Case {
-  BenchProblem problem;
+  Problem problem;
   std::vector<std::string> variants;  // empty: all of the table
+  bool choice_only = false;           // only what the server would choose
 };
-
-// "transpose", "gemm" or "reduce"
-std::string_view OpName(const BenchProblem& problem);
-// "tf32" for products of that precision.
-std::string_view TypeName(const BenchProblem& problem);
-// "8192x8192", "2048x2048x2048" (m, n, k)
-std::string ShapeName(const BenchProblem& problem);
-// "all", "0" or "1"; empty but for reductions
-std::string AxesName(const BenchProblem& problem);
-// "reduce f32 16384x16384 axis 0"
-std::string Label(const BenchProblem& problem);
 
 TransposeProblem MakeTranspose(DType dtype, std::int64_t rows, std::int64_t columns);
 GemmProblem MakeGemm(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k);

@@ -1,7 +1,5 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "kernels/bench/data.h"
+#include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
 
 namespace warpline::bench {
@@ -28,16 +26,14 @@ __device__ float Normal(std::uint64_t bits) {
   return sqrtf(-2 * logf(u)) * cospif(2 * v);
 }
 
-template <typename T>
-__device__ T Narrow(float x) {
-  return static_cast<T>(x);
-}
-
-template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    FillNormals(T* data, std::int64_t count, std::uint64_t seed, std::int64_t first_block) {
+    FillNormals(void* data, DType dtype, std::int64_t count, float scale, std::uint64_t seed,
+                std::int64_t first_block) {
   const std::int64_t i = GlobalIndex(first_block);
-  if (i < count) data[i] = Narrow<T>(Normal(Mix(seed ^ static_cast<std::uint64_t>(i))));
+  if (i >= count) return;
+  const float normal = Normal(Mix(seed ^ static_cast<std::uint64_t>(i)));
+  const float scaled = scale == 1 ? normal : rintf(scale * normal);
+  StoreReal(dtype, data, i, dtype == DType::kBool ? fmaxf(scaled, 0) : scaled);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -46,28 +42,15 @@ __global__ void __launch_bounds__(kThreads)
   if (i < count) words[i] = Mix(seed ^ static_cast<std::uint64_t>(i));
 }
 
-template <typename T>
-cudaError_t Fill(void* data, std::int64_t count, std::uint64_t seed, cudaStream_t stream) {
-  return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {
-    FillNormals<<<grid, kThreads, 0, stream>>>(static_cast<T*>(data), count, seed, first);
-  });
-}
-
 }  // namespace
 
-cudaError_t FillNormal(void* data, DType dtype, std::int64_t count, std::uint64_t seed, cudaStream_t stream) {
-  switch (dtype) {
-    case DType::kF16:
-      return Fill<__half>(data, count, seed, stream);
-    case DType::kBF16:
-      return Fill<__nv_bfloat16>(data, count, seed, stream);
-    case DType::kF32:
-      return Fill<float>(data, count, seed, stream);
-    case DType::kF64:
-      return Fill<double>(data, count, seed, stream);
-    default:
-      return cudaErrorNotSupported;
-  }
+cudaError_t FillNumbers(void* data, DType dtype, std::int64_t count, std::uint64_t seed,
+                        cudaStream_t stream) {
+  if (!IsReal(dtype)) return cudaErrorNotSupported;
+  const float scale = IsFloat(dtype) ? 1 : 50;
+  return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {
+    FillNormals<<<grid, kThreads, 0, stream>>>(data, dtype, count, scale, seed, first);
+  });
 }
 
 cudaError_t FillBits(void* data, std::size_t bytes, std::uint64_t seed, cudaStream_t stream) {

@@ -13,6 +13,7 @@ namespace {
 
 // Largest relative error of rounding to nearest.
 double UnitRoundoff(DType dtype) {
+  if (!IsFloat(dtype)) return 0;
   switch (dtype) {
     case DType::kF16:
       return 0x1p-11;
@@ -33,48 +34,86 @@ double AccumulatorRoundoff(DType dtype) { return dtype == DType::kF64 ? 0x1p-53 
 // of rounding, once a step of at most 16 products, which adds up to no more than u k^1.5 / 8. A worst case is
 // no help here: it is as large as the result.
 double AbsoluteTolerance(const GemmProblem& problem) {
+  if (problem.dtype == DType::kI8) return 0;
   const auto k = static_cast<double>(problem.k);
   const double u = AccumulatorRoundoff(problem.dtype);
   double tolerance = 16 * u * k;
   if (problem.dtype != DType::kF64) tolerance += u * k * std::sqrt(k) / 8;
   // Operands cut to 11 bits: independent errors of the products, of 2^-10 at most. Six standard deviations.
   if (problem.precision == Precision::kTf32) tolerance += 12 * 0x1p-10 * std::sqrt(k);
+  // The library's gelu has the error of an approximated tanh.
+  if (problem.activation == Activation::kGelu && problem.dtype != DType::kF64) {
+    tolerance += 0x1p-10 * std::sqrt(k);
+  }
   return tolerance;
 }
 
-// Of a sum of n standard normal numbers, whatever chains of up to 2^16 additions it was made of.
+// Of a reduction of n standard normal numbers: sums of them, of their magnitudes (near 1) and of their
+// squares (of variance 2), in chains of up to 2^16 additions. Indices and extremes are exact.
 double AbsoluteTolerance(const ReduceProblem& problem) {
+  if (!IsFloat(problem.dtype)) return 0;
   const auto n = static_cast<double>(problem.ReducedCount());
-  return 4 * AccumulatorRoundoff(problem.dtype) * std::sqrt(n) * std::sqrt(std::min(n, 65536.0));
+  const double chain = std::sqrt(std::min(n, 65536.0)), u = AccumulatorRoundoff(problem.dtype);
+  switch (problem.op) {
+    case ReduceOp::kSum:
+      return 4 * u * std::sqrt(n) * chain;
+    case ReduceOp::kMean:
+      return 4 * u * chain / std::sqrt(n);
+    default:
+      return 0;
+  }
+}
+
+// Beyond the rounding of the result.
+double RelativeTolerance(const ReduceProblem& problem) {
+  const double u = AccumulatorRoundoff(problem.dtype);
+  const double chain = std::sqrt(std::min(static_cast<double>(problem.ReducedCount()), 65536.0));
+  switch (problem.op) {
+    case ReduceOp::kNorm1:
+    case ReduceOp::kNorm2:
+    case ReduceOp::kSumSq:
+    case ReduceOp::kVar:
+    case ReduceOp::kStd:
+    case ReduceOp::kLogSumExp:
+      // All terms have one sign. A sum grows by the size of its terms, and each addition errs by u / 2 of it.
+      return 8 * u * chain;
+    case ReduceOp::kProd:
+      return u * static_cast<double>(problem.ReducedCount());
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
 
-std::size_t Expected::Bytes(const BenchProblem& problem) {
-  return std::holds_alternative<TransposeProblem>(problem)
-             ? OutBytes(problem)
-             : static_cast<std::size_t>(OutCount(problem)) * sizeof(double);
+std::size_t Expected::Bytes(const Problem& problem) {
+  if (std::holds_alternative<TransposeProblem>(problem)) return OutBytes(problem);
+  const auto* reduce = std::get_if<ReduceProblem>(&problem);
+  return static_cast<std::size_t>(OutCount(problem)) * sizeof(double) +
+         (reduce != nullptr ? ReferenceScratchBytes(*reduce) : 0);
 }
 
-Expected::Expected(const BenchProblem& problem, const Operands& operands, cudaStream_t stream)
+Expected::Expected(const Problem& problem, const Operands& operands, cudaStream_t stream)
     : problem_(problem),
       want_(Value(gpu::AllocateDevice(Bytes(problem)))),
       differences_(Value(gpu::AllocateDevice(sizeof(Differences)))) {
+  auto* numbers = static_cast<double*>(want_.get());
+  relative_ = 2 * UnitRoundoff(OutDType(problem));
   if (const auto* gemm = std::get_if<GemmProblem>(&problem)) {
     absolute_ = AbsoluteTolerance(*gemm);
-    Check(ReferenceGemm(*gemm, operands.in[0], operands.in[1], static_cast<double*>(want_.get()), stream),
-          "computing the reference product");
+    Check(ReferenceGemm(*gemm, operands, numbers, stream), "computing the reference product");
   } else if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) {
     absolute_ = AbsoluteTolerance(*reduce);
-    Check(ReferenceSum(*reduce, operands.in[0], static_cast<double*>(want_.get()), stream),
-          "computing the reference sums");
+    relative_ += RelativeTolerance(*reduce);
+    Check(ReferenceReduce(*reduce, operands, numbers, numbers + OutCount(problem), stream),
+          "computing the reference reduction");
+  } else if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) {
+    relative_ = 0;  // one operation, rounded once
+    Check(ReferenceElementwise(*each, operands, numbers, stream), "computing the reference elements");
   } else {
-    const auto& transpose = std::get<TransposeProblem>(problem);
-    Check(ReferenceTranspose(operands.in[0], want_.get(), transpose.shape[0], transpose.shape[1],
-                             SizeOf(transpose.dtype), stream),
+    Check(ReferenceTranspose(std::get<TransposeProblem>(problem), operands.in[0], want_.get(), stream),
           "computing the reference transposition");
   }
-  relative_ = 2 * UnitRoundoff(OutDType(problem));
   Check(cudaStreamSynchronize(stream), "computing the reference");
 }
 

@@ -15,17 +15,17 @@ namespace warpline::bench {
 class Expected {
  public:
   // Of the operands' inputs, by the reference kernels.
-  Expected(const BenchProblem& problem, const Operands& operands, cudaStream_t stream);
+  Expected(const Problem& problem, const Operands& operands, cudaStream_t stream);
 
   // Empty if the result at `got`, in device memory, is right; otherwise how many elements are not. Moved
   // elements must agree bit for bit, sums and products within a bound on the rounding.
   std::string FindError(const void* got, cudaStream_t stream) const;
 
   // Bytes of device memory that it takes.
-  static std::size_t Bytes(const BenchProblem& problem);
+  static std::size_t Bytes(const Problem& problem);
 
  private:
-  BenchProblem problem_;
+  Problem problem_;
   double absolute_ = 0, relative_ = 0;
   gpu::DeviceBytes want_, differences_;
 };

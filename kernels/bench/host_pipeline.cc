@@ -62,9 +62,10 @@ HostPipeline::HostPipeline(const Device& device, const PipelineWork& work)
       differences_(Value(gpu::AllocateDevice(sizeof(Differences)))) {
   cudaStream_t stream = device.stream.get();
   const std::int64_t count = work.rows * work.columns;
-  Check(FillNormal(input_.get(), DType::kF32, count, 7, stream), "drawing the input");
+  Check(FillNumbers(input_.get(), DType::kF32, count, 7, stream), "drawing the input");
   if (work.steps == 0) {
-    Check(ReferenceTranspose(input_.get(), expected_.get(), work.rows, work.columns, sizeof(float), stream),
+    Check(ReferenceTranspose(MakeTranspose(DType::kF32, work.rows, work.columns), input_.get(),
+                             expected_.get(), stream),
           "computing the reference");
     Check(cudaStreamSynchronize(stream), "computing the reference");
     return;

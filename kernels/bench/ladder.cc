@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kNotForThis[] = "not for this problem";
 
-CaseResult Describe(const BenchProblem& problem) {
+CaseResult Describe(const Problem& problem) {
   CaseResult result{.problem = problem};
   std::visit(
       [&](const auto& p) {
@@ -40,7 +40,7 @@ std::size_t WorkspaceBytes(const std::vector<BoundVariant>& variants) {
 }
 
 // How many sets of buffers, 0 if not even one fits.
-int SlotsOf(const Device& device, const BenchProblem& problem, std::size_t other_bytes, bool warm) {
+int SlotsOf(const Device& device, const Problem& problem, std::size_t other_bytes, bool warm) {
   const std::size_t set = SetBytes(problem), free = FreeBytes();
   if (free < other_bytes + set) return 0;
   if (warm) return 1;
@@ -52,7 +52,7 @@ int SlotsOf(const Device& device, const BenchProblem& problem, std::size_t other
 }
 
 // The memory itself, as the operation would use it at best. Of a sum: reading.
-void AppendBaselines(const BenchProblem& problem, const OperandSlots& slots, std::vector<Row>& rows,
+void AppendBaselines(const Problem& problem, const OperandSlots& slots, std::vector<Row>& rows,
                      std::vector<Launcher>& launchers) {
   const auto append = [&](const char* name, const char* summary, Launcher launch) {
     rows.push_back({.name = name, .summary = summary, .is_baseline = true});
@@ -99,7 +99,7 @@ void FindRoof(Roofs& roofs, bool warm, CaseResult& result) {
   } else if (warm) {
     result.roof = fastest(/*baselines=*/true);
     result.roof_name = "fastest baseline at this size, in the L2";
-  } else if (std::holds_alternative<TransposeProblem>(result.problem)) {
+  } else if (!std::holds_alternative<ReduceProblem>(result.problem)) {
     result.roof = roofs.copy();
     result.roof_name = absl::StrCat("device copy of ", roofs.copy_name(), ", bytes read and written");
   } else {
@@ -122,7 +122,7 @@ std::string BaselineName(const CaseResult& result) {
 // Launches it for the first time and says what is wrong; marks the row.
 template <typename Launch>
 void CheckRow(const Launch& launch, const Operands& operands, const Expected& expected,
-              const BenchProblem& problem, cudaStream_t stream, Row& row) {
+              const Problem& problem, cudaStream_t stream, Row& row) {
   Check(Poison(operands.out, OutBytes(problem), stream), "poisoning a result");
   cudaError_t error = launch(operands, stream);
   if (error == cudaErrorNotSupported) {
@@ -145,7 +145,7 @@ void CheckRow(const Launch& launch, const Operands& operands, const Expected& ex
 
 // It is timed as a graph: whether it can be captured, and is as right when it is not the first launch.
 void CheckReplay(const BoundVariant& variant, const OperandSlots& slots, const Expected& expected,
-                 const BenchProblem& problem, cudaStream_t stream, Row& row) {
+                 const Problem& problem, cudaStream_t stream, Row& row) {
   Check(Poison(slots.At(0).out, OutBytes(problem), stream), "poisoning a result");
   try {
     Replay([&](int slot, cudaStream_t s) { return variant.launch(slots.At(slot), s); }, stream);
@@ -176,7 +176,7 @@ double Predict(const BoundVariant& variant, const OperandSlots& slots, cudaStrea
 
 CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, const Case& bench_case,
                      const LadderOptions& options) {
-  const BenchProblem& problem = bench_case.problem;
+  const Problem& problem = bench_case.problem;
   cudaStream_t stream = device.stream.get();
   CaseResult result = Describe(problem);
   const std::vector<BoundVariant> variants = VariantsOf(bench_case, device);
@@ -212,6 +212,7 @@ CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, c
       if (row.measured()) CheckReplay(variant, slots, expected, problem, stream, row);
       if (!row.measured()) continue;
       launchers.push_back([&](int slot, cudaStream_t s) { return variant.launch(slots.At(slot), s); });
+      if (bench_case.choice_only) break;
     }
   }
   AppendBaselines(problem, slots, rows, launchers);
@@ -238,7 +239,7 @@ CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, c
 }
 
 CaseResult LaunchOnce(const Device& device, const Case& bench_case) {
-  const BenchProblem& problem = bench_case.problem;
+  const Problem& problem = bench_case.problem;
   cudaStream_t stream = device.stream.get();
   CaseResult result = Describe(problem);
   result.buffers = "once";

@@ -17,9 +17,11 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "kernels/bench/articles.h"
+#include "kernels/bench/breadth.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/clocks.h"
 #include "kernels/bench/device.h"
+#include "kernels/bench/labels.h"
 #include "kernels/bench/ladder.h"
 #include "kernels/bench/pipeline.h"
 #include "kernels/bench/roofs.h"
@@ -31,7 +33,8 @@ const std::map<std::string, Buffers> kBuffers = {
     {"auto", Buffers::kAuto}, {"warm", Buffers::kWarm}, {"rotating", Buffers::kRotating}};
 
 struct Flags {
-  std::string mode = "ladder", buffers = "auto", tensor = "8192x8192", json, commit = WARPLINE_REVISION;
+  std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", json,
+              commit = WARPLINE_REVISION;
   std::vector<std::string> ops, variants, dtypes, shapes;
   int rounds = 0;
   bool list = false;
@@ -46,7 +49,11 @@ struct Flags {
     const auto add_list = [&app](const char* name, std::vector<std::string>& into, const char* help) {
       app.add_option(name, into, help)->delimiter(',')->allow_extra_args(false);
     };
-    add_list("--ops", ops, "transpose,gemm,reduce; default: all");
+    app.add_option("--suite", suite,
+                   "ladders: all variants of a few problems; breadth: the server's own choice of many, in "
+                   "--mode=ladder; default: ladders")
+        ->check(CLI::IsMember(std::vector<std::string>{"ladders", "breadth"}));
+    add_list("--ops", ops, "transpose,gemm,reduce, of the breadth also elementwise; default: all");
     add_list("--variants", variants, "names that --list prints; default: all");
     add_list("--dtypes", dtypes, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
     add_list("--shapes", shapes,
@@ -106,6 +113,7 @@ JsonObject Describe(const Device& device, const Flags& flags, const std::string&
   Set(json, "commit", flags.commit);
   Set(json, "command", command);
   Set(json, "mode", flags.mode);
+  Set(json, "suite", flags.suite);
   Set(json, "time", absl::FormatTime(absl::Now(), absl::UTCTimeZone()));
   return json;
 }
@@ -124,7 +132,7 @@ class Session {
                 roofs.copy_name().c_str(), roofs.read() / 1e9);
     for (const Case& bench_case : cases) {
       results_.push_back(RunLadder(device_, roofs, clocks_, bench_case, options));
-      Print(results_.back());
+      bench_case.choice_only ? PrintLine(results_.back()) : Print(results_.back());
     }
     JsonObject gemm;
     for (const auto& [type, rate] : roofs.gemm()) Set(gemm, type, rate);
@@ -242,6 +250,12 @@ std::vector<Case> CasesOf(const Flags& flags) {
   if (filters && (flags.mode == "pipeline" || flags.mode == "articles")) {
     throw Failure(
         absl::StrCat("--mode=", flags.mode, " takes none of --ops, --dtypes, --shapes, --variants"));
+  }
+  if (flags.suite == "breadth") {
+    if (flags.mode != "ladder" || !flags.dtypes.empty() || !flags.shapes.empty() || !flags.variants.empty()) {
+      throw Failure("--suite=breadth takes --ops, and none of --mode, --dtypes, --shapes, --variants");
+    }
+    return BreadthCases(flags.ops);
   }
   return MakeCases(flags.ops, flags.dtypes, flags.shapes, flags.variants);
 }

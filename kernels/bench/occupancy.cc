@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/data.h"
 #include "kernels/bench/pipeline.h"
@@ -68,7 +69,8 @@ constexpr std::int64_t kSize = 8192;
 
 Experiment Carveout(const Device& device, const PipelineOptions& options) {
   const Buffers buffers(device, kSize);
-  Check(ReferenceTranspose(buffers.in(0), buffers.want(), kSize, kSize, sizeof(float), device.stream.get()),
+  Check(ReferenceTranspose(MakeTranspose(DType::kF32, kSize, kSize), buffers.in(0), buffers.want(),
+                           device.stream.get()),
         "computing the reference");
   Experiment experiment{.name = absl::StrCat("shared-memory carve-out: transpose f32 ", kSize, "x", kSize),
                         .note =

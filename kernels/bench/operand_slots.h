@@ -16,15 +16,15 @@
 namespace warpline::bench {
 
 // Of one set: inputs and result.
-std::size_t SetBytes(const BenchProblem& problem);
-std::int64_t OutCount(const BenchProblem& problem);
-DType OutDType(const BenchProblem& problem);
-std::size_t OutBytes(const BenchProblem& problem);
+std::size_t SetBytes(const Problem& problem);
+std::int64_t OutCount(const Problem& problem);
+DType OutDType(const Problem& problem);
+std::size_t OutBytes(const Problem& problem);
 
 class OperandSlots {
  public:
   // Inputs are random, another draw in each slot. All slots share one workspace: launches are in one stream.
-  OperandSlots(const BenchProblem& problem, int slots, std::size_t workspace_bytes, cudaStream_t stream);
+  OperandSlots(const Problem& problem, int slots, std::size_t workspace_bytes, cudaStream_t stream);
 
   int count() const { return static_cast<int>(sets_.size()); }
   Operands At(int slot) const;

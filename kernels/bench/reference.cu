@@ -1,76 +1,113 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 
 #include "kernels/bench/reference.h"
+#include "kernels/elementwise/arithmetic.h"
+#include "kernels/elementwise/walk.h"
+#include "kernels/gemm/epilogue.h"
+#include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
+#include "kernels/reduce/canonical.h"
+#include "kernels/reduce/wide.h"
+#include "kernels/transpose/strided_copy.h"
 
 namespace warpline::bench {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr int kTile = 16;
-// Threads that share the elements of a sum: enough to fill any GPU of today.
-constexpr std::int64_t kSumThreads = std::int64_t{1} << 20;
+// Threads that share the elements of a reduction: enough to fill any GPU of today.
+constexpr std::int64_t kReduceThreadsInAll = std::int64_t{1} << 20;
 
 __device__ std::int64_t GlobalIndex(std::int64_t first_block) {
   return (first_block + blockIdx.x) * kThreads + threadIdx.x;
 }
 
-template <typename T>
-__device__ double ToDouble(T x) {
-  if constexpr (sizeof(T) == 2) {
-    return static_cast<double>(static_cast<float>(x));
-  } else {
-    return static_cast<double>(x);
-  }
-}
-
+// `walk` goes over the elements in the order of the output.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    TransposeElements(const T* in, T* out, std::int64_t rows, std::int64_t columns,
+    TransposeElements(const T* in, T* out, const __grid_constant__ StridedCopy walk, std::int64_t count,
                       std::int64_t first_block) {
-  const std::int64_t i = GlobalIndex(first_block);  // in the order of the output
-  if (i < rows * columns) out[i] = in[i % rows * columns + i / rows];
+  const std::int64_t i = GlobalIndex(first_block);
+  if (i >= count) return;
+  std::int64_t index = i, from = 0;
+  for (int axis = walk.rank - 1; axis >= 0; --axis) {
+    from += index % walk.dims[axis] * walk.in_strides[axis];
+    index /= walk.dims[axis];
+  }
+  out[i] = in[from];
 }
 
-// One thread an element of the result; a CTA one kTile x kTile tile of it. Tiles are numbered along rows.
-template <typename T>
+// One thread an element of the result; a CTA one kTile x kTile tile of one matrix of it. Tiles are numbered
+// along rows.
 __global__ void __launch_bounds__(kTile* kTile)
-    Multiply(const T* a, const T* b, double* out, std::int64_t m, std::int64_t n, std::int64_t k) {
-  __shared__ T tile_a[kTile][kTile], tile_b[kTile][kTile];
+    Multiply(const void* a, const void* b, const void* bias, DType bias_dtype, double* out,
+             const __grid_constant__ GemmProblem p) {
+  __shared__ double tile_a[kTile][kTile + 1], tile_b[kTile][kTile + 1];
   const int x = threadIdx.x % kTile, y = threadIdx.x / kTile;
-  const std::int64_t tiles_n = (n + kTile - 1) / kTile;
-  const std::int64_t row = blockIdx.x / tiles_n * kTile + y, column = blockIdx.x % tiles_n * kTile + x;
+  const std::int64_t tiles_n = (p.n + kTile - 1) / kTile, tiles_m = (p.m + kTile - 1) / kTile;
+  const std::int64_t matrix = blockIdx.x / (tiles_n * tiles_m), tile = blockIdx.x % (tiles_n * tiles_m);
+  const std::int64_t row = tile / tiles_n * kTile + y, column = tile % tiles_n * kTile + x;
+  const GemmBatch::Matrices at = p.batch.At(matrix);
+  const std::int64_t base_a = at.a * (p.trans_a ? p.k : p.m) * p.lda;
+  const std::int64_t base_b = at.b * (p.trans_b ? p.n : p.k) * p.ldb;
   double sum = 0;
-  for (std::int64_t k0 = 0; k0 < k; k0 += kTile) {
-    tile_a[y][x] = row < m && k0 + x < k ? a[row * k + k0 + x] : static_cast<T>(0.0f);
-    tile_b[y][x] = column < n && k0 + y < k ? b[(k0 + y) * n + column] : static_cast<T>(0.0f);
+  for (std::int64_t k0 = 0; k0 < p.k; k0 += kTile) {
+    const std::int64_t in_a = p.trans_a ? (k0 + x) * p.lda + row : row * p.lda + k0 + x;
+    const std::int64_t in_b = p.trans_b ? column * p.ldb + k0 + y : (k0 + y) * p.ldb + column;
+    tile_a[y][x] = row < p.m && k0 + x < p.k ? LoadReal<double>(p.dtype, a, base_a + in_a) : 0;
+    tile_b[y][x] = column < p.n && k0 + y < p.k ? LoadReal<double>(p.dtype, b, base_b + in_b) : 0;
     __syncthreads();
-    for (int i = 0; i < kTile; ++i) sum = fma(ToDouble(tile_a[y][i]), ToDouble(tile_b[i][x]), sum);
+    for (int i = 0; i < kTile; ++i) sum = fma(tile_a[y][i], tile_b[i][x], sum);
     __syncthreads();
   }
-  if (row < m && column < n) out[row * n + column] = sum;
+  if (row >= p.m || column >= p.n) return;
+  if (p.has_bias) sum += LoadReal<double>(bias_dtype, bias, column);
+  out[(matrix * p.m + row) * p.n + column] = Activate(p.activation, sum);
 }
 
-// Element (o, r, i) of the outer x reduced x inner array goes into result (o, i). Neighbouring threads take
-// neighbouring elements along whichever axis is innermost; `out` is zero to begin with.
-template <typename T>
+// Thread t takes every parts-th element of result t / parts, or of result t % results where neighbouring
+// results are neighbours in memory.
+template <typename R>
 __global__ void __launch_bounds__(kThreads)
-    AddUp(const T* x, double* out, std::int64_t outer, std::int64_t reduced, std::int64_t inner,
-          std::int64_t parts) {
+    ReduceParts(const void* x, DType dtype, typename R::Acc* partials,
+                const __grid_constant__ CanonicalReduce reduce, std::int64_t parts, bool by_rows) {
   const std::int64_t t = GlobalIndex(0);
-  if (t >= outer * inner * parts) return;
-  std::int64_t o, i, part;
-  if (inner == 1) {
-    o = t / parts, i = 0, part = t % parts;
-  } else {
-    i = t % inner, part = t / inner % parts, o = t / inner / parts;
+  if (t >= reduce.results * parts) return;
+  const std::int64_t result = by_rows ? t / parts : t % reduce.results;
+  const std::int64_t part = by_rows ? t % parts : t / reduce.results;
+  const std::int64_t base = reduce.kept.Offset(result);
+  typename R::Acc acc = R::Identity();
+  for (std::int64_t r = part; r < reduce.reduced_count; r += parts) {
+    R::Add(acc, LoadReal<typename R::Value>(dtype, x, base + reduce.reduced.Offset(r)), r);
   }
-  double sum = 0;
-  for (std::int64_t r = part; r < reduced; r += parts) sum += ToDouble(x[(o * reduced + r) * inner + i]);
-  atomicAdd(&out[o * inner + i], sum);
+  partials[result * parts + part] = acc;
+}
+
+template <typename R>
+__global__ void __launch_bounds__(kThreads)
+    CombineParts(const typename R::Acc* partials, double* out, const __grid_constant__ ReduceFinish finish,
+                 std::int64_t results, std::int64_t parts) {
+  const std::int64_t result = GlobalIndex(0);
+  if (result >= results) return;
+  typename R::Acc acc = R::Identity();
+  for (std::int64_t part = 0; part < parts; ++part) acc = R::Combine(acc, partials[result * parts + part]);
+  R::Finish(acc, finish, [&](auto value) { out[result] = static_cast<double>(value); });
+}
+
+template <typename V>
+__global__ void __launch_bounds__(kThreads)
+    ComputeElements(const void* x, const void* y, const StepScalars* scalars, double* out, ElementwiseOp op,
+                    DType dtype, DType out_dtype, const __grid_constant__ ElementwiseWalk walk,
+                    std::int64_t first_block) {
+  const std::int64_t i = GlobalIndex(first_block);
+  if (i >= walk.count) return;
+  const ElementwiseSource source = walk.At(i);
+  V value = LoadReal<V>(dtype, x, source.x);
+  if (op == ElementwiseOp::kAdd) value += LoadReal<V>(dtype, y, source.y);
+  if (op == ElementwiseOp::kScale) value *= FactorOf<V>(*scalars);
+  alignas(16) unsigned char rounded[16];
+  StoreReal(out_dtype, rounded, 0, value);
+  out[i] = LoadReal<double>(out_dtype, rounded, 0);
 }
 
 __device__ void Report(Differences* differences, std::int64_t index) {
@@ -94,95 +131,96 @@ __global__ void CompareTail(const unsigned char* got, const unsigned char* want,
   }
 }
 
-template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    CompareElements(const T* got, const double* want, std::int64_t count, double absolute, double relative,
-                    Differences* differences, std::int64_t first_block) {
+    CompareElements(const void* got, DType dtype, const double* want, std::int64_t count, double absolute,
+                    double relative, Differences* differences, std::int64_t first_block) {
   const std::int64_t i = GlobalIndex(first_block);
   if (i >= count) return;
-  const double difference = fabs(ToDouble(got[i]) - want[i]);
-  if (!(difference <= absolute + relative * fabs(want[i]))) Report(differences, i);
+  const double g = LoadReal<double>(dtype, got, i), w = want[i];
+  if (isnan(w) ? isnan(g) : fabs(g - w) <= absolute + relative * fabs(w)) return;
+  alignas(16) unsigned char rounded[16];
+  StoreReal(dtype, rounded, 0, w);
+  if (isinf(g) && LoadReal<double>(dtype, rounded, 0) == g) return;
+  Report(differences, i);
 }
 
-// Calls function(T*) with a null pointer of the element's type.
-template <typename Function>
-cudaError_t Dispatch(DType dtype, Function function) {
-  switch (dtype) {
-    case DType::kF16:
-      return function(static_cast<__half*>(nullptr));
-    case DType::kBF16:
-      return function(static_cast<__nv_bfloat16*>(nullptr));
-    case DType::kF32:
-      return function(static_cast<float*>(nullptr));
-    case DType::kF64:
-      return function(static_cast<double*>(nullptr));
-    default:
-      return cudaErrorNotSupported;
-  }
+// Threads that share the elements of a result.
+std::int64_t PartsOf(const CanonicalReduce& reduce) {
+  return std::clamp<std::int64_t>(kReduceThreadsInAll / reduce.results, 1, reduce.reduced_count);
 }
 
 }  // namespace
 
-cudaError_t ReferenceTranspose(const void* in, void* out, std::int64_t rows, std::int64_t columns,
-                               std::size_t element_bytes, cudaStream_t stream) {
-  const auto launch = [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    return LaunchGrids(CeilDiv(rows * columns, kThreads), [&](std::int64_t first, unsigned grid) {
-      TransposeElements<<<grid, kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), rows,
-                                                       columns, first);
+cudaError_t ReferenceTranspose(const TransposeProblem& problem, const void* in, void* out,
+                               cudaStream_t stream) {
+  const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
+  StridedCopy walk;
+  for (int i = 0; i < problem.shape.rank; ++i) {
+    walk.Append(problem.shape[problem.perm[i]], strides[problem.perm[i]], 0);
+  }
+  const auto launch = [&](auto element) {
+    using T = decltype(element);
+    return LaunchGrids(CeilDiv(walk.Count(), kThreads), [&](std::int64_t first, unsigned grid) {
+      TransposeElements<<<grid, kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk,
+                                                       walk.Count(), first);
     });
   };
-  switch (element_bytes) {
+  switch (SizeOf(problem.dtype)) {
     case 1:
-      return launch(static_cast<std::uint8_t*>(nullptr));
+      return launch(std::uint8_t{});
     case 2:
-      return launch(static_cast<std::uint16_t*>(nullptr));
+      return launch(std::uint16_t{});
     case 4:
-      return launch(static_cast<std::uint32_t*>(nullptr));
+      return launch(std::uint32_t{});
     case 8:
-      return launch(static_cast<std::uint64_t*>(nullptr));
+      return launch(std::uint64_t{});
     case 16:
-      return launch(static_cast<uint4*>(nullptr));
+      return launch(uint4{});
     default:
       return cudaErrorNotSupported;
   }
 }
 
-cudaError_t ReferenceGemm(const GemmProblem& problem, const void* a, const void* b, double* out,
+cudaError_t ReferenceGemm(const GemmProblem& problem, const Operands& operands, double* out,
                           cudaStream_t stream) {
-  const std::int64_t tiles = CeilDiv(problem.m, kTile) * CeilDiv(problem.n, kTile);
-  if (tiles > kMaxGridX) return cudaErrorNotSupported;
-  return Dispatch(problem.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    Multiply<<<static_cast<unsigned>(tiles), kTile * kTile, 0, stream>>>(
-        static_cast<const T*>(a), static_cast<const T*>(b), out, problem.m, problem.n, problem.k);
+  const std::int64_t tiles = CeilDiv(problem.m, kTile) * CeilDiv(problem.n, kTile) * problem.batch.Count();
+  if (tiles > kMaxGridX || problem.has_c) return cudaErrorNotSupported;
+  const void* bias = problem.has_bias ? operands.in[problem.BiasIndex()] : nullptr;
+  Multiply<<<static_cast<unsigned>(tiles), kTile * kTile, 0, stream>>>(operands.in[0], operands.in[1], bias,
+                                                                       problem.OutDType(), out, problem);
+  return cudaGetLastError();
+}
+
+std::size_t ReferenceScratchBytes(const ReduceProblem& problem) {
+  constexpr std::size_t kMaxAccBytes = 32;
+  return static_cast<std::size_t>(PartsOf(Canonicalize(problem)) * problem.OutputShape(false).Count()) *
+         kMaxAccBytes;
+}
+
+cudaError_t ReferenceReduce(const ReduceProblem& problem, const Operands& operands, double* out,
+                            void* scratch, cudaStream_t stream) {
+  const CanonicalReduce reduce = Canonicalize(problem);
+  const std::int64_t parts = PartsOf(reduce), blocks = CeilDiv(reduce.results * parts, kThreads);
+  if (blocks > kMaxGridX) return cudaErrorNotSupported;
+  return VisitWideMonoid(problem, [&]<typename R>(std::type_identity<R>) {
+    auto* partials = static_cast<typename R::Acc*>(scratch);
+    ReduceParts<R><<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+        operands.in[0], problem.dtype, partials, reduce, parts, reduce.InnermostReduced());
+    CombineParts<R><<<static_cast<unsigned>(CeilDiv(reduce.results, kThreads)), kThreads, 0, stream>>>(
+        partials, out, FinishOf(problem), reduce.results, parts);
     return cudaGetLastError();
   });
 }
 
-cudaError_t ReferenceSum(const ReduceProblem& problem, const void* x, double* out, cudaStream_t stream) {
-  // To outer x reduced x inner.
-  std::int64_t outer = 1, reduced = 1, inner = 1;
-  for (int axis = 0; axis < problem.shape.rank; ++axis) {
-    if (problem.IsReduced(axis)) {
-      reduced *= problem.shape[axis];
-    } else if (reduced == 1) {
-      outer *= problem.shape[axis];
-    } else {
-      inner *= problem.shape[axis];
-    }
-  }
-  const std::int64_t results = outer * inner;
-  const std::int64_t parts = std::clamp<std::int64_t>(kSumThreads / results, 1, reduced);
-  const auto zeroed = cudaMemsetAsync(out, 0, static_cast<std::size_t>(results) * sizeof(double), stream);
-  if (zeroed != cudaSuccess) return zeroed;
-  const std::int64_t blocks = CeilDiv(results * parts, kThreads);
-  if (blocks > kMaxGridX) return cudaErrorNotSupported;
-  return Dispatch(problem.dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    AddUp<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(static_cast<const T*>(x), out, outer,
-                                                                  reduced, inner, parts);
-    return cudaGetLastError();
+cudaError_t ReferenceElementwise(const ElementwiseProblem& problem, const Operands& operands, double* out,
+                                 cudaStream_t stream) {
+  const ElementwiseWalk walk = ElementwiseWalk::Of(problem);
+  return VisitArithmetic(problem, [&]<typename V>(std::type_identity<V>) {
+    return LaunchGrids(CeilDiv(walk.count, kThreads), [&](std::int64_t first, unsigned grid) {
+      ComputeElements<V><<<grid, kThreads, 0, stream>>>(operands.in[0], operands.in[1], operands.scalars, out,
+                                                        problem.op, problem.dtype, problem.out_dtype, walk,
+                                                        first);
+    });
   });
 }
 
@@ -201,12 +239,9 @@ cudaError_t CompareBytes(const void* got, const void* want, std::size_t bytes, D
 
 cudaError_t CompareNumbers(const void* got, DType dtype, const double* want, std::int64_t count,
                            double absolute, double relative, Differences* device, cudaStream_t stream) {
-  return Dispatch(dtype, [&](auto* type) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {
-      CompareElements<<<grid, kThreads, 0, stream>>>(static_cast<const T*>(got), want, count, absolute,
-                                                     relative, device, first);
-    });
+  return LaunchGrids(CeilDiv(count, kThreads), [&](std::int64_t first, unsigned grid) {
+    CompareElements<<<grid, kThreads, 0, stream>>>(got, dtype, want, count, absolute, relative, device,
+                                                   first);
   });
 }
 

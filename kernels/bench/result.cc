@@ -4,8 +4,36 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "kernels/bench/labels.h"
+#include "kernels/bench/operand_slots.h"
 
 namespace warpline::bench {
+namespace {
+
+// What torch_column.py must know beyond names, shapes and axes.
+void AddDetails(const Problem& problem, JsonObject& json) {
+  Set(json, "out_dtype", Name(OutDType(problem)));
+  if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) Set(json, "reduce_op", Name(reduce->op));
+  if (const auto* gemm = std::get_if<GemmProblem>(&problem)) {
+    Set(json, "trans_a", gemm->trans_a);
+    Set(json, "trans_b", gemm->trans_b);
+    Set(json, "batch", static_cast<double>(gemm->batch.Count()));
+    Set(json, "bias", gemm->has_bias);
+    Set(json, "activation",
+        gemm->activation == Activation::kGelu   ? "gelu"
+        : gemm->activation == Activation::kRelu ? "relu"
+                                                : "none");
+  }
+  if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) {
+    std::vector<double> broadcast;
+    for (int axis = 0; axis < each->shape.rank; ++axis) {
+      if (each->y_strides[axis] == 0) broadcast.push_back(axis);
+    }
+    Set(json, "broadcast", broadcast);
+  }
+}
+
+}  // namespace
 
 const Row* CaseResult::Find(std::string_view name) const {
   for (const Row& row : rows) {
@@ -47,6 +75,23 @@ void Print(const CaseResult& result) {
   std::fflush(stdout);
 }
 
+void PrintLine(const CaseResult& result) {
+  std::printf("%-48s", Label(result.problem).c_str());
+  const double unit = result.counts_flops() ? 1e12 : 1e9;
+  bool first = true;
+  for (const Row& row : result.rows) {
+    if (row.measured() && first) {
+      std::printf(" %10.2f us %8.4g %s %5.1f %% of the roof  %s", row.timing.median * 1e6, row.rate / unit,
+                  result.counts_flops() ? "TFLOP/s" : "GB/s", 100 * row.roof_ratio, row.name.c_str());
+      first = false;
+    } else if (!row.measured()) {
+      std::printf(" [%s: %s]", row.name.c_str(), row.status.c_str());
+    }
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
 JsonObject ToJson(const ClockSummary& clocks) {
   JsonObject json;
   Set(json, "samples", static_cast<double>(clocks.samples));
@@ -72,6 +117,8 @@ JsonObject ToJson(const CaseResult& result) {
   }
   Set(json, "shape", shape);
   Set(json, "axes", AxesName(result.problem));
+  Set(json, "perm", PermName(result.problem));
+  AddDetails(result.problem, json);
   Set(json, "label", Label(result.problem));
   Set(json, "buffers", result.buffers);
   Set(json, "slots", static_cast<double>(result.slots));

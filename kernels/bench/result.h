@@ -28,7 +28,7 @@ struct Row {
 };
 
 struct CaseResult {
-  BenchProblem problem;
+  Problem problem;
   std::string buffers;  // "warm": one set, stays in the L2; "rotating": `slots` sets, each cold at its turn
   int slots = 1;
   double l2_times = 0;  // how many times the sets would fill the L2; tiny or huge problems have too few
@@ -45,6 +45,8 @@ struct CaseResult {
 };
 
 void Print(const CaseResult& result);
+// Of a case that measures the server's choice: one line.
+void PrintLine(const CaseResult& result);
 JsonObject ToJson(const CaseResult& result);
 JsonObject ToJson(const ClockSummary& clocks);
 

@@ -8,6 +8,7 @@
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/data.h"
+#include "kernels/bench/labels.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/timing.h"
 

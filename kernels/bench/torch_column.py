@@ -14,44 +14,137 @@ import statistics
 import sys
 
 
-def dtype_of(torch, case):
+def dtype_of(torch, name):
     names = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "tf32": torch.float32,
-             "f64": torch.float64}
-    return names[case["dtype"]]
+             "f64": torch.float64, "c64": torch.complex64, "c128": torch.complex128, "bool": torch.bool,
+             "u8": torch.uint8, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
+    return names[name]
+
+
+def is_float(name):
+    return name in ("f16", "bf16", "f32", "tf32", "f64")
+
+
+def transposition(case):
+    perm = [int(axis) for axis in case["perm"].split(",")]
+    if perm == sorted(perm):
+        return lambda x: x.clone()
+    return lambda x: x.permute(perm).contiguous()
+
+
+def reduction(torch, case):
+    """What a user of torch would write."""
+    axes = tuple(range(len(case["shape"])))
+    if case["axes"] != "all":
+        axes = tuple(int(axis) for axis in case["axes"].split(","))
+    one = axes[0] if len(axes) == 1 else None
+    return {
+        "sum": lambda x: torch.sum(x, dim=axes),
+        "mean": lambda x: torch.mean(x, dim=axes, dtype=None if is_float(case["dtype"]) else torch.float64),
+        "prod": lambda x: torch.prod(x, dim=one),
+        "min": lambda x: torch.amin(x, dim=axes),
+        "max": lambda x: torch.amax(x, dim=axes),
+        "argmin": lambda x: torch.argmin(x, dim=one),
+        "argmax": lambda x: torch.argmax(x, dim=one),
+        "any": lambda x: torch.any(x, dim=axes),
+        "all": lambda x: torch.all(x, dim=axes),
+        "count_nonzero": lambda x: torch.count_nonzero(x, dim=axes),
+        "norm1": lambda x: torch.linalg.vector_norm(x, 1, dim=axes),
+        "norm2": lambda x: torch.linalg.vector_norm(x, 2, dim=axes),
+        "norminf": lambda x: torch.linalg.vector_norm(x, math.inf, dim=axes),
+        "sumsq": lambda x: torch.linalg.vector_norm(x, 2, dim=axes) ** 2,
+        "var": lambda x: torch.var(x, dim=axes, correction=0),
+        "std": lambda x: torch.std(x, dim=axes, correction=0),
+        "logsumexp": lambda x: torch.logsumexp(x, dim=axes),
+    }[case["reduce_op"]]
+
+
+def product(torch, case):
+    """With the epilogue fused where torch has a call for it."""
+    half = case["dtype"] in ("f16", "bf16")
+    batched, activation = case["batch"] > 1, case["activation"]
+    if case["dtype"] == "i8" and batched:
+        raise KeyError("torch has no batched product of i8")
+
+    def run(a, b, bias=None):
+        a, b = a.mT if case["trans_a"] else a, b.mT if case["trans_b"] else b
+        if a.dtype == torch.int8:
+            return torch._int_mm(a, b)
+        if half and a.dtype != torch.float64 and case["out_dtype"] == "f32":
+            return torch.mm(a, b, out_dtype=torch.float32)
+        if bias is not None and half and activation != "none" and a.dtype != torch.float64:
+            return torch._addmm_activation(bias, a, b, use_gelu=activation == "gelu")
+        result = torch.matmul(a, b) if bias is None else torch.addmm(bias, a, b)
+        if activation == "relu":
+            return torch.relu(result)
+        return torch.nn.functional.gelu(result, approximate="tanh") if activation == "gelu" else result
+    return run
+
+
+def elementwise(torch, case):
+    if case["op"] == "cast":
+        return lambda x: x.to(dtype_of(torch, case["out_dtype"]))
+    if case["op"] == "scale":
+        return lambda x: x * 1  # the factor is not known to the kernel
+    return lambda x, y: x + y
+
+
+def operands(case):
+    """Shapes and types of the operands."""
+    shape = [int(size) for size in case["shape"]]
+    if case["op"] == "gemm":
+        m, n, k = shape
+        batch = [int(case["batch"])] if case["batch"] > 1 else []
+        shapes = [batch + ([k, m] if case["trans_a"] else [m, k]), batch + ([n, k] if case["trans_b"] else [k, n])]
+        return [(each, case["dtype"]) for each in shapes] + ([([n], case["out_dtype"])] if case["bias"] else [])
+    if case["op"] == "add":
+        second = [1 if axis in case["broadcast"] else size for axis, size in enumerate(shape)]
+        return [(shape, case["dtype"]), (second, case["dtype"])]
+    return [(shape, case["dtype"])]
 
 
 def operation(torch, case):
-    """Shapes of the operands, the operation, and what to compare with: the same in f64; of a transposition the
-    input."""
-    shape = [int(size) for size in case["shape"]]
     if case["op"] == "transpose":
-        return [shape], lambda x: x.t().contiguous(), lambda x: x
-    if case["op"] == "gemm":
-        m, n, k = shape
-        return [(m, k), (k, n)], torch.matmul, lambda a, b: torch.matmul(a.double(), b.double())
-    axes = {"all": None, "0": 0, "1": 1}[case["axes"]]
-    if axes is None:
-        return [shape], torch.sum, lambda x: x.double().sum()
-    return [shape], lambda x: torch.sum(x, dim=axes), lambda x: x.double().sum(dim=axes)
+        return transposition(case)
+    if case["op"] == "reduce":
+        return reduction(torch, case)
+    return product(torch, case) if case["op"] == "gemm" else elementwise(torch, case)
 
 
-def agrees(torch, case, got, want):
+def draw(torch, shape, name):
+    dtype = dtype_of(torch, name)
+    if is_float(name) or name in ("c64", "c128"):
+        return torch.randn(shape, dtype=dtype, device="cuda")
+    numbers = (50 * torch.randn(shape, device="cuda")).round()
+    low = 0 if name in ("u8", "bool") else -100
+    return numbers.clamp(low, 100).to(dtype)
+
+
+def check(torch, case, inputs, got, run):
+    """Whether it is the same problem: the shape, and for floats the values, computed in f64."""
+    if case["op"] in ("cast", "scale", "add") or not is_float(case["dtype"]) or not got.is_floating_point():
+        return
     if case["op"] == "transpose":
-        return got.is_contiguous() and torch.equal(got.t(), want)
-    rounding = {"f16": 2 ** -10, "bf16": 2 ** -7, "f32": 1e-4, "tf32": 4e-3, "f64": 1e-12}[case["dtype"]]
-    error = (got.double() - want).norm() / want.norm().clamp_min(1)
-    # A sum of signed numbers is small against what it was made of.
-    slack = math.sqrt(case["flops"]) * 1e-6 if case["op"] == "reduce" else 0
-    return bool(error <= rounding + slack)
+        perm = [int(axis) for axis in case["perm"].split(",")]
+        good = got.is_contiguous() and got.permute([perm.index(i) for i in range(len(perm))]).equal(inputs[0])
+    else:
+        want = run(*(each.double() for each in inputs))
+        rounding = {"f16": 2 ** -9, "bf16": 2 ** -6, "f32": 1e-4, "tf32": 4e-3, "f64": 1e-12}[case["dtype"]]
+        if case.get("activation") == "gelu":
+            rounding += 2 ** -9
+        error = (got.double() - want).norm() / want.norm().clamp_min(1)
+        # A sum of signed numbers is small against what it was made of.
+        slack = math.sqrt(case["flops"]) * 1e-6 if case["op"] == "reduce" else 0
+        good = bool(error <= rounding + slack)
+    if not good:
+        raise RuntimeError("torch's result is not what it should be")
 
 
 def measure(torch, case, rounds):
-    shapes, run, otherwise = operation(torch, case)
-    dtype = dtype_of(torch, case)
+    run = operation(torch, case)
     torch.backends.cuda.matmul.allow_tf32 = case["dtype"] == "tf32"
-    sets = [[torch.randn(shape, dtype=dtype, device="cuda") for shape in shapes] for _ in range(int(case["slots"]))]
-    if not agrees(torch, case, run(*sets[0]), otherwise(*sets[0])):
-        raise RuntimeError("torch's result is not what it should be")
+    sets = [[draw(torch, *each) for each in operands(case)] for _ in range(int(case["slots"]))]
+    check(torch, case, sets[0], run(*sets[0]), run)
 
     def seconds(call):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -114,9 +207,13 @@ def main():
     for case in result["cases"]:
         try:
             times, launches = measure(torch, case, flags.rounds)
-        except (RuntimeError, KeyError) as error:  # one case that fails must not cost the others
-            print(f"{case['label']}: FAILED: {error}")
+        except KeyError as error:  # nothing that torch has
+            print(f"{case['label']}: {error}")
+            continue
+        except (RuntimeError, TypeError) as error:  # one case that fails must not cost the others
+            print(f"{case['label']}: FAILED: {error}".splitlines()[0])
             failed = True
+            torch.cuda.empty_cache()
             continue
         row = add_row(case, times, launches)
         best = max((other for other in case["rows"] if other["status"] == "ok" and not other["is_baseline"]),

@@ -11,6 +11,7 @@ constexpr double kLittleWork = 1 << 23;
 
 // Transpositions are never slow enough to ask.
 std::optional<TransposeProblem> Shrink(const TransposeProblem&) { return std::nullopt; }
+std::optional<ElementwiseProblem> Shrink(const ElementwiseProblem&) { return std::nullopt; }
 
 std::optional<GemmProblem> Shrink(const GemmProblem& problem) {
   if (FlopsOf(problem) < 64 * kLittleWork) return std::nullopt;
@@ -41,6 +42,7 @@ std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& devic
         const DeviceTraits& traits = device.context.traits;
         for (const auto& row : CudaTable(problem)) {
           if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
+          if (bench_case.choice_only && !MayChoose(row, problem, traits)) continue;
           BoundVariant variant;
           variant.name = row.name;
           variant.summary = row.summary;
@@ -53,7 +55,9 @@ std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& devic
             };
             variant.workspace_bytes = row.workspace_bytes(problem, traits);
             variant.launch = bind(problem);
-            if (const auto shrunk = Shrink(problem); shrunk && row.supports(*shrunk, traits)) {
+            // The server's choice is never slow enough to ask.
+            if (const auto shrunk = bench_case.choice_only ? std::nullopt : Shrink(problem);
+                shrunk && row.supports(*shrunk, traits)) {
               variant.workspace_bytes =
                   std::max(variant.workspace_bytes, row.workspace_bytes(*shrunk, traits));
               variant.launch_shrunk = bind(*shrunk);

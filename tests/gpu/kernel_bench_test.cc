@@ -16,6 +16,7 @@
 #include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
 #include "kernels/bench/expected.h"
+#include "kernels/bench/labels.h"
 #include "kernels/bench/ladder.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/pipeline.h"
@@ -205,7 +206,7 @@ TEST_F(KernelBenchGpuTest, CopiesCopyAndReadingReadsEverything) {
 TEST_F(KernelBenchGpuTest, OneWrongElementIsFound) {
   for (const Case& each : SmallCases()) {
     cudaStream_t stream = device_->stream.get();
-    const BenchProblem& problem = each.problem;
+    const Problem& problem = each.problem;
     const OperandSlots slots(problem, 1, std::size_t{64} << 20, stream);
     const Expected expected(problem, slots.At(0), stream);
     const auto compute = [&](const auto& p) {
