@@ -6,7 +6,12 @@
 
 namespace warpline {
 
-CudaLaunch<ElementwiseProblem> LaunchElementwise;
+CudaLaunch<ElementwiseProblem> LaunchElementwiseNaive;
+
+// Of one operation each. cudaErrorNotSupported if an address is no multiple of 16 bytes.
+CudaLaunch<ElementwiseProblem> LaunchCast;
+CudaLaunch<ElementwiseProblem> LaunchScale;
+CudaLaunch<ElementwiseProblem> LaunchAdd;
 
 }  // namespace warpline
 

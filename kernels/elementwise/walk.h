@@ -6,6 +6,7 @@
 
 #include "kernels/host_device.h"
 #include "kernels/problem.h"
+#include "kernels/take_remainder.h"
 
 namespace warpline {
 
@@ -42,15 +43,20 @@ struct ElementwiseWalk {
     return walk;
   }
 
+  // The same in one operand, whose strides are `x` or `y`.
+  WARPLINE_HOST_DEVICE std::int64_t OffsetIn(const std::int64_t* strides, std::int64_t index) const {
+    std::int64_t offset = 0;
+    for (int axis = rank - 1; axis > 0; --axis) offset += TakeRemainder(index, dims[axis]) * strides[axis];
+    return rank > 0 ? offset + index * strides[0] : 0;
+  }
+
   // 0 <= index < count.
   WARPLINE_HOST_DEVICE ElementwiseSource At(std::int64_t index) const {
     ElementwiseSource source;
     for (int axis = rank - 1; axis > 0; --axis) {
-      const std::int64_t rest = index / dims[axis];
-      const std::int64_t coordinate = index - rest * dims[axis];
+      const std::int64_t coordinate = TakeRemainder(index, dims[axis]);
       source.x += coordinate * x[axis];
       source.y += coordinate * y[axis];
-      index = rest;
     }
     if (rank > 0) {
       source.x += index * x[0];

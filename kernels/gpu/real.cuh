@@ -40,8 +40,8 @@ __device__ V Widen(T x) {
   }
 }
 
-// A number as an element, rounded once; V is float, double or a 64-bit integer. Floats become integers by
-// SaturatingCast, integers narrower ones modulo 2^bits.
+// A number as an element, rounded once; V is float, double or an integer of 32 or 64 bits. Floats become
+// integers by SaturatingCast, integers narrower ones modulo 2^bits.
 template <typename T, typename V>
 __device__ T Narrow(V x) {
   constexpr bool kFloat = std::is_floating_point_v<V>;
@@ -50,13 +50,17 @@ __device__ T Narrow(V x) {
   } else if constexpr (std::is_same_v<T, __half>) {
     if constexpr (std::is_same_v<V, float>) return __float2half_rn(x);
     if constexpr (std::is_same_v<V, double>) return __double2half(x);
-    if constexpr (!kFloat && std::is_signed_v<V>) return __ll2half_rn(x);
-    if constexpr (!kFloat && !std::is_signed_v<V>) return __ull2half_rn(x);
+    if constexpr (std::is_same_v<V, std::int32_t>) return __int2half_rn(x);
+    if constexpr (std::is_same_v<V, std::uint32_t>) return __uint2half_rn(x);
+    if constexpr (std::is_same_v<V, std::int64_t>) return __ll2half_rn(x);
+    if constexpr (std::is_same_v<V, std::uint64_t>) return __ull2half_rn(x);
   } else if constexpr (std::is_same_v<T, __nv_bfloat16>) {
     if constexpr (std::is_same_v<V, float>) return __float2bfloat16_rn(x);
     if constexpr (std::is_same_v<V, double>) return __double2bfloat16(x);
-    if constexpr (!kFloat && std::is_signed_v<V>) return __ll2bfloat16_rn(x);
-    if constexpr (!kFloat && !std::is_signed_v<V>) return __ull2bfloat16_rn(x);
+    if constexpr (std::is_same_v<V, std::int32_t>) return __int2bfloat16_rn(x);
+    if constexpr (std::is_same_v<V, std::uint32_t>) return __uint2bfloat16_rn(x);
+    if constexpr (std::is_same_v<V, std::int64_t>) return __ll2bfloat16_rn(x);
+    if constexpr (std::is_same_v<V, std::uint64_t>) return __ull2bfloat16_rn(x);
   } else if constexpr (std::is_integral_v<T> && kFloat) {
     return SaturatingCast<T>(x);
   } else {
@@ -64,75 +68,59 @@ __device__ T Narrow(V x) {
   }
 }
 
-// Element `index`. (The same branch for all threads: the type is the launch's.)
-template <typename V>
-__device__ V LoadReal(DType dtype, const void* data, std::int64_t index) {
-  const auto load = [&]<typename T>(T) { return Widen<V>(static_cast<const T*>(data)[index]); };
+#pragma nv_exec_check_disable
+template <int kBytes, typename T, typename F>
+__host__ __device__ void VisitIfOfSize(F&& f) {
+  if constexpr (kBytes == 0 || sizeof(T) == kBytes) f(T{});
+}
+
+// Calls f with an element of the type, if it is a real one of kBytes (0: of any size). (The same branch for
+// all threads: the type is the launch's.)
+template <int kBytes = 0, typename F>
+__host__ __device__ void VisitRealOfSize(DType dtype, F&& f) {
   switch (dtype) {
     case DType::kBool:
-      return load(DeviceBool{});
+      return VisitIfOfSize<kBytes, DeviceBool>(f);
     case DType::kU8:
-      return load(std::uint8_t{});
+      return VisitIfOfSize<kBytes, std::uint8_t>(f);
     case DType::kU16:
-      return load(std::uint16_t{});
+      return VisitIfOfSize<kBytes, std::uint16_t>(f);
     case DType::kU32:
-      return load(std::uint32_t{});
+      return VisitIfOfSize<kBytes, std::uint32_t>(f);
     case DType::kU64:
-      return load(std::uint64_t{});
+      return VisitIfOfSize<kBytes, std::uint64_t>(f);
     case DType::kI8:
-      return load(std::int8_t{});
+      return VisitIfOfSize<kBytes, std::int8_t>(f);
     case DType::kI16:
-      return load(std::int16_t{});
+      return VisitIfOfSize<kBytes, std::int16_t>(f);
     case DType::kI32:
-      return load(std::int32_t{});
+      return VisitIfOfSize<kBytes, std::int32_t>(f);
     case DType::kI64:
-      return load(std::int64_t{});
+      return VisitIfOfSize<kBytes, std::int64_t>(f);
     case DType::kF16:
-      return load(__half{});
+      return VisitIfOfSize<kBytes, __half>(f);
     case DType::kBF16:
-      return load(__nv_bfloat16{});
+      return VisitIfOfSize<kBytes, __nv_bfloat16>(f);
     case DType::kF32:
-      return load(float{});
+      return VisitIfOfSize<kBytes, float>(f);
     case DType::kF64:
-      return load(double{});
+      return VisitIfOfSize<kBytes, double>(f);
     default:
-      return V{0};  // not real
+      return;  // not real
   }
+}
+
+// Element `index`; 0 of a type that is not real.
+template <typename V>
+__device__ V LoadReal(DType dtype, const void* data, std::int64_t index) {
+  V value = 0;
+  VisitRealOfSize(dtype, [&]<typename T>(T) { value = Widen<V>(static_cast<const T*>(data)[index]); });
+  return value;
 }
 
 template <typename V>
 __device__ void StoreReal(DType dtype, void* data, std::int64_t index, V value) {
-  const auto store = [&]<typename T>(T) { static_cast<T*>(data)[index] = Narrow<T>(value); };
-  switch (dtype) {
-    case DType::kBool:
-      return store(DeviceBool{});
-    case DType::kU8:
-      return store(std::uint8_t{});
-    case DType::kU16:
-      return store(std::uint16_t{});
-    case DType::kU32:
-      return store(std::uint32_t{});
-    case DType::kU64:
-      return store(std::uint64_t{});
-    case DType::kI8:
-      return store(std::int8_t{});
-    case DType::kI16:
-      return store(std::int16_t{});
-    case DType::kI32:
-      return store(std::int32_t{});
-    case DType::kI64:
-      return store(std::int64_t{});
-    case DType::kF16:
-      return store(__half{});
-    case DType::kBF16:
-      return store(__nv_bfloat16{});
-    case DType::kF32:
-      return store(float{});
-    case DType::kF64:
-      return store(double{});
-    default:
-      return;  // not real
-  }
+  VisitRealOfSize(dtype, [&]<typename T>(T) { static_cast<T*>(data)[index] = Narrow<T>(value); });
 }
 
 }  // namespace warpline

@@ -7,6 +7,7 @@
 #include "kernels/host_device.h"
 #include "kernels/problem.h"
 #include "kernels/shape.h"
+#include "kernels/take_remainder.h"
 
 namespace warpline {
 
@@ -29,12 +30,15 @@ struct AxisList {
   // Offset of the row-major `index` over these axes; 0 <= index < Count().
   WARPLINE_HOST_DEVICE std::int64_t Offset(std::int64_t index) const {
     std::int64_t offset = 0;
-    for (int i = rank - 1; i > 0; --i) {
-      const std::int64_t rest = index / dims[i];
-      offset += (index - rest * dims[i]) * strides[i];
-      index = rest;
-    }
+    for (int i = rank - 1; i > 0; --i) offset += TakeRemainder(index, dims[i]) * strides[i];
     return rank > 0 ? offset + index * strides[0] : 0;
+  }
+
+  // The same over all of them but the innermost.
+  WARPLINE_HOST_DEVICE std::int64_t OffsetOfRun(std::int64_t index) const {
+    std::int64_t offset = 0;
+    for (int i = rank - 2; i > 0; --i) offset += TakeRemainder(index, dims[i]) * strides[i];
+    return rank > 1 ? offset + index * strides[0] : 0;
   }
 };
 

@@ -37,8 +37,13 @@ inline ReduceFinish FinishOf(const ReduceProblem& problem) {
 // Of -0 too.
 template <typename V>
 WARPLINE_HOST_DEVICE V Magnitude(V x) {
-  if constexpr (std::is_floating_point_v<V>) return std::fabs(x);
-  return x < 0 ? -x : x;
+  if constexpr (std::is_floating_point_v<V>) {
+    return std::fabs(x);
+  } else if constexpr (std::is_unsigned_v<V>) {
+    return x;
+  } else {
+    return x < 0 ? -x : x;
+  }
 }
 
 enum class Lift : std::uint8_t { kIdentity, kAbs, kSquare, kNonzero };

@@ -7,10 +7,10 @@
 namespace warpline {
 
 CudaLaunch<ReduceProblem> LaunchReduceNaive;
-CudaLaunch<ReduceProblem> LaunchReduceAny;
 
 // The rungs, for the dtypes of HasRungs and operations of HasTypedKernel; `atomic` for sums alone.
 CudaLaunch<ReduceProblem> LaunchReduceAtomic;
+CudaLaunch<ReduceProblem> LaunchReduceWarpShuffle;
 CudaLaunch<ReduceProblem> LaunchReduceShared;
 CudaLaunch<ReduceProblem> LaunchReduceCooperative;
 CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
@@ -19,10 +19,14 @@ CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 template <DType kDType>
 cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
 
-// Instantiated in reduce_<dtype>.cu, for the dtypes and operations of HasTypedKernel.
-template <DType kDType>
-cudaError_t LaunchReduceTyped(const ReduceProblem& problem, const Operands& operands,
-                              const CudaContext& context, cudaStream_t stream);
+// The server's choice, by NumberClassOf(problem).
+CudaLaunch<ReduceProblem> LaunchVectorizedF32;
+CudaLaunch<ReduceProblem> LaunchVectorizedF64;
+CudaLaunch<ReduceProblem> LaunchVectorizedI32;
+CudaLaunch<ReduceProblem> LaunchVectorizedU32;
+CudaLaunch<ReduceProblem> LaunchVectorizedI64;
+CudaLaunch<ReduceProblem> LaunchVectorizedU64;
+CudaLaunch<ReduceProblem> LaunchReduceAny;
 
 }  // namespace warpline
 

@@ -5,27 +5,44 @@
 #include "kernels/reduce/canonical.h"
 #include "kernels/reduce/plan.h"
 #include "kernels/reduce/reduce_kernels.h"
+#include "kernels/reduce/vector_plan.h"
 
 namespace warpline {
 namespace {
 
-cudaError_t LaunchWarpShuffle(const ReduceProblem& problem, const Operands& operands,
-                              const CudaContext& context, cudaStream_t stream) {
-  if (!HasTypedKernel(problem)) return LaunchReduceAny(problem, operands, context, stream);
-  switch (problem.dtype) {
-    case DType::kI32:
-      return LaunchReduceTyped<DType::kI32>(problem, operands, context, stream);
-    case DType::kF16:
-      return LaunchReduceTyped<DType::kF16>(problem, operands, context, stream);
-    case DType::kBF16:
-      return LaunchReduceTyped<DType::kBF16>(problem, operands, context, stream);
-    case DType::kF32:
-      return LaunchReduceTyped<DType::kF32>(problem, operands, context, stream);
-    case DType::kF64:
-      return LaunchReduceTyped<DType::kF64>(problem, operands, context, stream);
-    default:
-      return cudaErrorNotSupported;
+cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& operands,
+                             const CudaContext& context, cudaStream_t stream) {
+  switch (NumberClassOf(problem)) {
+    case NumberClass::kF32:
+      return LaunchVectorizedF32(problem, operands, context, stream);
+    case NumberClass::kF64:
+      return LaunchVectorizedF64(problem, operands, context, stream);
+    case NumberClass::kI32:
+      return LaunchVectorizedI32(problem, operands, context, stream);
+    case NumberClass::kU32:
+      return LaunchVectorizedU32(problem, operands, context, stream);
+    case NumberClass::kI64:
+      return LaunchVectorizedI64(problem, operands, context, stream);
+    case NumberClass::kU64:
+      return LaunchVectorizedU64(problem, operands, context, stream);
+    case NumberClass::kAny:
+      return LaunchReduceAny(problem, operands, context, stream);
   }
+  return cudaErrorNotSupported;
+}
+
+// Where the input lies is not known yet.
+std::size_t VectorizedWorkspace(const ReduceProblem& problem, const DeviceTraits& traits) {
+  const CanonicalReduce reduce = Canonicalize(problem);
+  if (NumberClassOf(problem) == NumberClass::kAny) {
+    return PlanReduce(reduce, /*vector=*/1, traits).WorkspaceBytes(reduce.results);
+  }
+  std::size_t bytes = 0;
+  for (const bool aligned : {false, true}) {
+    bytes = std::max(
+        bytes, PlanVectors(problem, reduce, aligned, traits.multiprocessors).WorkspaceBytes(reduce.results));
+  }
+  return bytes;
 }
 
 ReducePlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {
@@ -58,8 +75,8 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
 // Costs, from docs/benchmarks/2026-11-21-h200-ladder.md. The rungs without one of their own reach three
 // quarters of the memory's rate or more.
 
-VariantCost WarpShuffleCost(const ReduceProblem& problem, const DeviceTraits&) {
-  if (HasTypedKernel(problem)) return {};
+VariantCost VectorizedCost(const ReduceProblem& problem, const DeviceTraits&) {
+  if (NumberClassOf(problem) != NumberClass::kAny) return {};
   return {.transfer = std::max(2.0, 8.0 / static_cast<double>(SizeOf(problem.dtype)))};  // an element a load
 }
 
@@ -80,15 +97,22 @@ VariantCost NaiveCost(const ReduceProblem& problem, const DeviceTraits& traits) 
 }
 
 constexpr CudaVariant<ReduceProblem> kVariants[] = {
-    {.name = "warp_shuffle",
-     .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
+    {.name = "vectorized",
+     .summary = "16-byte loads of every type, short rows through shared memory, a few waves of CTAs",
      .reproducible = true,
      .supports_dtype = IsReal,
      .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
+     .workspace_bytes = VectorizedWorkspace,
+     .launch = LaunchVectorized,
+     .cost = VectorizedCost},
+    // The ladder: each row shows one step.
+    {.name = "warp_shuffle",
+     .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
+     .reproducible = true,
+     .supports_dtype = HasRungs,
+     .supports = SupportsRungs,
      .workspace_bytes = PartialBytes,
-     .launch = LaunchWarpShuffle,
-     .cost = WarpShuffleCost},
-    // The ladder: each row shows one step, and runs what the typed kernels of its dtypes run.
+     .launch = LaunchReduceWarpShuffle},
     {.name = "atomic",
      .summary = "sums by atomic additions, in shared memory first, then one a CTA and result",
      .reproducible = false,

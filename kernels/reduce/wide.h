@@ -8,10 +8,22 @@
 
 namespace warpline {
 
+// Whether reductions need it in f64 or 64-bit integers although their elements are narrower: see
+// NumberClassOf.
+template <typename R>
+inline constexpr bool kIsRare =
+    std::is_same_v<R, SumMonoid<double, Lift::kIdentity>> ||
+    std::is_same_v<R, SumMonoid<double, Lift::kAbs>> || std::is_same_v<R, SumMonoid<double, Lift::kSquare>> ||
+    std::is_same_v<R, SumMonoid<std::uint64_t, Lift::kSquare>> || std::is_same_v<R, ProdMonoid<double>> ||
+    std::is_same_v<R, ProdMonoid<std::uint64_t>> || std::is_same_v<R, MaxAbsMonoid<double>> ||
+    std::is_same_v<R, MomentsMonoid> || std::is_same_v<R, LogSumExpMonoid<double>>;
+
 // Calls f with std::type_identity of the monoid, and returns what it returns.
 template <typename F>
 auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
   const bool floats = IsFloat(problem.dtype);
+  // As NumPy does, sums and products of integers that become floats are computed as such.
+  const bool to_floats = floats || IsFloat(problem.OutDType());
   // Sums of 64-bit integers could pass 2^64 where their mean does not.
   const bool exact_mean = SizeOf(problem.dtype) < 8;
   const auto by_kind = [&]<template <typename> typename Monoid>() {
@@ -20,7 +32,7 @@ auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
     return f(std::type_identity<Monoid<std::int64_t>>());
   };
   const auto sum = [&]<Lift kLift>() {
-    if (floats) return f(std::type_identity<SumMonoid<double, kLift>>());
+    if (to_floats) return f(std::type_identity<SumMonoid<double, kLift>>());
     return f(std::type_identity<SumMonoid<std::uint64_t, kLift>>());
   };
   switch (problem.op) {
@@ -29,7 +41,7 @@ auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
     case ReduceOp::kSumSq:
       return sum.template operator()<Lift::kSquare>();
     case ReduceOp::kMean:
-      if (exact_mean) return sum.template operator()<Lift::kIdentity>();
+      if (exact_mean && !floats) return f(std::type_identity<SumMonoid<std::uint64_t, Lift::kIdentity>>());
       return f(std::type_identity<SumMonoid<double, Lift::kIdentity>>());
     case ReduceOp::kNorm1:
       return f(std::type_identity<SumMonoid<double, Lift::kAbs>>());
@@ -40,7 +52,7 @@ auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
     case ReduceOp::kCountNonzero:
       return f(std::type_identity<SumMonoid<double, Lift::kNonzero>>());
     case ReduceOp::kProd:
-      if (floats) return f(std::type_identity<ProdMonoid<double>>());
+      if (to_floats) return f(std::type_identity<ProdMonoid<double>>());
       return f(std::type_identity<ProdMonoid<std::uint64_t>>());
     case ReduceOp::kMin:
       return by_kind.template operator()<MinMonoid>();

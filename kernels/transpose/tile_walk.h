@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/host_device.h"
+#include "kernels/take_remainder.h"
 #include "kernels/transpose/canonical.h"
 #include "kernels/transpose/strided_copy.h"
 
@@ -34,20 +35,6 @@ struct TileOrigin {
   std::int64_t x = 0, y = 0;
   std::int64_t in = 0, out = 0;
 };
-
-// Divides `index` and returns the remainder; neither is negative. A division of 64 bits takes some hundred
-// instructions of every thread, more than all else that it does for an element: only where it must be.
-WARPLINE_HOST_DEVICE inline std::int64_t TakeRemainder(std::int64_t& index, std::int64_t divisor) {
-  if (((index | divisor) >> 32) == 0) {
-    const auto dividend = static_cast<std::uint32_t>(index);
-    const std::uint32_t quotient = dividend / static_cast<std::uint32_t>(divisor);
-    index = quotient;
-    return dividend - quotient * static_cast<std::uint32_t>(divisor);
-  }
-  const std::int64_t remainder = index % divisor;
-  index /= divisor;
-  return remainder;
-}
 
 // Of tile `index` in [0, Tiles()), tiles along x first.
 WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int64_t index,

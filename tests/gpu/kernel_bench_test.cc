@@ -2,15 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 
 #include "kernels/bench/articles.h"
 #include "kernels/bench/baselines.h"
+#include "kernels/bench/breadth.h"
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/data.h"
@@ -76,6 +79,33 @@ TEST(KernelBenchCasesTest, EveryFilterMustMeetSomething) {
 TEST(KernelBenchCasesTest, EveryTableHasItsDefaults) {
   for (const char* op : {"transpose", "gemm", "reduce"}) {
     EXPECT_GE(Cases({op}, {}, {}).size(), 2u) << op;
+  }
+}
+
+TEST(KernelBenchBreadthTest, HasManyProblemsOfEveryOperation) {
+  const std::vector<Case> cases = BreadthCases({});
+  EXPECT_GE(cases.size(), 200u);
+  std::vector<std::string> labels = Labels(cases);
+  std::sort(labels.begin(), labels.end());
+  EXPECT_EQ(std::adjacent_find(labels.begin(), labels.end()), labels.end());
+  const std::string ops[] = {"transpose", "reduce", "elementwise", "gemm"};
+  std::size_t sum = 0;
+  for (const std::string& op : ops) sum += BreadthCases(std::span(&op, 1)).size();
+  EXPECT_EQ(sum, cases.size());
+}
+
+TEST(KernelBenchBreadthTest, LinesAreProblems) {
+  EXPECT_EQ(Label(ParseProblem("transpose u8 2x3x4 2,0,1")), "transpose u8 2x3x4 perm 2,0,1");
+  EXPECT_EQ(Label(ParseProblem("sum bf16 2x3x4 0,2")), "reduce bf16 2x3x4 axes 0,2");
+  EXPECT_EQ(Label(ParseProblem("argmax f32 2x3 all")), "argmax f32 2x3 all");
+  EXPECT_EQ(Label(ParseProblem("gemm bf16 2x3x4 nt x5 bias gelu >f32")),
+            "gemm bf16 2x3x4 nt batch 5 bias gelu to f32");
+  EXPECT_EQ(Label(ParseProblem("cast u8 2x3 >f32")), "cast u8 2x3 to f32");
+  EXPECT_EQ(Label(ParseProblem("add f32 2x3 *0")), "add f32 2x3 broadcast 0");
+  for (const char* line :
+       {"", "sort f32 2x3", "transpose f32 2x3", "transpose f32 2x3 0,0", "transpose f32 2x3 1,0 2",
+        "sum f32 2x3 2", "sum f8 2x3 all", "gemm f32 2x3", "gemm f32 2x3x4 fast", "cast f32 2 u8"}) {
+    EXPECT_THROW(ParseProblem(line), Failure) << line;
   }
 }
 

@@ -1,5 +1,8 @@
-// Variant `elementwise`: a thread a few elements, of types that are decided at run time: neighbouring threads
-// load and store neighbouring elements.
+// Variant `naive`: a thread a few elements, of types that are decided at run time: neighbouring threads load
+// and store neighbouring elements. The oracle, and what takes operands whose addresses are no multiples of 16
+// bytes.
+//
+// Limit: a load, a store and two switches for each element.
 #include "kernels/elementwise/arithmetic.h"
 #include "kernels/elementwise/elementwise_kernels.h"
 #include "kernels/elementwise/walk.h"
@@ -46,8 +49,8 @@ cudaError_t Launch(const ElementwiseProblem& problem, const Operands& operands, 
 
 }  // namespace
 
-cudaError_t LaunchElementwise(const ElementwiseProblem& problem, const Operands& operands,
-                              const CudaContext& /*context*/, cudaStream_t stream) {
+cudaError_t LaunchElementwiseNaive(const ElementwiseProblem& problem, const Operands& operands,
+                                   const CudaContext& /*context*/, cudaStream_t stream) {
   return VisitArithmetic(problem, [&]<typename V>(std::type_identity<V>) {
     switch (problem.op) {
       case ElementwiseOp::kCast:

@@ -1,11 +1,6 @@
-// Variant `warp_shuffle`: the threads of a result combine what they took in through registers, one barrier a
-// CTA instead of one a level of the tree. Where few results have many elements, several CTAs share a result
-// and a second kernel combines their partial results.
-//
-// What limits it: device memory, for large inputs; for small ones the launch of the second kernel.
-// The next rung, `cooperative`, stays in one kernel.
-#ifndef WARPLINE_KERNELS_REDUCE_REDUCE_WARP_SHUFFLE_CUH_
-#define WARPLINE_KERNELS_REDUCE_REDUCE_WARP_SHUFFLE_CUH_
+// The kernels of the rung `warp_shuffle`, for elements of any source.
+#ifndef WARPLINE_KERNELS_REDUCE_REDUCE_BY_SHUFFLES_CUH_
+#define WARPLINE_KERNELS_REDUCE_REDUCE_BY_SHUFFLES_CUH_
 
 #include "kernels/reduce/reduce_combine.cuh"
 
@@ -38,8 +33,8 @@ __global__ void __launch_bounds__(kReduceThreads)
 }
 
 template <typename R, typename Source>
-cudaError_t LaunchWarpShuffle(const ReduceProblem& problem, Source x, const Operands& operands,
-                              const CudaContext& context, cudaStream_t stream) {
+cudaError_t LaunchByShuffles(const ReduceProblem& problem, Source x, const Operands& operands,
+                             const CudaContext& context, cudaStream_t stream) {
   return LaunchTask<R, Source>(
       problem, operands, context,
       [&]<typename Tile>(std::type_identity<Tile>, const ReduceTask<R>& task, unsigned blocks) {
@@ -54,4 +49,4 @@ cudaError_t LaunchWarpShuffle(const ReduceProblem& problem, Source x, const Oper
 
 }  // namespace warpline
 
-#endif  // WARPLINE_KERNELS_REDUCE_REDUCE_WARP_SHUFFLE_CUH_
+#endif  // WARPLINE_KERNELS_REDUCE_REDUCE_BY_SHUFFLES_CUH_

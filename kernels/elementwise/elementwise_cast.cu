@@ -1,0 +1,50 @@
+// Variant `elementwise`, of casts.
+#include "kernels/elementwise/elementwise_kernels.h"
+#include "kernels/elementwise/packs.cuh"
+
+namespace warpline {
+namespace {
+
+// As a number that has room for every element of the type.
+template <typename T>
+using Exact = std::conditional_t<
+    std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>, T,
+    std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> ||
+                           std::is_same_v<T, float>,
+                       float, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>>;
+
+struct Cast {
+  static constexpr bool kHasSecond = false, kChangesType = true;
+  template <typename T>
+  __device__ static Exact<T> Apply(T x, T, const StepScalars*) {
+    return Widen<Exact<T>>(x);
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchCast(const ElementwiseProblem& problem, const Operands& operands,
+                       const CudaContext& /*context*/, cudaStream_t stream) {
+  cudaError_t error = cudaErrorNotSupported;
+  VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
+    switch (SizeOf(problem.out_dtype)) {
+      case 1:
+        error = LaunchPacks<Cast, T, 1>(problem, operands, stream);
+        break;
+      case 2:
+        error = LaunchPacks<Cast, T, 2>(problem, operands, stream);
+        break;
+      case 4:
+        error = LaunchPacks<Cast, T, 4>(problem, operands, stream);
+        break;
+      case 8:
+        error = LaunchPacks<Cast, T, 8>(problem, operands, stream);
+        break;
+      default:
+        break;
+    }
+  });
+  return error;
+}
+
+}  // namespace warpline

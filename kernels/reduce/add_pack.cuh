@@ -1,0 +1,174 @@
+// AddPack takes several elements into an accumulator at once: what of a monoid's Add must be done for each
+// element only, and the rest once a pack. In the order of the indices, of which `first` is that of x[0], and
+// the others follow in steps of `step`; all of them are above those that the accumulator has.
+#ifndef WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
+#define WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/reduce/monoids.h"
+
+namespace warpline {
+
+// What elements are widened to before they are added: the monoid's Value, but that var starts from f32 where
+// that holds every element.
+template <typename R, typename Number>
+using PackValue = std::conditional_t<std::is_same_v<R, MomentsMonoid> && std::is_same_v<Number, float>, float,
+                                     typename R::Value>;
+
+// x[0] op x[1] op ... as a tree, whose depth bounds rounding errors and waits. kSize is a power of two; x is
+// used up.
+template <int kSize, typename V, typename F>
+__device__ V Tree(V (&x)[kSize], F&& f) {
+#pragma unroll
+  for (int half = kSize / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int i = 0; i < half; ++i) x[i] = f(x[i], x[i + half]);
+  }
+  return x[0];
+}
+
+template <typename R>
+struct PackAdder;
+
+template <typename V, Lift kLift>
+struct PackAdder<SumMonoid<V, kLift>> {
+  using R = SumMonoid<V, kLift>;
+  template <int kSize>
+  __device__ static void Add(typename R::Acc& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    if constexpr (kLift == Lift::kNonzero) {
+      unsigned count = 0;
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) count += x[i] != 0 ? 1 : 0;
+      acc += count;
+    } else {
+      V lifted[kSize];
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        lifted[i] = kLift == Lift::kSquare ? x[i] * x[i] : kLift == Lift::kAbs ? Magnitude(x[i]) : x[i];
+      }
+      acc += Tree(lifted, [](V a, V b) { return a + b; });
+    }
+  }
+};
+
+template <typename V>
+struct PackAdder<ProdMonoid<V>> {
+  template <int kSize>
+  __device__ static void Add(V& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    V factors[kSize];
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) factors[i] = x[i];
+    acc *= Tree(factors, [](V a, V b) { return a * b; });
+  }
+};
+
+template <typename V, bool kGreatest, bool kAbs>
+struct PackAdder<ExtremeMonoid<V, kGreatest, kAbs>> {
+  using R = ExtremeMonoid<V, kGreatest, kAbs>;
+  template <int kSize>
+  __device__ static void Add(V& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    V values[kSize];
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) values[i] = kAbs ? Magnitude(x[i]) : x[i];
+    acc = R::Combine(acc, Tree(values, [](V a, V b) { return R::Combine(a, b); }));
+  }
+};
+
+// The index is looked for only if the pack has something better than what came before.
+template <typename V, bool kGreatest>
+struct PackAdder<ArgMonoid<V, kGreatest>> {
+  using R = ArgMonoid<V, kGreatest>;
+  using Extreme = ExtremeMonoid<V, kGreatest>;
+  template <int kSize>
+  __device__ static void Add(typename R::Acc& acc, const V (&x)[kSize], std::int64_t first,
+                             std::int64_t step) {
+    V values[kSize];
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) values[i] = x[i];
+    const V best = Tree(values, [](V a, V b) { return Extreme::Combine(a, b); });
+    const bool better = kGreatest ? best > acc.value : best < acc.value;
+    const bool first_nan = IsNaN(best) && !IsNaN(acc.value);
+    if (!better && !first_nan && acc.index != kNoIndex) return;
+    int at = 0;
+#pragma unroll
+    for (int i = kSize - 1; i >= 0; --i) {
+      if (x[i] == best || IsNaN(x[i])) at = i;
+    }
+    acc = {best, first + at * step};
+  }
+};
+
+// Sums of x - x[0] and of their squares, which are as large as the spread of the pack: so f32 is enough for a
+// pack of f32, unless the squares are too large or too small for it. Between packs the mean and the sum of
+// squared distances are kept in f64, as Chan, Golub and LeVeque update them.
+template <>
+struct PackAdder<MomentsMonoid> {
+  template <typename V, int kSize>
+  __device__ static void Add(Moments& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    double sum, square;
+    SumUp<V>(x, sum, square);
+    if constexpr (std::is_same_v<V, float>) {
+      if (!(square > 0x1p-80 && square < 0x1p120)) SumUp<double>(x, sum, square);
+    }
+    constexpr double kCount = kSize;
+    const double mean = static_cast<double>(x[0]) + sum / kCount;
+    const double spread = square - sum * (sum / kCount);
+    if (acc.sum != 0) acc = {acc.count, MomentsMonoid::Mean(acc), 0, MomentsMonoid::Spread(acc)};
+    const auto before = static_cast<double>(acc.count);
+    const double share = kCount / (before + kCount);
+    const double distance = acc.count == 0 ? 0 : mean - acc.shift;
+    acc.shift = acc.count == 0 ? mean : acc.shift + distance * share;
+    acc.squares += (spread < 0 ? 0 : spread) + distance * distance * (before * share);
+    acc.count += kSize;
+  }
+
+ private:
+  template <typename Wide, typename V, int kSize>
+  __device__ static void SumUp(const V (&x)[kSize], double& sum, double& square) {
+    Wide sums[kSize], squares[kSize];
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) {
+      sums[i] = static_cast<Wide>(x[i]) - static_cast<Wide>(x[0]);
+      squares[i] = sums[i] * sums[i];
+    }
+    const auto add = [](Wide a, Wide b) { return a + b; };
+    sum = static_cast<double>(Tree(sums, add));
+    square = static_cast<double>(Tree(squares, add));
+  }
+};
+
+// The maximum first: then there is one exponential an element, and none of what came before unless it grows.
+template <typename V>
+struct PackAdder<LogSumExpMonoid<V>> {
+  template <int kSize>
+  __device__ static void Add(ScaledSum<V>& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    V values[kSize];
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) values[i] = x[i];
+    const V greatest = Tree(values, [](V a, V b) { return a > b ? a : b; });  // of NaN and b: b
+    if (greatest > acc.max) {
+      acc.sum = acc.sum == 0 ? V{0} : acc.sum * Exp(acc.max - greatest);
+      acc.max = greatest;
+    }
+    // An infinity counts as one where it is the maximum, or not at all; their difference would be NaN.
+    const V of_max = acc.max == kWorst<V, true> ? V{0} : V{1};
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) values[i] = x[i] == acc.max ? of_max : Exp(x[i] - acc.max);
+    acc.sum += Tree(values, [](V a, V b) { return a + b; });
+  }
+
+ private:
+  // 2^(x log2 e): the instruction of the hardware, whose error is that of the product, x / 2^24. Of the small
+  // terms, whose x is large, that changes nothing.
+  __device__ static V Exp(V x) {
+    if constexpr (std::is_same_v<V, float>) return exp2f(x * 1.4426950408889634f);
+    return std::exp(x);
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_

@@ -1,0 +1,179 @@
+// Variant `vectorized` where neighbouring results are neighbours in memory.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
+
+#include "kernels/reduce/vector_task.cuh"
+
+namespace warpline {
+
+inline constexpr int kColumnLoads = 8;  // of each column, in flight a thread
+
+// Columns of a thread: as ColumnsOf says of the class.
+template <typename Number>
+inline constexpr int kColumnsOf = 4;
+template <>
+inline constexpr int kColumnsOf<double> = 2;
+template <>
+inline constexpr int kColumnsOf<std::int64_t> = 2;
+template <>
+inline constexpr int kColumnsOf<std::uint64_t> = 2;
+
+// kColumns elements of type T side by side, aligned to as many.
+template <typename T, int kColumns>
+struct alignas(sizeof(T) * kColumns) Side {
+  T elements[kColumns];
+};
+
+// Calls load(i, loaded[i]) for steps begin, begin + stride, ... below `end`, kColumnLoads at a time, and adds
+// what was loaded of each column to its accumulator; index_of(column, step) is the index of an element.
+template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
+__device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
+                           Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
+  using V = PackValue<R, NumberOf<T>>;
+  std::int64_t step = begin;
+  for (; step + (kColumnLoads - 1) * stride < end; step += kColumnLoads * stride) {
+    T loaded[kColumnLoads][kColumns];
+#pragma unroll
+    for (int i = 0; i < kColumnLoads; ++i) load(step + i * stride, loaded[i]);
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      V values[kColumnLoads];
+#pragma unroll
+      for (int i = 0; i < kColumnLoads; ++i) values[i] = Widen<V>(loaded[i][c]);
+      PackAdder<R>::Add(acc[c], values, index_of(c, step), index_step);
+    }
+  }
+  for (; step < end; step += stride) {
+    T loaded[kColumns];
+    load(step, loaded);
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      R::Add(acc[c], Widen<typename R::Value>(loaded[c]), index_of(c, step));
+    }
+  }
+}
+
+template <typename R, typename Number>
+__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+    ReduceColumns(const __grid_constant__ VectorTask<R> task) {
+  constexpr int kColumns = kColumnsOf<Number>;
+  const VectorPlan& plan = task.plan;
+  const CanonicalReduce& reduce = task.reduce;
+  const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
+  // Of column c: first + c * apart.
+  const std::int64_t tile = task.Tile() * plan.results_per_cta;
+  const std::int64_t first = tile + (plan.aligned ? lane * kColumns : lane);
+  const int apart = plan.aligned ? 1 : plan.lanes;
+  const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
+  typename R::Acc acc[kColumns];
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
+  std::int64_t offsets[kColumns];
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) {
+    // Past the last result the first one is read once more.
+    const std::int64_t result = first + c * apart;
+    offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
+  }
+  const auto index_of = [](int, std::int64_t step) { return step; };
+  VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+    const T* x = static_cast<const T*>(task.x);
+    if (plan.aligned) {
+      if (first >= reduce.results) return;
+      const auto load = [&](std::int64_t r, T(&loaded)[kColumns]) {
+        const auto side =
+            *reinterpret_cast<const Side<T, kColumns>*>(x + offsets[0] + reduce.reduced.Offset(r));
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) loaded[c] = side.elements[c];
+      };
+      AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
+    } else {
+      const auto load = [&](std::int64_t r, T(&loaded)[kColumns]) {
+        const T* at = x + reduce.reduced.Offset(r);
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) loaded[c] = at[offsets[c]];
+      };
+      AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
+    }
+  });
+  CombineByTree<R>({first, peer, peers, plan.lanes}, acc);
+  if (peer != 0) return;
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) {
+    const std::int64_t result = first + c * apart;
+    if (result < reduce.results) task.Store(result, part, acc[c]);
+  }
+}
+
+template <typename R, typename Number>
+__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+    ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
+  constexpr int kColumns = kColumnsOf<Number>;
+  const VectorPlan& plan = task.plan;
+  const CanonicalReduce& reduce = task.reduce;
+  const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
+  const int pack = plan.aligned ? kColumns : 1;
+  const std::int64_t block = reduce.reduced_count * plan.inner, first_result = task.Tile() * plan.inner;
+  const std::int64_t offset = reduce.kept.Offset(first_result);
+  // Steps of all threads; a thread's packs are `stride` elements apart, which is a multiple of a row.
+  const std::int64_t stride = std::int64_t{plan.lanes} * pack;
+  const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
+  typename R::Acc acc[kColumns];
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
+  if (thread < plan.lanes) {
+    const std::int64_t place = std::int64_t{thread} * pack;
+    const std::int64_t rows_a_step = stride / plan.inner;
+    // The number of whole packs of this thread.
+    const std::int64_t whole = block < place + pack ? 0 : (block - place - pack) / stride + 1;
+    VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+      const T* x = static_cast<const T*>(task.x) + offset + place;
+      const auto index_of = [&](int c, std::int64_t step) {
+        return (place + c + step * stride) / plan.inner;
+      };
+      if (plan.aligned) {
+        const auto load = [&](std::int64_t step, T(&loaded)[kColumns]) {
+          const auto side = *reinterpret_cast<const Side<T, kColumns>*>(x + step * stride);
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) loaded[c] = side.elements[c];
+        };
+        AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
+        // What is left of a block that is no multiple of a pack.
+        if (part == plan.split - 1) {
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) {
+            if (whole * stride + place + c < block) {
+              R::Add(acc[c], Widen<typename R::Value>(x[whole * stride + c]), index_of(c, whole));
+            }
+          }
+        }
+      } else {
+        typename R::Acc one[1] = {acc[0]};
+        const auto load = [&](std::int64_t step, T(&loaded)[1]) { loaded[0] = x[step * stride]; };
+        AddColumns<R, T, 1>(begin, min(end, whole), 1, rows_a_step, load, index_of, one);
+        acc[0] = one[0];
+      }
+    });
+  }
+  // Place p of a step is of column p mod inner. A warp takes a column, its lanes the places of it.
+  __shared__ typename R::Acc shared[kVectorThreads * kColumns];
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) {
+    if (thread < plan.lanes && c < pack) shared[thread * pack + c] = acc[c];
+  }
+  __syncthreads();
+  const int inner = static_cast<int>(plan.inner), places = static_cast<int>(stride);
+  for (int column = thread / kWarp; column < inner; column += kVectorThreads / kWarp) {
+    typename R::Acc total = R::Identity();
+    for (int p = column + thread % kWarp * inner; p < places; p += kWarp * inner) {
+      total = R::Combine(total, shared[p]);
+    }
+    total = ReduceLanes<R>(total, kWarp);
+    if (thread % kWarp == 0) task.Store(first_result + column, part, total);
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_

@@ -1,0 +1,66 @@
+// Variant `vectorized`: 16 bytes of any type a load, several of them in flight a thread, in as many CTAs as
+// make a few waves; short rows go through shared memory, and results that lie side by side in small numbers
+// are taken as one block. Partial results, where CTAs share a result, are combined by a second kernel, in
+// their order.
+//
+// Limit: device memory; of var, argmax and logsumexp also what they do for each element; for small problems
+// the launch of the second kernel.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
+
+#include <bit>
+
+#include "kernels/launch_grids.h"
+#include "kernels/reduce/vector_columns.cuh"
+#include "kernels/reduce/vector_rows.cuh"
+
+namespace warpline {
+
+// Number: the class of the element types that this launch can be of.
+template <typename R, typename Number>
+cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands, const CudaContext& context,
+                          cudaStream_t stream) {
+  const void* x = operands.in[0];
+  const std::size_t element_bytes = SizeOf(problem.dtype);
+  VectorTask<R> task{.x = x,
+                     .y = operands.out,
+                     .partials = static_cast<typename R::Acc*>(operands.workspace),
+                     .dtype = problem.dtype,
+                     .element_bytes = static_cast<std::int32_t>(element_bytes),
+                     .reduce = Canonicalize(problem),
+                     .plan = {},
+                     .finish = FinishOf(problem)};
+  if (task.reduce.results == 0) return cudaSuccess;
+  task.plan = PlanVectors(problem, task.reduce, reinterpret_cast<std::uintptr_t>(x) % 16 == 0,
+                          context.traits.multiprocessors);
+  const VectorPlan& plan = task.plan;
+  if (plan.WorkspaceBytes(task.reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
+  const std::int64_t blocks = plan.tiles * plan.split;
+  if (blocks > kMaxGridX) return cudaErrorNotSupported;
+  const auto launch = [&](auto* kernel) {
+    kernel<<<static_cast<unsigned>(blocks), kVectorThreads, 0, stream>>>(task);
+  };
+  switch (plan.shape) {
+    case ReduceShape::kRows:
+      launch(&ReduceRows<R, Number>);
+      break;
+    case ReduceShape::kPackedRows:
+      launch(&ReducePackedRows<R, Number>);
+      break;
+    case ReduceShape::kColumns:
+      launch(&ReduceColumns<R, Number>);
+      break;
+    case ReduceShape::kFlatColumns:
+      launch(&ReduceFlatColumns<R, Number>);
+      break;
+  }
+  if (cudaError_t error = cudaGetLastError(); error != cudaSuccess || plan.split == 1) return error;
+  const int lanes = std::min<int>(kVectorThreads, std::bit_ceil(static_cast<unsigned>(plan.split)));
+  const std::int64_t grid = CeilDiv(task.reduce.results, kVectorThreads / lanes);
+  CombineVectorParts<R><<<static_cast<unsigned>(grid), kVectorThreads, 0, stream>>>(task, lanes);
+  return cudaGetLastError();
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_

@@ -1,0 +1,204 @@
+#include "kernels/reduce/vector_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "kernels/ceil_div.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::size_t kMaxPartialBytes = 32;  // the moments of var: four doubles
+constexpr int kWarpLanes = 32;
+
+int CeilPow2(std::int64_t value, int limit) {
+  return static_cast<int>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(value, 1, limit))));
+}
+
+bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
+  return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
+}
+
+// What a CTA must have at least to repay a second launch, and CTAs a multiprocessor that all are cut into:
+// twice as many as it holds at the same time, so that the last of them end at about the same time.
+constexpr std::int64_t kMinBytes = 32768;
+constexpr std::int64_t kCtasPerMultiprocessor = 8;
+
+// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile.
+void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
+  std::int64_t split = 1;
+  const std::int64_t wanted = kCtasPerMultiprocessor * multiprocessors;
+  if (plan->tiles > 0 && 2 * plan->tiles <= wanted) {
+    split = std::clamp<std::int64_t>(wanted / plan->tiles, 1, std::max<std::int64_t>(1, bytes / kMinBytes));
+  }
+  plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
+  plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
+}
+
+// Rows that one warp would take in with a load or two a thread, or whose ends are a good part of them.
+bool IsPacked(const CanonicalReduce& reduce, std::int64_t row_bytes, bool aligned_base) {
+  const std::int64_t longest = row_bytes % 16 == 0 ? 1024 : 2048;
+  return aligned_base && row_bytes > 0 && reduce.reduced.rank == 1 && reduce.kept.rank == 1 &&
+         reduce.kept.strides[0] == reduce.reduced_count && row_bytes < longest;
+}
+
+void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int multiprocessors,
+                    VectorPlan* plan) {
+  plan->shape = ReduceShape::kPackedRows;
+  // Every CTA's rows begin at a multiple of 4 bytes, and small problems have CTAs for all multiprocessors.
+  const std::int64_t unit = 4 / std::gcd<std::int64_t>(4, row_bytes);
+  const std::int64_t share = CeilDiv(reduce.results, 2 * std::int64_t{multiprocessors});
+  const std::int64_t rows = std::min(kPackedBytes / row_bytes, std::max<std::int64_t>(share, 8));
+  plan->results_per_cta = CeilDiv(rows, unit) * unit;
+  if (plan->results_per_cta * row_bytes > kPackedBytes) plan->results_per_cta -= unit;
+  plan->lanes = CeilPow2(kVectorThreads / plan->results_per_cta, kWarpLanes);
+  plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
+}
+
+void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base,
+              int multiprocessors, VectorPlan* plan) {
+  const auto vector = static_cast<std::int64_t>(16 / element_bytes);
+  const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
+  plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
+                  AreMultiples(reduce.reduced, reduce.reduced.rank - 1, vector);
+  // A row of one run has single elements only before its first vector and after its last.
+  const bool vectors = plan->aligned || reduce.reduced.rank == 1;
+  plan->steps = vectors ? reduce.reduced_count / vector : reduce.reduced_count;
+  const std::int64_t bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
+  // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better.
+  const bool few = reduce.results < 32 * std::int64_t{multiprocessors};
+  if (bytes >= 65536 || (few && bytes >= 8192)) {
+    plan->lanes = kVectorThreads;
+  } else {
+    plan->lanes = CeilPow2(CeilDiv(plan->steps, 4), kWarpLanes);
+  }
+  plan->results_per_cta = kVectorThreads / plan->lanes;
+  plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
+  Split(bytes * plan->results_per_cta, multiprocessors, plan);
+}
+
+// Results side by side in memory, whatever comes before them.
+std::int64_t InnerOf(const CanonicalReduce& reduce) {
+  const int last = reduce.kept.rank - 1;
+  return last >= 0 && reduce.kept.strides[last] == 1 ? reduce.kept.dims[last] : 1;
+}
+
+// Whether columns are a block of memory, or several that are each worth a CTA.
+bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::size_t element_bytes, bool aligned) {
+  constexpr std::int64_t kLeastBytes = 16384, kWidestUnaligned = 32;
+  const std::int64_t bytes = reduce.reduced_count * inner * static_cast<std::int64_t>(element_bytes);
+  return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kLeastBytes &&
+         inner <= (aligned ? kVectorThreads : kWidestUnaligned);
+}
+
+bool IsFlatAligned(const CanonicalReduce& reduce, std::int64_t columns, bool aligned_base) {
+  return aligned_base && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns);
+}
+
+void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
+                     int multiprocessors, VectorPlan* plan) {
+  const std::int64_t block = reduce.reduced_count * plan->inner;
+  const std::int64_t pack = plan->aligned ? columns : 1;
+  const std::int64_t period = plan->inner / std::gcd(plan->inner, pack);
+  plan->shape = ReduceShape::kFlatColumns;
+  plan->lanes = static_cast<int>(kVectorThreads / period * period);
+  plan->results_per_cta = plan->inner;
+  plan->tiles = reduce.results / plan->inner;
+  plan->steps = CeilDiv(block, plan->lanes * pack);
+  Split(block * static_cast<std::int64_t>(element_bytes), multiprocessors, plan);
+}
+
+void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
+                 bool aligned_base, int multiprocessors, VectorPlan* plan) {
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  plan->shape = ReduceShape::kColumns;
+  const int outer = std::max(0, reduce.kept.rank - 1);
+  plan->aligned = aligned_base && plan->inner % columns == 0 && AreMultiples(reduce.kept, outer, columns) &&
+                  AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
+  // 512 bytes side by side; the others of the CTA share the elements where each gets at least 4.
+  const int wide = static_cast<int>(std::max<std::int64_t>(kWarpLanes, 512 / (columns * bytes)));
+  const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), std::min(wide, kVectorThreads));
+  const auto rows_worth = static_cast<int>(std::bit_floor(
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / 4, 1, kVectorThreads))));
+  plan->lanes = kVectorThreads / std::min(kVectorThreads / side_by_side, rows_worth);
+  plan->results_per_cta = plan->lanes * columns;
+  plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
+  plan->steps = reduce.reduced_count;
+  Split(reduce.reduced_count * std::min(reduce.results, plan->results_per_cta) * bytes, multiprocessors,
+        plan);
+}
+
+NumberClass ClassOfType(DType dtype) {
+  if (IsFloat(dtype)) return dtype == DType::kF64 ? NumberClass::kF64 : NumberClass::kF32;
+  const bool wide = SizeOf(dtype) == 8;
+  if (IsSigned(dtype)) return wide ? NumberClass::kI64 : NumberClass::kI32;
+  return wide ? NumberClass::kU64 : NumberClass::kU32;
+}
+
+}  // namespace
+
+NumberClass NumberClassOf(const ReduceProblem& problem) {
+  const NumberClass own = ClassOfType(problem.dtype);
+  const bool floats = IsFloat(problem.dtype);
+  // For an f64 result of narrower elements f32 would be too coarse.
+  const bool fine = floats && (own == NumberClass::kF64 || problem.OutDType() != DType::kF64);
+  switch (problem.op) {
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+    case ReduceOp::kArgmin:
+    case ReduceOp::kArgmax:
+    case ReduceOp::kAny:
+    case ReduceOp::kAll:
+    case ReduceOp::kCountNonzero:
+      return own;
+    case ReduceOp::kSum:
+      return fine || (!floats && !IsFloat(problem.OutDType())) ? own : NumberClass::kAny;
+    case ReduceOp::kMean:  // sums of 64-bit integers could pass 2^64 where their mean does not
+      return fine || (!floats && SizeOf(problem.dtype) < 8) ? own : NumberClass::kAny;
+    case ReduceOp::kNormInf:
+      return floats ? own : NumberClass::kAny;
+    case ReduceOp::kProd:  // in f64 anyway
+    case ReduceOp::kNorm1:
+    case ReduceOp::kNorm2:
+    case ReduceOp::kSumSq:
+    case ReduceOp::kVar:
+    case ReduceOp::kStd:
+    case ReduceOp::kLogSumExp:
+      return fine ? own : NumberClass::kAny;
+  }
+  return NumberClass::kAny;
+}
+
+std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
+  return split > 1 ? static_cast<std::size_t>(results) * static_cast<std::size_t>(split) * kMaxPartialBytes
+                   : 0;
+}
+
+VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
+                       int multiprocessors) {
+  multiprocessors = std::max(1, multiprocessors);
+  const std::size_t element_bytes = SizeOf(problem.dtype);
+  VectorPlan plan;
+  if (reduce.InnermostReduced()) {
+    const std::int64_t row_bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
+    if (IsPacked(reduce, row_bytes, aligned_base)) {
+      PlanPackedRows(reduce, row_bytes, multiprocessors, &plan);
+    } else {
+      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, &plan);
+    }
+    return plan;
+  }
+  plan.inner = InnerOf(reduce);
+  const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
+  plan.aligned = IsFlatAligned(reduce, columns, aligned_base);
+  if (IsFlat(reduce, plan.inner, element_bytes, plan.aligned)) {
+    PlanFlatColumns(reduce, element_bytes, columns, multiprocessors, &plan);
+  } else {
+    PlanColumns(reduce, element_bytes, columns, aligned_base, multiprocessors, &plan);
+  }
+  return plan;
+}
+
+}  // namespace warpline

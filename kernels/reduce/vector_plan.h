@@ -1,0 +1,64 @@
+// How the server's choice divides a reduction among threads: a pure function, so that the workspace it asks
+// for and the launch agree. The rungs of the ladder have the plainer plan.h.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_PLAN_H_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/reduce/canonical.h"
+
+namespace warpline {
+
+inline constexpr int kVectorThreads = 256;
+// Bytes of short rows that a CTA takes through shared memory.
+inline constexpr int kPackedBytes = 16384;
+
+// Who takes what:
+//   kRows         the elements of a result are neighbours, in runs; `lanes` threads take 16 bytes each in
+//   turn kPackedRows   rows are short and follow each other; a CTA loads whole rows, as words, into shared
+//   memory,
+//                 where `lanes` threads take one row after the other
+//   kColumns      neighbouring results are neighbours in memory; a thread takes ColumnsOf of them, `lanes`
+//   threads
+//                 stand side by side, and the others of the CTA share the elements. Where a thread's results
+//                 cannot be loaded at once, they are `lanes` apart, so that neighbouring threads still are.
+//   kFlatColumns  as kColumns where few results lie side by side, so that all elements of a block follow each
+//                 other: a thread takes packs in steps that are multiples of a row, and so of the same
+//                 columns
+enum class ReduceShape : std::uint8_t { kRows, kPackedRows, kColumns, kFlatColumns };
+
+// Which kernel takes a problem: there is one for all element types that are computed in the same numbers, and
+// one that is compiled for all types, in f64 and 64-bit integers, for what is asked for more rarely.
+enum class NumberClass : std::uint8_t { kF32, kF64, kI32, kU32, kI64, kU64, kAny };
+NumberClass NumberClassOf(const ReduceProblem& problem);
+
+// Neighbouring results of a thread.
+constexpr int ColumnsOf(NumberClass numbers) {
+  return numbers == NumberClass::kF32 || numbers == NumberClass::kI32 || numbers == NumberClass::kU32 ? 4 : 2;
+}
+
+struct VectorPlan {
+  ReduceShape shape = ReduceShape::kRows;
+  // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows of one run begin
+  // and end with single elements, and all else is loaded in single elements.
+  bool aligned = true;
+  int lanes = kVectorThreads;  // of kFlatColumns: threads at work
+  std::int64_t inner = 1;      // of columns: results side by side in memory
+  std::int64_t results_per_cta = 1;
+  std::int64_t tiles = 0;  // CTAs / split
+  // What a CTA takes of each of its results, and how many CTAs share them: in 16-byte vectors or elements of
+  // a row, in elements of a column, in steps of all threads through a flat block.
+  std::int64_t steps = 0, chunk = 0;
+  int split = 1;
+
+  std::size_t WorkspaceBytes(std::int64_t results) const;
+};
+
+// `aligned_base`: whether the input begins at a multiple of 16 bytes.
+VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
+                       int multiprocessors);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_PLAN_H_

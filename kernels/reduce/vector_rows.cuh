@@ -1,0 +1,153 @@
+// Variant `vectorized` where the elements of a result are neighbours: long rows and runs, and short rows.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
+
+#include "kernels/reduce/vector_task.cuh"
+
+namespace warpline {
+
+inline constexpr int kRowLoads = 4;  // of 16 bytes, in flight a thread
+
+// Vectors [begin, end) of a result that fall to `lane` of `lanes`; element 0 of vector v has index
+// first + v * elements.
+template <typename R, typename Number, typename F>
+__device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
+                           int lanes, F&& address, typename R::Acc& acc) {
+  for (std::int64_t v = begin + lane; v < end; v += kRowLoads * lanes) {
+    RawVector<16> raw[kRowLoads];
+#pragma unroll
+    for (int i = 0; i < kRowLoads; ++i) {
+      if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
+    }
+    VisitElements<Number>(dtype, [&]<typename T>(T) {
+      constexpr int kElements = 16 / sizeof(T);
+#pragma unroll
+      for (int i = 0; i < kRowLoads; ++i) {
+        if (v + i * lanes >= end) break;
+        PackValue<R, NumberOf<T>> values[kElements];
+        Unpack<R, T>(raw[i], values);
+        PackAdder<R>::Add(acc, values, first + (v + i * lanes) * kElements, 1);
+      }
+    });
+  }
+}
+
+template <typename R, typename Number>
+__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+    ReduceRows(const __grid_constant__ VectorTask<R> task) {
+  const VectorPlan& plan = task.plan;
+  const AxisList& reduced = task.reduce.reduced;
+  const int part = task.Part(), thread = static_cast<int>(threadIdx.x), lanes = plan.lanes;
+  const int lane = thread % lanes;
+  const std::int64_t result = task.Tile() * plan.results_per_cta + thread / lanes;
+  typename R::Acc acc = R::Identity();
+  if (result < task.reduce.results) {
+    const std::int64_t base = task.reduce.kept.Offset(result), count = task.reduce.reduced_count;
+    const std::int64_t run = reduced.dims[reduced.rank - 1];
+    std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
+    const auto element_bytes = static_cast<std::int64_t>(task.element_bytes);
+    const char* x = static_cast<const char*>(task.x) + base * element_bytes;
+    const auto add_one = [&](std::int64_t r) {
+      VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+        const T element = *reinterpret_cast<const T*>(x + reduced.Offset(r) * element_bytes);
+        R::Add(acc, Widen<typename R::Value>(element), r);
+      });
+    };
+    if (reduced.rank == 1) {
+      // Single elements up to a multiple of 16 bytes, vectors, single elements.
+      const std::int64_t vector = 16 / element_bytes;
+      const auto misaligned =
+          static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x) % 16) / element_bytes;
+      const std::int64_t head = min(count, misaligned == 0 ? std::int64_t{0} : vector - misaligned);
+      const std::int64_t vectors = (count - head) / vector;
+      if (part == 0) {
+        for (std::int64_t r = lane; r < head; r += lanes) add_one(r);
+      }
+      const char* first = x + head * element_bytes;
+      AddVectors<R, Number>(
+          task.dtype, head, begin, min(end, vectors), lane, lanes,
+          [=](std::int64_t v) { return first + v * 16; }, acc);
+      if (part == plan.split - 1) {
+        for (std::int64_t r = head + vectors * vector + lane; r < count; r += lanes) add_one(r);
+      }
+    } else if (plan.aligned) {
+      const std::int64_t run_vectors = run * element_bytes / 16;
+      AddVectors<R, Number>(
+          task.dtype, 0, begin, end, lane, lanes,
+          [&](std::int64_t v) {
+            const std::int64_t in_run = TakeRemainder(v, run_vectors);
+            return x + reduced.OffsetOfRun(v) * element_bytes + in_run * 16;
+          },
+          acc);
+    } else {
+      for (std::int64_t r = begin + lane; r < end; r += lanes) add_one(r);
+    }
+  }
+  acc = CombineLanes<R>(acc, lanes);
+  if (result < task.reduce.results && lane == 0) task.Store(result, part, acc);
+}
+
+// A word of a CTA's rows lies one place further on for each 32 words before it: then threads that walk down
+// neighbouring rows of 2, 4, ... 32 words meet in different banks.
+__device__ inline int SkewedWord(int word) { return word + word / 32; }
+
+template <typename R, typename Number>
+__global__ void __launch_bounds__(kVectorThreads)
+    ReducePackedRows(const __grid_constant__ VectorTask<R> task) {
+  __shared__ std::uint32_t words[kPackedBytes / 4 + kPackedBytes / 128];
+  const VectorPlan& plan = task.plan;
+  const int thread = static_cast<int>(threadIdx.x), lanes = plan.lanes, lane = thread % lanes;
+  const std::int64_t first_row = task.Tile() * plan.results_per_cta;
+  const auto rows = static_cast<int>(min(plan.results_per_cta, task.reduce.results - first_row));
+  const auto length = static_cast<int>(task.reduce.reduced_count);
+  const int element_bytes = static_cast<int>(task.element_bytes);
+  const int bytes = rows * length * element_bytes;
+  const char* x = static_cast<const char*>(task.x) + first_row * length * element_bytes;
+  {
+    constexpr int kWords = kPackedBytes / 4 / kVectorThreads;
+    std::uint32_t loaded[kWords];
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const int word = i * kVectorThreads + thread;
+      if (word < bytes / 4) loaded[i] = reinterpret_cast<const std::uint32_t*>(x)[word];
+    }
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const int word = i * kVectorThreads + thread;
+      if (word < bytes / 4) words[SkewedWord(word)] = loaded[i];
+    }
+    // Of the last CTA, whose rows may end within a word.
+    if (thread < bytes % 4) {
+      reinterpret_cast<char*>(&words[SkewedWord(bytes / 4)])[thread] = x[bytes / 4 * 4 + thread];
+    }
+  }
+  __syncthreads();
+  VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+    // Whole warps go through the loop together: they exchange what they have.
+    const int rounds = (rows + kVectorThreads / lanes - 1) / (kVectorThreads / lanes);
+    for (int round = 0; round < rounds; ++round) {
+      const int row = round * (kVectorThreads / lanes) + thread / lanes;
+      typename R::Acc acc = R::Identity();
+      if (row < rows) {
+        for (int i = lane; i < length; i += lanes) {
+          const int at = (row * length + i) * static_cast<int>(sizeof(T));
+          T element;
+          if constexpr (sizeof(T) == 8) {
+            const std::uint32_t halves[2] = {words[SkewedWord(at / 4)], words[SkewedWord(at / 4 + 1)]};
+            memcpy(&element, halves, sizeof(element));
+          } else {
+            element = *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&words[SkewedWord(at / 4)]) +
+                                                  at % 4);
+          }
+          R::Add(acc, Widen<typename R::Value>(element), i);
+        }
+      }
+      acc = ReduceLanes<R>(acc, lanes);
+      if (row < rows && lane == 0) task.Finish(first_row + row, acc);
+    }
+  });
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_

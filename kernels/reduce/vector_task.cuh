@@ -1,0 +1,70 @@
+// One reduction as the kernels of variant `vectorized` take it; and how they end.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
+
+#include "kernels/reduce/reduce_combine.cuh"
+#include "kernels/reduce/vector_loads.cuh"
+
+namespace warpline {
+
+template <typename R>
+struct VectorTask {
+  const void* x;
+  void* y;
+  typename R::Acc* partials;  // [result][part]; used if plan.split > 1
+  DType dtype;
+  std::int32_t element_bytes;
+  CanonicalReduce reduce;
+  VectorPlan plan;
+  ReduceFinish finish;
+
+  __device__ int Part() const { return static_cast<int>(blockIdx.x % plan.split); }
+  __device__ std::int64_t Tile() const { return blockIdx.x / plan.split; }
+
+  // Of what one CTA took in of a result.
+  __device__ void Store(std::int64_t result, int part, const typename R::Acc& acc) const {
+    if (plan.split > 1) {
+      partials[result * plan.split + part] = acc;
+    } else {
+      Finish(result, acc);
+    }
+  }
+  __device__ void Finish(std::int64_t result, const typename R::Acc& acc) const {
+    R::Finish(acc, finish, [&](auto value) { StoreReal(finish.out_dtype, y, result, value); });
+  }
+};
+
+// Neighbouring threads share a result in groups of `lanes`, a power of two up to the whole CTA; what they
+// have in all is left with the first. All threads of the CTA call it, once a kernel.
+template <typename R>
+__device__ typename R::Acc CombineLanes(typename R::Acc acc, int lanes) {
+  acc = ReduceLanes<R>(acc, min(lanes, kWarp));
+  if (lanes <= kWarp) return acc;
+  __shared__ typename R::Acc warp_totals[kVectorThreads / kWarp];
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  if (threadIdx.x % kWarp == 0) warp_totals[warp] = acc;
+  __syncthreads();
+  if (threadIdx.x % lanes == 0) {
+    for (int i = 1; i < lanes / kWarp; ++i) acc = R::Combine(acc, warp_totals[warp + i]);
+  }
+  return acc;
+}
+
+// Results from their partial ones, `lanes` threads each.
+template <typename R>
+__global__ void __launch_bounds__(kVectorThreads)
+    CombineVectorParts(const __grid_constant__ VectorTask<R> task, int lanes) {
+  const int thread = static_cast<int>(threadIdx.x), split = task.plan.split;
+  const std::int64_t result = std::int64_t{blockIdx.x} * (kVectorThreads / lanes) + thread / lanes;
+  typename R::Acc acc = R::Identity();
+  if (result < task.reduce.results) {
+    const typename R::Acc* parts = task.partials + result * split;
+    for (int part = thread % lanes; part < split; part += lanes) acc = R::Combine(acc, parts[part]);
+  }
+  acc = CombineLanes<R>(acc, lanes);
+  if (result < task.reduce.results && thread % lanes == 0) task.Finish(result, acc);
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_

@@ -1,0 +1,123 @@
+#include "kernels/reduce/vector_plan.h"
+
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kMultiprocessors = 132;
+
+ReduceProblem Problem(DType dtype, std::initializer_list<std::int64_t> dims, std::uint32_t axes_mask,
+                      ReduceOp op = ReduceOp::kSum) {
+  ReduceProblem problem;
+  problem.op = op;
+  problem.dtype = dtype;
+  problem.shape = Shape(dims);
+  problem.axes_mask = axes_mask;
+  return problem;
+}
+
+VectorPlan Plan(const ReduceProblem& problem, bool aligned_base = true) {
+  return PlanVectors(problem, Canonicalize(problem), aligned_base, kMultiprocessors);
+}
+
+TEST(VectorPlanTest, ShapesGoToTheirKernels) {
+  EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 16384}, 2)).shape, ReduceShape::kRows);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {1000000, 10}, 2)).shape, ReduceShape::kPackedRows);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 16384}, 1)).shape, ReduceShape::kColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {1000000, 3}, 1)).shape, ReduceShape::kFlatColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {256, 512, 512}, 5)).shape, ReduceShape::kRows);
+  // Small blocks do not repay a CTA each.
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100000, 12, 12}, 2)).shape, ReduceShape::kColumns);
+  // Padded rows do not follow each other.
+  ReduceProblem padded = Problem(DType::kF32, {1000, 10}, 2);
+  padded.row_stride = 12;
+  EXPECT_EQ(Plan(padded).shape, ReduceShape::kRows);
+  EXPECT_FALSE(Plan(Problem(DType::kF32, {16384, 16384}, 1), /*aligned_base=*/false).aligned);
+}
+
+TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
+  EXPECT_GT(Plan(Problem(DType::kF32, {1 << 28}, 1)).split, kMultiprocessors);
+  EXPECT_GT(Plan(Problem(DType::kF32, {20000000, 3}, 1)).split, kMultiprocessors);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {1 << 20, 64}, 2)).split, 1);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {4096}, 1)).split, 1);
+  // As many as end together: 200 rows took a wave and a bit once.
+  const VectorPlan rows = Plan(Problem(DType::kF32, {200, 1 << 20}, 2));
+  EXPECT_LE(rows.tiles * rows.split, 8 * kMultiprocessors);
+  EXPECT_GE(rows.tiles * rows.split, 6 * kMultiprocessors);
+}
+
+TEST(VectorPlanTest, FloatResultsOfIntegersAreComputedAsFloats) {
+  ReduceProblem problem = Problem(DType::kI32, {10, 10}, 2);
+  EXPECT_EQ(NumberClassOf(problem), NumberClass::kI32);
+  problem.out_dtype = DType::kF64;
+  EXPECT_EQ(NumberClassOf(problem), NumberClass::kAny);
+  problem = Problem(DType::kF16, {10, 10}, 2);
+  EXPECT_EQ(NumberClassOf(problem), NumberClass::kF32);
+  problem.out_dtype = DType::kF64;
+  EXPECT_EQ(NumberClassOf(problem), NumberClass::kAny);
+}
+
+// Whatever the sizes: CTAs cover all results and all elements, and what a plan calls aligned is.
+TEST(VectorPlanTest, PlansCoverEverything) {
+  std::mt19937 random(1);
+  const auto size = [&random](int most) {
+    return std::uniform_int_distribution<std::int64_t>(1, most)(random);
+  };
+  constexpr DType kTypes[] = {DType::kU8, DType::kBF16, DType::kF32, DType::kF64};
+  constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax};
+  for (int i = 0; i < 20000; ++i) {
+    const int most = i % 2 == 0 ? 40 : 3000;
+    ReduceProblem problem = Problem(kTypes[i % 4], {size(most), size(most), size(40)},
+                                    static_cast<std::uint32_t>(1 + size(6)), kOps[i % 3]);
+    const CanonicalReduce reduce = Canonicalize(problem);
+    const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
+    const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
+    for (const bool aligned_base : {false, true}) {
+      const VectorPlan plan = PlanVectors(problem, reduce, aligned_base, kMultiprocessors);
+      SCOPED_TRACE(ToString(problem.shape) + " mask " + std::to_string(problem.axes_mask));
+      ASSERT_GE(plan.results_per_cta, 1);
+      ASSERT_GE(plan.tiles * plan.results_per_cta, reduce.results);
+      ASSERT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
+      ASSERT_GE(plan.split, 1);
+      ASSERT_EQ(plan.WorkspaceBytes(reduce.results) > 0, plan.split > 1);
+      const std::int64_t row_bytes = reduce.reduced_count * bytes;
+      switch (plan.shape) {
+        case ReduceShape::kPackedRows:
+          ASSERT_LE(plan.results_per_cta * row_bytes, kPackedBytes);
+          ASSERT_EQ(plan.results_per_cta * row_bytes % 4, 0);
+          ASSERT_EQ(plan.split, 1);
+          ASSERT_EQ(kVectorThreads % plan.lanes, 0);
+          break;
+        case ReduceShape::kRows: {
+          ASSERT_GE(plan.chunk * plan.split, plan.steps);
+          ASSERT_EQ(kVectorThreads % plan.lanes, 0);
+          const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
+          if (plan.aligned) ASSERT_EQ(run * bytes % 16, 0);
+          // Elements, or vectors to which a row of one run may have a bit more.
+          const bool vectors = plan.aligned || reduce.reduced.rank == 1;
+          ASSERT_EQ(plan.steps, vectors ? row_bytes / 16 : reduce.reduced_count);
+          break;
+        }
+        case ReduceShape::kColumns:
+          ASSERT_EQ(plan.steps, reduce.reduced_count);
+          ASSERT_GE(plan.chunk * plan.split, plan.steps);
+          ASSERT_EQ(plan.results_per_cta, plan.lanes * columns);
+          if (plan.aligned) ASSERT_EQ(plan.inner % columns, 0);
+          break;
+        case ReduceShape::kFlatColumns: {
+          const std::int64_t pack = plan.aligned ? columns : 1;
+          ASSERT_EQ(plan.lanes * pack % plan.inner, 0);
+          ASSERT_LE(plan.lanes, kVectorThreads);
+          ASSERT_GE(plan.chunk * plan.split * plan.lanes * pack, reduce.reduced_count * plan.inner);
+          break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpline
