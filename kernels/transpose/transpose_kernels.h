@@ -21,6 +21,10 @@ cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 
+// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size.
+cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                            void* out, cudaStream_t stream);
+
 // For one that does not: moves tiles between the innermost axes of input and output. Rank >= 2, not empty.
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream);

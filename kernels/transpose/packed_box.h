@@ -1,0 +1,144 @@
+// How a permutation of axes is cut into boxes that fit into shared memory, and where everything lies: apart
+// from the kernel (transpose_packed_box.cu), so that host tests can walk the same plan.
+//
+// A box is a block of the tensor, the same for every CTA: some of the innermost axes of the input and some of
+// the innermost axes of the output, each set with at most one axis that is cut into blocks. So a box consists
+// of contiguous runs of the input as well as of contiguous runs of the output, whichever axes are small.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_PACKED_BOX_H_
+#define WARPLINE_KERNELS_TRANSPOSE_PACKED_BOX_H_
+
+#include <cstdint>
+
+#include "kernels/fast_divisor.h"
+#include "kernels/host_device.h"
+#include "kernels/shape.h"
+#include "kernels/transpose/canonical.h"
+#include "kernels/transpose/tile_walk.h"
+
+namespace warpline {
+
+inline constexpr int kPackedThreads = 256;
+
+// What a lane moves at a time: an element, but at least 4 bytes.
+WARPLINE_HOST_DEVICE constexpr int PackedWordBytes(int element_bytes) {
+  return element_bytes < 4 ? 4 : element_bytes;
+}
+
+// A step from box to box. The last block of an axis begins `last` from its start, so that it is as long as the
+// others and overlaps the block before: both write the same values there, and no box needs a bound.
+struct OuterAxis {
+  std::int64_t count = 1;
+  FastDivisor divisor;  // of `count`; where boxes are too many for it, 64-bit divisions are used
+  std::int64_t block = 1, last = 0;
+  std::int64_t in_stride = 0, out_stride = 0;  // in bytes, as all strides here
+};
+
+// Walks the rows of a box.
+struct RowAxis {
+  FastDivisor size;
+  std::uint32_t tile_stride = 0;  // in shared memory
+  std::int64_t stride = 0;        // in global memory
+};
+
+// The runs of a box on one side, `row_bytes` each; the axes that walk over them, the fastest first; and how
+// lanes share them: a row is cut into `segments` of `segment_words` words, each of which is moved by
+// 2^lanes_log2 neighbouring lanes.
+struct BoxRows {
+  int rank = 0;
+  RowAxis axes[kMaxRank] = {};
+  std::uint32_t row_bytes = 0;
+  std::uint32_t words = 0;  // of a row; where it begins within a word, it may have one more
+  std::uint32_t count = 0;  // of segments in all
+  FastDivisor segments;
+  std::uint32_t segment_words = 0;
+  std::uint32_t lanes_log2 = 0;
+};
+
+// Where the elements of a row of the output lie in shared memory. Element i is i / period * outer_stride + the
+// entry i % period of a table that the CTA works out; of period 1 there is no table.
+struct GatherTable {
+  FastDivisor period;
+  std::uint32_t outer_stride = 0;
+  // The fastest axis: elements of one word that do not leave it are `inner_stride` apart. `inner_words`: its
+  // size is a multiple of a word's.
+  std::uint32_t inner_stride = 0;
+  bool inner_words = false;
+  int rank = 0;
+  FastDivisor sizes[kMaxRank] = {};
+  std::uint32_t strides[kMaxRank] = {};
+};
+
+struct PackedBox {
+  std::int64_t boxes = 0;
+  int outer_rank = 0;
+  OuterAxis outer[kMaxRank] = {};  // the fastest first
+  BoxRows load, store;
+  GatherTable gather;
+  std::uint32_t tile_bytes = 0;   // of the box in shared memory, a multiple of 16; the table follows
+  std::uint32_t table_entries = 0;
+  std::int64_t box_extent = 0;    // bytes of the input from the first to past the last of a box
+  std::int64_t in_extent = 0;     // of the whole input
+
+  std::uint32_t SharedBytes() const { return tile_bytes + table_entries * sizeof(std::uint16_t); }
+};
+
+// For any transposition of rank >= 1 that is not empty.
+PackedBox PlanPackedBox(const CanonicalTranspose& transpose, int element_bytes);
+
+// Offsets of box `index` in input and output.
+struct BoxOrigin {
+  std::int64_t in = 0, out = 0;
+};
+
+WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64_t index) {
+  BoxOrigin origin;
+  const bool small = box.boxes < FastDivisor::kMax;
+  auto small_index = static_cast<std::uint32_t>(index);
+  for (int i = 0; i < box.outer_rank; ++i) {
+    const OuterAxis& axis = box.outer[i];
+    std::int64_t start =
+        small ? TakeRemainder(small_index, axis.divisor) : TakeRemainder(index, axis.count);
+    start *= axis.block;
+    if (start > axis.last) start = axis.last;
+    origin.in += start * axis.in_stride;
+    origin.out += start * axis.out_stride;
+  }
+  return origin;
+}
+
+// Where segment `index` of a side begins: its row's first byte in global memory and in the tile, and its first
+// word within the row.
+struct RowPlace {
+  std::int64_t offset = 0;
+  std::uint32_t tile = 0, first_word = 0;
+};
+
+WARPLINE_HOST_DEVICE inline RowPlace LocateRow(const BoxRows& rows, std::uint32_t index) {
+  RowPlace place;
+  place.first_word = TakeRemainder(index, rows.segments) * rows.segment_words;
+  for (int i = 0; i < rows.rank; ++i) {
+    const std::uint32_t coordinate =
+        i + 1 < rows.rank ? TakeRemainder(index, rows.axes[i].size) : index;
+    place.offset += coordinate * rows.axes[i].stride;
+    place.tile += coordinate * rows.axes[i].tile_stride;
+  }
+  return place;
+}
+
+// Past the last word of the segment that begins at `place`, in a row that touches `words`.
+WARPLINE_HOST_DEVICE inline std::uint32_t EndOfSegment(const BoxRows& rows, const RowPlace& place,
+                                                       std::uint32_t words) {
+  const std::uint32_t end = place.first_word + rows.segment_words;
+  return end >= rows.words ? words : (end < words ? end : words);
+}
+
+// Entry `index` of the table; entries past the period continue into the next one.
+WARPLINE_HOST_DEVICE inline std::uint32_t TableEntry(const GatherTable& table, std::uint32_t index) {
+  std::uint32_t place = 0;
+  for (int i = 0; i < table.rank; ++i) place += TakeRemainder(index, table.sizes[i]) * table.strides[i];
+  return place + index * table.outer_stride;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_PACKED_BOX_H_
