@@ -58,19 +58,30 @@ struct Side {
     return run;
   }
 
-  // Makes blocks larger until the run has about `target` elements.
-  void Extend(std::int64_t target, int element_bytes, Blocks& blocks) const {
+  // Whether runs that end within the i-th axis begin at any byte of a word.
+  bool SplitsWords(int i, int element_bytes) const {
+    for (int j = i + 1; j < rank; ++j) {
+      if (strides[order[j]] * element_bytes % 4 != 0) return true;
+    }
+    return false;
+  }
+
+  // Makes blocks larger until the run has about so many bytes.
+  void Extend(std::int64_t bytes, int element_bytes, Blocks& blocks) const {
     std::int64_t run = 1;
     for (int i = 0; i < rank && IsDense(i); ++i) {
       const std::int64_t size = Size(i);
       std::int64_t& block = blocks[order[i]];
-      const std::int64_t wanted = CeilDiv(target, run);
+      // Together with the words at its ends, a run that splits them should not have more words than lanes.
+      const bool splits = SplitsWords(i, element_bytes);
+      const std::int64_t wanted = CeilDiv(splits ? bytes - 4 : bytes, run * element_bytes);
       if (wanted <= 1) return;
       // Rather all of an axis than most of it. Otherwise blocks of the same size that end with sectors.
       if (block < size && size <= wanted + wanted / 2) block = size;
       if (block < size) {
         std::int64_t multiple = 1;
-        while (2 * multiple <= wanted && run * element_bytes * multiple % kSectorBytes != 0) multiple *= 2;
+        while (!splits && 2 * multiple <= wanted && run * element_bytes * multiple % kSectorBytes != 0)
+          multiple *= 2;
         const std::int64_t largest = RoundUp(std::max(wanted, block), multiple);
         block = std::min(size, RoundUp(CeilDiv(size, CeilDiv(size, largest)), multiple));
       }
@@ -105,7 +116,8 @@ Side InputSide(const CanonicalTranspose& transpose) {
 }
 
 Side OutputSide(const CanonicalTranspose& transpose) {
-  Side side{.rank = transpose.rank, .order = {}, .strides = transpose.OutputStrides(), .transpose = &transpose};
+  Side side{
+      .rank = transpose.rank, .order = {}, .strides = transpose.OutputStrides(), .transpose = &transpose};
   for (int i = 0; i < side.rank; ++i) side.order[i] = transpose.perm[side.rank - 1 - i];
   return side;
 }
@@ -136,8 +148,8 @@ Blocks ChooseBlocks(const Side& in, const Side& out, std::int64_t max_bytes, int
     for (std::int64_t out_bytes = 32; out_bytes <= max_bytes; out_bytes *= 2) {
       Blocks blocks;
       blocks.fill(1);
-      in.Extend(CeilDiv(in_bytes, element_bytes), element_bytes, blocks);
-      out.Extend(CeilDiv(out_bytes, element_bytes), element_bytes, blocks);
+      in.Extend(in_bytes, element_bytes, blocks);
+      out.Extend(out_bytes, element_bytes, blocks);
       std::int64_t bytes = element_bytes;
       for (int axis = 0; axis < in.rank; ++axis) bytes *= blocks[axis];
       if (bytes > max_bytes) break;  // longer runs of the output make it larger still
@@ -188,8 +200,8 @@ Layout MakeLayout(const std::vector<BoxAxis>& axes, std::size_t split, std::int6
 }
 
 // Steps from box to box. Neighbouring boxes are neighbours in the input or in the output: what they share of
-// sectors and of pages is then in the cache or open. The axes on which both orders begin come first, the batch
-// last.
+// sectors and of pages is then in the cache or open. The axes on which both orders begin come first, the
+// batch last.
 void PlanSteps(const Side& in, const Side& out, const Blocks& blocks, int element_bytes, PackedBox& box) {
   box.boxes = 1;
   box.box_extent = box.in_extent = element_bytes;
@@ -244,23 +256,24 @@ bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element
   // A lane gathers a word along the output's innermost axis, and its neighbours go on along it: an odd stride
   // spreads them over the banks. Where that axis is within the input's run, that takes shorter rows to load.
   double best_cost = std::numeric_limits<double>::infinity();
+  int conflicts = 2;
   for (std::size_t split : {in_axes, below}) {
-    if (split != in_axes && (split == 0 || split > in_axes)) continue;
-    for (std::int64_t pad = 0; pad < kPads; ++pad) {
+    if (conflicts < 2 || (split != in_axes && (split == 0 || split > in_axes))) break;
+    const PlannedRows load = PlanLoads(MakeLayout(axes, split, 0, element_bytes).axes, split, element_bytes);
+    for (std::int64_t pad = 0; pad < kPads && conflicts > 1; ++pad) {
       const Layout layout = MakeLayout(axes, split, pad, element_bytes);
       GatherTable gather;
-      const PlannedRows load = PlanLoads(layout.axes, split, element_bytes);
       const PlannedRows store =
           PlanStores(layout.axes, {out.order.begin(), out.order.begin() + out_axes}, element_bytes, gather);
       // A box may begin anywhere in a word, and end so, too.
       const std::int64_t tile_bytes = RoundUp(layout.bytes + 8, 16);
       const std::uint32_t entries =
-          gather.rank == 0 ? 0
-                           : gather.period.divisor + PackedWordBytes(element_bytes) / element_bytes - 1;
+          gather.rank == 0 ? 0 : gather.period.divisor + PackedWordBytes(element_bytes) / element_bytes - 1;
       if (tile_bytes + 2 * std::int64_t{entries} > kMaxSharedBytes) break;
+      conflicts = store.conflicts;
       if (load.cost + store.cost >= best_cost) continue;
       best_cost = load.cost + store.cost;
-      box.load = load.rows;
+      box.load = PlanLoads(layout.axes, split, element_bytes).rows;
       box.store = store.rows;
       box.gather = gather;
       box.tile_bytes = static_cast<std::uint32_t>(tile_bytes);

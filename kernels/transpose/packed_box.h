@@ -24,8 +24,8 @@ WARPLINE_HOST_DEVICE constexpr int PackedWordBytes(int element_bytes) {
   return element_bytes < 4 ? 4 : element_bytes;
 }
 
-// A step from box to box. The last block of an axis begins `last` from its start, so that it is as long as the
-// others and overlaps the block before: both write the same values there, and no box needs a bound.
+// A step from box to box. The last block of an axis begins `last` from its start, so that it is as long as
+// the others and overlaps the block before: both write the same values there, and no box needs a bound.
 struct OuterAxis {
   std::int64_t count = 1;
   FastDivisor divisor;  // of `count`; where boxes are too many for it, 64-bit divisions are used
@@ -41,21 +41,20 @@ struct RowAxis {
 };
 
 // The runs of a box on one side, `row_bytes` each; the axes that walk over them, the fastest first; and how
-// lanes share them: a row is cut into `segments` of `segment_words` words, each of which is moved by
-// 2^lanes_log2 neighbouring lanes.
+// lanes share them: rows are cut into segments of `segment_words` words, each of which is moved by
+// 2^lanes_log2 neighbouring lanes. Neighbouring segments belong to neighbouring rows.
 struct BoxRows {
   int rank = 0;
   RowAxis axes[kMaxRank] = {};
   std::uint32_t row_bytes = 0;
   std::uint32_t words = 0;  // of a row; where it begins within a word, it may have one more
   std::uint32_t count = 0;  // of segments in all
-  FastDivisor segments;
   std::uint32_t segment_words = 0;
   std::uint32_t lanes_log2 = 0;
 };
 
-// Where the elements of a row of the output lie in shared memory. Element i is i / period * outer_stride + the
-// entry i % period of a table that the CTA works out; of period 1 there is no table.
+// Where the elements of a row of the output lie in shared memory. Element i is i / period * outer_stride +
+// the entry i % period of a table that the CTA works out; of period 1 there is no table.
 struct GatherTable {
   FastDivisor period;
   std::uint32_t outer_stride = 0;
@@ -74,12 +73,12 @@ struct PackedBox {
   OuterAxis outer[kMaxRank] = {};  // the fastest first
   BoxRows load, store;
   GatherTable gather;
-  std::uint32_t tile_bytes = 0;   // of the box in shared memory, a multiple of 16; the table follows
-  std::uint32_t table_entries = 0;
-  std::int64_t box_extent = 0;    // bytes of the input from the first to past the last of a box
-  std::int64_t in_extent = 0;     // of the whole input
+  std::uint32_t tile_bytes = 0;     // of the box in shared memory, a multiple of 16; the table follows
+  std::uint32_t table_entries = 0;  // of 2 bytes
+  std::int64_t box_extent = 0;      // bytes of the input from the first to past the last of a box
+  std::int64_t in_extent = 0;       // of the whole input
 
-  std::uint32_t SharedBytes() const { return tile_bytes + table_entries * sizeof(std::uint16_t); }
+  std::uint32_t SharedBytes() const { return tile_bytes + 2 * table_entries; }
 };
 
 // For any transposition of rank >= 1 that is not empty.
@@ -96,8 +95,7 @@ WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64
   auto small_index = static_cast<std::uint32_t>(index);
   for (int i = 0; i < box.outer_rank; ++i) {
     const OuterAxis& axis = box.outer[i];
-    std::int64_t start =
-        small ? TakeRemainder(small_index, axis.divisor) : TakeRemainder(index, axis.count);
+    std::int64_t start = small ? TakeRemainder(small_index, axis.divisor) : TakeRemainder(index, axis.count);
     start *= axis.block;
     if (start > axis.last) start = axis.last;
     origin.in += start * axis.in_stride;
@@ -106,8 +104,8 @@ WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64
   return origin;
 }
 
-// Where segment `index` of a side begins: its row's first byte in global memory and in the tile, and its first
-// word within the row.
+// Where segment `index` of a side begins: its row's first byte in global memory and in the tile, and its
+// first word within the row.
 struct RowPlace {
   std::int64_t offset = 0;
   std::uint32_t tile = 0, first_word = 0;
@@ -115,13 +113,12 @@ struct RowPlace {
 
 WARPLINE_HOST_DEVICE inline RowPlace LocateRow(const BoxRows& rows, std::uint32_t index) {
   RowPlace place;
-  place.first_word = TakeRemainder(index, rows.segments) * rows.segment_words;
   for (int i = 0; i < rows.rank; ++i) {
-    const std::uint32_t coordinate =
-        i + 1 < rows.rank ? TakeRemainder(index, rows.axes[i].size) : index;
+    const std::uint32_t coordinate = TakeRemainder(index, rows.axes[i].size);
     place.offset += coordinate * rows.axes[i].stride;
     place.tile += coordinate * rows.axes[i].tile_stride;
   }
+  place.first_word = index * rows.segment_words;
   return place;
 }
 

@@ -13,13 +13,17 @@ namespace {
 constexpr std::uint32_t kWarp = 32;
 constexpr int kBanks = 32;
 constexpr std::uint32_t kMaxPeriod = 2048;
-// Rows of the output of so many bytes are long enough to be stored one by one, without a table.
-constexpr std::int64_t kLongRow = 128;
-// Words of a lane in a segment: enough to share the work of finding it.
-constexpr std::uint32_t kWordsPerLane = 4;
-// Issue slots of a multiprocessor, four a cycle: to find a segment, and then for each of its axes; of a word to
-// load or store; of an element to gather; and of an access of shared memory without conflicts.
-constexpr double kSegmentSlots = 14, kAxisSlots = 8, kWordSlots = 8, kGatherSlots = 2, kAccessSlots = 4;
+// Words of a lane in a segment: several share the work of finding it, but segments must be enough for all
+// lanes.
+constexpr std::uint32_t kWordsPerLane[] = {3, 4, 5, 6, 8};
+// Issue slots of a multiprocessor, four a cycle: to find a segment, and then for each of its axes; of a word
+// to load or store; of an element to gather; of a place to look up; and of an access without conflicts.
+constexpr double kSegmentSlots = 14, kAxisSlots = 10, kWordSlots = 8, kGatherSlots = 2, kLookupSlots = 6;
+constexpr double kAccessSlots = 4;
+// A warp's access of global memory takes half a cycle for each line that it touches, and as long for each
+// sector more than it needs.
+constexpr std::int64_t kLineBytes = 128, kSectorBytes = 32;
+constexpr double kLineSlots = 2, kSectorSlots = 2;
 
 // Axes that walk over rows, those merged that are one in both memories.
 void AddRowAxes(const std::vector<BoxAxis>& axes, bool of_output, BoxRows& rows) {
@@ -48,53 +52,107 @@ std::uint32_t RowCount(const BoxRows& rows) {
   return count;
 }
 
-// The most words of a row: where rows may begin anywhere in a word, one more than it would fill.
+// The most words that a row touches.
 std::uint32_t WordsOfRow(const BoxRows& rows, int element_bytes) {
   const auto word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes));
   bool aligned = rows.row_bytes % word == 0;
   for (int i = 0; i < rows.rank; ++i) aligned = aligned && rows.axes[i].stride % word == 0;
-  return rows.row_bytes / word + (aligned ? 0 : 2);
+  const std::uint32_t skipped = aligned ? 0 : word - static_cast<std::uint32_t>(element_bytes);
+  return (skipped + rows.row_bytes + word - 1) / word;
 }
 
-// Lets 2^lanes_log2 lanes share a row. Returns the issue slots, if a word takes `word_slots`.
-double Share(std::uint32_t words, int lanes_log2, double word_slots, BoxRows& rows) {
+// Lets 2^lanes_log2 lanes share a row of so many words, up to `per_lane` for each.
+void Share(std::uint32_t words, int lanes_log2, std::uint32_t per_lane, BoxRows& rows) {
   const std::uint32_t lanes = 1u << lanes_log2;
-  const auto segments = static_cast<std::uint32_t>(CeilDiv(words, kWordsPerLane * lanes));
+  const auto segments = static_cast<std::uint32_t>(CeilDiv(words, per_lane * lanes));
   const auto passes = static_cast<std::uint32_t>(CeilDiv(CeilDiv(words, segments), lanes));
   rows.words = words;
-  rows.segments = FastDivisor(segments);
   rows.segment_words = passes * lanes;
-  rows.count = RowCount(rows) * segments;
+  rows.count = RowCount(rows) * static_cast<std::uint32_t>(CeilDiv(words, rows.segment_words));
   rows.lanes_log2 = static_cast<std::uint32_t>(lanes_log2);
-  const double rounds = static_cast<double>(CeilDiv(rows.count, kPackedThreads / lanes));
-  return rounds * (kPackedThreads / kWarp) * (kSegmentSlots + kAxisSlots * rows.rank + passes * word_slots);
+}
+
+// The issue slots of a CTA if a pass over a warp's words takes `pass_slots`.
+double SlotsOf(const BoxRows& rows, double pass_slots) {
+  const auto rounds = static_cast<double>(CeilDiv(rows.count, kPackedThreads >> rows.lanes_log2));
+  const std::uint32_t passes = rows.segment_words >> rows.lanes_log2;
+  return rounds * (kPackedThreads / kWarp) * (kSegmentSlots + kAxisSlots * rows.rank + passes * pass_slots);
+}
+
+// Tries how many words a lane should have in a segment, and keeps the best.
+void Refine(BoxRows rows, double pass_slots, int conflicts, PlannedRows& best) {
+  for (std::uint32_t per_lane : kWordsPerLane) {
+    Share(rows.words, static_cast<int>(rows.lanes_log2), per_lane, rows);
+    const double cost = SlotsOf(rows, pass_slots);
+    if (cost < best.cost) best = {.rows = rows, .cost = cost, .conflicts = conflicts};
+  }
+}
+
+// Calls function(lane, place, word) for the lanes of a warp: the second one, as the first row may be better
+// aligned than others.
+template <typename Function>
+void ForLanes(const BoxRows& rows, Function function) {
+  const std::uint32_t lanes = 1u << rows.lanes_log2;
+  for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
+    const RowPlace place = LocateRow(rows, (kWarp + lane) / lanes % rows.count);
+    function(lane, place, place.first_word + lane % lanes);
+  }
+}
+
+// Issue slots of a warp's access of global memory.
+double GlobalSlots(const BoxRows& rows, int element_bytes) {
+  const std::int64_t word_bytes = PackedWordBytes(element_bytes);
+  std::int64_t last_line = -1, last_sector = -1;
+  int lines = 0, sectors = 0, words = 0;
+  ForLanes(rows, [&](std::uint32_t, const RowPlace& place, std::uint32_t word) {
+    if (word >= rows.words) return;
+    ++words;
+    const std::int64_t from = place.offset + word * word_bytes;
+    for (std::int64_t byte : {from, from + word_bytes - 1}) {
+      lines += byte / kLineBytes != last_line ? 1 : 0;
+      sectors += byte / kSectorBytes != last_sector ? 1 : 0;
+      last_line = byte / kLineBytes;
+      last_sector = byte / kSectorBytes;
+    }
+  });
+  const double needed = static_cast<double>(words * word_bytes) / kSectorBytes;
+  return std::max(kAccessSlots, kLineSlots * lines) + kSectorSlots * std::max(0.0, sectors - needed);
 }
 
 // How many different words the most frequented bank has to deliver to a warp, or to as many lanes of it as
-// take 128 bytes, if lane i reads at place[i].
-int Conflicts(const std::array<std::uint32_t, kWarp>& places, int element_bytes) {
-  const int lanes = static_cast<int>(kWarp) * 4 / PackedWordBytes(element_bytes);
+// take 128 bytes, when each gathers its first element.
+int GatherConflicts(const BoxRows& rows, const GatherTable& table, int element_bytes) {
+  const auto per_word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes) / element_bytes);
+  const std::uint32_t lanes = kWarp * 4 / static_cast<std::uint32_t>(PackedWordBytes(element_bytes));
   std::array<std::uint32_t, kWarp> words{};
   std::array<int, kBanks> load{};
   int most = 0;
-  for (int i = 0; i < lanes; ++i) {
-    words[i] = places[i] / 4;
-    if (std::find(words.begin(), words.begin() + i, words[i]) != words.begin() + i) continue;
-    most = std::max(most, ++load[words[i] % kBanks]);
-  }
+  ForLanes(rows, [&](std::uint32_t lane, const RowPlace& place, std::uint32_t word) {
+    if (lane >= lanes || word >= rows.words) return;
+    words[lane] = (place.tile + TableEntry(table, word * per_word)) / 4 + 1;
+    if (std::find(words.begin(), words.begin() + lane, words[lane]) != words.begin() + lane) return;
+    most = std::max(most, ++load[words[lane] % kBanks]);
+  });
   return most;
 }
 
-// Of the first word of each of the lanes of the first warp.
-int GatherConflicts(const BoxRows& rows, const GatherTable& table, int element_bytes) {
-  const auto per_word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes) / element_bytes);
-  const std::uint32_t lanes = 1u << rows.lanes_log2;
-  std::array<std::uint32_t, kWarp> places{};
-  for (std::uint32_t lane = 0; lane < kWarp; ++lane) {
-    const RowPlace place = LocateRow(rows, lane / lanes % rows.count);
-    places[lane] = place.tile + TableEntry(table, (place.first_word + lane % lanes) * per_word);
+// The best number of lanes for rows of which all else is known.
+PlannedRows ShareStores(BoxRows rows, const GatherTable& table, int element_bytes) {
+  const std::uint32_t words = WordsOfRow(rows, element_bytes);
+  const int per_word = PackedWordBytes(element_bytes) / element_bytes;
+  PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
+  for (int lanes_log2 = 5; lanes_log2 >= 0; --lanes_log2) {
+    Share(words, lanes_log2, kWordsPerLane[0], rows);
+    const int conflicts = GatherConflicts(rows, table, element_bytes);
+    double slots =
+        kWordSlots + GlobalSlots(rows, element_bytes) + per_word * (kGatherSlots + kAccessSlots * conflicts);
+    if (table.rank > 0) {
+      slots += kLookupSlots + (table.inner_words ? 1 : per_word) * kAccessSlots;
+    }
+    Refine(rows, slots, conflicts, best);
+    if (conflicts <= 1 && words >= 1u << lanes_log2) break;  // fewer lanes would only touch more lines
   }
-  return Conflicts(places, element_bytes);
+  return best;
 }
 
 }  // namespace
@@ -107,8 +165,9 @@ PlannedRows PlanLoads(const std::vector<BoxAxis>& axes, std::size_t dense, int e
   const std::uint32_t words = WordsOfRow(rows, element_bytes);
   PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
   for (int lanes_log2 = 5; lanes_log2 >= 0; --lanes_log2) {
-    const double cost = Share(words, lanes_log2, kWordSlots + kAccessSlots, rows);
-    if (cost < best.cost) best = {.rows = rows, .cost = cost};
+    Share(words, lanes_log2, kWordsPerLane[0], rows);
+    Refine(rows, kWordSlots + kAccessSlots + GlobalSlots(rows, element_bytes), /*conflicts=*/1, best);
+    if (words >= 2u << lanes_log2) break;
   }
   return best;
 }
@@ -127,58 +186,43 @@ PlannedRows PlanStores(const std::vector<BoxAxis>& axes, const std::vector<int>&
       run.push_back(next);
     }
   }
-  const int word = PackedWordBytes(element_bytes);
-  std::int64_t period = 1;
-  for (std::size_t i = 0; i + 1 < run.size(); ++i) period *= run[i].size;
-  const std::int64_t inner_bytes = run.empty() ? 0 : run[0].size * element_bytes;
-  const bool long_rows = inner_bytes >= kLongRow && inner_bytes % word == 0;
-  std::vector<BoxAxis> walked;
-  BoxRows rows;
-  rows.row_bytes = static_cast<std::uint32_t>(element_bytes);
-  table = {};
-  if (run.size() > 1 && (long_rows || period > kMaxPeriod)) {
-    walked.assign(run.begin() + 1, run.end());
-    run.resize(1);
-  }
-  for (const BoxAxis& axis : run) rows.row_bytes *= static_cast<std::uint32_t>(axis.size);
-  if (!run.empty()) {
-    table.inner_stride = static_cast<std::uint32_t>(run[0].tile_stride);
-    table.outer_stride = static_cast<std::uint32_t>(run.back().tile_stride);
-    table.inner_words = run[0].size * element_bytes % word == 0;
-    table.rank = static_cast<int>(run.size()) - 1;
-    std::int64_t entries = 1;
-    for (int i = 0; i < table.rank; ++i) {
-      table.sizes[i] = FastDivisor(run[i].size);
-      table.strides[i] = static_cast<std::uint32_t>(run[i].tile_stride);
-      entries *= run[i].size;
-    }
-    table.period = FastDivisor(entries);
-  }
   // The rest in the order of shared memory, so that lanes of neighbouring rows share words there.
   std::vector<BoxAxis> others;
   for (const BoxAxis& axis : axes) {
     if (std::find(order.begin(), order.end(), axis.axis) == order.end()) others.push_back(axis);
   }
-  others.insert(others.end(), walked.begin(), walked.end());
-  AddRowAxes(others, /*of_output=*/true, rows);
 
-  const std::uint32_t words = WordsOfRow(rows, element_bytes);
-  const int per_word = word / element_bytes;
-  const bool has_table = table.rank > 0;
+  // Rows along the innermost axis alone need no table; rows along all of the run are fewer and longer.
   PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
-  for (int lanes_log2 = 5; lanes_log2 >= 0; --lanes_log2) {
-    Share(words, lanes_log2, 0, rows);
-    const int conflicts = GatherConflicts(rows, table, element_bytes);
-    // Where rows begin anywhere, what a few lanes store touches nearly twice as many sectors.
-    const double lanes_bytes = static_cast<double>(word << lanes_log2);
-    bool sectors = true;
-    for (int i = 0; i < rows.rank; ++i) sectors = sectors && rows.axes[i].stride % 32 == 0;
-    const double touched = sectors ? 1 : (lanes_bytes + 28) / lanes_bytes;
-    const double slots = kWordSlots + kAccessSlots * touched +
-                         per_word * (kGatherSlots + kAccessSlots * conflicts) +
-                         (has_table ? kGatherSlots * 3 + per_word * kAccessSlots : 0);
-    const double cost = Share(words, lanes_log2, slots, rows);
-    if (cost < best.cost) best = {.rows = rows, .cost = cost};
+  for (std::size_t in_row : {std::min<std::size_t>(1, run.size()), run.size()}) {
+    BoxRows rows;
+    GatherTable candidate;
+    std::int64_t elements = 1, period = 1;
+    for (std::size_t i = 0; i < in_row; ++i) {
+      period = elements;
+      elements *= run[i].size;
+      candidate.outer_stride = static_cast<std::uint32_t>(run[i].tile_stride);
+      if (i + 1 == in_row) break;
+      candidate.sizes[i] = FastDivisor(run[i].size);
+      candidate.strides[i] = static_cast<std::uint32_t>(run[i].tile_stride);
+      ++candidate.rank;
+    }
+    if (period > kMaxPeriod) continue;
+    if (in_row > 0) {
+      candidate.period = FastDivisor(period);
+      candidate.inner_stride = static_cast<std::uint32_t>(run[0].tile_stride);
+      candidate.inner_words = run[0].size * element_bytes % PackedWordBytes(element_bytes) == 0;
+    }
+    rows.row_bytes = static_cast<std::uint32_t>(elements * element_bytes);
+    std::vector<BoxAxis> walked = others;
+    walked.insert(walked.end(), run.begin() + static_cast<std::ptrdiff_t>(in_row), run.end());
+    AddRowAxes(walked, /*of_output=*/true, rows);
+    const PlannedRows planned = ShareStores(rows, candidate, element_bytes);
+    if (planned.cost < best.cost) {
+      best = planned;
+      table = candidate;
+    }
+    if (in_row == run.size()) break;
   }
   return best;
 }

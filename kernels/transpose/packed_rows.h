@@ -20,7 +20,8 @@ struct BoxAxis {
 
 struct PlannedRows {
   BoxRows rows;
-  double cost = 0;  // issue slots of a CTA
+  double cost = 0;    // issue slots of a CTA
+  int conflicts = 1;  // of a warp's first gathering access: how many words one bank has to deliver
 };
 
 // Rows of the input: the first `dense` axes make one, the others walk over them.

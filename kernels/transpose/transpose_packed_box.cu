@@ -1,10 +1,10 @@
-// Variant `swizzled_packed` where an axis at the end of either order is short, or sizes are odd: a CTA moves a
-// box of the tensor (packed_box.h) by way of shared memory. It reads runs of the input and writes runs of the
-// output, which are long even where axes are not, in words of at least 4 bytes: words at the ends of a run
-// hold some bytes of its neighbours, which are read but not written.
+// Variant `swizzled_packed` where an axis at the end of either order is short, or sizes are odd: a CTA moves
+// a box of the tensor (packed_box.h) by way of shared memory. It reads runs of the input and writes runs of
+// the output, which are long even where axes are not, in words of at least 4 bytes: words at the ends of a
+// run hold some bytes of its neighbours, which are read but not written.
 //
-// Limit: device memory for elements of 4 bytes or more, if runs are; for smaller ones the gathering, an access
-// of shared memory and two or three instructions for each element.
+// Limit: device memory for elements of 4 bytes or more, if runs are; for smaller ones the gathering, an
+// access of shared memory and two or three instructions for each element.
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>
@@ -20,9 +20,9 @@ template <int kBytes>
 struct ElementOf {
   using Type = std::conditional_t<
       kBytes == 1, std::uint8_t,
-      std::conditional_t<kBytes == 2, std::uint16_t,
-                         std::conditional_t<kBytes == 4, std::uint32_t,
-                                            std::conditional_t<kBytes == 8, uint2, uint4>>>>;
+      std::conditional_t<
+          kBytes == 2, std::uint16_t,
+          std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 8, uint2, uint4>>>>;
 };
 
 // How far into a word an address is.
@@ -137,8 +137,8 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
       for (std::uint32_t word = place.first_word + lane; word < end; word += lanes) {
         const int first = (static_cast<int>(word * 4) - skipped) / kBytes;  // -3 at least, or a multiple
         if (first >= 0 && first + kPerWord <= count) {
-          *reinterpret_cast<std::uint32_t*>(row - skipped + word * 4) = GatherWord<kBytes, kTable>(
-              gather, table, stepwise, from, static_cast<std::uint32_t>(first));
+          *reinterpret_cast<std::uint32_t*>(row - skipped + word * 4) =
+              GatherWord<kBytes, kTable>(gather, table, stepwise, from, static_cast<std::uint32_t>(first));
         } else {
 #pragma unroll
           for (int i = first; i < first + kPerWord; ++i) {
@@ -152,8 +152,12 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
   }
 }
 
+// CTAs of a multiprocessor that the compiler must leave registers for: as many as there is room for boxes.
+template <int kBytes>
+inline constexpr int kResidentBoxes = kBytes < 4 ? 6 : 8;
+
 template <int kBytes, bool kTable>
-__global__ void __launch_bounds__(kPackedThreads)
+__global__ void __launch_bounds__(kPackedThreads, kResidentBoxes<kBytes>)
     MoveBoxes(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ PackedBox box,
               std::int64_t first_box) {
   extern __shared__ uint4 shared[];
@@ -165,8 +169,8 @@ __global__ void __launch_bounds__(kPackedThreads)
   const std::uint32_t before = BytesIntoWord<kBytes>(from);
   const std::uint32_t after = (0 - BytesIntoWord<kBytes>(from + box.box_extent)) % 4;
   tile += before;
-  LoadBox<kBytes>(box.load, from,
-                  origin.in >= before && origin.in + box.box_extent + after <= box.in_extent, tile);
+  LoadBox<kBytes>(box.load, from, origin.in >= before && origin.in + box.box_extent + after <= box.in_extent,
+                  tile);
   __pipeline_commit();
   if constexpr (kTable) {
     for (std::uint32_t i = threadIdx.x; i < box.table_entries; i += kPackedThreads) {

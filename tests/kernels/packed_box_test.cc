@@ -47,7 +47,9 @@ std::vector<std::int64_t> Gather(const TransposeProblem& problem) {
 class Emulator {
  public:
   explicit Emulator(const Case& c)
-      : case_(c), box_(PlanPackedBox(Canonicalize(c.problem), c.element_bytes)), word_(std::max(4, c.element_bytes)) {}
+      : case_(c),
+        box_(PlanPackedBox(Canonicalize(c.problem), c.element_bytes)),
+        word_(std::max(4, c.element_bytes)) {}
 
   void Run(std::vector<std::int64_t>& out) {
     ASSERT_LE(box_.SharedBytes(), 48u << 10);
@@ -167,7 +169,7 @@ constexpr int kElementBytes[] = {1, 2, 4, 8, 16};
 TEST(PackedBoxTest, MovesRandomProblems) {
   std::mt19937 random(1);
   auto below = [&random](std::int64_t n) { return static_cast<std::int64_t>(random() % n); };
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const int rank = 1 + static_cast<int>(below(6));
     std::vector<std::int64_t> dims(rank);
     std::int64_t count = 1;
@@ -191,13 +193,25 @@ TEST(PackedBoxTest, MovesRandomProblems) {
 
 TEST(PackedBoxTest, MovesWhatUsersSend) {
   const std::vector<std::pair<std::vector<std::int64_t>, std::vector<int>>> problems = {
-      {{4001, 3}, {1, 0}},          {{3, 4001}, {1, 0}},           {{16001, 2}, {1, 0}},
-      {{30011, 1}, {1, 0}},         {{255, 257}, {1, 0}},          {{511, 130}, {1, 0}},
-      {{3001, 31}, {1, 0}},         {{4000, 16}, {1, 0}},          {{2, 1000, 3}, {0, 2, 1}},
-      {{2, 4, 40, 50}, {0, 2, 3, 1}}, {{500, 12, 12}, {0, 2, 1}},  {{200, 8, 16}, {0, 2, 1}},
-      {{4000, 4, 4}, {0, 2, 1}},    {{90, 28, 28}, {0, 2, 1}},     {{60, 32, 32}, {0, 2, 1}},
-      {{2, 3, 4, 50, 6, 7}, {5, 3, 1, 4, 2, 0}}, {{33, 17, 4, 9, 5}, {4, 2, 0, 3, 1}},
-      {{300, 40, 7}, {1, 0, 2}},    {{5, 7000, 2}, {1, 0, 2}},
+      {{4001, 3}, {1, 0}},
+      {{3, 4001}, {1, 0}},
+      {{16001, 2}, {1, 0}},
+      {{30011, 1}, {1, 0}},
+      {{255, 257}, {1, 0}},
+      {{511, 130}, {1, 0}},
+      {{3001, 31}, {1, 0}},
+      {{4000, 16}, {1, 0}},
+      {{2, 1000, 3}, {0, 2, 1}},
+      {{2, 4, 40, 50}, {0, 2, 3, 1}},
+      {{500, 12, 12}, {0, 2, 1}},
+      {{200, 8, 16}, {0, 2, 1}},
+      {{4000, 4, 4}, {0, 2, 1}},
+      {{90, 28, 28}, {0, 2, 1}},
+      {{60, 32, 32}, {0, 2, 1}},
+      {{2, 3, 4, 50, 6, 7}, {5, 3, 1, 4, 2, 0}},
+      {{33, 17, 4, 9, 5}, {4, 2, 0, 3, 1}},
+      {{300, 40, 7}, {1, 0, 2}},
+      {{5, 7000, 2}, {1, 0, 2}},
   };
   for (const auto& [dims, perm] : problems) {
     for (int element_bytes : kElementBytes) {
