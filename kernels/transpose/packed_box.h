@@ -48,7 +48,10 @@ struct BoxRows {
   RowAxis axes[kMaxRank] = {};
   std::uint32_t row_bytes = 0;
   std::uint32_t words = 0;  // of a row; where it begins within a word, it may have one more
+  std::uint32_t row_count = 0;
   std::uint32_t count = 0;  // of segments in all
+  bool aligned = true;      // rows begin and end with words, if the first does
+  bool one_segment = true;  // in each row
   std::uint32_t segment_words = 0;
   std::uint32_t lanes_log2 = 0;
 };
@@ -89,17 +92,30 @@ struct BoxOrigin {
   std::int64_t in = 0, out = 0;
 };
 
+WARPLINE_HOST_DEVICE inline void AddStep(const OuterAxis& axis, std::int64_t coordinate, BoxOrigin& origin) {
+  const std::int64_t start = coordinate * axis.block < axis.last ? coordinate * axis.block : axis.last;
+  origin.in += start * axis.in_stride;
+  origin.out += start * axis.out_stride;
+}
+
+// The loops over axes here and below are unrolled, up to the most axes there can be: then what is known of an
+// axis is operands of instructions, where it would otherwise be loaded from the kernel's parameters each
+// time.
 WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64_t index) {
   BoxOrigin origin;
-  const bool small = box.boxes < FastDivisor::kMax;
-  auto small_index = static_cast<std::uint32_t>(index);
+  if (box.boxes < FastDivisor::kMax) {
+    auto rest = static_cast<std::uint32_t>(index);
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+    for (int i = 0; i < kMaxRank; ++i) {
+      if (i >= box.outer_rank) break;
+      AddStep(box.outer[i], TakeRemainder(rest, box.outer[i].divisor), origin);
+    }
+    return origin;
+  }
   for (int i = 0; i < box.outer_rank; ++i) {
-    const OuterAxis& axis = box.outer[i];
-    std::int64_t start = small ? TakeRemainder(small_index, axis.divisor) : TakeRemainder(index, axis.count);
-    start *= axis.block;
-    if (start > axis.last) start = axis.last;
-    origin.in += start * axis.in_stride;
-    origin.out += start * axis.out_stride;
+    AddStep(box.outer[i], TakeRemainder(index, box.outer[i].count), origin);
   }
   return origin;
 }
@@ -113,20 +129,58 @@ struct RowPlace {
 
 WARPLINE_HOST_DEVICE inline RowPlace LocateRow(const BoxRows& rows, std::uint32_t index) {
   RowPlace place;
-  for (int i = 0; i < rows.rank; ++i) {
-    const std::uint32_t coordinate = TakeRemainder(index, rows.axes[i].size);
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+  for (int i = 0; i < kMaxRank; ++i) {
+    if (i >= rows.rank) break;
+    const std::uint32_t coordinate =
+        rows.one_segment && i + 1 == rows.rank ? index : TakeRemainder(index, rows.axes[i].size);
     place.offset += coordinate * rows.axes[i].stride;
     place.tile += coordinate * rows.axes[i].tile_stride;
   }
-  place.first_word = index * rows.segment_words;
+  if (!rows.one_segment) place.first_word = index * rows.segment_words;
   return place;
 }
 
-// Past the last word of the segment that begins at `place`, in a row that touches `words`.
+// The place of segment `index`, which is `step` after that of `place`. Where one axis walks over rows, that
+// is an addition.
+WARPLINE_HOST_DEVICE inline void AdvanceRow(const BoxRows& rows, std::uint32_t index, std::uint32_t step,
+                                            RowPlace& place) {
+  if (rows.one_segment && rows.rank == 1) {
+    place.offset += step * rows.axes[0].stride;
+    place.tile += step * rows.axes[0].tile_stride;
+  } else {
+    place = LocateRow(rows, index);
+  }
+}
+
+// Past the last of the `words` of a row that are in the segment at `place`.
 WARPLINE_HOST_DEVICE inline std::uint32_t EndOfSegment(const BoxRows& rows, const RowPlace& place,
                                                        std::uint32_t words) {
   const std::uint32_t end = place.first_word + rows.segment_words;
-  return end >= rows.words ? words : (end < words ? end : words);
+  // The last segment goes to the end: a row that splits words may have one more than was planned for.
+  return rows.one_segment || end >= rows.words || end > words ? words : end;
+}
+
+// A row of the output of elements smaller than a word, whose first is `skipped` bytes into one: its words
+// [first_word, end_word) are whole; its elements [0, head) and [tail, count) are not in these.
+struct RowEnds {
+  std::uint32_t first_word = 0, end_word = 0;
+  std::uint32_t head = 0, tail = 0, count = 0;
+};
+
+template <int kBytes>
+WARPLINE_HOST_DEVICE inline RowEnds EndsOfRow(std::uint32_t row_bytes, std::uint32_t skipped) {
+  RowEnds ends;
+  ends.count = row_bytes / kBytes;
+  ends.first_word = skipped == 0 ? 0 : 1;
+  ends.end_word = (skipped + row_bytes) / 4;
+  ends.head = (4 * ends.first_word - skipped) / kBytes;
+  if (ends.head > ends.count) ends.head = ends.count;
+  // A row within one word is all head.
+  ends.tail = ends.count - (ends.end_word < ends.first_word ? 0 : (skipped + row_bytes) % 4 / kBytes);
+  return ends;
 }
 
 // Entry `index` of the table; entries past the period continue into the next one.

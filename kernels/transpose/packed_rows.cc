@@ -46,18 +46,16 @@ void AddRowAxes(const std::vector<BoxAxis>& axes, bool of_output, BoxRows& rows)
   }
 }
 
-std::uint32_t RowCount(const BoxRows& rows) {
-  std::uint32_t count = 1;
-  for (int i = 0; i < rows.rank; ++i) count *= rows.axes[i].size.divisor;
-  return count;
-}
-
-// The most words that a row touches.
-std::uint32_t WordsOfRow(const BoxRows& rows, int element_bytes) {
+// Works out what follows from the axes and the length of rows, and returns the most words that a row touches.
+std::uint32_t CompleteRows(int element_bytes, BoxRows& rows) {
   const auto word = static_cast<std::uint32_t>(PackedWordBytes(element_bytes));
-  bool aligned = rows.row_bytes % word == 0;
-  for (int i = 0; i < rows.rank; ++i) aligned = aligned && rows.axes[i].stride % word == 0;
-  const std::uint32_t skipped = aligned ? 0 : word - static_cast<std::uint32_t>(element_bytes);
+  rows.row_count = 1;
+  rows.aligned = rows.row_bytes % word == 0;
+  for (int i = 0; i < rows.rank; ++i) {
+    rows.row_count *= rows.axes[i].size.divisor;
+    rows.aligned = rows.aligned && rows.axes[i].stride % word == 0;
+  }
+  const std::uint32_t skipped = rows.aligned ? 0 : word - static_cast<std::uint32_t>(element_bytes);
   return (skipped + rows.row_bytes + word - 1) / word;
 }
 
@@ -68,7 +66,8 @@ void Share(std::uint32_t words, int lanes_log2, std::uint32_t per_lane, BoxRows&
   const auto passes = static_cast<std::uint32_t>(CeilDiv(CeilDiv(words, segments), lanes));
   rows.words = words;
   rows.segment_words = passes * lanes;
-  rows.count = RowCount(rows) * static_cast<std::uint32_t>(CeilDiv(words, rows.segment_words));
+  rows.one_segment = rows.segment_words >= words;
+  rows.count = rows.row_count * static_cast<std::uint32_t>(CeilDiv(words, rows.segment_words));
   rows.lanes_log2 = static_cast<std::uint32_t>(lanes_log2);
 }
 
@@ -138,7 +137,7 @@ int GatherConflicts(const BoxRows& rows, const GatherTable& table, int element_b
 
 // The best number of lanes for rows of which all else is known.
 PlannedRows ShareStores(BoxRows rows, const GatherTable& table, int element_bytes) {
-  const std::uint32_t words = WordsOfRow(rows, element_bytes);
+  const std::uint32_t words = CompleteRows(element_bytes, rows);
   const int per_word = PackedWordBytes(element_bytes) / element_bytes;
   PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
   for (int lanes_log2 = 5; lanes_log2 >= 0; --lanes_log2) {
@@ -162,7 +161,7 @@ PlannedRows PlanLoads(const std::vector<BoxAxis>& axes, std::size_t dense, int e
   rows.row_bytes = static_cast<std::uint32_t>(element_bytes);
   for (std::size_t i = 0; i < dense; ++i) rows.row_bytes *= static_cast<std::uint32_t>(axes[i].size);
   AddRowAxes({axes.begin() + static_cast<std::ptrdiff_t>(dense), axes.end()}, /*of_output=*/false, rows);
-  const std::uint32_t words = WordsOfRow(rows, element_bytes);
+  const std::uint32_t words = CompleteRows(element_bytes, rows);
   PlannedRows best{.rows = {}, .cost = std::numeric_limits<double>::infinity()};
   for (int lanes_log2 = 5; lanes_log2 >= 0; --lanes_log2) {
     Share(words, lanes_log2, kWordsPerLane[0], rows);

@@ -40,9 +40,11 @@ __device__ void LoadBox(const BoxRows& rows, const char* in, bool whole, char* t
   constexpr int kWord = PackedWordBytes(kBytes);
   const std::uint32_t lanes = 1u << rows.lanes_log2;
   const std::uint32_t lane = threadIdx.x & (lanes - 1);
-  for (std::uint32_t index = threadIdx.x >> rows.lanes_log2; index < rows.count;
-       index += kPackedThreads >> rows.lanes_log2) {
-    const RowPlace place = LocateRow(rows, index);
+  const std::uint32_t groups = kPackedThreads >> rows.lanes_log2;
+  std::uint32_t index = threadIdx.x >> rows.lanes_log2;
+  if (index >= rows.count) return;
+  RowPlace place = LocateRow(rows, index);
+  while (true) {
     const char* row = in + place.offset;
     const std::uint32_t skipped = BytesIntoWord<kBytes>(row);
     const char* from = row - skipped;
@@ -62,6 +64,9 @@ __device__ void LoadBox(const BoxRows& rows, const char* in, bool whole, char* t
         }
       }
     }
+    index += groups;
+    if (index >= rows.count) return;
+    AdvanceRow(rows, index, groups, place);
   }
 }
 
@@ -107,6 +112,25 @@ __device__ std::uint32_t GatherWord(const GatherTable& gather, const std::uint16
   }
 }
 
+// Writes what is at the ends of rows and fills no word: up to 4 lanes at the beginning and the end of each.
+template <int kBytes, bool kTable>
+__device__ void StoreEnds(const BoxRows& rows, const GatherTable& gather, const std::uint16_t* table,
+                          const char* tile, char* out) {
+  using T = typename ElementOf<kBytes>::Type;
+  constexpr std::uint32_t kPerWord = 4 / kBytes;
+  const bool at_end = threadIdx.x / kPerWord % 2 != 0;
+  for (std::uint32_t index = threadIdx.x / (2 * kPerWord); index < rows.row_count;
+       index += kPackedThreads / (2 * kPerWord)) {
+    const RowPlace place = LocateRow(rows, index);  // of the first segment of each row
+    char* row = out + place.offset;
+    const RowEnds ends = EndsOfRow<kBytes>(rows.row_bytes, BytesIntoWord<kBytes>(row));
+    const std::uint32_t element = threadIdx.x % kPerWord + (at_end ? ends.tail : 0);
+    if (element >= (at_end ? ends.count : ends.head)) continue;
+    reinterpret_cast<T*>(row)[element] =
+        *reinterpret_cast<const T*>(tile + place.tile + PlaceInRow<kTable>(gather, table, element));
+  }
+}
+
 // Writes the box to `out`; its first element is at `tile`.
 template <int kBytes, bool kTable>
 __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const std::uint16_t* table,
@@ -114,9 +138,11 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
   using T = typename ElementOf<kBytes>::Type;
   const std::uint32_t lanes = 1u << rows.lanes_log2;
   const std::uint32_t lane = threadIdx.x & (lanes - 1);
-  for (std::uint32_t index = threadIdx.x >> rows.lanes_log2; index < rows.count;
-       index += kPackedThreads >> rows.lanes_log2) {
-    const RowPlace place = LocateRow(rows, index);
+  const std::uint32_t groups = kPackedThreads >> rows.lanes_log2;
+  std::uint32_t index = threadIdx.x >> rows.lanes_log2;
+  if (index >= rows.count) return;
+  RowPlace place = LocateRow(rows, index);
+  while (true) {
     const char* from = tile + place.tile;
     char* row = out + place.offset;
     if constexpr (kBytes >= 4) {
@@ -127,28 +153,22 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
             *reinterpret_cast<const T*>(from + PlaceInRow<kTable>(gather, table, word));
       }
     } else {
-      constexpr int kPerWord = 4 / kBytes;
-      const auto skipped = static_cast<int>(BytesIntoWord<kBytes>(row));
-      const auto count = static_cast<int>(rows.row_bytes / kBytes);
-      const std::uint32_t words = (skipped + rows.row_bytes + 3) / 4;
-      const std::uint32_t end = EndOfSegment(rows, place, words);
+      const std::uint32_t skipped = BytesIntoWord<kBytes>(row);
+      const RowEnds ends = EndsOfRow<kBytes>(rows.row_bytes, skipped);
+      auto* words = reinterpret_cast<std::uint32_t*>(row - skipped);
       const bool stepwise = gather.inner_words && skipped == 0;
+      const std::uint32_t end = EndOfSegment(rows, place, ends.end_word);
+      std::uint32_t word = place.first_word + lane;
+      if (word < ends.first_word) word += lanes;
 #pragma unroll 2
-      for (std::uint32_t word = place.first_word + lane; word < end; word += lanes) {
-        const int first = (static_cast<int>(word * 4) - skipped) / kBytes;  // -3 at least, or a multiple
-        if (first >= 0 && first + kPerWord <= count) {
-          *reinterpret_cast<std::uint32_t*>(row - skipped + word * 4) =
-              GatherWord<kBytes, kTable>(gather, table, stepwise, from, static_cast<std::uint32_t>(first));
-        } else {
-#pragma unroll
-          for (int i = first; i < first + kPerWord; ++i) {
-            if (i < 0 || i >= count) continue;
-            reinterpret_cast<T*>(row)[i] = *reinterpret_cast<const T*>(
-                from + PlaceInRow<kTable>(gather, table, static_cast<std::uint32_t>(i)));
-          }
-        }
+      for (; word < end; word += lanes) {
+        words[word] =
+            GatherWord<kBytes, kTable>(gather, table, stepwise, from, (4 * word - skipped) / kBytes);
       }
     }
+    index += groups;
+    if (index >= rows.count) return;
+    AdvanceRow(rows, index, groups, place);
   }
 }
 
@@ -179,7 +199,13 @@ __global__ void __launch_bounds__(kPackedThreads, kResidentBoxes<kBytes>)
   }
   __pipeline_wait_prior(0);
   __syncthreads();
-  StoreBox<kBytes, kTable>(box.store, box.gather, table, tile, out + origin.out);
+  out += origin.out;
+  StoreBox<kBytes, kTable>(box.store, box.gather, table, tile, out);
+  if constexpr (kBytes < 4) {
+    if (!box.store.aligned || BytesIntoWord<kBytes>(out) != 0) {
+      StoreEnds<kBytes, kTable>(box.store, box.gather, table, tile, out);
+    }
+  }
 }
 
 template <int kBytes>

@@ -43,7 +43,7 @@ std::vector<std::int64_t> Gather(const TransposeProblem& problem) {
   return offsets;
 }
 
-// The kernel on the host. A tensor's contents are the addresses of its bytes.
+// The kernel on the host. What it moves are the addresses of bytes.
 class Emulator {
  public:
   explicit Emulator(const Case& c)
@@ -51,89 +51,122 @@ class Emulator {
         box_(PlanPackedBox(Canonicalize(c.problem), c.element_bytes)),
         word_(std::max(4, c.element_bytes)) {}
 
-  void Run(std::vector<std::int64_t>& out) {
-    ASSERT_LE(box_.SharedBytes(), 48u << 10);
-    ASSERT_LE(sizeof(PackedBox), 4096u - 64);
+  // Returns what went wrong first, "" if nothing did.
+  std::string Run(std::vector<std::int64_t>& out) {
+    Check(box_.SharedBytes() <= 48u << 10, "too much shared memory");
     for (std::int64_t index = 0; index < box_.boxes; ++index) {
       const BoxOrigin origin = LocateBox(box_, index);
       tile_.assign(box_.tile_bytes, -1);
-      ASSERT_NO_FATAL_FAILURE(Load(case_.in_base + origin.in));
-      ASSERT_NO_FATAL_FAILURE(Store(case_.out_base + origin.out, out));
+      Load(case_.in_base + origin.in);
+      Store(case_.out_base + origin.out, out);
     }
+    return failure_;
   }
 
  private:
+  bool Check(bool holds, const char* otherwise) {
+    if (!holds && failure_.empty()) failure_ = otherwise;
+    return holds;
+  }
+
   void Fill(std::int64_t at, std::int64_t address, std::int64_t bytes) {
+    const bool reads = address >= case_.in_base && address + bytes <= case_.in_base + box_.in_extent;
+    if (!Check(reads, "reads outside") ||
+        !Check(at >= 0 && at + bytes <= std::ssize(tile_), "writes outside the tile")) {
+      return;
+    }
     for (std::int64_t i = 0; i < bytes; ++i) {
-      ASSERT_TRUE(address + i >= case_.in_base && address + i < case_.in_base + box_.in_extent)
-          << "reads outside";
-      ASSERT_TRUE(at + i >= 0 && at + i < std::ssize(tile_)) << "outside the tile: " << at + i;
-      ASSERT_TRUE(tile_[at + i] == -1 || tile_[at + i] == address + i) << "two rows meet in the tile";
+      Check(tile_[at + i] == -1 || tile_[at + i] == address + i, "rows meet in the tile");
       tile_[at + i] = address + i;
     }
   }
 
   void Load(std::int64_t base) {
-    const std::int64_t before = into_word_ = base % word_;
+    into_word_ = base % word_;
     const std::int64_t end = base + box_.box_extent;
-    const bool whole = base - before >= case_.in_base &&
+    const bool whole = base - into_word_ >= case_.in_base &&
                        end + (word_ - end % word_) % word_ <= case_.in_base + box_.in_extent;
     for (std::uint32_t index = 0; index < box_.load.count; ++index) {
       const RowPlace place = LocateRow(box_.load, index);
+      RowPlace advanced = LocateRow(box_.load, index / 2);
+      AdvanceRow(box_.load, index, index - index / 2, advanced);
+      Check(advanced.offset == place.offset && advanced.tile == place.tile, "rows are not reached by steps");
       const std::int64_t row = base + place.offset, skipped = row % word_;
-      const std::int64_t to = before + place.tile - skipped;
-      ASSERT_EQ(to % word_, 0) << "words are no words in the tile";
+      const std::int64_t to = into_word_ + place.tile - skipped;
+      Check(to % word_ == 0, "words of the input are none in the tile");
       const auto words = static_cast<std::uint32_t>((skipped + box_.load.row_bytes + word_ - 1) / word_);
       const std::uint32_t last = EndOfSegment(box_.load, place, words);
       for (std::uint32_t word = place.first_word; word < last; ++word) {
-        const std::int64_t byte = std::int64_t{word} * word_;
+        const std::int64_t byte = word * word_;
         if (whole || (word > 0 && word + 1 < words)) {
-          ASSERT_NO_FATAL_FAILURE(Fill(to + byte, row - skipped + byte, word_));
+          Fill(to + byte, row - skipped + byte, word_);
           continue;
         }
         for (std::int64_t i = byte; i < byte + word_; i += case_.element_bytes) {
           if (i < skipped || i >= skipped + box_.load.row_bytes) continue;
-          ASSERT_NO_FATAL_FAILURE(Fill(to + i, row - skipped + i, case_.element_bytes));
+          Fill(to + i, row - skipped + i, case_.element_bytes);
         }
       }
     }
   }
 
   void Store(std::int64_t base, std::vector<std::int64_t>& out) {
-    const std::int64_t size = case_.element_bytes;
-    for (std::uint32_t index = 0; index < box_.store.count; ++index) {
-      const RowPlace place = LocateRow(box_.store, index);
+    const BoxRows& rows = box_.store;
+    const std::int64_t size = case_.element_bytes, per_word = word_ / size;
+    const GatherTable& gather = box_.gather;
+    for (std::uint32_t index = 0; index < rows.count; ++index) {
+      const RowPlace place = LocateRow(rows, index);
       const std::int64_t row = base + place.offset, skipped = row % word_;
-      const std::int64_t count = box_.store.row_bytes / size;
-      const auto words = static_cast<std::uint32_t>((skipped + box_.store.row_bytes + word_ - 1) / word_);
-      const std::uint32_t last = EndOfSegment(box_.store, place, words);
-      const std::int64_t per_word = word_ / size;
-      const bool stepwise = box_.gather.inner_words && skipped == 0;
-      for (std::uint32_t word = place.first_word; word < last; ++word) {
-        const std::int64_t first = (std::int64_t{word} * word_ - skipped) / size;
-        const std::uint32_t first_place =
-            first < 0 ? 0 : TableEntry(box_.gather, static_cast<std::uint32_t>(first));
-        for (std::int64_t i = first; i < first + per_word; ++i) {
-          if (i < 0 || i >= count) continue;
-          const std::uint32_t step = TableEntry(box_.gather, static_cast<std::uint32_t>(i));
-          if (stepwise || box_.gather.rank == 0) {
-            ASSERT_EQ(step, first < 0 ? step : first_place + (i - first) * box_.gather.inner_stride);
-          }
-          if (box_.gather.rank > 0) {  // the kernel's table ends
-            const std::int64_t entry = first < 0 ? i : first % box_.gather.period.divisor + (i - first);
-            ASSERT_LT(entry, box_.table_entries);
-          }
-          for (std::int64_t byte = 0; byte < size; ++byte) {
-            const std::int64_t at = into_word_ + place.tile + step + byte;
-            ASSERT_LT(at, std::ssize(tile_));
-            const std::int64_t to = row + i * size + byte - case_.out_base;
-            ASSERT_TRUE(to >= 0 && to < std::ssize(out)) << "writes outside";
-            ASSERT_NE(tile_[at], -1) << "never loaded";
-            ASSERT_TRUE(out[to] == -1 || out[to] == tile_[at]);
-            out[to] = tile_[at];
-          }
+      const RowEnds ends = EndsOf(skipped);
+      const std::uint32_t end = EndOfSegment(rows, place, ends.end_word);
+      const bool stepwise = gather.rank == 0 || (gather.inner_words && skipped == 0);
+      for (std::uint32_t word = std::max(place.first_word, ends.first_word); word < end; ++word) {
+        const auto first = static_cast<std::uint32_t>((word * word_ - skipped) / size);
+        for (std::uint32_t i = 0; i < per_word; ++i) {
+          const std::uint32_t step = TableEntry(gather, first + i);
+          Check(!stepwise || step == TableEntry(gather, first) + i * gather.inner_stride,
+                "a word leaves its axis");
+          Check(gather.rank == 0 || first % gather.period.divisor + i < box_.table_entries,
+                "the table is too short");
+          Move(place.tile + step, row + (first + i) * size, out);
         }
       }
+    }
+    const bool has_ends = word_ > size && (!rows.aligned || base % word_ != 0);
+    for (std::uint32_t index = 0; index < (has_ends ? rows.row_count : 0); ++index) {
+      const RowPlace place = LocateRow(rows, index);
+      const std::int64_t row = base + place.offset;
+      const RowEnds ends = EndsOf(row % word_);
+      Check(place.first_word == 0 && ends.head < per_word && ends.count - ends.tail < per_word,
+            "ends are longer than a word");
+      for (std::uint32_t i = 0; i < ends.count; ++i) {
+        if (i < ends.head || i >= ends.tail) Move(place.tile + TableEntry(gather, i), row + i * size, out);
+      }
+    }
+  }
+
+  RowEnds EndsOf(std::int64_t skipped) const {
+    if (case_.element_bytes == 1) {
+      return EndsOfRow<1>(box_.store.row_bytes, static_cast<std::uint32_t>(skipped));
+    }
+    if (case_.element_bytes == 2) {
+      return EndsOfRow<2>(box_.store.row_bytes, static_cast<std::uint32_t>(skipped));
+    }
+    RowEnds ends;
+    ends.end_word = box_.store.words;
+    return ends;
+  }
+
+  // From a place in the tile to an address.
+  void Move(std::int64_t from, std::int64_t address, std::vector<std::int64_t>& out) {
+    const std::int64_t at = into_word_ + from, to = address - case_.out_base, size = case_.element_bytes;
+    if (!Check(at + size <= std::ssize(tile_), "reads outside the tile") ||
+        !Check(to >= 0 && to + size <= std::ssize(out), "writes outside")) {
+      return;
+    }
+    for (std::int64_t byte = 0; byte < size; ++byte) {
+      Check(out[to + byte] == -1 || out[to + byte] == tile_[at + byte], "two values for an element");
+      out[to + byte] = tile_[at + byte];
     }
   }
 
@@ -142,17 +175,19 @@ class Emulator {
   const std::int64_t word_;
   std::vector<std::int64_t> tile_;  // addresses of the bytes in it; -1: none yet
   std::int64_t into_word_ = 0;      // how far the box begins into a word
+  std::string failure_;
 };
 
 void ExpectMovesAll(const Case& c) {
-  SCOPED_TRACE(Describe(c));
-  const std::vector<std::int64_t> want = Gather(c.problem);
-  std::vector<std::int64_t> got(want.size() * c.element_bytes, -1);
-  ASSERT_NO_FATAL_FAILURE(Emulator(c).Run(got));
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const auto element = i / c.element_bytes, byte = i % c.element_bytes;
-    ASSERT_EQ(got[i], c.in_base + want[element] * c.element_bytes + static_cast<std::int64_t>(byte)) << i;
+  std::vector<std::int64_t> want;
+  for (std::int64_t element : Gather(c.problem)) {
+    for (int byte = 0; byte < c.element_bytes; ++byte) {
+      want.push_back(c.in_base + element * c.element_bytes + byte);
+    }
   }
+  std::vector<std::int64_t> got(want.size(), -1);
+  ASSERT_EQ(Emulator(c).Run(got), "") << Describe(c);
+  ASSERT_TRUE(got == want) << Describe(c);
 }
 
 Case MakeCase(const std::vector<std::int64_t>& dims, const std::vector<int>& perm, int element_bytes) {
@@ -174,7 +209,7 @@ TEST(PackedBoxTest, MovesRandomProblems) {
     std::vector<std::int64_t> dims(rank);
     std::int64_t count = 1;
     for (std::int64_t& dim : dims) {
-      dim = std::min<std::int64_t>(1 + below(below(3) == 0 ? 200 : 12), 30000 / count);
+      dim = std::min<std::int64_t>(1 + below(below(3) == 0 ? 200 : 12), 20000 / count);
       dim = std::max<std::int64_t>(dim, 1);
       count *= dim;
     }
