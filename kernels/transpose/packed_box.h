@@ -105,7 +105,7 @@ WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64
   BoxOrigin origin;
   if (box.boxes < FastDivisor::kMax) {
     auto rest = static_cast<std::uint32_t>(index);
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
     for (int i = 0; i < kMaxRank; ++i) {
@@ -129,7 +129,7 @@ struct RowPlace {
 
 WARPLINE_HOST_DEVICE inline RowPlace LocateRow(const BoxRows& rows, std::uint32_t index) {
   RowPlace place;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__
 #pragma unroll
 #endif
   for (int i = 0; i < kMaxRank; ++i) {
