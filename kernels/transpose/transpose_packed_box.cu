@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/launch_grids.h"
+#include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/packed_box.h"
 #include "kernels/transpose/transpose_kernels.h"
 
@@ -174,7 +175,7 @@ __device__ void StoreBox(const BoxRows& rows, const GatherTable& gather, const s
 
 // CTAs of a multiprocessor that the compiler must leave registers for: as many as there is room for boxes.
 template <int kBytes>
-inline constexpr int kResidentBoxes = kBytes < 4 ? 6 : 8;
+inline constexpr int kResidentBoxes = kBytes < 4 ? 6 : kResidentThreads / kPackedThreads;
 
 template <int kBytes, bool kTable>
 __global__ void __launch_bounds__(kPackedThreads, kResidentBoxes<kBytes>)
