@@ -55,4 +55,18 @@ CanonicalTranspose Canonicalize(const TransposeProblem& problem) {
   return canonical;
 }
 
+CanonicalTranspose WithWiderElements(const CanonicalTranspose& transpose, std::int64_t factor) {
+  CanonicalTranspose wider = transpose;
+  const int inner = transpose.rank - 1;
+  for (int axis = 0; axis < inner; ++axis) wider.in_strides[axis] /= factor;
+  wider.dims[inner] /= factor;
+  if (wider.dims[inner] > 1) return wider;
+  // The axis is one element now: it is the last of both orders, so that the others keep their places.
+  wider.dims[inner] = 0;
+  wider.in_strides[inner] = 0;
+  wider.perm[inner] = 0;
+  wider.rank = inner;
+  return wider;
+}
+
 }  // namespace warpline

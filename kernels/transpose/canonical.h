@@ -25,6 +25,10 @@ struct CanonicalTranspose {
 
 CanonicalTranspose Canonicalize(const TransposeProblem& problem);
 
+// The same transposition of elements `factor` times as large, where the innermost axis stays innermost, is
+// contiguous, and it and all other strides are multiples of `factor`.
+CanonicalTranspose WithWiderElements(const CanonicalTranspose& transpose, std::int64_t factor);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_KERNELS_TRANSPOSE_CANONICAL_H_

@@ -17,11 +17,21 @@ namespace warpline {
 cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes, const void* in, void* out,
                               cudaStream_t stream);
 
-// For a transposition that leaves the innermost axis innermost: moves whole rows. Rank >= 2.
+// For none: copies bytes from any address to any.
+cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaStream_t stream);
+
+// For a transposition that leaves the innermost axis innermost, and contiguous: moves whole rows. Rank >= 2,
+// not empty; elements of 4, 8 or 16 bytes, to which `in` and `out` are aligned.
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 
-// For one that does not: moves tiles between the innermost axes of input and output. Rank >= 2, not empty.
+// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size.
+cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                            void* out, cudaStream_t stream);
+
+// For one that does not, and whose walk takes vectors of 16 bytes (TileWalk::TakesVectors), to which `in` and
+// `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to
+// 8 bytes.
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream);
 

@@ -2,10 +2,8 @@
 // the input, and y, the innermost axis of the output. Global and shared memory are both accessed in 16-byte
 // vectors free of bank conflicts: the elements change places in registers, on the way between the two.
 //
-// Limit: device memory. Where an axis or an address is no multiple of 16 bytes, that side of global memory is
-// accessed in single elements.
-#include <cstring>
-
+// Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. What is shorter or
+// odd is moved in boxes (transpose_packed_box.cu).
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/swizzle.h"
@@ -15,28 +13,9 @@
 namespace warpline {
 namespace {
 
-// Elements [0, count) of a row of the input, the others unspecified; count may be anything. kAligned: `row`
-// is a multiple of 16 bytes and so is the row's end, so that a chunk is inside or outside as a whole.
-template <bool kAligned, typename T>
-__device__ Chunk LoadChunk(const T* row, std::int64_t count) {
-  Chunk chunk = {};
-  if constexpr (kAligned) {
-    if (count > 0) chunk = *reinterpret_cast<const Chunk*>(row);
-  } else {
-    constexpr int kVector = kChunkBytes / sizeof(T);
-    T elements[kVector] = {};
-#pragma unroll
-    for (int i = 0; i < kVector; ++i) {
-      if (i < count) elements[i] = row[i];
-    }
-    memcpy(&chunk, elements, sizeof(chunk));
-  }
-  return chunk;
-}
-
 // One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The walk has unit
 // strides, which the compiler must know: hence walk.in_stride_x and walk.out_stride_y do not occur.
-template <typename T, bool kAlignedIn, bool kAlignedOut>
+template <typename T>
 __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
     TransposeTiles(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
                    std::int64_t first_tile) {
@@ -56,8 +35,10 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
     Chunk loaded[kVector], transposed[kVector];
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
-      loaded[j] = LoadChunk<kAlignedIn>(in + (y + j) * walk.in_stride_y + x,
-                                        y + j < walk.ny ? walk.nx - x : std::int64_t{0});
+      loaded[j] = {};
+      if (x < walk.nx && y + j < walk.ny) {
+        loaded[j] = *reinterpret_cast<const Chunk*>(in + (y + j) * walk.in_stride_y + x);
+      }
     }
     TransposeMicroTile<sizeof(T)>(loaded, transposed);
 #pragma unroll
@@ -65,27 +46,13 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
   }
   __syncthreads();
 
-  if constexpr (kAlignedOut) {
-    const std::int64_t y = y0 + lane * kVector;
+  const std::int64_t y = y0 + lane * kVector;
 #pragma unroll
-    for (int pass = 0; pass < kVector; ++pass) {
-      const int row = pass * kSide + group;
-      const std::int64_t x = x0 + row;
-      if (x < walk.nx && y < walk.ny) {
-        *reinterpret_cast<Chunk*>(out + x * walk.out_stride_x + y) = tile[Tile::ChunkIndex(row, lane)];
-      }
-    }
-  } else {
-    // Neighbouring lanes store neighbouring elements, so that a warp's stores fill whole sectors.
-    const T* elements = reinterpret_cast<const T*>(tile);
-#pragma unroll 8
-    for (int e = threadIdx.x; e < kTile * kTile; e += Tile::kThreads) {
-      const int row = e / kTile, column = e % kTile;
-      const std::int64_t x = x0 + row, y = y0 + column;
-      if (x < walk.nx && y < walk.ny) {
-        out[x * walk.out_stride_x + y] =
-            elements[Tile::ChunkIndex(row, column / kVector) * kVector + column % kVector];
-      }
+  for (int pass = 0; pass < kVector; ++pass) {
+    const int row = pass * kSide + group;
+    const std::int64_t x = x0 + row;
+    if (x < walk.nx && y < walk.ny) {
+      *reinterpret_cast<Chunk*>(out + x * walk.out_stride_x + y) = tile[Tile::ChunkIndex(row, lane)];
     }
   }
 }
@@ -94,20 +61,9 @@ template <typename T>
 cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
   using Tile = TransposeTile<sizeof(T)>;
   walk.CutInto(Tile::kTile, Tile::kTile);
-  auto aligned = [](const void* base, std::int64_t row) {
-    return reinterpret_cast<std::uintptr_t>(base) % kChunkBytes == 0 && row % Tile::kVector == 0;
-  };
-  bool aligned_in = aligned(in, walk.nx) && walk.in_stride_y % Tile::kVector == 0;
-  for (int i = 0; i < walk.batch.rank; ++i) {
-    aligned_in = aligned_in && walk.batch.in_strides[i] % Tile::kVector == 0;
-  }
-  // Every stride of the output is a multiple of ny: no need to look.
-  const bool aligned_out = aligned(out, walk.ny);
-  auto* kernel = aligned_in
-                     ? (aligned_out ? &TransposeTiles<T, true, true> : &TransposeTiles<T, true, false>)
-                     : (aligned_out ? &TransposeTiles<T, false, true> : &TransposeTiles<T, false, false>);
   return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
-    kernel<<<grid, Tile::kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk, first);
+    TransposeTiles<T>
+        <<<grid, Tile::kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk, first);
   });
 }
 
@@ -125,8 +81,6 @@ cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t
       return Launch<std::uint32_t>(walk, in, out, stream);
     case 8:
       return Launch<std::uint64_t>(walk, in, out, stream);
-    case 16:
-      return Launch<uint4>(walk, in, out, stream);
     default:
       return cudaErrorNotSupported;
   }

@@ -1,3 +1,4 @@
+#include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/tile_walk.h"
@@ -5,17 +6,6 @@
 
 namespace warpline {
 namespace {
-
-// The walk over all elements, in the order of the output if `by_output`.
-StridedCopy WalkOf(const CanonicalTranspose& transpose, bool by_output) {
-  const auto out_strides = transpose.OutputStrides();
-  StridedCopy copy;
-  for (int i = 0; i < transpose.rank; ++i) {
-    const int axis = by_output ? transpose.perm[i] : i;
-    copy.Append(transpose.dims[axis], transpose.in_strides[axis], out_strides[axis]);
-  }
-  return copy;
-}
 
 using TransposeVariant = CudaVariant<TransposeProblem>;
 
@@ -54,8 +44,9 @@ constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
 // The choice, the ladder from its lowest rung, the oracle.
 constexpr TransposeVariant kVariants[] = {
     Row("swizzled_packed",
-        "16-byte vectors through XOR-swizzled shared memory; row copy where rows stay rows", kAnyDType,
-        AnyProblem, LaunchTransposeSwizzledPacked),
+        "16-byte vectors through XOR-swizzled shared memory; boxes of runs where axes are short or odd; row "
+        "copy where rows stay rows",
+        kAnyDType, AnyProblem, LaunchTransposeSwizzledPacked),
     Row("naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
         LaunchTransposeNaiveWrite, Slower<4>),
     Row("shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
@@ -81,34 +72,70 @@ constexpr TransposeVariant kVariants[] = {
 
 }  // namespace
 
+namespace {
+
+// The widest elements that rows and both bases consist of, in bytes, for a transposition that keeps rows.
+std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                            const void* out) {
+  std::uint64_t offsets = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
+                          kChunkBytes |
+                          static_cast<std::uint64_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  for (int axis = 0; axis + 1 < transpose.rank; ++axis) {
+    offsets |= static_cast<std::uint64_t>(transpose.in_strides[axis]) * element_bytes;
+  }
+  return offsets & -offsets;
+}
+
+// Rows of a sector or more are worth a copy, if that can be done in vectors. Where rows straddle sectors,
+// they have to be longer.
+bool AreLongRows(const CanonicalTranspose& transpose, std::size_t element_bytes) {
+  const std::size_t bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  return element_bytes >= 4 && bytes >= (bytes % 32 == 0 ? 32 : 256);
+}
+
+// Whether tiles suit the problem: sides are multiples of 16 bytes, and long enough that the tiles at their
+// ends leave few lanes idle. Where one or two tiles are all there is, they take no planning.
+bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+  constexpr double kMinFill = 0.5;
+  constexpr std::int64_t kFewElements = 16 << 10;
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
+  // 16 bytes an element are a vector anyway, of which boxes have more in flight.
+  if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
+  const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
+  auto fill = [side](std::int64_t size) {
+    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
+  };
+  return (fill(walk.nx) >= kMinFill && fill(walk.ny) >= kMinFill) ||
+         walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+}
+
+}  // namespace
+
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
                                           const CudaContext& /*context*/, cudaStream_t stream) {
   const std::int64_t count = problem.shape.Count();
   if (count == 0) return cudaSuccess;
-  const std::size_t bytes = SizeOf(problem.dtype);
+  std::size_t bytes = SizeOf(problem.dtype);
   const void* in = operands.in[0];
-  const CanonicalTranspose transpose = Canonicalize(problem);
+  void* out = operands.out;
+  CanonicalTranspose transpose = Canonicalize(problem);
   if (transpose.IsIdentity()) {
-    return cudaMemcpyAsync(operands.out, in, static_cast<std::size_t>(count) * bytes, cudaMemcpyDefault,
-                           stream);  // either side may be pinned host memory
+    return LaunchFlatCopy(in, out, count * static_cast<std::int64_t>(bytes), stream);
   }
-  const int inner_in = transpose.rank - 1;
-  // Rows of one element, padded: nothing is contiguous.
-  if (transpose.in_strides[inner_in] != 1) {
-    return LaunchElementCopy(WalkOf(transpose, /*by_output=*/true), bytes, in, operands.out, stream);
+  const int inner = transpose.rank - 1;
+  if (transpose.in_strides[inner] == 1 && transpose.perm[inner] == inner) {
+    const std::size_t wider = RowElementBytes(transpose, bytes, in, out);
+    transpose = WithWiderElements(transpose, static_cast<std::int64_t>(wider / bytes));
+    bytes = wider;
+    if (transpose.rank > inner && AreLongRows(transpose, bytes)) {
+      return LaunchRowCopy(transpose, bytes, in, out, stream);
+    }
   }
-  const int inner_out = transpose.perm[transpose.rank - 1];
-  if (inner_in == inner_out) return LaunchRowCopy(transpose, bytes, in, operands.out, stream);
-  // A side of less than a sector (interleaved channels, say) would leave most of a tile empty. Then all that
-  // one warp touches of the other order lies close together, and caches do what the tile was for.
-  constexpr std::int64_t kSectorBytes = 32;
-  const std::int64_t min_side = kSectorBytes / static_cast<std::int64_t>(bytes);
-  const bool narrow_in = transpose.dims[inner_in] < min_side;
-  const bool narrow_out = transpose.dims[inner_out] < min_side;
-  if (narrow_in || narrow_out) {
-    return LaunchElementCopy(WalkOf(transpose, /*by_output=*/!narrow_in), bytes, in, operands.out, stream);
+  if (SuitTiles(MakeTileWalk(transpose), bytes, in, out)) {
+    return LaunchTileTranspose(transpose, bytes, in, out, stream);
   }
-  return LaunchTileTranspose(transpose, bytes, in, operands.out, stream);
+  return LaunchPackedBox(transpose, bytes, in, out, stream);
 }
 
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants() { return kVariants; }

@@ -125,6 +125,26 @@ TEST(CanonicalTransposeTest, PaddedRowsOfOneElementAreNotContiguous) {
   EXPECT_FALSE(t.IsIdentity());
 }
 
+TEST(CanonicalTransposeTest, WiderElementsShortenTheInnermostAxis) {
+  TransposeProblem problem = Problem({2, 3, 12}, {1, 0, 2});
+  problem.row_stride = 16;
+  const CanonicalTranspose t = WithWiderElements(Canonicalize(problem), 4);
+  EXPECT_EQ(Dims(t), DimList({2, 3, 3}));
+  EXPECT_EQ(t.in_strides[0], 12);
+  EXPECT_EQ(t.in_strides[1], 4);
+  EXPECT_EQ(t.in_strides[2], 1);
+  EXPECT_EQ(t.perm[2], 2);
+}
+
+TEST(CanonicalTransposeTest, RowsOfOneWiderElementAreNoAxis) {
+  const CanonicalTranspose t = WithWiderElements(Canonicalize(Problem({2, 3, 4}, {1, 0, 2})), 4);
+  EXPECT_EQ(Dims(t), DimList({2, 3}));
+  EXPECT_EQ(t.in_strides[0], 3);
+  EXPECT_EQ(t.in_strides[1], 1);
+  EXPECT_EQ(t.perm[0], 1);
+  EXPECT_EQ(t.perm[1], 0);
+}
+
 TEST(CanonicalTransposeTest, OutputStridesInvertThePermutation) {
   const CanonicalTranspose t = Canonicalize(Problem({2, 3, 5}, {2, 1, 0}));
   EXPECT_EQ(t.OutputStrides()[0], 1);
