@@ -6,15 +6,12 @@ namespace {
 
 cudaError_t LaunchElementwise(const ElementwiseProblem& problem, const Operands& operands,
                               const CudaContext& context, cudaStream_t stream) {
-  switch (problem.op) {
-    case ElementwiseOp::kCast:
-      return LaunchCast(problem, operands, context, stream);
-    case ElementwiseOp::kScale:
-      return LaunchScale(problem, operands, context, stream);
-    case ElementwiseOp::kAdd:
-      return LaunchAdd(problem, operands, context, stream);
-  }
-  return cudaErrorNotSupported;
+  const auto launch = problem.op == ElementwiseOp::kCast    ? LaunchCast
+                      : problem.op == ElementwiseOp::kScale ? LaunchScale
+                                                            : LaunchAdd;
+  const cudaError_t error = launch(problem, operands, context, stream);
+  // Without packs there is nothing to gain.
+  return error == cudaErrorNotSupported ? LaunchElementwiseNaive(problem, operands, context, stream) : error;
 }
 
 constexpr CudaVariant<ElementwiseProblem> kVariants[] = {

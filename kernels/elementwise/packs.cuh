@@ -11,6 +11,7 @@
 #include "kernels/cuda_variants.h"
 #include "kernels/elementwise/arithmetic.h"
 #include "kernels/elementwise/walk.h"
+#include "kernels/gpu/raw_vector.cuh"
 #include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
 
@@ -18,12 +19,6 @@ namespace warpline {
 
 inline constexpr int kElementwiseThreads = 256;
 inline constexpr int kPacksPerThread = 4;
-
-// Up to 16 bytes, aligned to their size.
-template <typename T, int kSize>
-struct alignas(sizeof(T) * kSize) Pack {
-  T elements[kSize];
-};
 
 // What two elements are added or multiplied in: f32, f64, or integers modulo 2^32 or 2^64, which agrees with
 // any narrower integer type, whatever its sign.
@@ -33,6 +28,9 @@ using PackArithmetic = std::conditional_t<
     std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> ||
                            std::is_same_v<T, float>,
                        float, std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>>>;
+
+template <typename T, int kSize>
+using Pack = RawVector<kSize* static_cast<int>(sizeof(T))>;
 
 // How the elements of a pack lie in an operand. Packs begin at multiples of their size in the dense result.
 enum class PackLayout : std::uint8_t {
@@ -75,7 +73,7 @@ __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const Elementwise
     if (count >= kSize) return *reinterpret_cast<const Pack<T, kSize>*>(data + index);
 #pragma unroll
     for (int i = 0; i < kSize; ++i) {
-      if (i < count) pack.elements[i] = data[index + i];
+      if (i < count) SetElement(pack, i, data[index + i]);
     }
     return pack;
   }
@@ -83,7 +81,7 @@ __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const Elementwise
   if (operand.layout == PackLayout::kVector) return *reinterpret_cast<const Pack<T, kSize>*>(at);
   const T element = *at;
 #pragma unroll
-  for (int i = 0; i < kSize; ++i) pack.elements[i] = element;
+  for (int i = 0; i < kSize; ++i) SetElement(pack, i, element);
   return pack;
 }
 
@@ -95,7 +93,7 @@ __device__ void StorePack(T* out, std::int64_t index, const Pack<T, kSize>& pack
   }
 #pragma unroll
   for (int i = 0; i < kSize; ++i) {
-    if (i < count) out[index + i] = pack.elements[i];
+    if (i < count) out[index + i] = Element<T>(pack, i);
   }
 }
 
@@ -122,12 +120,13 @@ __global__ void __launch_bounds__(kElementwiseThreads)
     for (int i = 0; i < kPacksPerThread; ++i) {
       const std::int64_t index = (first + i * kElementwiseThreads) * kSize;
       if (index >= walk.count) break;
-      Pack<Out, kSize> results;
+      Pack<Out, kSize> results = {};
 #pragma unroll
       for (int e = 0; e < kSize; ++e) {
-        results.elements[e] = Narrow<Out>(Operation::Apply(xs[i].elements[e], ys[i].elements[e], scalars));
+        SetElement(results, e,
+                   Narrow<Out>(Operation::Apply(Element<T>(xs[i], e), Element<T>(ys[i], e), scalars)));
       }
-      StorePack(static_cast<Out*>(out), index, results, walk.count - index);
+      StorePack<Out, kSize>(static_cast<Out*>(out), index, results, walk.count - index);
     }
   };
   if constexpr (!Operation::kChangesType) return compute(T{});

@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-inline constexpr int kColumnLoads = 8;  // of each column, in flight a thread
+inline constexpr int kColumnLoads = 8;  // of elements of 4 bytes and more, in flight a thread
 
 // Columns of a thread: as ColumnsOf says of the class.
 template <typename Number>
@@ -18,43 +18,38 @@ inline constexpr int kColumnsOf<std::int64_t> = 2;
 template <>
 inline constexpr int kColumnsOf<std::uint64_t> = 2;
 
-// kColumns elements of type T side by side, aligned to as many.
-template <typename T, int kColumns>
-struct alignas(sizeof(T) * kColumns) Side {
-  T elements[kColumns];
-};
-
-// Calls load(i, loaded[i]) for steps begin, begin + stride, ... below `end`, kColumnLoads at a time, and adds
-// what was loaded of each column to its accumulator; index_of(column, step) is the index of an element.
+// Steps begin, begin + stride, ... below `end`, kLoads at a time: load(step) is a raw vector with an element
+// of each column, index_of(column, step) the index of one.
 template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
 __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
-  using V = PackValue<R, NumberOf<T>>;
+  // 64 bytes in flight at least, where they are loaded together.
+  constexpr int kLoads = sizeof(T) < 4 ? 2 * kColumnLoads : kColumnLoads;
+  using V = PackValue<R, T, NumberOf<T>>;
   std::int64_t step = begin;
-  for (; step + (kColumnLoads - 1) * stride < end; step += kColumnLoads * stride) {
-    T loaded[kColumnLoads][kColumns];
+  for (; step + (kLoads - 1) * stride < end; step += kLoads * stride) {
+    decltype(load(step)) raw[kLoads];
 #pragma unroll
-    for (int i = 0; i < kColumnLoads; ++i) load(step + i * stride, loaded[i]);
+    for (int i = 0; i < kLoads; ++i) raw[i] = load(step + i * stride);
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
-      V values[kColumnLoads];
+      V values[kLoads];
 #pragma unroll
-      for (int i = 0; i < kColumnLoads; ++i) values[i] = Widen<V>(loaded[i][c]);
+      for (int i = 0; i < kLoads; ++i) values[i] = Widen<V>(Element<T>(raw[i], c));
       PackAdder<R>::Add(acc[c], values, index_of(c, step), index_step);
     }
   }
   for (; step < end; step += stride) {
-    T loaded[kColumns];
-    load(step, loaded);
+    const auto raw = load(step);
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
-      R::Add(acc[c], Widen<typename R::Value>(loaded[c]), index_of(c, step));
+      R::Add(acc[c], Widen<typename R::Value>(Element<T>(raw, c)), index_of(c, step));
     }
   }
 }
 
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+__global__ void __launch_bounds__(kVectorThreads, 3)
     ReduceColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -69,30 +64,30 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
   typename R::Acc acc[kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
-  std::int64_t offsets[kColumns];
-#pragma unroll
-  for (int c = 0; c < kColumns; ++c) {
-    // Past the last result the first one is read once more.
-    const std::int64_t result = first + c * apart;
-    offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
-  }
   const auto index_of = [](int, std::int64_t step) { return step; };
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
     const T* x = static_cast<const T*>(task.x);
     if (plan.aligned) {
       if (first >= reduce.results) return;
-      const auto load = [&](std::int64_t r, T(&loaded)[kColumns]) {
-        const auto side =
-            *reinterpret_cast<const Side<T, kColumns>*>(x + offsets[0] + reduce.reduced.Offset(r));
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) loaded[c] = side.elements[c];
+      const T* base = x + reduce.kept.Offset(first);
+      const auto load = [&](std::int64_t r) {
+        return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(base + reduce.reduced.Offset(r));
       };
       AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
     } else {
-      const auto load = [&](std::int64_t r, T(&loaded)[kColumns]) {
-        const T* at = x + reduce.reduced.Offset(r);
+      std::int64_t offsets[kColumns];
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) loaded[c] = at[offsets[c]];
+      for (int c = 0; c < kColumns; ++c) {
+        // Past the last result the first one is read once more.
+        const std::int64_t result = first + c * apart;
+        offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
+      }
+      const auto load = [&](std::int64_t r) {
+        const T* at = x + reduce.reduced.Offset(r);
+        RawVector<kColumns * sizeof(T)> raw = {};
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
+        return raw;
       };
       AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
     }
@@ -107,7 +102,7 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
 }
 
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+__global__ void __launch_bounds__(kVectorThreads, 3)
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -133,10 +128,8 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
         return (place + c + step * stride) / plan.inner;
       };
       if (plan.aligned) {
-        const auto load = [&](std::int64_t step, T(&loaded)[kColumns]) {
-          const auto side = *reinterpret_cast<const Side<T, kColumns>*>(x + step * stride);
-#pragma unroll
-          for (int c = 0; c < kColumns; ++c) loaded[c] = side.elements[c];
+        const auto load = [&](std::int64_t step) {
+          return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(x + step * stride);
         };
         AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
         // What is left of a block that is no multiple of a pack.
@@ -150,7 +143,9 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
         }
       } else {
         typename R::Acc one[1] = {acc[0]};
-        const auto load = [&](std::int64_t step, T(&loaded)[1]) { loaded[0] = x[step * stride]; };
+        const auto load = [&](std::int64_t step) {
+          return *reinterpret_cast<const RawVector<sizeof(T)>*>(x + step * stride);
+        };
         AddColumns<R, T, 1>(begin, min(end, whole), 1, rows_a_step, load, index_of, one);
         acc[0] = one[0];
       }

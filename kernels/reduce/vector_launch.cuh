@@ -8,8 +8,6 @@
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 
-#include <bit>
-
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/vector_columns.cuh"
 #include "kernels/reduce/vector_rows.cuh"
@@ -55,7 +53,8 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
       break;
   }
   if (cudaError_t error = cudaGetLastError(); error != cudaSuccess || plan.split == 1) return error;
-  const int lanes = std::min<int>(kVectorThreads, std::bit_ceil(static_cast<unsigned>(plan.split)));
+  // A warp a result, unless there are many parts: between warps there is a barrier.
+  const int lanes = plan.split > 8 * kWarp ? kVectorThreads : kWarp;
   const std::int64_t grid = CeilDiv(task.reduce.results, kVectorThreads / lanes);
   CombineVectorParts<R><<<static_cast<unsigned>(grid), kVectorThreads, 0, stream>>>(task, lanes);
   return cudaGetLastError();

@@ -4,9 +4,9 @@
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LOADS_CUH_
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "kernels/gpu/raw_vector.cuh"
 #include "kernels/gpu/real.cuh"
 #include "kernels/reduce/add_pack.cuh"
 #include "kernels/reduce/vector_plan.h"
@@ -27,24 +27,6 @@ __device__ void VisitElements(DType dtype, F&& f) {
   VisitRealOfSize(dtype, [&]<typename T>(T element) {
     if constexpr (std::is_same_v<NumberOf<T>, Number>) f(element);
   });
-}
-
-// kBytes of elements, aligned to their size where the launch says so.
-template <int kBytes>
-struct alignas(kBytes) RawVector {
-  std::uint32_t words[kBytes / 4];
-};
-
-// The elements of a raw vector, as what monoid R adds.
-template <typename R, typename T, int kBytes>
-__device__ void Unpack(const RawVector<kBytes>& raw,
-                       PackValue<R, NumberOf<T>> (&values)[kBytes / sizeof(T)]) {
-  T elements[kBytes / sizeof(T)];
-  memcpy(elements, &raw, sizeof(raw));
-#pragma unroll
-  for (int i = 0; i < kBytes / static_cast<int>(sizeof(T)); ++i) {
-    values[i] = Widen<PackValue<R, NumberOf<T>>>(elements[i]);
-  }
 }
 
 }  // namespace warpline

@@ -68,7 +68,7 @@ void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool ali
   plan->steps = vectors ? reduce.reduced_count / vector : reduce.reduced_count;
   const std::int64_t bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
   // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better.
-  const bool few = reduce.results < 32 * std::int64_t{multiprocessors};
+  const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
   if (bytes >= 65536 || (few && bytes >= 8192)) {
     plan->lanes = kVectorThreads;
   } else {

@@ -13,21 +13,38 @@ inline constexpr int kRowLoads = 4;  // of 16 bytes, in flight a thread
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
                            int lanes, F&& address, typename R::Acc& acc) {
-  for (std::int64_t v = begin + lane; v < end; v += kRowLoads * lanes) {
-    RawVector<16> raw[kRowLoads];
+  std::int64_t v = begin + lane;
+  RawVector<16> raw[kRowLoads];
+  for (; v + (kRowLoads - 1) * lanes < end; v += kRowLoads * lanes) {
 #pragma unroll
     for (int i = 0; i < kRowLoads; ++i) {
-      if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
+      raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
     }
     VisitElements<Number>(dtype, [&]<typename T>(T) {
       constexpr int kElements = 16 / sizeof(T);
+      // Packs of 16 elements, of several vectors where indices do not matter.
+      constexpr int kVectors = kHasIndices<R> || kElements > 8 ? 1 : kElements == 8 ? 2 : kRowLoads;
+      using V = PackValue<R, T, NumberOf<T>>;
 #pragma unroll
-      for (int i = 0; i < kRowLoads; ++i) {
-        if (v + i * lanes >= end) break;
-        PackValue<R, NumberOf<T>> values[kElements];
-        Unpack<R, T>(raw[i], values);
-        PackAdder<R>::Add(acc, values, first + (v + i * lanes) * kElements, 1);
+      for (int pack = 0; pack < kRowLoads; pack += kVectors) {
+        V values[kVectors * kElements];
+#pragma unroll
+        for (int i = 0; i < kVectors * kElements; ++i) {
+          values[i] = Widen<V>(Element<T>(raw[pack + i / kElements], i % kElements));
+        }
+        PackAdder<R>::Add(acc, values, first + (v + pack * lanes) * kElements, 1);
       }
+    });
+  }
+  for (; v < end; v += lanes) {
+    raw[0] = *reinterpret_cast<const RawVector<16>*>(address(v));
+    VisitElements<Number>(dtype, [&]<typename T>(T) {
+      constexpr int kElements = 16 / sizeof(T);
+      using V = PackValue<R, T, NumberOf<T>>;
+      V values[kElements];
+#pragma unroll
+      for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw[0], i));
+      PackAdder<R>::Add(acc, values, first + v * kElements, 1);
     });
   }
 }

@@ -22,7 +22,7 @@ inline constexpr bool kIsRare =
 template <typename F>
 auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
   const bool floats = IsFloat(problem.dtype);
-  // As NumPy does, sums and products of integers that become floats are computed as such.
+  // As NumPy does, sums of integers that become floats are computed as such.
   const bool to_floats = floats || IsFloat(problem.OutDType());
   // Sums of 64-bit integers could pass 2^64 where their mean does not.
   const bool exact_mean = SizeOf(problem.dtype) < 8;
@@ -52,7 +52,7 @@ auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
     case ReduceOp::kCountNonzero:
       return f(std::type_identity<SumMonoid<double, Lift::kNonzero>>());
     case ReduceOp::kProd:
-      if (to_floats) return f(std::type_identity<ProdMonoid<double>>());
+      if (floats) return f(std::type_identity<ProdMonoid<double>>());
       return f(std::type_identity<ProdMonoid<std::uint64_t>>());
     case ReduceOp::kMin:
       return by_kind.template operator()<MinMonoid>();

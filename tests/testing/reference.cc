@@ -229,8 +229,9 @@ Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
     if (integers) bits[result].push_back(BitsOf(problem.dtype, x, at));
   }
 
-  const bool wraps = integers && (problem.op == ReduceOp::kSum || problem.op == ReduceOp::kProd ||
-                                  problem.op == ReduceOp::kSumSq);
+  // Sums that become floats are computed as such.
+  const bool sums = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kSumSq;
+  const bool wraps = integers && (problem.op == ReduceOp::kProd || (sums && !IsFloat(problem.OutDType())));
   Reference y{problem.OutDType(), {}, {}};
   for (std::int64_t i = 0; i < y_shape.Count(); ++i) {
     if (wraps) {
@@ -240,7 +241,7 @@ Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
     }
     Value value = ReduceReals(problem, elements[i]);
     const DType usual = DefaultOutDType(problem.op, problem.dtype);
-    if (!IsFloat(usual)) {  // then it is exact
+    if (!IsFloat(usual) && !(sums && IsFloat(problem.OutDType()))) {  // then it is exact
       const auto as_bits =
           static_cast<std::uint64_t>(usual == DType::kU64 ? 0 : static_cast<std::int64_t>(value.value));
       value.value =

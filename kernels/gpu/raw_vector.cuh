@@ -1,0 +1,73 @@
+// Elements that are loaded or stored together, as words: what they are is said where one is taken out.
+// (Arrays of bytes and halves the compiler would keep in local memory.)
+#ifndef WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
+#define WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/gpu/real.cuh"
+
+namespace warpline {
+
+// 1 to 16 bytes, a power of two, aligned to their size.
+template <int kBytes>
+struct alignas(kBytes) RawVector {
+  using Word = std::conditional_t<kBytes >= 4, std::uint32_t,
+                                  std::conditional_t<kBytes == 2, std::uint16_t, std::uint8_t>>;
+  static constexpr int kWords = kBytes / static_cast<int>(sizeof(Word));
+  Word words[kWords];
+};
+
+// From the bits of an element to it.
+template <typename T, typename Bits>
+__device__ T FromBits(Bits bits) {
+  if constexpr (std::is_same_v<T, DeviceBool>) {
+    return static_cast<DeviceBool>(bits);
+  } else {
+    T element;
+    memcpy(&element, &bits, sizeof(T));
+    return element;
+  }
+}
+
+// Element i; i must be a constant after unrolling.
+template <typename T, int kBytes>
+__device__ T Element(const RawVector<kBytes>& raw, int i) {
+  using Word = typename RawVector<kBytes>::Word;
+  if constexpr (sizeof(T) == 8) {
+    return FromBits<T>(std::uint64_t{raw.words[2 * i + 1]} << 32 | raw.words[2 * i]);
+  } else if constexpr (sizeof(T) == sizeof(Word)) {
+    return FromBits<T>(raw.words[i]);
+  } else {
+    constexpr int kPerWord = sizeof(Word) / sizeof(T), kBits = 8 * sizeof(T);
+    const Word shifted = raw.words[i / kPerWord] >> (i % kPerWord * kBits);
+    if constexpr (sizeof(T) == 2) return FromBits<T>(static_cast<std::uint16_t>(shifted));
+    return FromBits<T>(static_cast<std::uint8_t>(shifted));
+  }
+}
+
+// Puts element i into a vector whose other elements so far are zeros where it is.
+template <typename T, int kBytes>
+__device__ void SetElement(RawVector<kBytes>& raw, int i, T element) {
+  using Word = typename RawVector<kBytes>::Word;
+  if constexpr (sizeof(T) == 8) {
+    std::uint64_t bits;
+    memcpy(&bits, &element, sizeof(bits));
+    raw.words[2 * i] = static_cast<std::uint32_t>(bits);
+    raw.words[2 * i + 1] = static_cast<std::uint32_t>(bits >> 32);
+  } else {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                    std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+    Bits bits;
+    memcpy(&bits, &element, sizeof(bits));
+    constexpr int kPerWord = sizeof(Word) / sizeof(T), kBits = 8 * sizeof(T);
+    const Word placed = static_cast<Word>(static_cast<Word>(bits) << (i % kPerWord * kBits));
+    raw.words[i / kPerWord] = static_cast<Word>(raw.words[i / kPerWord] | placed);
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
