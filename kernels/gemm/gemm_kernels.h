@@ -12,6 +12,11 @@ namespace warpline {
 // What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
+bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits);
+bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits);
+std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
+VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits);
+
 // A graph holds so many calls of the library for the matrices of a batch, and no more.
 inline constexpr std::int64_t kMaxCublasLaunches = 16;
 
@@ -48,6 +53,7 @@ CudaLaunch<GemmProblem> LaunchGemmVectorized;  // D too
 CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
 CudaLaunch<GemmProblem> LaunchGemmWmma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;
+CudaLaunch<GemmProblem> LaunchGemmGemv;
 CudaLaunch<GemmProblem> LaunchGemmCublas;
 CudaLaunch<GemmProblem> LaunchGemmCublasPacked;
 CudaLaunch<GemmProblem> LaunchGemmCublasEpilogue;

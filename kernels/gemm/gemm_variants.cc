@@ -52,6 +52,15 @@ std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
 // From the fastest down; the ladder of a kernel's history goes up.
 constexpr CudaVariant<GemmProblem> kVariants[] = {
+    {.name = "gemv",
+     .summary = "few rows or columns: the large operand read once, k shared by warps and CTAs",
+     .reproducible = true,
+     .supports_dtype = IsFloat,
+     .supports = GemmGemvSupports,
+     .workspace_bytes = GemmGemvWorkspace,
+     .launch = LaunchGemmGemv,
+     .preferred = GemmGemvPreferred,
+     .cost = GemmGemvCost},
     {.name = "cublas_packed",
      .summary = "cublas after operands were copied to aligned rows (i8: with k innermost)",
      .reproducible = true,
