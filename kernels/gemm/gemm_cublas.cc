@@ -17,9 +17,9 @@
 namespace warpline {
 namespace {
 
-// One axis of the batch becomes a stride, of i8 none: with strides the heuristic was not found to know
-// algorithms for all of i8's layouts. The steps of the loop are launches, which a graph holds all, and a
-// cache many graphs.
+// One axis of the batch becomes a stride. Not of i8: `cublas_packed` strides those, k being innermost there as
+// the tensor cores want it. The steps of the loop are launches, which a graph holds all, and a cache many
+// graphs.
 StridedBatch BatchOf(const GemmProblem& problem) {
   return problem.dtype == DType::kI8 ? StridedBatch::OfNoAxis(problem.batch)
                                      : StridedBatch::OfLargestAxis(problem.batch);
