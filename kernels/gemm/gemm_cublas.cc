@@ -17,8 +17,8 @@
 namespace warpline {
 namespace {
 
-// One axis of the batch becomes a stride. Not of i8: `cublas_packed` strides those, k being innermost there as
-// the tensor cores want it. The steps of the loop are launches, which a graph holds all, and a cache many
+// One axis of the batch becomes a stride. Not of i8: `cublas_packed` strides those, k being innermost there
+// as the tensor cores want it. The steps of the loop are launches, which a graph holds all, and a cache many
 // graphs.
 StridedBatch BatchOf(const GemmProblem& problem) {
   return problem.dtype == DType::kI8 ? StridedBatch::OfNoAxis(problem.batch)
