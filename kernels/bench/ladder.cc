@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "kernels/bench/baselines.h"
 #include "kernels/bench/check.h"
+#include "kernels/bench/cublas_best.h"
 #include "kernels/bench/data.h"
 #include "kernels/bench/expected.h"
 #include "kernels/bench/marker.h"
@@ -51,9 +52,11 @@ int SlotsOf(const Device& device, const Problem& problem, std::size_t other_byte
   return static_cast<int>(std::min(wanted, (free - other_bytes) / set));
 }
 
-// The memory itself, as the operation would use it at best. Of a sum: reading.
-void AppendBaselines(const Problem& problem, const OperandSlots& slots, std::vector<Row>& rows,
-                     std::vector<Launcher>& launchers) {
+// The memory itself, as the operation would use it at best. Of a sum: reading. Of a product whose server's
+// choice alone is measured: the library, where its first choice is not its best one.
+void AppendBaselines(const Case& bench_case, const OperandSlots& slots, const Device& device,
+                     std::vector<Row>& rows, std::vector<Launcher>& launchers) {
+  const Problem& problem = bench_case.problem;
   const auto append = [&](const char* name, const char* summary, Launcher launch) {
     rows.push_back({.name = name, .summary = summary, .is_baseline = true});
     launchers.push_back(std::move(launch));
@@ -80,6 +83,12 @@ void AppendBaselines(const Problem& problem, const OperandSlots& slots, std::vec
            [=, &slots](int slot, cudaStream_t stream) {
              return LaunchRead(slots.At(slot).in[0], bytes, slots.At(slot).out, stream);
            });
+  } else if (const auto* gemm = std::get_if<GemmProblem>(&problem);
+             gemm != nullptr && bench_case.choice_only) {
+    if (Launcher best = FindBestOfCublas(*gemm, slots, device)) {
+      append("cublas_best16", "the fastest of the first 16 algorithms of cuBLASLt's heuristic",
+             std::move(best));
+    }
   }
 }
 
@@ -215,7 +224,7 @@ CaseResult RunLadder(const Device& device, Roofs& roofs, ClockSampler& clocks, c
       if (bench_case.choice_only) break;
     }
   }
-  AppendBaselines(problem, slots, rows, launchers);
+  AppendBaselines(bench_case, slots, device, rows, launchers);
   clocks.Take();  // what came before
   const std::vector<Timing> timings = TimeInTurns(launchers, result.slots, options.rounds, stream);
   result.clocks = clocks.Take();

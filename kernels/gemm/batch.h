@@ -51,8 +51,15 @@ struct GemmBatch {
     if (outer.rank > 0) --outer.rank;
     return outer;
   }
-  // Matrices along the innermost axis.
-  std::int64_t InnerCount() const { return rank > 0 ? dims[rank - 1] : 1; }
+  // Matrices of an operand with these strides, `a`, `b` or `c`: from the first to the last that occurs.
+  std::int64_t CountAlong(const std::int64_t (&strides)[kMaxAxes]) const {
+    std::int64_t last = 0;
+    for (int i = 0; i < rank; ++i) {
+      if (dims[i] == 0) return 0;
+      last += (dims[i] - 1) * strides[i];
+    }
+    return last + 1;
+  }
 
   struct Matrices {
     std::int64_t a = 0, b = 0, c = 0;
@@ -77,6 +84,61 @@ struct GemmBatch {
       if (x.dims[i] != y.dims[i] || x.a[i] != y.a[i] || x.b[i] != y.b[i] || x.c[i] != y.c[i]) return false;
     }
     return true;
+  }
+};
+
+// A batch as one axis along which each operand has a stride, and a loop over the others.
+struct StridedBatch {
+  // Along the axis: its matrices, and how many matrices apart neighbours are.
+  std::int64_t count = 1;
+  std::int64_t a = 0, b = 0, c = 0, d = 0;
+  // The other axes, and which matrices of D the steps of the loop begin with.
+  GemmBatch loop;
+  std::int64_t loop_d[GemmBatch::kMaxAxes] = {};
+
+  // Strides the axis of most matrices, the innermost of equals: that leaves the fewest steps.
+  static StridedBatch OfLargestAxis(const GemmBatch& batch) {
+    int largest = batch.rank - 1;
+    for (int axis = batch.rank - 1; axis >= 0; --axis) {
+      if (batch.dims[axis] > batch.dims[largest]) largest = axis;
+    }
+    return OfAxis(batch, largest);
+  }
+  // Strides none: a step for each matrix.
+  static StridedBatch OfNoAxis(const GemmBatch& batch) { return OfAxis(batch, -1); }
+
+  // Matrix of D at step i of the loop, 0 <= i < loop.Count().
+  std::int64_t DAt(std::int64_t i) const {
+    std::int64_t matrix = 0;
+    for (int axis = loop.rank - 1; axis >= 0; --axis) {
+      matrix += i % loop.dims[axis] * loop_d[axis];
+      i /= loop.dims[axis];
+    }
+    return matrix;
+  }
+
+ private:
+  static StridedBatch OfAxis(const GemmBatch& batch, int strided) {
+    StridedBatch result;
+    std::int64_t step_d[GemmBatch::kMaxAxes] = {};
+    std::int64_t step = 1;
+    for (int axis = batch.rank - 1; axis >= 0; --axis) {
+      step_d[axis] = step;
+      step *= batch.dims[axis];
+    }
+    for (int axis = 0; axis < batch.rank; ++axis) {
+      if (axis == strided) {
+        result.count = batch.dims[axis];
+        result.a = batch.a[axis], result.b = batch.b[axis], result.c = batch.c[axis];
+        result.d = step_d[axis];
+        continue;
+      }
+      const int to = result.loop.rank++;
+      result.loop.dims[to] = batch.dims[axis];
+      result.loop.a[to] = batch.a[axis], result.loop.b[to] = batch.b[axis], result.loop.c[to] = batch.c[axis];
+      result.loop_d[to] = step_d[axis];
+    }
+    return result;
   }
 };
 

@@ -8,6 +8,7 @@ namespace warpline {
 namespace {
 
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+bool IsSmall(DType dtype) { return dtype == DType::kI8 || IsHalf(dtype); }
 bool IsSingleOrDouble(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF64; }
 
 bool SupportsAll(const GemmProblem&, const DeviceTraits&) { return true; }
@@ -18,6 +19,7 @@ bool SupportsVectorsInD(const GemmProblem& problem, const DeviceTraits&) {
          problem.n % static_cast<std::int64_t>(16 / SizeOf(problem.dtype)) == 0;
 }
 
+bool HasCublas(const DeviceTraits& traits) { return traits.has_cublaslt; }
 bool IsHopper(const DeviceTraits& traits) { return traits.compute_capability == 90; }
 
 // Of few large tiles most of the GPU has none, and of a small matrix most of a tile is empty.
@@ -50,6 +52,25 @@ std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
 // From the fastest down; the ladder of a kernel's history goes up.
 constexpr CudaVariant<GemmProblem> kVariants[] = {
+    {.name = "gemv",
+     .summary = "few rows or columns: the large operand read once, k shared by warps and CTAs",
+     .reproducible = true,
+     .supports_dtype = IsFloat,
+     .supports = GemmGemvSupports,
+     .workspace_bytes = GemmGemvWorkspace,
+     .launch = LaunchGemmGemv,
+     .preferred = GemmGemvPreferred,
+     .cost = GemmGemvCost},
+    {.name = "cublas_packed",
+     .summary = "cublas after operands were copied to aligned rows (i8: with k innermost)",
+     .reproducible = true,
+     .supports_dtype = IsSmall,
+     .supports = GemmCublasPackedSupports,
+     .workspace_bytes = GemmCublasPackedWorkspace,
+     .launch = LaunchGemmCublasPacked,
+     .available = HasCublas,
+     .preferred = GemmCublasPackedPreferred,
+     .cost = GemmCublasPackedCost},
     {.name = "cublas",
      .summary = "cuBLASLt, first choice of its heuristic",
      .reproducible = true,
@@ -57,7 +78,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports = GemmCublasSupports,
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
      .launch = LaunchGemmCublas,
-     .available = [](const DeviceTraits& traits) { return traits.has_cublaslt; }},
+     .available = HasCublas},
     {.name = "wgmma",
      .summary = "Hopper's tensor cores fed by its tensor memory accelerator, 128 x 256 tiles, persistent",
      .reproducible = true,
@@ -68,6 +89,16 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .available = IsHopper,
      .preferred = FillsTiles<128, 256>,
      .cost = TileCost<128, 256, 1, 1, 1>},
+    // Behind wgmma, which adds the bias where the sums are.
+    {.name = "cublas_epilogue",
+     .summary = "sums by cuBLASLt, then C, bias and activation in a kernel of ours",
+     .reproducible = true,
+     .supports_dtype = IsFloat,
+     .supports = GemmCublasEpilogueSupports,
+     .workspace_bytes = GemmCublasEpilogueWorkspace,
+     .launch = LaunchGemmCublasEpilogue,
+     .available = HasCublas,
+     .cost = GemmCublasEpilogueCost},
     {.name = "wmma",
      .summary = "tensor cores through the WMMA API, 128 x 128 tiles",
      .reproducible = true,

@@ -68,14 +68,16 @@ absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context) {
   auto* device_scalars = reinterpret_cast<StepScalars*>(base + kBytes + kWorkspace);
   RETURN_IF_ERROR(ToStatus(cudaMemcpy(device_scalars, &scalars, sizeof(scalars), cudaMemcpyHostToDevice),
                            "measuring the roofline"));
-  const auto& cublas = CudaGemmVariants().front();
+  const auto variants = CudaGemmVariants();
+  const auto cublas =
+      std::find_if(variants.begin(), variants.end(), [](const auto& row) { return row.name == "cublas"; });
   for (DType dtype : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     for (Precision precision : {Precision::kIeee, Precision::kTf32}) {
       if (precision == Precision::kTf32 && dtype != DType::kF32) continue;
       GemmProblem problem{
           .dtype = dtype, .m = kSize, .n = kSize, .k = kSize, .lda = kSize, .ldb = kSize, .ldc = kSize};
       problem.precision = precision;
-      if (!cublas.supports(problem, context.traits)) continue;
+      if (cublas == variants.end() || !cublas->supports(problem, context.traits)) continue;
       const std::size_t matrix = kSize * kSize * SizeOf(dtype);
       Operands operands;
       operands.in[0] = base;
@@ -85,7 +87,7 @@ absl::StatusOr<Roofline> MeasureRoofline(const CudaContext& context) {
       operands.workspace = base + kBytes;
       operands.workspace_bytes = kWorkspace;
       ASSIGN_OR_RETURN(const double seconds, MedianSeconds(stream.get(), [&] {
-                         return cublas.launch(problem, operands, context, stream.get());
+                         return cublas->launch(problem, operands, context, stream.get());
                        }));
       (precision == Precision::kTf32 ? roofline.tf32_flops_per_second
                                      : roofline.flops_per_second[static_cast<std::size_t>(dtype)]) =

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/cuda_variants.h"
 #include "kernels/gpu/handle.h"
@@ -43,11 +44,88 @@ TEST(GemmChoiceTest, LargeProductsGoToTheFastestRungOfTheirTypeAndDevice) {
 TEST(GemmChoiceTest, FewOrEmptyTilesGoToSmallOnes) {
   EXPECT_EQ(Choice(Product(DType::kF32, 128, 127, 4096), kHopper), "unrolled");
   EXPECT_EQ(Choice(Product(DType::kF32, 128, 128, 4096), kHopper), "vectorized");
-  EXPECT_EQ(Choice(Product(DType::kF64, 1 << 20, 1, 64), kHopper), "unrolled");
   EXPECT_EQ(Choice(Product(DType::kBF16, 16, 1 << 20, 64), kHopper), "unrolled");
   GemmProblem batch = Product(DType::kI8, 16, 16, 16);
   batch.batch = GemmBatch::Dense(1000);
   EXPECT_EQ(Choice(batch, kHopper), "unrolled");
+}
+
+TEST(GemmChoiceTest, FewRowsOrColumnsGoToGemv) {
+  EXPECT_EQ(Choice(Product(DType::kF64, 1 << 20, 1, 64), kHopper), "gemv");
+  EXPECT_EQ(Choice(Product(DType::kF32, 4, 8192, 8192), kHopper), "gemv");
+  // Rows of B that are not aligned, and a product that is over before a second kernel has begun.
+  EXPECT_EQ(Choice(Product(DType::kF32, 4, 8191, 8192), kHopper), "unrolled");
+  EXPECT_EQ(Choice(Product(DType::kF32, 4, 64, 64), kHopper), "vectorized");
+}
+
+// With cuBLASLt.
+constexpr DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132, .has_cublaslt = true};
+
+TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 4096), kH200), "cublas");
+  EXPECT_EQ(Choice(Product(DType::kF32, 4095, 4095, 4095), kH200), "cublas");
+  // Rows that are not aligned are worth two copies where the product is large.
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4095, 4095, 4095), kH200), "cublas_packed");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 65, 65, 65), kH200), "cublas");
+  EXPECT_EQ(Choice(Product(DType::kI8, 1001, 1003, 1005), kH200), "cublas_packed");
+  EXPECT_EQ(Choice(Product(DType::kI8, 64, 64, 64), kH200), "cublas");
+  GemmProblem problem = Product(DType::kF64, 2048, 2048, 2048);
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  problem = Product(DType::kF32, 2048, 2048, 2048);
+  problem.activation = Activation::kGelu;
+  EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  // wgmma adds the bias where the sums are.
+  problem = Product(DType::kBF16, 4096, 4092, 4096);
+  problem.trans_b = true;
+  problem.ldb = 4096;
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+}
+
+TEST(StridedBatchTest, StridesTheLargestAxisAndLoopsOverTheOthers) {
+  GemmBatch batch;  // (32, 1) with (1, 8)
+  batch.Append(32, 1, 0, 8);
+  batch.Append(8, 0, 1, 1);
+  const StridedBatch strided = StridedBatch::OfLargestAxis(batch);
+  EXPECT_EQ(strided.count, 32);
+  EXPECT_EQ(strided.a, 1);
+  EXPECT_EQ(strided.b, 0);
+  EXPECT_EQ(strided.c, 8);
+  EXPECT_EQ(strided.d, 8);
+  ASSERT_EQ(strided.loop.Count(), 8);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const GemmBatch::Matrices at = strided.loop.At(i);
+    EXPECT_EQ(at.a, 0);
+    EXPECT_EQ(at.b, i);
+    EXPECT_EQ(at.c, i);
+    EXPECT_EQ(strided.DAt(i), i);
+  }
+}
+
+// Every matrix of D comes about once, of the matrices that GemmBatch::At names.
+TEST(StridedBatchTest, StepsAndStridesMeetEveryMatrix) {
+  GemmBatch batch;
+  batch.Append(2, 0, 1, 0);
+  batch.Append(5, 1, 0, 1);
+  batch.Append(3, 0, 2, 2);
+  for (const StridedBatch& strided : {StridedBatch::OfLargestAxis(batch), StridedBatch::OfNoAxis(batch)}) {
+    std::vector<int> met(static_cast<std::size_t>(batch.Count()));
+    for (std::int64_t i = 0; i < strided.loop.Count(); ++i) {
+      const GemmBatch::Matrices base = strided.loop.At(i);
+      for (std::int64_t j = 0; j < strided.count; ++j) {
+        const std::int64_t d = strided.DAt(i) + j * strided.d;
+        const GemmBatch::Matrices want = batch.At(d);
+        EXPECT_EQ(base.a + j * strided.a, want.a);
+        EXPECT_EQ(base.b + j * strided.b, want.b);
+        EXPECT_EQ(base.c + j * strided.c, want.c);
+        ++met[static_cast<std::size_t>(d)];
+      }
+    }
+    EXPECT_EQ(met, std::vector<int>(met.size(), 1));
+  }
+  EXPECT_EQ(StridedBatch::OfLargestAxis(GemmBatch()).count, 1);
+  EXPECT_EQ(StridedBatch::OfLargestAxis(GemmBatch()).loop.Count(), 1);
 }
 
 class GemmAlignmentTest : public GpuTest {};
