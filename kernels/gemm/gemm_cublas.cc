@@ -52,7 +52,7 @@ bool GemmCublasFuses(const GemmProblem& problem) {
   const bool half = SizeOf(problem.OutDType()) == 2;
   const bool coarse = half || problem.precision == Precision::kTf32;
   return problem.dtype != DType::kF64 && (coarse || problem.activation != Activation::kGelu) &&
-         (!half || AreMultiples({problem.lda, problem.ldb, problem.n, ldc}, 8));
+         (!half || AreMultiples({problem.lda, problem.ldb, problem.n, problem.k, ldc}, 8));
 }
 
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {

@@ -36,10 +36,10 @@ __device__ T FromBits(Bits bits) {
 template <typename T, int kBytes>
 __device__ T Element(const RawVector<kBytes>& raw, int i) {
   using Word = typename RawVector<kBytes>::Word;
-  if constexpr (sizeof(T) == 8) {
-    return FromBits<T>(std::uint64_t{raw.words[2 * i + 1]} << 32 | raw.words[2 * i]);
-  } else if constexpr (sizeof(T) == sizeof(Word)) {
-    return FromBits<T>(raw.words[i]);
+  if constexpr (sizeof(T) >= sizeof(Word)) {
+    T element;
+    memcpy(&element, &raw.words[i * (sizeof(T) / sizeof(Word))], sizeof(T));
+    return element;
   } else {
     constexpr int kPerWord = sizeof(Word) / sizeof(T), kBits = 8 * sizeof(T);
     const Word shifted = raw.words[i / kPerWord] >> (i % kPerWord * kBits);
@@ -52,14 +52,10 @@ __device__ T Element(const RawVector<kBytes>& raw, int i) {
 template <typename T, int kBytes>
 __device__ void SetElement(RawVector<kBytes>& raw, int i, T element) {
   using Word = typename RawVector<kBytes>::Word;
-  if constexpr (sizeof(T) == 8) {
-    std::uint64_t bits;
-    memcpy(&bits, &element, sizeof(bits));
-    raw.words[2 * i] = static_cast<std::uint32_t>(bits);
-    raw.words[2 * i + 1] = static_cast<std::uint32_t>(bits >> 32);
+  if constexpr (sizeof(T) >= sizeof(Word)) {
+    memcpy(&raw.words[i * (sizeof(T) / sizeof(Word))], &element, sizeof(T));
   } else {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t,
-                                    std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>;
+    using Bits = std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>;
     Bits bits;
     memcpy(&bits, &element, sizeof(bits));
     constexpr int kPerWord = sizeof(Word) / sizeof(T), kBits = 8 * sizeof(T);

@@ -12,9 +12,8 @@
 
 namespace warpline {
 
-// What elements are widened to before they are added: the monoid's Value, but that var starts from f32 where
-// that holds every element, and sums of integers of 8 and 16 bits from 32, which have room for a pack of
-// them.
+// What elements are widened to before they are added: the monoid's Value, but that var widens f32 one by one,
+// and sums of integers of 8 and 16 bits from 32, which have room for a pack of them.
 template <typename R, typename T, typename Number>
 using PackValue =
     std::conditional_t<(std::is_same_v<R, MomentsMonoid> && std::is_same_v<Number, float>) ||
@@ -28,15 +27,20 @@ template <typename V, bool kGreatest>
 inline constexpr bool kHasIndices<ArgMonoid<V, kGreatest>> = true;
 
 // x[0] op x[1] op ... as a tree, whose depth bounds rounding errors and waits. kSize is a power of two; x is
-// used up.
-template <int kSize, typename V, typename F>
-__device__ V Tree(V (&x)[kSize], F&& f) {
+// used up. (A recursion, as the compiler does not unroll a loop over halves, and then x is in local memory.)
+template <int kSize, typename V, int kArray, typename F>
+__device__ V TreeOf(V (&x)[kArray], F& f) {
+  if constexpr (kSize > 1) {
+    constexpr int kHalf = kSize / 2;
 #pragma unroll
-  for (int half = kSize / 2; half > 0; half /= 2) {
-#pragma unroll
-    for (int i = 0; i < half; ++i) x[i] = f(x[i], x[i + half]);
+    for (int i = 0; i < kHalf; ++i) x[i] = f(x[i], x[i + kHalf]);
+    return TreeOf<kHalf>(x, f);
   }
   return x[0];
+}
+template <int kSize, typename V, typename F>
+__device__ V Tree(V (&x)[kSize], F f) {
+  return TreeOf<kSize>(x, f);
 }
 
 template <typename R>
@@ -115,18 +119,14 @@ struct PackAdder<ArgMonoid<V, kGreatest>> {
   }
 };
 
-// Sums of x - x[0] and of their squares, which are as large as the spread of the pack: so f32 is enough for a
-// pack of f32, unless the squares are too large or too small for it. Between packs the mean and the sum of
-// squared distances are kept in f64, as Chan, Golub and LeVeque update them.
+// Sums of x - x[0] and of their squares, which are as large as the spread of the pack. Between packs the mean
+// and the sum of squared distances are kept in f64, as Chan, Golub and LeVeque update them.
 template <>
 struct PackAdder<MomentsMonoid> {
   template <typename V, int kSize>
   __device__ static void Add(Moments& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
     double sum, square;
-    SumUp<V>(x, sum, square);
-    if constexpr (std::is_same_v<V, float>) {
-      if (!(square > 0x1p-80 && square < 0x1p120)) SumUp<double>(x, sum, square);
-    }
+    SumUp(x, sum, square);
     constexpr double kCount = kSize;
     const double mean = static_cast<double>(x[0]) + sum / kCount;
     const double spread = square - sum * (sum / kCount);
@@ -147,17 +147,19 @@ struct PackAdder<MomentsMonoid> {
     return better * (2 - x * better);
   }
 
-  template <typename Wide, typename V, int kSize>
+  // In f64, of elements as they are, and in two chains: an array of differences would take all registers.
+  template <typename V, int kSize>
   __device__ static void SumUp(const V (&x)[kSize], double& sum, double& square) {
-    Wide sums[kSize], squares[kSize];
+    double sums[2] = {0, 0}, squares[2] = {0, 0};
+    const auto shift = static_cast<double>(x[0]);
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) {
-      sums[i] = static_cast<Wide>(x[i]) - static_cast<Wide>(x[0]);
-      squares[i] = sums[i] * sums[i];
+    for (int i = 1; i < kSize; ++i) {
+      const double distance = static_cast<double>(x[i]) - shift;
+      sums[i % 2] += distance;
+      squares[i % 2] += distance * distance;
     }
-    const auto add = [](Wide a, Wide b) { return a + b; };
-    sum = static_cast<double>(Tree(sums, add));
-    square = static_cast<double>(Tree(squares, add));
+    sum = sums[0] + sums[1];
+    square = squares[0] + squares[1];
   }
 };
 
