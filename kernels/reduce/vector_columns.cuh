@@ -64,33 +64,28 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
   typename R::Acc acc[kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
+  std::int64_t offsets[kColumns];
+#pragma unroll
+  for (int c = 0; c < kColumns; ++c) {
+    // Past the last result the first one is read once more.
+    const std::int64_t result = first + c * apart;
+    offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
+  }
   const auto index_of = [](int, std::int64_t step) { return step; };
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
     const T* x = static_cast<const T*>(task.x);
-    if (plan.aligned) {
-      if (first >= reduce.results) return;
-      const T* base = x + reduce.kept.Offset(first);
-      const auto load = [&](std::int64_t r) {
-        return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(base + reduce.reduced.Offset(r));
-      };
-      AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
-    } else {
-      std::int64_t offsets[kColumns];
-#pragma unroll
-      for (int c = 0; c < kColumns; ++c) {
-        // Past the last result the first one is read once more.
-        const std::int64_t result = first + c * apart;
-        offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
-      }
-      const auto load = [&](std::int64_t r) {
-        const T* at = x + reduce.reduced.Offset(r);
-        RawVector<kColumns * sizeof(T)> raw = {};
+    const auto load = [&](std::int64_t r) {
+      const T* at = x + reduce.reduced.Offset(r);
+      RawVector<kColumns * sizeof(T)> raw = {};
+      if (plan.aligned) {
+        raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at + offsets[0]);
+      } else {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
-        return raw;
-      };
-      AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
-    }
+      }
+      return raw;
+    };
+    AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
   });
   CombineByTree<R>({first, peer, peers, plan.lanes}, acc);
   if (peer != 0) return;
@@ -127,27 +122,25 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
       const auto index_of = [&](int c, std::int64_t step) {
         return (place + c + step * stride) / plan.inner;
       };
-      if (plan.aligned) {
-        const auto load = [&](std::int64_t step) {
-          return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(x + step * stride);
-        };
-        AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
-        // What is left of a block that is no multiple of a pack.
-        if (part == plan.split - 1) {
+      const auto load = [&](std::int64_t step) {
+        const T* at = x + step * stride;
+        RawVector<kColumns * sizeof(T)> raw = {};
+        if (plan.aligned) {
+          raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at);
+        } else {
+          SetElement(raw, 0, *at);  // of the other columns nobody asks
+        }
+        return raw;
+      };
+      AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
+      // What is left of a block that is no multiple of a pack.
+      if (part == plan.split - 1) {
 #pragma unroll
-          for (int c = 0; c < kColumns; ++c) {
-            if (whole * stride + place + c < block) {
-              R::Add(acc[c], Widen<typename R::Value>(x[whole * stride + c]), index_of(c, whole));
-            }
+        for (int c = 0; c < kColumns; ++c) {
+          if (c < pack && whole * stride + place + c < block) {
+            R::Add(acc[c], Widen<typename R::Value>(x[whole * stride + c]), index_of(c, whole));
           }
         }
-      } else {
-        typename R::Acc one[1] = {acc[0]};
-        const auto load = [&](std::int64_t step) {
-          return *reinterpret_cast<const RawVector<sizeof(T)>*>(x + step * stride);
-        };
-        AddColumns<R, T, 1>(begin, min(end, whole), 1, rows_a_step, load, index_of, one);
-        acc[0] = one[0];
       }
     });
   }
