@@ -1,6 +1,8 @@
 """The scripts of kernels/bench/ that need no GPU, on made-up numbers, and the command lines of tests/gpu/. Needs
 nothing installed."""
 
+import contextlib
+import io
 import json
 import math
 import pathlib
@@ -12,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "kernels" / "bench"))
+import breadth_report
 import ncu_table
 import plot_ladder
 import torch_column
@@ -139,6 +142,43 @@ class GpuScriptsTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, name)
                 self.assertIn("unknown part 'everything'", done.stderr)
         self.assertEqual(self.run_script("pack", "--everything").returncode, 2)
+
+
+class BreadthReportTest(unittest.TestCase):
+    @staticmethod
+    def case(label, seconds, torch, spread=0.0):
+        def row(name, time, is_baseline):
+            return {"name": name, "is_baseline": is_baseline, "status": "ok", "seconds": time,
+                    "seconds_least": time - spread, "seconds_greatest": time + spread, "roof_ratio": 0.5}
+        return {"op": "reduce", "label": label, "bytes": 1e9,
+                "rows": [row("ours", seconds, False), row("torch", torch, True), row("read", seconds / 2, True)]}
+
+    def test_the_best_known_is_no_roof(self):
+        slow = breadth_report.Problem(self.case("a", 2e-3, 1e-3))
+        self.assertAlmostEqual(slow.torch_ratio, 0.5)
+        self.assertAlmostEqual(slow.best_ratio, 0.5)
+        fast = breadth_report.Problem(self.case("b", 1e-3, 4e-3))
+        self.assertAlmostEqual(fast.torch_ratio, 4)
+        self.assertAlmostEqual(fast.best_ratio, 1)
+
+    def test_only_what_is_beyond_the_spread_has_changed(self):
+        old = [breadth_report.Problem(self.case(label, 1e-3, 1e-3, spread)) for label, spread in
+               (("faster", 1e-5), ("noisy", 2e-4), ("same", 1e-6))]
+        new = [breadth_report.Problem(self.case(label, seconds, 1e-3, spread)) for label, seconds, spread in
+               (("faster", 5e-4, 1e-5), ("noisy", 8e-4, 1e-4), ("same", 1.01e-3, 1e-6))]
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            breadth_report.compare(new, old)
+        self.assertIn("Changed beyond noise: 1 of 3", text.getvalue())
+        self.assertIn("faster", text.getvalue())
+        self.assertNotIn("noisy", text.getvalue())
+
+    def test_the_map_has_a_square_for_each_problem(self):
+        problems = [breadth_report.Problem(self.case(label, 1e-3, 1e-3)) for label in ("a<b", "c", "d")]
+        with tempfile.TemporaryDirectory() as folder:
+            breadth_report.heat_map(problems, f"{folder}/map.svg")
+            root = ElementTree.parse(f"{folder}/map.svg").getroot()
+        self.assertEqual(len(root.findall(".//" + SVG + "rect")), 3)
 
 
 if __name__ == "__main__":
