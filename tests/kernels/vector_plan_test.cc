@@ -95,7 +95,9 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           ASSERT_GE(plan.chunk * plan.split, plan.steps);
           ASSERT_EQ(kVectorThreads % plan.lanes, 0);
           const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
-          if (plan.aligned) ASSERT_EQ(run * bytes % 16, 0);
+          if (plan.aligned) {
+            ASSERT_EQ(run * bytes % 16, 0);
+          }
           // Elements, or vectors to which a row of one run may have a bit more.
           const bool vectors = plan.aligned || reduce.reduced.rank == 1;
           ASSERT_EQ(plan.steps, vectors ? row_bytes / 16 : reduce.reduced_count);
@@ -105,7 +107,9 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           ASSERT_EQ(plan.steps, reduce.reduced_count);
           ASSERT_GE(plan.chunk * plan.split, plan.steps);
           ASSERT_EQ(plan.results_per_cta, plan.lanes * columns);
-          if (plan.aligned) ASSERT_EQ(plan.inner % columns, 0);
+          if (plan.aligned) {
+            ASSERT_EQ(plan.inner % columns, 0);
+          }
           break;
         case ReduceShape::kFlatColumns: {
           const std::int64_t pack = plan.aligned ? columns : 1;
