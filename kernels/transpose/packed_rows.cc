@@ -75,7 +75,8 @@ void Share(std::uint32_t words, int lanes_log2, std::uint32_t per_lane, BoxRows&
 double SlotsOf(const BoxRows& rows, double pass_slots) {
   const auto rounds = static_cast<double>(CeilDiv(rows.count, kPackedThreads >> rows.lanes_log2));
   const std::uint32_t passes = rows.segment_words >> rows.lanes_log2;
-  return rounds * (kPackedThreads / kWarp) * (kSegmentSlots + kAxisSlots * rows.rank + passes * pass_slots);
+  constexpr int kWarps = kPackedThreads / kWarp;
+  return rounds * kWarps * (kSegmentSlots + kAxisSlots * rows.rank + passes * pass_slots);
 }
 
 // Tries how many words a lane should have in a segment, and keeps the best.
