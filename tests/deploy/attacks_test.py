@@ -13,7 +13,6 @@ withstand are named in HOLES: there the daemon is not judged, and the attack end
 import argparse
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import time
 
 from daemon import Daemon, wait_until
 from dashboard import ROOT
-from edge import Proxy, certificate, make_tokens
+from edge import Proxy, certificate, make_tokens, skip_without_tools
 
 BOUND_MIB, HOLE_MIB = 500, 700
 HOLES = {"continuations", "tiny_fields", "huge_string", "unbounded_calls"}
@@ -37,7 +36,6 @@ CALL_SECONDS, PATIENCE_SECONDS = 10, 30
 MOST_SECONDS, TYPICAL_SECONDS = 5, 0.5
 # What must at least have happened for it to count as an attack.
 LEAST_SENT, LEAST_CONNECTIONS = 20000, 30
-SKIPPED = 77
 
 
 def rss_mib(pids):
@@ -213,7 +211,7 @@ def main():
     parser.add_argument("--warplined", help="the program to attack")
     parser.add_argument("--seconds", type=float, default=5, help="of each attack; default: 5")
     parser.add_argument("--list", action="store_true", help="says what each attack does, and ends")
-    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="those to make; default: all, some seven minutes")
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="those to make; default: all")
     arguments = parser.parse_args()
     if arguments.list:
         for name, attack in ATTACKS.items():
@@ -224,15 +222,7 @@ def main():
     for name in arguments.attacks:
         if name not in ATTACKS:
             parser.error(f"there is no attack {name}; --list names them")
-    for tool in ("haproxy", "openssl", "setpriv"):
-        if not shutil.which(tool):
-            print(f"skipped: there is no {tool}")
-            sys.exit(SKIPPED)
-    try:
-        import grpc  # noqa: F401
-    except ImportError as error:
-        print(f"skipped: {error}")
-        sys.exit(SKIPPED)
+    skip_without_tools()
     wrong = []
     columns = ["attack", "on", "MiB sent", "connections", "cut", "s", "daemon + MiB", "HAProxy + MiB", "calls", "failed",
                "median ms", "worst ms", "rest s", "not as it must be"]

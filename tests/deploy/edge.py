@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +11,20 @@ from daemon import environment, wait_until
 from dashboard import ROOT
 
 CONFIG = ROOT / "deploy/haproxy/edge.cfg"
+SKIPPED = 77
+
+
+def skip_without_tools():
+    """Ends the program with SKIPPED, and says why, where something is missing."""
+    for tool in ("haproxy", "openssl", "setpriv"):
+        if not shutil.which(tool):
+            print(f"skipped: there is no {tool}")
+            sys.exit(SKIPPED)
+    try:
+        import grpc  # noqa: F401
+    except ImportError as error:
+        print(f"skipped: {error}")
+        sys.exit(SKIPPED)
 
 
 def certificate(folder):

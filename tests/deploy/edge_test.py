@@ -5,16 +5,14 @@ those without are refused, logged and counted, and who makes many gets no furthe
 """
 
 import argparse
-import shutil
 import sys
 import tempfile
 import threading
 import time
 
 from daemon import Daemon, wait_until
-from edge import Proxy, certificate, free_port, make_tokens
+from edge import Proxy, certificate, free_port, make_tokens, skip_without_tools
 
-SKIPPED = 77
 # More than edge.cfg allows of one address in ten seconds.
 REFUSALS = 130
 # Longer than HAProxy waits for a server by itself, which is three seconds.
@@ -87,15 +85,7 @@ def main():
     parser = argparse.ArgumentParser(description="deploy/haproxy/edge.cfg before a daemon.")
     parser.add_argument("--warplined", required=True)
     arguments = parser.parse_args()
-    for tool in ("haproxy", "openssl", "setpriv"):
-        if not shutil.which(tool):
-            print(f"skipped: there is no {tool}")
-            sys.exit(SKIPPED)
-    try:
-        import grpc  # noqa: F401
-    except ImportError as error:
-        print(f"skipped: {error}")
-        sys.exit(SKIPPED)
+    skip_without_tools()
     with tempfile.TemporaryDirectory(prefix="edge") as folder:
         certificate(folder)
         make_tokens(arguments.warplined, folder, "alice")
