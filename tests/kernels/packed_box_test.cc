@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/kernels/gather.h"
 
 namespace warpline {
 namespace {
@@ -25,22 +26,6 @@ std::string Describe(const Case& c) {
   for (int i = 0; i < c.problem.shape.rank; ++i) what += " " + std::to_string(c.problem.perm[i]);
   return what + " rows " + std::to_string(c.problem.row_stride) + " of " + std::to_string(c.element_bytes) +
          " bytes at " + std::to_string(c.in_base) + ", " + std::to_string(c.out_base);
-}
-
-// For each element of the output, in order, its offset in the input.
-std::vector<std::int64_t> Gather(const TransposeProblem& problem) {
-  const Strides in_strides = RowMajorStrides(problem.shape, problem.row_stride);
-  std::vector<std::int64_t> offsets = {0};
-  for (int axis = 0; axis < problem.shape.rank; ++axis) {
-    std::vector<std::int64_t> next;
-    for (std::int64_t offset : offsets) {
-      for (std::int64_t i = 0; i < problem.shape[problem.perm[axis]]; ++i) {
-        next.push_back(offset + i * in_strides[problem.perm[axis]]);
-      }
-    }
-    offsets = std::move(next);
-  }
-  return offsets;
 }
 
 // The kernel on the host. What it moves are the addresses of bytes.

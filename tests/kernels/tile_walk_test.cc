@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/kernels/gather.h"
 
 namespace warpline {
 namespace {
@@ -21,22 +22,6 @@ TransposeProblem Problem(const std::vector<std::int64_t>& dims, const std::vecto
   for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
   problem.row_stride = row_stride;
   return problem;
-}
-
-// For each element of the output, in order, its offset in the input.
-std::vector<std::int64_t> Gather(const TransposeProblem& problem) {
-  const Strides in_strides = RowMajorStrides(problem.shape, problem.row_stride);
-  std::vector<std::int64_t> offsets = {0};
-  for (int axis = 0; axis < problem.shape.rank; ++axis) {
-    std::vector<std::int64_t> next;
-    for (std::int64_t offset : offsets) {
-      for (std::int64_t i = 0; i < problem.shape[problem.perm[axis]]; ++i) {
-        next.push_back(offset + i * in_strides[problem.perm[axis]]);
-      }
-    }
-    offsets = std::move(next);
-  }
-  return offsets;
 }
 
 void ExpectMovesAll(const TransposeProblem& problem, std::int64_t tile_x, std::int64_t tile_y) {
