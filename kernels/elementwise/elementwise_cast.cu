@@ -5,19 +5,11 @@
 namespace warpline {
 namespace {
 
-// As a number that has room for every element of the type.
-template <typename T>
-using Exact = std::conditional_t<
-    std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>, T,
-    std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> ||
-                           std::is_same_v<T, float>,
-                       float, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>>;
-
 struct Cast {
   static constexpr bool kHasSecond = false, kChangesType = true;
   template <typename T>
-  __device__ static Exact<T> Apply(T x, T, const StepScalars*) {
-    return Widen<Exact<T>>(x);
+  __device__ static NumberOf<T> Apply(T x, T, const StepScalars*) {
+    return Widen<NumberOf<T>>(x);
   }
 };
 

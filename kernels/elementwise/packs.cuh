@@ -23,11 +23,9 @@ inline constexpr int kPacksPerThread = 4;
 // What two elements are added or multiplied in: f32, f64, or integers modulo 2^32 or 2^64, which agrees with
 // any narrower integer type, whatever its sign.
 template <typename T>
-using PackArithmetic = std::conditional_t<
-    std::is_same_v<T, double>, double,
-    std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> ||
-                           std::is_same_v<T, float>,
-                       float, std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>>>;
+using PackArithmetic =
+    typename std::conditional_t<std::is_integral_v<NumberOf<T>>, std::make_unsigned<NumberOf<T>>,
+                                std::type_identity<NumberOf<T>>>::type;
 
 template <typename T, int kSize>
 using Pack = RawVector<kSize* static_cast<int>(sizeof(T))>;

@@ -26,6 +26,15 @@ template <> struct DeviceType<DType::kF32> { using type = float; };
 template <> struct DeviceType<DType::kF64> { using type = double; };
 // clang-format on
 
+// The number that an element is, in the narrowest of f32, f64 and integers of 32 and 64 bits that holds all
+// of its kind.
+template <typename T>
+using NumberOf = std::conditional_t<
+    std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>, T,
+    std::conditional_t<std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16> ||
+                           std::is_same_v<T, float>,
+                       float, std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>>;
+
 // An element as a number; exact where V has room for it.
 template <typename V, typename T>
 __device__ V Widen(T x) {

@@ -1,6 +1,6 @@
-// AddPack takes several elements into an accumulator at once: what of a monoid's Add must be done for each
-// element only, and the rest once a pack. In the order of the indices, of which `first` is that of x[0], and
-// the others follow in steps of `step`; all of them are above those that the accumulator has.
+// PackAdder<R>::Add takes several elements into an accumulator at once: what of a monoid's Add must be done
+// for each element only, and the rest once a pack. In the order of the indices, of which `first` is that of
+// x[0], and the others follow in steps of `step`; all of them are above those that the accumulator has.
 #ifndef WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
 #define WARPLINE_KERNELS_REDUCE_ADD_PACK_CUH_
 
@@ -20,7 +20,7 @@ using PackValue =
                            (std::is_same_v<R, SumMonoid<std::uint64_t, Lift::kIdentity>> && sizeof(T) <= 2),
                        Number, typename R::Value>;
 
-// Whether a pack may be of elements that are not neighbours: nobody asks for their indices.
+// Whether the indices of elements matter, so that those of a pack must be neighbours.
 template <typename R>
 inline constexpr bool kHasIndices = false;
 template <typename V, bool kGreatest>
@@ -140,7 +140,8 @@ struct PackAdder<MomentsMonoid> {
   }
 
  private:
-  // By Newton's iteration from one of f32: exact but for a unit or two, in a third of the time of a division.
+  // By two steps of Newton's iteration from one of f32, instead of a division in f64: exact but for a unit or
+  // two.
   __device__ static double Reciprocal(double x) {
     const double rough = static_cast<double>(1 / static_cast<float>(x));
     const double better = rough * (2 - x * rough);
@@ -184,8 +185,8 @@ struct PackAdder<LogSumExpMonoid<V>> {
   }
 
  private:
-  // 2^(x log2 e): the instruction of the hardware, whose error is that of the product, x / 2^24. Of the small
-  // terms, whose x is large, that changes nothing.
+  // In f32 2^(x log2 e), whose error is that of the product, x / 2^24. Of the small terms, whose x is large,
+  // that changes nothing.
   __device__ static V Exp(V x) {
     if constexpr (std::is_same_v<V, float>) return exp2f(x * 1.4426950408889634f);
     return std::exp(x);

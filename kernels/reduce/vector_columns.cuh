@@ -8,15 +8,9 @@ namespace warpline {
 
 inline constexpr int kColumnLoads = 8;  // of elements of 4 bytes and more, in flight a thread
 
-// Columns of a thread: as ColumnsOf says of the class.
+// Columns of a thread, as ColumnsOf says of the class.
 template <typename Number>
-inline constexpr int kColumnsOf = 4;
-template <>
-inline constexpr int kColumnsOf<double> = 2;
-template <>
-inline constexpr int kColumnsOf<std::int64_t> = 2;
-template <>
-inline constexpr int kColumnsOf<std::uint64_t> = 2;
+inline constexpr int kColumnsOf = sizeof(Number) == 8 ? 2 : 4;
 
 // Steps begin, begin + stride, ... below `end`, kLoads at a time: load(step) is a raw vector with an element
 // of each column, index_of(column, step) the index of one.

@@ -70,10 +70,6 @@ constexpr TransposeVariant kVariants[] = {
         Slower<8>),
 };
 
-}  // namespace
-
-namespace {
-
 // The widest elements that rows and both bases consist of, in bytes, for a transposition that keeps rows.
 std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                             const void* out) {
