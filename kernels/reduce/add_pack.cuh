@@ -9,14 +9,15 @@
 #include <type_traits>
 
 #include "kernels/reduce/monoids.h"
+#include "kernels/reduce/shifted_moments.h"
 
 namespace warpline {
 
-// What elements are widened to before they are added: the monoid's Value, but that var widens f32 one by one,
-// and sums of integers of 8 and 16 bits from 32, which have room for a pack of them.
+// What elements are widened to before they are added: the monoid's Value, but that var of f32 widens them one
+// by one, and sums of integers of 8 and 16 bits from 32, which have room for a pack of them.
 template <typename R, typename T, typename Number>
 using PackValue =
-    std::conditional_t<(std::is_same_v<R, MomentsMonoid> && std::is_same_v<Number, float>) ||
+    std::conditional_t<std::is_same_v<R, ShiftedMomentsMonoid> ||
                            (std::is_same_v<R, SumMonoid<std::uint64_t, Lift::kIdentity>> && sizeof(T) <= 2),
                        Number, typename R::Value>;
 
@@ -25,6 +26,10 @@ template <typename R>
 inline constexpr bool kHasIndices = false;
 template <typename V, bool kGreatest>
 inline constexpr bool kHasIndices<ArgMonoid<V, kGreatest>> = true;
+
+// Whether accumulators begin with the first element of their result.
+template <typename R>
+inline constexpr bool kHasShift = std::is_same_v<R, ShiftedMomentsMonoid>;
 
 // x[0] op x[1] op ... as a tree, whose depth bounds rounding errors and waits. kSize is a power of two; x is
 // used up. (A recursion, as the compiler does not unroll a loop over halves, and then x is in local memory.)
@@ -119,18 +124,40 @@ struct PackAdder<ArgMonoid<V, kGreatest>> {
   }
 };
 
+// In two chains, as an addition in f64 takes long.
+template <>
+struct PackAdder<ShiftedMomentsMonoid> {
+  template <int kSize>
+  __device__ static void Add(ShiftedMoments& acc, const float (&x)[kSize], std::int64_t, std::int64_t) {
+    double sum = 0, squares = 0;
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) {
+      const double distance = static_cast<double>(x[i]) - acc.shift;
+      if (i % 2 == 0) {
+        sum += distance;
+        squares += distance * distance;
+      } else {
+        acc.sum += distance;
+        acc.squares += distance * distance;
+      }
+    }
+    acc.sum += sum;
+    acc.squares += squares;
+  }
+};
+
 // Sums of x - x[0] and of their squares, which are as large as the spread of the pack. Between packs the mean
-// and the sum of squared distances are kept in f64, as Chan, Golub and LeVeque update them.
+// and the sum of squared distances are kept, as Chan, Golub and LeVeque update them.
 template <>
 struct PackAdder<MomentsMonoid> {
-  template <typename V, int kSize>
-  __device__ static void Add(Moments& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+  template <int kSize>
+  __device__ static void Add(Moments& acc, const double (&x)[kSize], std::int64_t, std::int64_t) {
     double sum, square;
     SumUp(x, sum, square);
     constexpr double kCount = kSize;
-    const double mean = static_cast<double>(x[0]) + sum / kCount;
+    const double mean = x[0] + sum / kCount;
     const double spread = square - sum * (sum / kCount);
-    if (acc.sum != 0) acc = {acc.count, MomentsMonoid::Mean(acc), 0, MomentsMonoid::Spread(acc)};
+    acc = MomentsMonoid::Centred(acc);
     const auto before = static_cast<double>(acc.count);
     const double share = kCount * Reciprocal(before + kCount);
     const double distance = acc.count == 0 ? 0 : mean - acc.shift;
@@ -148,14 +175,13 @@ struct PackAdder<MomentsMonoid> {
     return better * (2 - x * better);
   }
 
-  // In f64, of elements as they are, and in two chains: an array of differences would take all registers.
-  template <typename V, int kSize>
-  __device__ static void SumUp(const V (&x)[kSize], double& sum, double& square) {
+  // In two chains: an array of differences would take all registers.
+  template <int kSize>
+  __device__ static void SumUp(const double (&x)[kSize], double& sum, double& square) {
     double sums[2] = {0, 0}, squares[2] = {0, 0};
-    const auto shift = static_cast<double>(x[0]);
 #pragma unroll
     for (int i = 1; i < kSize; ++i) {
-      const double distance = static_cast<double>(x[i]) - shift;
+      const double distance = x[i] - x[0];
       sums[i % 2] += distance;
       squares[i % 2] += distance * distance;
     }
@@ -172,23 +198,32 @@ struct PackAdder<LogSumExpMonoid<V>> {
     V values[kSize];
 #pragma unroll
     for (int i = 0; i < kSize; ++i) values[i] = x[i];
-    const V greatest = Tree(values, [](V a, V b) { return a > b ? a : b; });  // of NaN and b: b
+    const V greatest = Tree(values, [](V a, V b) { return std::fmax(a, b); });  // of NaN and b: b
     if (greatest > acc.max) {
       acc.sum = acc.sum == 0 ? V{0} : acc.sum * Exp(acc.max - greatest);
       acc.max = greatest;
     }
-    // An infinity counts as one where it is the maximum, or not at all; their difference would be NaN.
-    const V of_max = acc.max == kWorst<V, true> ? V{0} : V{1};
+    if (std::isfinite(acc.max)) {
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) values[i] = x[i] == acc.max ? of_max : Exp(x[i] - acc.max);
+      for (int i = 0; i < kSize; ++i) values[i] = Exp(x[i] - acc.max);
+    } else {
+      // An infinity counts as one where it is the maximum, or not at all; their difference would be NaN.
+      const V of_max = acc.max == kWorst<V, true> ? V{0} : V{1};
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) values[i] = x[i] == acc.max ? of_max : Exp(x[i] - acc.max);
+    }
     acc.sum += Tree(values, [](V a, V b) { return a + b; });
   }
 
  private:
   // In f32 2^(x log2 e), whose error is that of the product, x / 2^24. Of the small terms, whose x is large,
-  // that changes nothing.
+  // that changes nothing, and neither do those that are less than 2^-126.
   __device__ static V Exp(V x) {
-    if constexpr (std::is_same_v<V, float>) return exp2f(x * 1.4426950408889634f);
+    if constexpr (std::is_same_v<V, float>) {
+      float power;
+      asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.4426950408889634f));
+      return power;
+    }
     return std::exp(x);
   }
 };

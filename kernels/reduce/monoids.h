@@ -134,6 +134,17 @@ struct ExtremeMonoid {
     acc = Combine(acc, x);
   }
   WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) {
+#ifdef __CUDA_ARCH__
+    if constexpr (std::is_same_v<V, float>) {  // one instruction instead of three
+      float best;
+      if constexpr (kGreatest) {
+        asm("max.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+      } else {
+        asm("min.NaN.f32 %0, %1, %2;" : "=f"(best) : "f"(a), "f"(b));
+      }
+      return best;
+    }
+#endif
     const bool take_a = kGreatest ? a > b : a < b;
     return take_a || IsNaN(a) ? a : b;  // b if it is NaN
   }
@@ -207,7 +218,7 @@ struct MomentsMonoid {
       if (acc.count == 0) {
         acc.shift = x;
       } else {
-        acc = {acc.count, Mean(acc), 0, Spread(acc)};
+        acc = Centred(acc);
       }
     }
     const double distance = x - acc.shift;
@@ -223,14 +234,19 @@ struct MomentsMonoid {
     const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(acc.count));
     return spread < 0 ? 0 : spread;  // by rounding; NaN stays
   }
+  // The same with the mean as the shift, which it often is: a division in f64 takes as long as 16 elements.
+  WARPLINE_HOST_DEVICE static Acc Centred(const Acc& acc) {
+    return acc.sum == 0 ? acc : Acc{acc.count, Mean(acc), 0, Spread(acc)};
+  }
   WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
     if (a.count == 0) return b;
     if (b.count == 0) return a;
+    const Acc from = Centred(a), other = Centred(b);
     const auto count_a = static_cast<double>(a.count), count_b = static_cast<double>(b.count);
-    const double distance = b.shift - a.shift + (b.sum / count_b - a.sum / count_a);
+    const double distance = other.shift - from.shift;
     const double share = count_b / (count_a + count_b);
-    return {a.count + b.count, Mean(a) + distance * share, 0,
-            Spread(a) + Spread(b) + distance * distance * (count_a * share)};
+    return {a.count + b.count, from.shift + distance * share, 0,
+            from.squares + other.squares + distance * distance * (count_a * share)};
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {

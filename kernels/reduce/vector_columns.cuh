@@ -6,7 +6,12 @@
 
 namespace warpline {
 
-inline constexpr int kColumnLoads = 8;  // of elements of 4 bytes and more, in flight a thread
+// Whether a thread has registers to spare: a number is all that is kept of a column, and there is one address
+// for all columns. Then more threads are resident, with fewer loads each.
+template <typename R, bool kAligned>
+inline constexpr bool kIsLight = kAligned && std::is_arithmetic_v<typename R::Acc>;
+template <typename R, bool kAligned>
+inline constexpr int kColumnCtas = kIsLight<R, kAligned> ? 4 : 3;  // a multiprocessor
 
 // Columns of a thread, as ColumnsOf says of the class.
 template <typename Number>
@@ -14,11 +19,12 @@ inline constexpr int kColumnsOf = sizeof(Number) == 8 ? 2 : 4;
 
 // Steps begin, begin + stride, ... below `end`, kLoads at a time: load(step) is a raw vector with an element
 // of each column, index_of(column, step) the index of one.
-template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
+template <typename R, typename T, int kColumns, bool kLight, typename Load, typename IndexOf>
 __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
-  // 64 bytes in flight at least, where they are loaded together.
-  constexpr int kLoads = sizeof(T) < 4 ? 2 * kColumnLoads : kColumnLoads;
+  constexpr int kBytes = kColumns * sizeof(T);
+  constexpr int kInFlight = kLight || !std::is_arithmetic_v<typename R::Acc> ? 64 : 128;
+  constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
   using V = PackValue<R, T, NumberOf<T>>;
   std::int64_t step = begin;
   for (; step + (kLoads - 1) * stride < end; step += kLoads * stride) {
@@ -42,8 +48,9 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   }
 }
 
-template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, 3)
+// kAligned is plan.aligned.
+template <typename R, typename Number, bool kAligned>
+__global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
     ReduceColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -52,12 +59,10 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
   const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
   // Of column c: first + c * apart.
   const std::int64_t tile = task.Tile() * plan.results_per_cta;
-  const std::int64_t first = tile + (plan.aligned ? lane * kColumns : lane);
-  const int apart = plan.aligned ? 1 : plan.lanes;
+  const std::int64_t first = tile + (kAligned ? lane * kColumns : lane);
+  const int apart = kAligned ? 1 : plan.lanes;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
   typename R::Acc acc[kColumns];
-#pragma unroll
-  for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
   std::int64_t offsets[kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
@@ -65,21 +70,35 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
     const std::int64_t result = first + c * apart;
     offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
   }
-  const auto index_of = [](int, std::int64_t step) { return step; };
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
     const T* x = static_cast<const T*>(task.x);
-    const auto load = [&](std::int64_t r) {
-      const T* at = x + reduce.reduced.Offset(r);
-      RawVector<kColumns * sizeof(T)> raw = {};
-      if (plan.aligned) {
-        raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at + offsets[0]);
-      } else {
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
-      }
-      return raw;
-    };
-    AddColumns<R, T, kColumns>(begin + peer, end, peers, peers, load, index_of, acc);
+    for (int c = 0; c < kColumns; ++c) {
+      acc[c] = kHasShift<R> && end > begin ? StartOf<R>(x[offsets[c]]) : R::Identity();
+    }
+    // Run by run of the innermost reduced axis, so that there is nothing between loads but an addition.
+    const AxisList& reduced = reduce.reduced;
+    const std::int64_t run = reduced.dims[reduced.rank - 1], apart_in_run = reduced.strides[reduced.rank - 1];
+    for (std::int64_t start = begin; start < end;) {
+      std::int64_t outer = start;
+      const std::int64_t in_run = reduced.rank > 1 ? TakeRemainder(outer, run) : start;
+      const std::int64_t steps = reduced.rank > 1 ? min(end - start, run - in_run) : end - start;
+      const T* from = x + (reduced.rank > 1 ? reduced.OffsetOfRun(outer) : 0) + in_run * apart_in_run;
+      const auto load = [&](std::int64_t step) {
+        const T* at = from + step * apart_in_run;
+        RawVector<kColumns * sizeof(T)> raw = {};
+        if constexpr (kAligned) {
+          raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at + offsets[0]);
+        } else {
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
+        }
+        return raw;
+      };
+      const auto index_of = [start](int, std::int64_t step) { return start + step; };
+      AddColumns<R, T, kColumns, kIsLight<R, kAligned>>(peer, steps, peers, peers, load, index_of, acc);
+      start += steps;
+    }
   });
   CombineByTree<R>({first, peer, peers, plan.lanes}, acc);
   if (peer != 0) return;
@@ -91,7 +110,7 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
 }
 
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, 3)
+__global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -113,6 +132,11 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
     const std::int64_t whole = block < place + pack ? 0 : (block - place - pack) / stride + 1;
     VisitElements<Number>(task.dtype, [&]<typename T>(T) {
       const T* x = static_cast<const T*>(task.x) + offset + place;
+      if constexpr (kHasShift<R>) {
+        // The elements of the first row, wherever in the block this thread begins.
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) acc[c] = StartOf<R>((x - place)[(place + c) % plan.inner]);
+      }
       const auto index_of = [&](int c, std::int64_t step) {
         return (place + c + step * stride) / plan.inner;
       };
@@ -126,7 +150,7 @@ __global__ void __launch_bounds__(kVectorThreads, 3)
         }
         return raw;
       };
-      AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
+      AddColumns<R, T, kColumns, kIsLight<R, true>>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
       // What is left of a block that is no multiple of a pack.
       if (part == plan.split - 1) {
 #pragma unroll

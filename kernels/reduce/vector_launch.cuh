@@ -36,7 +36,8 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
   const std::int64_t blocks = plan.tiles * plan.split;
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
-    kernel<<<static_cast<unsigned>(blocks), kVectorThreads, 0, stream>>>(task);
+    const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
+    kernel<<<static_cast<unsigned>(blocks), kVectorThreads, shared, stream>>>(task);
   };
   switch (plan.shape) {
     case ReduceShape::kRows:
@@ -46,7 +47,7 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
       launch(&ReducePackedRows<R, Number>);
       break;
     case ReduceShape::kColumns:
-      launch(&ReduceColumns<R, Number>);
+      launch(plan.aligned ? &ReduceColumns<R, Number, true> : &ReduceColumns<R, Number, false>);
       break;
     case ReduceShape::kFlatColumns:
       launch(&ReduceFlatColumns<R, Number>);

@@ -46,7 +46,8 @@ cudaError_t VisitFloatMonoid(const ReduceProblem& problem, F&& f) {
       return f(std::type_identity<MaxAbsMonoid<V>>());
     case ReduceOp::kVar:
     case ReduceOp::kStd:
-      return f(std::type_identity<MomentsMonoid>());
+      return f(std::type_identity<
+               std::conditional_t<std::is_same_v<V, double>, MomentsMonoid, ShiftedMomentsMonoid>>());
     case ReduceOp::kLogSumExp:
       return f(std::type_identity<LogSumExpMonoid<V>>());
     default:

@@ -39,26 +39,33 @@ void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
 
 // Rows that one warp would take in with a load or two a thread, or whose ends are a good part of them.
 bool IsPacked(const CanonicalReduce& reduce, std::int64_t row_bytes, bool aligned_base) {
-  const std::int64_t longest = row_bytes % 16 == 0 ? 1024 : 2048;
+  constexpr std::int64_t kLeastRow = 4096;
   return aligned_base && row_bytes > 0 && reduce.reduced.rank == 1 && reduce.kept.rank == 1 &&
-         reduce.kept.strides[0] == reduce.reduced_count && row_bytes < longest;
+         reduce.kept.strides[0] == reduce.reduced_count &&
+         row_bytes < kLeastRow;
 }
 
 void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int multiprocessors,
                     VectorPlan* plan) {
   plan->shape = ReduceShape::kPackedRows;
-  // Every CTA's rows begin at a multiple of 4 bytes, and small problems have CTAs for all multiprocessors.
-  const std::int64_t unit = 4 / std::gcd<std::int64_t>(4, row_bytes);
+  plan->aligned = row_bytes % 16 == 0;
+  // As many as threads can take in the same number of rounds, a warp each at the least; and CTAs for all
+  // multiprocessors.
+  constexpr std::int64_t kLeast = kVectorThreads / kWarpLanes;
   const std::int64_t share = CeilDiv(reduce.results, 2 * std::int64_t{multiprocessors});
-  const std::int64_t rows = std::min(kPackedBytes / row_bytes, std::max<std::int64_t>(share, 8));
-  plan->results_per_cta = CeilDiv(rows, unit) * unit;
-  if (plan->results_per_cta * row_bytes > kPackedBytes) plan->results_per_cta -= unit;
+  const std::int64_t rows = std::max(kLeast, std::min(kPackedBytes / row_bytes, share));
+  plan->results_per_cta = rows >= kVectorThreads
+                              ? rows / kVectorThreads * kVectorThreads
+                              : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(rows)));
   plan->lanes = CeilPow2(kVectorThreads / plan->results_per_cta, kWarpLanes);
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
+// Combining what threads have of var in f64 takes divisions: warps should have many elements for each.
+constexpr std::int64_t kRowOfCta = 65536, kRowOfCtaInMoments = 524288;  // bytes
+
 void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base,
-              int multiprocessors, VectorPlan* plan) {
+              int multiprocessors, std::int64_t row_of_cta, VectorPlan* plan) {
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
@@ -69,7 +76,7 @@ void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool ali
   const std::int64_t bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
   // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better.
   const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
-  if (bytes >= 65536 || (few && bytes >= 8192)) {
+  if (bytes >= row_of_cta || (few && bytes >= 8192)) {
     plan->lanes = kVectorThreads;
   } else {
     plan->lanes = CeilPow2(CeilDiv(plan->steps, 4), kWarpLanes);
@@ -186,7 +193,10 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     if (IsPacked(reduce, row_bytes, aligned_base)) {
       PlanPackedRows(reduce, row_bytes, multiprocessors, &plan);
     } else {
-      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, &plan);
+      const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
+                           NumberClassOf(problem) == NumberClass::kF64;
+      PlanRows(reduce, element_bytes, aligned_base, multiprocessors,
+               moments ? kRowOfCtaInMoments : kRowOfCta, &plan);
     }
     return plan;
   }

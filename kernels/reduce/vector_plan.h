@@ -11,7 +11,7 @@
 namespace warpline {
 
 inline constexpr int kVectorThreads = 256;
-// Bytes of short rows that a CTA takes through shared memory.
+// Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
 // Who takes what:
@@ -52,6 +52,11 @@ struct VectorPlan {
   std::int64_t steps = 0, chunk = 0;
   int split = 1;
 
+  // Of short rows of so many bytes, which may begin anywhere in the first 16.
+  std::size_t SharedBytes(std::int64_t row_bytes) const {
+    return shape == ReduceShape::kPackedRows ? static_cast<std::size_t>(results_per_cta * row_bytes + 31) / 16 * 16
+                                             : 0;
+  }
   std::size_t WorkspaceBytes(std::int64_t results) const;
 };
 

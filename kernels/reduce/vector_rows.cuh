@@ -2,14 +2,30 @@
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 
+#include <cuda_pipeline_primitives.h>
+
 #include "kernels/reduce/vector_task.cuh"
 
 namespace warpline {
 
 inline constexpr int kRowLoads = 4;  // of 16 bytes, in flight a thread
 
-// Vectors [begin, end) of a result that fall to `lane` of `lanes`; element 0 of vector v has index
-// first + v * elements.
+// Vector v of a result, where element 0 of it has index first + v * elements.
+template <typename R, typename Number>
+__device__ void AddVector(DType dtype, const void* address, std::int64_t first, std::int64_t v,
+                          typename R::Acc& acc) {
+  const auto raw = *static_cast<const RawVector<16>*>(address);
+  VisitElements<Number>(dtype, [&]<typename T>(T) {
+    constexpr int kElements = 16 / sizeof(T);
+    using V = PackValue<R, T, NumberOf<T>>;
+    V values[kElements];
+#pragma unroll
+    for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw, i));
+    PackAdder<R>::Add(acc, values, first + v * kElements, 1);
+  });
+}
+
+// Vectors [begin, end) of a result that fall to `lane` of `lanes`.
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
                            int lanes, F&& address, typename R::Acc& acc) {
@@ -36,17 +52,7 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
       }
     });
   }
-  for (; v < end; v += lanes) {
-    raw[0] = *reinterpret_cast<const RawVector<16>*>(address(v));
-    VisitElements<Number>(dtype, [&]<typename T>(T) {
-      constexpr int kElements = 16 / sizeof(T);
-      using V = PackValue<R, T, NumberOf<T>>;
-      V values[kElements];
-#pragma unroll
-      for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw[0], i));
-      PackAdder<R>::Add(acc, values, first + v * kElements, 1);
-    });
-  }
+  for (; v < end; v += lanes) AddVector<R, Number>(dtype, address(v), first, v, acc);
 }
 
 template <typename R, typename Number>
@@ -70,6 +76,11 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
         R::Add(acc, Widen<typename R::Value>(element), r);
       });
     };
+    if constexpr (kHasShift<R>) {
+      VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+        if (count > 0) acc = StartOf<R>(*reinterpret_cast<const T*>(x));
+      });
+    }
     if (reduced.rank == 1) {
       // Single elements up to a multiple of 16 bytes, vectors, single elements.
       const std::int64_t vector = 16 / element_bytes;
@@ -104,60 +115,65 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
   if (result < task.reduce.results && lane == 0) task.Store(result, part, acc);
 }
 
-// A word of a CTA's rows lies one place further on for each 32 words before it: then threads that walk down
-// neighbouring rows of 2, 4, ... 32 words meet in different banks.
-__device__ inline int SkewedWord(int word) { return word + word / 32; }
-
+// The rows of a CTA lie in shared memory as they do in global memory, from a multiple of 16 bytes on. Rows
+// that are multiples of 16 bytes are taken in by vectors, others by elements. There neighbouring rows begin
+// in other banks; where vectors of several rows lie in one bank, there are few of them.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads)
+__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 8 : 4)
     ReducePackedRows(const __grid_constant__ VectorTask<R> task) {
-  __shared__ std::uint32_t words[kPackedBytes / 4 + kPackedBytes / 128];
+  extern __shared__ RawVector<16> vectors[];
   const VectorPlan& plan = task.plan;
   const int thread = static_cast<int>(threadIdx.x), lanes = plan.lanes, lane = thread % lanes;
   const std::int64_t first_row = task.Tile() * plan.results_per_cta;
   const auto rows = static_cast<int>(min(plan.results_per_cta, task.reduce.results - first_row));
   const auto length = static_cast<int>(task.reduce.reduced_count);
-  const int element_bytes = static_cast<int>(task.element_bytes);
-  const int bytes = rows * length * element_bytes;
-  const char* x = static_cast<const char*>(task.x) + first_row * length * element_bytes;
+  const std::int64_t row_bytes = std::int64_t{length} * task.element_bytes;
+  const std::int64_t begin = first_row * row_bytes;  // of the input's bytes, from an aligned address
+  const int lead = static_cast<int>(begin % 16), bytes = lead + static_cast<int>(rows * row_bytes);
+  const char* x = static_cast<const char*>(task.x) + (begin - lead);
   {
-    constexpr int kWords = kPackedBytes / 4 / kVectorThreads;
-    std::uint32_t loaded[kWords];
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const int word = i * kVectorThreads + thread;
-      if (word < bytes / 4) loaded[i] = reinterpret_cast<const std::uint32_t*>(x)[word];
+    // Vectors may reach into the next rows, but not past the last one.
+    const std::int64_t left = task.reduce.results * row_bytes - (begin - lead);
+    const int whole = static_cast<int>(min(left / 16, std::int64_t{(bytes + 15) / 16}));
+    for (int i = thread; i < whole; i += kVectorThreads) __pipeline_memcpy_async(&vectors[i], x + i * 16, 16);
+    for (int i = whole * 16 + thread; i < bytes; i += kVectorThreads) {
+      reinterpret_cast<char*>(vectors)[i] = x[i];
     }
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const int word = i * kVectorThreads + thread;
-      if (word < bytes / 4) words[SkewedWord(word)] = loaded[i];
-    }
-    // Of the last CTA, whose rows may end within a word.
-    if (thread < bytes % 4) {
-      reinterpret_cast<char*>(&words[SkewedWord(bytes / 4)])[thread] = x[bytes / 4 * 4 + thread];
-    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
   }
   __syncthreads();
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+    constexpr int kPack = 4;
+    using V = PackValue<R, T, NumberOf<T>>;
+    const T* elements = reinterpret_cast<const T*>(reinterpret_cast<const char*>(vectors) + lead);
     // Whole warps go through the loop together: they exchange what they have.
-    const int rounds = (rows + kVectorThreads / lanes - 1) / (kVectorThreads / lanes);
-    for (int round = 0; round < rounds; ++round) {
-      const int row = round * (kVectorThreads / lanes) + thread / lanes;
+    const int at_once = kVectorThreads / lanes;
+    for (int base = 0; base < rows; base += at_once) {
+      const int row = base + thread / lanes;
+      const T* from = elements + row * length;
       typename R::Acc acc = R::Identity();
       if (row < rows) {
-        for (int i = lane; i < length; i += lanes) {
-          const int at = (row * length + i) * static_cast<int>(sizeof(T));
-          T element;
-          if constexpr (sizeof(T) == 8) {
-            const std::uint32_t halves[2] = {words[SkewedWord(at / 4)], words[SkewedWord(at / 4 + 1)]};
-            memcpy(&element, halves, sizeof(element));
-          } else {
-            element = *reinterpret_cast<const T*>(reinterpret_cast<const char*>(&words[SkewedWord(at / 4)]) +
-                                                  at % 4);
+        acc = StartOf<R>(from[0]);
+        int i = lane;
+        if (plan.aligned) {
+          constexpr int kElements = 16 / sizeof(T);
+          for (; i < length / kElements; i += lanes) {
+            const auto raw = reinterpret_cast<const RawVector<16>*>(from)[i];
+            V values[kElements];
+#pragma unroll
+            for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(raw, e));
+            PackAdder<R>::Add(acc, values, i * kElements, 1);
           }
-          R::Add(acc, Widen<typename R::Value>(element), i);
+          i = length;
         }
+        for (; i + (kPack - 1) * lanes < length; i += kPack * lanes) {
+          V values[kPack];
+#pragma unroll
+          for (int p = 0; p < kPack; ++p) values[p] = Widen<V>(from[i + p * lanes]);
+          PackAdder<R>::Add(acc, values, i, lanes);
+        }
+        for (; i < length; i += lanes) R::Add(acc, Widen<typename R::Value>(from[i]), i);
       }
       acc = ReduceLanes<R>(acc, lanes);
       if (row < rows && lane == 0) task.Finish(first_row + row, acc);

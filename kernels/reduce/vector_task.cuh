@@ -34,6 +34,14 @@ struct VectorTask {
   }
 };
 
+// What the threads of a result begin with, of which `first` is the first element.
+template <typename R, typename T>
+__device__ typename R::Acc StartOf(T first) {
+  typename R::Acc acc = R::Identity();
+  if constexpr (kHasShift<R>) acc.shift = Widen<double>(first);
+  return acc;
+}
+
 // Neighbouring threads share a result in groups of `lanes`, a power of two up to the whole CTA; what they
 // have in all is left with the first. All threads of the CTA call it, once a kernel.
 template <typename R>

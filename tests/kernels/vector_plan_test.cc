@@ -49,6 +49,12 @@ TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
   EXPECT_GE(rows.tiles * rows.split, 6 * kMultiprocessors);
 }
 
+TEST(VectorPlanTest, RowsOfVarInF64AreTakenByWarps) {
+  EXPECT_EQ(Plan(Problem(DType::kF64, {8192, 8192}, 2)).lanes, kVectorThreads);
+  EXPECT_EQ(Plan(Problem(DType::kF64, {8192, 8192}, 2, ReduceOp::kVar)).lanes, 32);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {8192, 16384}, 2, ReduceOp::kVar)).lanes, kVectorThreads);
+}
+
 TEST(VectorPlanTest, FloatResultsOfIntegersAreComputedAsFloats) {
   ReduceProblem problem = Problem(DType::kI32, {10, 10}, 2);
   EXPECT_EQ(NumberClassOf(problem), NumberClass::kI32);
@@ -86,10 +92,14 @@ TEST(VectorPlanTest, PlansCoverEverything) {
       const std::int64_t row_bytes = reduce.reduced_count * bytes;
       switch (plan.shape) {
         case ReduceShape::kPackedRows:
-          ASSERT_LE(plan.results_per_cta * row_bytes, kPackedBytes);
-          ASSERT_EQ(plan.results_per_cta * row_bytes % 4, 0);
+          ASSERT_TRUE(plan.results_per_cta == 8 || plan.results_per_cta * row_bytes <= kPackedBytes);
+          // A round of all threads, or several.
+          ASSERT_EQ(plan.lanes * plan.results_per_cta % kVectorThreads, 0);
+          ASSERT_LE(plan.SharedBytes(row_bytes), 48 << 10);
+          // Wherever in 16 bytes the first row begins.
+          ASSERT_GE(plan.SharedBytes(row_bytes), plan.results_per_cta * row_bytes + 15);
+          ASSERT_EQ(plan.aligned, row_bytes % 16 == 0);
           ASSERT_EQ(plan.split, 1);
-          ASSERT_EQ(kVectorThreads % plan.lanes, 0);
           break;
         case ReduceShape::kRows: {
           ASSERT_GE(plan.chunk * plan.split, plan.steps);

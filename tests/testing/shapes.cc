@@ -119,6 +119,8 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     AddTranspose(all, dtype, {narrow, 10008}, {1, 0});
     AddTranspose(all, dtype, {10008, narrow}, {1, 0});
   }
+  // Batches of matrices that fill tiles and whose rows begin anywhere.
+  for (const Shape& shape : {Shape{3, 127, 131}, Shape{2, 129, 3, 254}}) AddAllTransposes(all, dtype, shape);
   AddTranspose(all, dtype, {997, 1009}, {1, 0});
   AddTranspose(all, dtype, {1031, 517}, {1, 0});
   AddTranspose(all, dtype, {512, 1024}, {1, 0});
@@ -271,6 +273,10 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     add({100003, 3}, 0b01), add({100003, 3}, 0b10);
     add({3, 100003}, 0b01), add({3, 100003}, 0b10);
     add({5, 1009, 3, 7}, 0b0101), add({5, 1009, 3, 7}, 0b1010);
+    // Short rows that are multiples of 16 bytes, one more than eight CTAs take, and columns in runs.
+    add({297, 3}, 0b10);
+    for (std::int64_t size : {4, 8, 12, 16, 48, 100, 250, 500}) add({3001, size}, 0b10);
+    add({6, 33, 130, 8}, 0b0101), add({7, 20, 40, 64}, 0b0101);
   }
   if (!HasIdentity(op)) {
     std::erase_if(all, [](const ReduceProblem& p) {

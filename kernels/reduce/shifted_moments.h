@@ -1,0 +1,47 @@
+// var and std of f32, f16 and bf16, computed in f64 from distances to one element of each result.
+#ifndef WARPLINE_KERNELS_REDUCE_SHIFTED_MOMENTS_H_
+#define WARPLINE_KERNELS_REDUCE_SHIFTED_MOMENTS_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/reduce/monoids.h"
+
+namespace warpline {
+
+// Sums of x - shift and of their squares.
+struct ShiftedMoments {
+  double shift, sum, squares;
+};
+
+// All accumulators of a result have its first element as their shift, and so are combined by two additions,
+// where those of MomentsMonoid take a division. What that costs: the variance is the difference of two sums
+// that are 1 + (shift - mean)^2 / variance times as large, at most the number of elements: an outlier that is
+// the shift is one of them. Of 2^27 elements f64 leaves 26 bits then, as many as an f32 has.
+struct ShiftedMomentsMonoid {
+  using Value = double;
+  using Acc = ShiftedMoments;
+
+  WARPLINE_HOST_DEVICE static Acc Identity() { return {0, 0, 0}; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, double x, std::int64_t) {
+    const double distance = x - acc.shift;
+    acc.sum += distance;
+    acc.squares += distance * distance;
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
+    return {a.shift, a.sum + b.sum, a.squares + b.squares};
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {
+    const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(f.count));
+    const std::int64_t degrees = f.count > f.ddof ? f.count - f.ddof : 0;
+    // Below 0 by rounding; of no elements NaN. NaN stays.
+    const double variance = (spread < 0 ? 0 : spread) / static_cast<double>(degrees);
+    store(f.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_SHIFTED_MOMENTS_H_
