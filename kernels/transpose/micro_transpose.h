@@ -29,6 +29,25 @@ WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::ui
 #endif
 }
 
+// In place: 4 words of 4 bytes each, 2 of 2 halves, or 1 of any element.
+template <int kBytes, typename Word, int kPerWord>
+WARPLINE_HOST_DEVICE inline void TransposeWords(Word (&words)[kPerWord]) {
+  static_assert(kPerWord == 1 || kPerWord * kBytes == sizeof(Word));
+  if constexpr (kBytes == 1) {
+    const Word a = words[0], b = words[1], c = words[2], d = words[3];
+    const Word ab_lo = PermuteBytes(a, b, 0x5140), ab_hi = PermuteBytes(a, b, 0x7362);
+    const Word cd_lo = PermuteBytes(c, d, 0x5140), cd_hi = PermuteBytes(c, d, 0x7362);
+    words[0] = PermuteBytes(ab_lo, cd_lo, 0x5410);
+    words[1] = PermuteBytes(ab_lo, cd_lo, 0x7632);
+    words[2] = PermuteBytes(ab_hi, cd_hi, 0x5410);
+    words[3] = PermuteBytes(ab_hi, cd_hi, 0x7632);
+  } else if constexpr (kBytes == 2) {
+    const Word a = words[0], b = words[1];
+    words[0] = PermuteBytes(a, b, 0x5410);
+    words[1] = PermuteBytes(a, b, 0x7632);
+  }
+}
+
 // `in` and `out` are kVector rows of kVector elements each: element j of out[i] is element i of in[j].
 template <int kBytes>
 WARPLINE_HOST_DEVICE inline void TransposeMicroTile(const Chunk (&in)[kChunkBytes / kBytes],
@@ -51,14 +70,10 @@ WARPLINE_HOST_DEVICE inline void TransposeMicroTile(const Chunk (&in)[kChunkByte
   } else {
     for (int column = 0; column < 4; ++column) {  // of 4 x 4 bytes
       for (int row = 0; row < 4; ++row) {
-        const std::uint32_t a = in[4 * row].words[column], b = in[4 * row + 1].words[column];
-        const std::uint32_t c = in[4 * row + 2].words[column], d = in[4 * row + 3].words[column];
-        const std::uint32_t ab_lo = PermuteBytes(a, b, 0x5140), ab_hi = PermuteBytes(a, b, 0x7362);
-        const std::uint32_t cd_lo = PermuteBytes(c, d, 0x5140), cd_hi = PermuteBytes(c, d, 0x7362);
-        out[4 * column].words[row] = PermuteBytes(ab_lo, cd_lo, 0x5410);
-        out[4 * column + 1].words[row] = PermuteBytes(ab_lo, cd_lo, 0x7632);
-        out[4 * column + 2].words[row] = PermuteBytes(ab_hi, cd_hi, 0x5410);
-        out[4 * column + 3].words[row] = PermuteBytes(ab_hi, cd_hi, 0x7632);
+        std::uint32_t words[4];
+        for (int i = 0; i < 4; ++i) words[i] = in[4 * row + i].words[column];
+        TransposeWords<1>(words);
+        for (int i = 0; i < 4; ++i) out[4 * column + i].words[row] = words[i];
       }
     }
   }

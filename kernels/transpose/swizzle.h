@@ -47,6 +47,39 @@ struct TransposeTile {
   }
 };
 
+// The tile of matrices whose sides are odd. Words are elements or, of smaller ones, 4 bytes; 32 of them side by
+// side make a piece of a row. A tile writes whole sectors of each row of the output: those that begin in its
+// share of kTileY elements, wherever the row does. Hence it reads a sector's worth of elements more, the halo.
+template <int kBytes>
+struct OddTile {
+  static constexpr int kThreads = 256;
+  static constexpr int kLanes = 32;
+  static constexpr int kSectorBytes = 32;
+  static constexpr int kWordBytes = kBytes < 4 ? 4 : kBytes;
+  static constexpr int kPerWord = kWordBytes / kBytes;
+  // Pieces in a row of the input, and of the output.
+  static constexpr int kPiecesX = kBytes == 2 || kBytes == 4 ? 2 : 1;
+  static constexpr int kPiecesY = kBytes >= 4 ? 2 : 1;
+  static constexpr int kTileX = kPiecesX * kLanes * kPerWord, kTileY = kPiecesY * kLanes * kPerWord;
+  // In shared memory x goes down, and words of a row lie along y: a share and the halo.
+  static constexpr int kShareWords = kPiecesY * kLanes, kHaloWords = kSectorBytes / kWordBytes;
+  static constexpr int kRowWords = kShareWords + kHaloWords;
+  static constexpr int kRows = kRowWords * kPerWord;  // of the input, that are read
+  static constexpr int kPitch = kRowWords + 1;        // odd, so that 32 rows begin in all banks
+  static constexpr int kWords = kTileX * kPitch;
+
+  // Where row x lies: those that the lanes of a warp store together, kPerWord apart, are neighbours.
+  WARPLINE_HOST_DEVICE static constexpr int Place(int x) {
+    constexpr int kPiece = kLanes * kPerWord;
+    return (x / kPiece * kPerWord + x % kPerWord) * kLanes + x % kPiece / kPerWord;
+  }
+  // And which it is that lies there.
+  WARPLINE_HOST_DEVICE static constexpr int RowAt(int place) {
+    const int group = place / kLanes;
+    return (group / kPerWord * kLanes + place % kLanes) * kPerWord + group % kPerWord;
+  }
+};
+
 }  // namespace warpline
 
 #endif  // WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_

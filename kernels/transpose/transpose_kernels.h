@@ -10,6 +10,7 @@
 #include "kernels/cuda_variants.h"
 #include "kernels/transpose/canonical.h"
 #include "kernels/transpose/strided_copy.h"
+#include "kernels/transpose/tile_walk.h"
 
 namespace warpline {
 
@@ -34,6 +35,11 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
 // 8 bytes.
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const void* in, void* out, cudaStream_t stream);
+
+// The same for sides and addresses that are odd: `walk` needs unit strides only. Not empty; elements of 1 to
+// 8 bytes; the input has `in_bytes` in all.
+cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
+                           const void* in, void* out, cudaStream_t stream);
 
 // One each variant; the file of each says what it shows.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;

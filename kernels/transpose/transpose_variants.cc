@@ -92,7 +92,7 @@ bool AreLongRows(const CanonicalTranspose& transpose, std::size_t element_bytes)
 // Whether tiles suit the problem: sides are multiples of 16 bytes, and long enough that the tiles at their
 // ends leave few lanes idle. Where one or two tiles are all there is, they take no planning.
 bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
-  constexpr double kMinFill = 0.5;
+  constexpr double kMinFill = 0.45;
   constexpr std::int64_t kFewElements = 16 << 10;
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
@@ -102,8 +102,37 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   auto fill = [side](std::int64_t size) {
     return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
   };
-  return (fill(walk.nx) >= kMinFill && fill(walk.ny) >= kMinFill) ||
+  return fill(walk.nx) * fill(walk.ny) >= kMinFill ||
          walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+}
+
+// The same where sides are odd, of tiles that are smaller but for bytes; offsets in a tile have 32 bits.
+template <int kBytes>
+bool SuitOddTilesOf(const TileWalk& walk) {
+  constexpr double kMinFill = 0.6;
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
+  using Tile = OddTile<kBytes>;
+  const auto size = static_cast<double>(walk.nx) * static_cast<double>(walk.ny);
+  const auto tiles = static_cast<double>(CeilDiv(walk.nx, Tile::kTileX) * CeilDiv(walk.ny, Tile::kTileY));
+  return size >= kMinFill * tiles * Tile::kTileX * Tile::kTileY &&
+         walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
+         walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
+}
+
+bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
+  if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return false;
+  switch (element_bytes) {
+    case 1:
+      return SuitOddTilesOf<1>(walk);
+    case 2:
+      return SuitOddTilesOf<2>(walk);
+    case 4:
+      return SuitOddTilesOf<4>(walk);
+    case 8:
+      return SuitOddTilesOf<8>(walk);
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -128,8 +157,11 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
       return LaunchRowCopy(transpose, bytes, in, out, stream);
     }
   }
-  if (SuitTiles(MakeTileWalk(transpose), bytes, in, out)) {
-    return LaunchTileTranspose(transpose, bytes, in, out, stream);
+  const TileWalk walk = MakeTileWalk(transpose);
+  if (SuitTiles(walk, bytes, in, out)) return LaunchTileTranspose(transpose, bytes, in, out, stream);
+  if (SuitOddTiles(walk, bytes)) {
+    return LaunchOddTiles(walk, bytes, count * static_cast<std::int64_t>(SizeOf(problem.dtype)), in, out,
+                          stream);
   }
   return LaunchPackedBox(transpose, bytes, in, out, stream);
 }

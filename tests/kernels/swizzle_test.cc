@@ -143,5 +143,41 @@ TYPED_TEST(SwizzleTest, MicroTileIsTransposedInRegisters) {
   }
 }
 
+template <typename Size>
+class OddTileTest : public testing::Test {};
+using OddElementSizes = testing::Types<Bytes<1>, Bytes<2>, Bytes<4>, Bytes<8>>;
+TYPED_TEST_SUITE(OddTileTest, OddElementSizes);
+
+TYPED_TEST(OddTileTest, EveryRowHasAPlaceOfItsOwn) {
+  using Tile = OddTile<TypeParam::value>;
+  for (int x = 0; x < Tile::kTileX; ++x) {
+    EXPECT_LT(Tile::Place(x), Tile::kTileX);
+    EXPECT_EQ(Tile::RowAt(Tile::Place(x)), x);
+  }
+}
+
+// Lanes that store have words of rows that are kPerWord apart.
+TYPED_TEST(OddTileTest, LanesThatStoreMeetInNoBank) {
+  using Tile = OddTile<TypeParam::value>;
+  constexpr int kBanks = 32, kBanksOfWord = Tile::kWordBytes / 4, kAtOnce = Tile::kLanes / kBanksOfWord;
+  for (int first = 0; first < Tile::kTileX; first += kAtOnce * Tile::kPerWord) {
+    for (int i = 0; i < Tile::kPerWord; ++i) {
+      std::set<int> banks;
+      for (int lane = 0; lane < kAtOnce; ++lane) {
+        banks.insert(Tile::Place(first + lane * Tile::kPerWord + i) * Tile::kPitch * kBanksOfWord % kBanks);
+      }
+      EXPECT_EQ(banks.size(), static_cast<std::size_t>(kAtOnce)) << "rows from " << first << ", word " << i;
+    }
+  }
+}
+
+// A sector may begin anywhere in the halo's worth of elements, and is put together from a word more.
+TYPED_TEST(OddTileTest, RowsHoldAShareWhereverItBegins) {
+  using Tile = OddTile<TypeParam::value>;
+  EXPECT_EQ(Tile::kTileY * TypeParam::value % Tile::kSectorBytes, 0);
+  EXPECT_LE((Tile::kSectorBytes - TypeParam::value) / Tile::kWordBytes + Tile::kShareWords, Tile::kRowWords);
+  EXPECT_LE(Tile::kWords * Tile::kWordBytes, 48 << 10);
+}
+
 }  // namespace
 }  // namespace warpline
