@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/bench/check.h"
 #include "kernels/gpu/device_count.h"
-#include "kernels/gpu/kernel_image.h"
+#include "kernels/gpu/empty_kernel.h"
 
 namespace warpline::bench {
 

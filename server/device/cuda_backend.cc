@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/gpu/device_count.h"
-#include "kernels/gpu/kernel_image.h"
+#include "kernels/gpu/empty_kernel.h"
 #include "kernels/gpu/pinned_memory.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
@@ -123,6 +123,9 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                             .has_cublaslt = device->cublaslt != nullptr};
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
+  }
+  if (options.timing_sample > 0) {
+    ASSIGN_OR_RETURN(device->event_overhead, MeasureEventOverhead(device->context.traits));
   }
   if (options.kept_multiprocessors > 0) {
     auto partition = gpu::Partition::LeavingOut(options.kept_multiprocessors);

@@ -15,6 +15,7 @@
 #include "server/device/completion.h"
 #include "server/device/cut_pipeline.h"
 #include "server/device/device_pool.h"
+#include "server/device/event_overhead.h"
 #include "server/device/roofline.h"
 #include "server/device/transfers.h"
 #include "server/observe/metrics.h"
@@ -28,6 +29,7 @@ struct CudaDevice {
   CudaContext context;              // context.cublaslt points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
+  EventOverhead event_overhead;  // 0 where nothing is timed
   // Of jobs that are not short; nothing: they may use all. Made before the lanes, which have streams of it.
   std::optional<gpu::Partition> partition;
   gpu::Event epoch;  // recorded when the device was opened

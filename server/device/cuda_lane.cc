@@ -92,7 +92,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
     RETURN_IF_ERROR(CaptureGraphs(staged, entry));
   }
   if (options_.timing_sample > 0) {
-    std::size_t events = program.steps.size() + 3;
+    std::size_t events = TimingEvents::CountFor(program.steps.size());
     if (entry.cutting.has_value()) events = std::max(events, CutPipeline::TimingEventsOf(*entry.cutting));
     RETURN_IF_ERROR(EnsureTimingEvents(events));
   }
@@ -113,7 +113,7 @@ absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) 
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
-  RETURN_IF_ERROR(EnsureTimingEvents(staged.program->steps.size() + 3));
+  RETURN_IF_ERROR(EnsureTimingEvents(TimingEvents::CountFor(staged.program->steps.size())));
   ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
                                                    entry.variants));
   metrics_.graph_cache.instantiations.Add();
@@ -156,7 +156,7 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
   RETURN_IF_ERROR(
       EnqueueSteps(*staged.program, image.addresses, device_.context, stream, timing, entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
-  return RecordTime(timing, 2 + staged.program->steps.size(), stream);
+  return RecordTime(timing, 3 + staged.program->steps.size(), stream);
 }
 
 absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
@@ -308,15 +308,21 @@ double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event)
   return milliseconds * 1e-3;
 }
 
+double CudaLane::KernelSeconds(std::size_t step, Path path) const {
+  const EventOverhead& overhead = device_.event_overhead;
+  return WithoutOverhead(SecondsBetween(2 + step, 3 + step),
+                         path == Path::kGraph ? overhead.in_graph : overhead.on_stream);
+}
+
 void CudaLane::RecordTimes(Entry& entry, const Run& run) {
   switch (run.path) {
     case Path::kGraph:
     case Path::kCalls:
-      return RecordWhole(entry, WasAlone(run));
+      return RecordWhole(entry, run);
     case Path::kMapped:
       // Nothing was copied, and a kernel that is bound by PCIe has no place under a roof of device memory.
       for (std::size_t i = 0; i < entry.problems.size(); ++i) {
-        RecordKernel(entry, i, SecondsBetween(1 + i, 2 + i));
+        RecordKernel(entry, i, KernelSeconds(i, run.path));
       }
       return;
     case Path::kBlocks:
@@ -331,10 +337,11 @@ void CudaLane::RecordKernel(Entry& entry, std::size_t step, double seconds) {
   series.flops.Add(FlopsOf(entry.problems[step]));
 }
 
-void CudaLane::RecordWhole(Entry& entry, bool alone) {
+void CudaLane::RecordWhole(Entry& entry, const Run& run) {
+  const bool alone = WasAlone(run);
   const std::size_t steps = entry.problems.size();
   for (std::size_t i = 0; i < steps; ++i) {
-    const double elapsed = SecondsBetween(1 + i, 2 + i);
+    const double elapsed = KernelSeconds(i, run.path);
     RecordKernel(entry, i, elapsed);
     if (alone && elapsed > 0) {
       entry.roof_ratios[i].Observe(device_.roofline.ShortestSeconds(entry.problems[i]) / elapsed);
@@ -343,14 +350,14 @@ void CudaLane::RecordWhole(Entry& entry, bool alone) {
   h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
   h2d_.seconds.Add(SecondsBetween(0, 1));
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
-  d2h_.seconds.Add(SecondsBetween(1 + steps, 2 + steps));
+  d2h_.seconds.Add(SecondsBetween(2 + steps, 3 + steps));
   if (options_.on_timeline) {
     const auto since_epoch = [this](std::size_t event) {
       float milliseconds = 0;
       cudaEventElapsedTime(&milliseconds, device_.epoch.get(), timing_.events[event].get());
       return milliseconds * 1e-3;
     };
-    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(1 + steps), since_epoch(2 + steps)});
+    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(2 + steps), since_epoch(3 + steps)});
   }
 }
 

@@ -93,9 +93,11 @@ class CudaLane : public Lane {
   void Drain(Path path, cudaStream_t stream);
   void RecordTimes(Entry& entry, const Run& run);
   void RecordKernel(Entry& entry, std::size_t step, double seconds);
-  void RecordWhole(Entry& entry, bool alone);
+  void RecordWhole(Entry& entry, const Run& run);
   void RecordPieces(Entry& entry);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
+  // Of a step of a program that was run whole.
+  double KernelSeconds(std::size_t step, Path path) const;
   // The priority of a graph's kernels is that of the stream on which they were captured.
   cudaStream_t StreamFor(const StagedProgram& staged, Path path) const {
     return staged.urgent && path != Path::kGraph ? urgent_stream_.get() : stream_.get();

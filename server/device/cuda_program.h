@@ -19,9 +19,11 @@
 
 namespace warpline {
 
-// Events of a timed launch. As a graph: before and after H2D, after each step, after D2H. Cut into pieces:
-// see CutPipeline. A lane has one set, since it runs one program at a time.
+// Events of a timed launch: before and after H2D, before the first step, after each step, after D2H. Cut into
+// pieces: see CutPipeline. A lane has one set, since it runs one program at a time.
 struct TimingEvents {
+  static std::size_t CountFor(std::size_t steps) { return steps + 4; }
+
   std::vector<gpu::Event> events;  // as many as the launch needs
 };
 
@@ -51,8 +53,8 @@ absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::stri
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
 // Enqueues the steps, whose operands are where the table says. Variants that a program leaves open are the
-// first of their table that accept the problem; their names go to `variants`. Records timing events 1 + the
-// number of steps so far, beginning before the first; `timing` may be null.
+// first of their table that accept the problem; their names go to `variants`. Records timing events 1 and 2
+// before the first, and 3 + the number of the step after each; `timing` may be null.
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
                           cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants);

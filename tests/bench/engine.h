@@ -61,6 +61,9 @@ class Engine {
     return std::make_shared<const Plan>(std::move(plan));
   }
 
+  // All metrics, as Prometheus would read them.
+  std::string Scrape() const { return metrics_.Scrape(); }
+
   // Runs the program on what lies in its slot. `crowded`: see Job.
   void Submit(const PlanPtr& plan, std::function<void()> done, bool crowded = false) {
     Job job;

@@ -1,4 +1,4 @@
-#include "kernels/gpu/kernel_image.h"
+#include "kernels/gpu/empty_kernel.h"
 
 namespace warpline::gpu {
 namespace {
@@ -10,6 +10,11 @@ __global__ void Nothing() {}
 cudaError_t FindKernelImage() {
   cudaFuncAttributes attributes;
   return cudaFuncGetAttributes(&attributes, Nothing);
+}
+
+cudaError_t LaunchEmptyKernel(unsigned ctas, cudaStream_t stream) {
+  Nothing<<<ctas, 256, 0, stream>>>();
+  return cudaGetLastError();
 }
 
 }  // namespace warpline::gpu

@@ -1,0 +1,126 @@
+#include "server/device/event_overhead.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "kernels/gpu/capture.h"
+#include "kernels/gpu/empty_kernel.h"
+#include "kernels/gpu/handle.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+
+namespace warpline {
+namespace {
+
+using gpu::ToStatus;
+
+constexpr char kDoing[] = "measuring what events add to kernels";
+
+class Probe {
+ public:
+  static absl::StatusOr<Probe> Create(unsigned ctas) {
+    Probe probe(ctas);
+    ASSIGN_OR_RETURN(probe.stream_, gpu::CreateStream());
+    for (gpu::Event& event : probe.events_) {
+      ASSIGN_OR_RETURN(event, gpu::CreateTimedEvent());
+    }
+    return probe;
+  }
+
+  cudaStream_t stream() const { return stream_.get(); }
+
+  // Between two events, a kernel before the first.
+  absl::Status EnqueueTimed(unsigned flags) {
+    RETURN_IF_ERROR(EnqueueKernels(1));
+    RETURN_IF_ERROR(ToStatus(cudaEventRecordWithFlags(events_[0].get(), stream(), flags), kDoing));
+    RETURN_IF_ERROR(EnqueueKernels(1));
+    return ToStatus(cudaEventRecordWithFlags(events_[1].get(), stream(), flags), kDoing);
+  }
+
+  // As many kernels as `count` in a graph.
+  absl::StatusOr<gpu::GraphExec> Row(int count) {
+    return AsGraph([this, count] { return EnqueueKernels(count); });
+  }
+  absl::StatusOr<gpu::GraphExec> Timed() {
+    return AsGraph([this] { return EnqueueTimed(cudaEventRecordExternal); });
+  }
+
+  // From the first event to the second, median of some rounds of what `enqueue` records.
+  template <typename Enqueue>
+  absl::StatusOr<double> MedianSeconds(Enqueue enqueue) {
+    constexpr int kRounds = 40;
+    std::vector<float> milliseconds;
+    for (int round = 0; round < kRounds; ++round) {
+      RETURN_IF_ERROR(enqueue());
+      RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream()), kDoing));
+      float elapsed = 0;
+      RETURN_IF_ERROR(ToStatus(cudaEventElapsedTime(&elapsed, events_[0].get(), events_[1].get()), kDoing));
+      milliseconds.push_back(elapsed);
+    }
+    std::nth_element(milliseconds.begin(), milliseconds.begin() + kRounds / 2, milliseconds.end());
+    return milliseconds[kRounds / 2] * 1e-3;
+  }
+
+  absl::StatusOr<double> SecondsOfRow(int count) {
+    ASSIGN_OR_RETURN(const gpu::GraphExec row, Row(count));
+    return MedianSeconds([&]() -> absl::Status {
+      RETURN_IF_ERROR(ToStatus(cudaEventRecord(events_[0].get(), stream()), kDoing));
+      RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(row.get(), stream()), kDoing));
+      return ToStatus(cudaEventRecord(events_[1].get(), stream()), kDoing);
+    });
+  }
+
+ private:
+  explicit Probe(unsigned ctas) : ctas_(ctas) {}
+
+  absl::Status EnqueueKernels(int count) {
+    for (int i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(ctas_, stream()), kDoing));
+    }
+    return absl::OkStatus();
+  }
+
+  template <typename Enqueue>
+  absl::StatusOr<gpu::GraphExec> AsGraph(Enqueue enqueue) {
+    ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream()));
+    RETURN_IF_ERROR(enqueue());
+    ASSIGN_OR_RETURN(const gpu::Graph graph, std::move(capture).End());
+    ASSIGN_OR_RETURN(gpu::GraphExec exec, gpu::Instantiate(graph));
+    RETURN_IF_ERROR(ToStatus(cudaGraphUpload(exec.get(), stream()), kDoing));
+    return exec;
+  }
+
+  unsigned ctas_;
+  gpu::Stream stream_;
+  std::array<gpu::Event, 2> events_;
+};
+
+}  // namespace
+
+absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits) {
+  // As many CTAs as a kernel has that fills the device: one alone begins and ends faster.
+  constexpr unsigned kCtasPerMultiprocessor = 8;
+  constexpr int kShortRow = 8, kLongRow = 40;
+  ASSIGN_OR_RETURN(Probe probe, Probe::Create(static_cast<unsigned>(std::max(1, traits.multiprocessors)) *
+                                              kCtasPerMultiprocessor));
+  ASSIGN_OR_RETURN(const double short_row, probe.SecondsOfRow(kShortRow));
+  ASSIGN_OR_RETURN(const double long_row, probe.SecondsOfRow(kLongRow));
+  const double kernel = (long_row - short_row) / (kLongRow - kShortRow);
+  ASSIGN_OR_RETURN(const gpu::GraphExec timed, probe.Timed());
+  ASSIGN_OR_RETURN(const double in_graph, probe.MedianSeconds([&] {
+    return ToStatus(cudaGraphLaunch(timed.get(), probe.stream()), kDoing);
+  }));
+  ASSIGN_OR_RETURN(const double on_stream,
+                   probe.MedianSeconds([&] { return probe.EnqueueTimed(cudaEventRecordDefault); }));
+  return EventOverhead{.in_graph = std::max(0.0, in_graph - kernel),
+                       .on_stream = std::max(0.0, on_stream - kernel)};
+}
+
+double WithoutOverhead(double elapsed, double overhead) {
+  constexpr double kLeast = 0.5e-6;
+  return std::max(elapsed - overhead, std::min(elapsed, kLeast));
+}
+
+}  // namespace warpline

@@ -1,0 +1,28 @@
+// What timing a kernel adds to its time.
+#ifndef WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
+#define WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
+
+#include "absl/status/statusor.h"
+#include "kernels/variant.h"
+
+namespace warpline {
+
+// Seconds by which the time between two events is longer than the kernel between them takes in a row of such
+// kernels: the end of one is noticed, the event written and the next one begun. That is the same for short
+// kernels and long ones, if a kernel comes before the first event too (EnqueueSteps sees to it): after a copy
+// it would be several times as much.
+struct EventOverhead {
+  double in_graph = 0;
+  double on_stream = 0;  // where the thread that launches is slower than the device
+};
+
+// Measures the current device, which must be idle: some milliseconds.
+absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits);
+
+// What a kernel took that was timed like this, in seconds: above 0, as even an empty one takes as long as the
+// device needs to begin the next one.
+double WithoutOverhead(double elapsed, double overhead);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
