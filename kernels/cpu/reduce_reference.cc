@@ -1,9 +1,10 @@
-// Reduce by the plainest loops, in double or 64-bit integers.
+// Reduce by the plainest loops, in double or 64-bit integers, pairwise.
 #include <cstdint>
 
 #include "kernels/cpu/launchers.h"
 #include "kernels/cpu/real.h"
 #include "kernels/cpu/strided.h"
+#include "kernels/reduce/pairwise.h"
 #include "kernels/reduce/wide.h"
 
 namespace warpline::cpu {
@@ -20,13 +21,12 @@ void Reduce(const ReduceProblem& problem, const Operands& operands) {
   const ReduceFinish finish = FinishOf(problem);
   std::int64_t at = 0;  // in y
   kept.ForEach([&](std::int64_t kept_offset, std::int64_t) {
-    auto acc = Monoid::Identity();
-    std::int64_t index = 0;
+    Pairwise<Monoid> acc;
     reduced.ForEach([&](std::int64_t offset, std::int64_t) {
-      using Value = typename Monoid::Value;
-      Monoid::Add(acc, LoadReal<Value>(problem.dtype, operands.in[0], kept_offset + offset), index++);
+      acc.Add(LoadReal<typename Monoid::Value>(problem.dtype, operands.in[0], kept_offset + offset));
     });
-    Monoid::Finish(acc, finish, [&](auto value) { StoreReal(finish.out_dtype, operands.out, at, value); });
+    Monoid::Finish(acc.Total(), finish,
+                   [&](auto value) { StoreReal(finish.out_dtype, operands.out, at, value); });
     ++at;
   });
 }

@@ -81,12 +81,11 @@ struct Metrics::Impl {
   Family<prometheus::Gauge>& lanes = NewGauge("warpline_lanes", "Lanes of a device.");
   Family<prometheus::Gauge>& lane_busy =
       NewGauge("warpline_lane_busy", "Lanes of a device that run a job now.");
-  Family<prometheus::Histogram>& kernel_seconds = NewHistogram(
-      "warpline_kernel_duration_seconds",
-      "Device time of one step, of the sampled jobs, without what timing adds to it. On a shared "
-      "device it includes contention with other lanes. Of a job that was cut into pieces, the sum over its "
-      "kernels, the "
-      "launch of each included.");
+  Family<prometheus::Histogram>& kernel_seconds =
+      NewHistogram("warpline_kernel_duration_seconds",
+                   "Device time of one step, of the sampled jobs, without what timing adds to it. With other "
+                   "lanes on the device it includes contention. Of a job that was cut into pieces, the sum "
+                   "over its kernels, the launch of each included.");
   Family<prometheus::Counter>& kernel_bytes =
       NewCounter("warpline_kernel_bytes_total",
                  "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");

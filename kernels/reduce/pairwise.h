@@ -1,0 +1,56 @@
+// Pairwise accumulation: blocks of neighbours first, then pairs of blocks, pairs of pairs and so on. Of n
+// terms the rounding error of a sum grows with log n, where that of one loop over all of them grows with n
+// (N. Higham, "The accuracy of floating point summation", 1993).
+#ifndef WARPLINE_KERNELS_REDUCE_PAIRWISE_H_
+#define WARPLINE_KERNELS_REDUCE_PAIRWISE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace warpline {
+
+// Monoid: see monoids.h. Elements come in the order of their indices, and are combined in it.
+template <typename Monoid>
+class Pairwise {
+ public:
+  using Acc = typename Monoid::Acc;
+  static constexpr std::int64_t kBlock = 128;
+
+  void Add(typename Monoid::Value x) {
+    Monoid::Add(block_, std::move(x), count_);
+    if (++count_ % kBlock == 0) Carry();
+  }
+
+  // Of all elements so far.
+  Acc Total() const {
+    Acc total = block_;
+    for (std::size_t level = 0; level < levels_.size(); ++level) {
+      if (Holds(level)) total = Monoid::Combine(levels_[level], total);
+    }
+    return total;
+  }
+
+ private:
+  // Level i holds 2^i blocks if bit i of their number is set.
+  bool Holds(std::size_t level) const { return (count_ / kBlock >> level & 1) != 0; }
+
+  // As one is added to a binary number; the blocks before this one are those of count_ - kBlock elements.
+  void Carry() {
+    const std::int64_t before = count_ / kBlock - 1;
+    Acc carried = std::exchange(block_, Monoid::Identity());
+    std::size_t level = 0;
+    for (; (before >> level & 1) != 0; ++level) carried = Monoid::Combine(levels_[level], carried);
+    levels_[level] = std::move(carried);
+  }
+
+  std::int64_t count_ = 0;
+  Acc block_ = Monoid::Identity();
+  // 2^63 elements in blocks of 2^7. What holds nothing is not initialised: most results are of few elements.
+  std::array<Acc, 56> levels_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_PAIRWISE_H_
