@@ -1,7 +1,8 @@
 // Elementwise operations on packs of neighbouring elements: the kernel that cast, scale and add share.
 //
 // A pack is as many elements as make 16 bytes of the wider of input and result, so that one side is accessed
-// in whole vectors, and the other in narrower ones that a warp joins. A thread has four packs in flight.
+// in whole vectors, and the other in narrower ones that a warp joins. A thread has four packs in flight, but
+// where elements are found one by one.
 #ifndef WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 #define WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 
@@ -77,7 +78,8 @@ inline PackLayout LayoutOf(const ElementwiseWalk& walk, const std::int64_t* stri
   return strides[inner] == 1 && is_aligned ? PackLayout::kVector : PackLayout::kScattered;
 }
 
-// The offset of element `index` in an operand with such strides; `in_row`: its place along the innermost axis.
+// The offset of element `index` in an operand with such strides; `in_row`: its place along the innermost
+// axis.
 __device__ inline std::int64_t OffsetOf(const PackWalk& packs, const std::int64_t* strides,
                                         std::int64_t index, std::int64_t& in_row) {
   const ElementwiseWalk& walk = packs.walk;
@@ -226,7 +228,8 @@ cudaError_t LaunchPacks(const ElementwiseProblem& problem, const Operands& opera
   const PackLayout y = Operation::kHasSecond ? LayoutOf(walk, walk.y, kSize) : PackLayout::kDense;
   const std::int64_t blocks = CeilDiv(CeilDiv(walk.count, kSize), kElementwiseThreads * kPacksPerThread);
   PackWalk packs{.walk = walk, .inner = {}};
-  if (walk.count > 0 && walk.rank > 0 && walk.count < FastDivisor::kMax) packs.inner = FastDivisor(walk.dims[walk.rank - 1]);
+  if (walk.count > 0 && walk.rank > 0 && walk.count < FastDivisor::kMax)
+    packs.inner = FastDivisor(walk.dims[walk.rank - 1]);
   const auto launch = [&](auto* kernel) {
     return LaunchGrids(blocks, [&](std::int64_t first, unsigned grid) {
       kernel<<<grid, kElementwiseThreads, 0, stream>>>({operands.in[0], x}, {operands.in[1], y}, operands.out,

@@ -43,13 +43,6 @@ struct ElementwiseWalk {
     return walk;
   }
 
-  // The same in one operand, whose strides are `x` or `y`.
-  WARPLINE_HOST_DEVICE std::int64_t OffsetIn(const std::int64_t* strides, std::int64_t index) const {
-    std::int64_t offset = 0;
-    for (int axis = rank - 1; axis > 0; --axis) offset += TakeRemainder(index, dims[axis]) * strides[axis];
-    return rank > 0 ? offset + index * strides[0] : 0;
-  }
-
   // 0 <= index < count.
   WARPLINE_HOST_DEVICE ElementwiseSource At(std::int64_t index) const {
     ElementwiseSource source;

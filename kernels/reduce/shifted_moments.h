@@ -17,8 +17,9 @@ struct ShiftedMoments {
 
 // All accumulators of a result have its first element as their shift, and so are combined by two additions,
 // where those of MomentsMonoid take a division. What that costs: the variance is the difference of two sums
-// that are 1 + (shift - mean)^2 / variance times as large, at most the number of elements: an outlier that is
-// the shift is one of them. Of 2^27 elements f64 leaves 26 bits then, as many as an f32 has.
+// that are 1 + (shift - mean)^2 / variance times as large. That is some 2 of ordinary data, and at most the
+// number of elements n, where the first is an outlier that makes up all of the variance: then the relative
+// error is about n 2^-53 times that of the sums, which of 2^20 elements is still below the rounding to f32.
 struct ShiftedMomentsMonoid {
   using Value = double;
   using Acc = ShiftedMoments;

@@ -9,7 +9,7 @@ namespace warpline {
 // Whether a thread has registers to spare: a number is all that is kept of a column, and there is one address
 // for all columns. Then more threads are resident, with fewer loads each.
 template <typename R, bool kAligned>
-inline constexpr bool kIsLight = kAligned && std::is_arithmetic_v<typename R::Acc>;
+inline constexpr bool kIsLight = kAligned&& std::is_arithmetic_v<typename R::Acc>;
 template <typename R, bool kAligned>
 inline constexpr int kColumnCtas = kIsLight<R, kAligned> ? 4 : 3;  // a multiprocessor
 
@@ -150,7 +150,8 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
         }
         return raw;
       };
-      AddColumns<R, T, kColumns, kIsLight<R, true>>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
+      AddColumns<R, T, kColumns, kIsLight<R, true>>(begin, min(end, whole), 1, rows_a_step, load, index_of,
+                                                    acc);
       // What is left of a block that is no multiple of a pack.
       if (part == plan.split - 1) {
 #pragma unroll

@@ -37,12 +37,12 @@ void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
   plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
 }
 
-// Rows that one warp would take in with a load or two a thread, or whose ends are a good part of them.
+// Rows of which a warp that takes one straight from global memory has no more than some vectors a lane:
+// waiting for them and combining what lanes have would take longer than the copying.
 bool IsPacked(const CanonicalReduce& reduce, std::int64_t row_bytes, bool aligned_base) {
-  constexpr std::int64_t kLeastRow = 4096;
+  constexpr std::int64_t kLongRow = 4096;
   return aligned_base && row_bytes > 0 && reduce.reduced.rank == 1 && reduce.kept.rank == 1 &&
-         reduce.kept.strides[0] == reduce.reduced_count &&
-         row_bytes < kLeastRow;
+         reduce.kept.strides[0] == reduce.reduced_count && row_bytes < kLongRow;
 }
 
 void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int multiprocessors,
@@ -195,8 +195,8 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     } else {
       const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                            NumberClassOf(problem) == NumberClass::kF64;
-      PlanRows(reduce, element_bytes, aligned_base, multiprocessors,
-               moments ? kRowOfCtaInMoments : kRowOfCta, &plan);
+      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, moments ? kRowOfCtaInMoments : kRowOfCta,
+               &plan);
     }
     return plan;
   }

@@ -14,18 +14,19 @@ inline constexpr int kVectorThreads = 256;
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
-// Who takes what:
-//   kRows         the elements of a result are neighbours, in runs; `lanes` threads take 16 bytes each in
-//   turn kPackedRows   rows are short and follow each other; a CTA loads whole rows, as words, into shared
-//   memory,
-//                 where `lanes` threads take one row after the other
-//   kColumns      neighbouring results are neighbours in memory; a thread takes ColumnsOf of them, `lanes`
-//   threads
-//                 stand side by side, and the others of the CTA share the elements. Where a thread's results
-//                 cannot be loaded at once, they are `lanes` apart, so that neighbouring threads still are.
-//   kFlatColumns  as kColumns where few results lie side by side, so that all elements of a block follow each
-//                 other: a thread takes packs in steps that are multiples of a row, and so of the same
-//                 columns
+// Who takes what.
+//
+// kRows: the elements of a result are neighbours, in runs; `lanes` threads take 16 bytes each in turn.
+//
+// kPackedRows: rows are short and follow each other; a CTA copies whole rows into shared memory, where
+// `lanes` threads take one row after the other.
+//
+// kColumns: neighbouring results are neighbours in memory; a thread takes ColumnsOf of them, `lanes` threads
+// stand side by side, and the others of the CTA share the elements. Where a thread's results cannot be loaded
+// at once, they are `lanes` apart, so that neighbouring threads still are.
+//
+// kFlatColumns: as kColumns where few results lie side by side, so that all elements of a block follow each
+// other: a thread takes packs in steps that are multiples of a row, and so of the same columns.
 enum class ReduceShape : std::uint8_t { kRows, kPackedRows, kColumns, kFlatColumns };
 
 // Which kernel takes a problem: there is one for all element types that are computed in the same numbers, and
@@ -54,8 +55,9 @@ struct VectorPlan {
 
   // Of short rows of so many bytes, which may begin anywhere in the first 16.
   std::size_t SharedBytes(std::int64_t row_bytes) const {
-    return shape == ReduceShape::kPackedRows ? static_cast<std::size_t>(results_per_cta * row_bytes + 31) / 16 * 16
-                                             : 0;
+    return shape == ReduceShape::kPackedRows
+               ? static_cast<std::size_t>(results_per_cta * row_bytes + 31) / 16 * 16
+               : 0;
   }
   std::size_t WorkspaceBytes(std::int64_t results) const;
 };

@@ -47,9 +47,10 @@ struct TransposeTile {
   }
 };
 
-// The tile of matrices whose sides are odd. Words are elements or, of smaller ones, 4 bytes; 32 of them side by
-// side make a piece of a row. A tile writes whole sectors of each row of the output: those that begin in its
-// share of kTileY elements, wherever the row does. Hence it reads a sector's worth of elements more, the halo.
+// The tile of matrices whose sides are odd. Words are elements or, of smaller ones, 4 bytes; 32 of them side
+// by side make a piece of a row. A tile writes whole sectors of each row of the output: those that begin in
+// its share of kTileY elements, wherever the row does. Hence it reads a sector's worth of elements more, the
+// halo.
 template <int kBytes>
 struct OddTile {
   static constexpr int kThreads = 256;

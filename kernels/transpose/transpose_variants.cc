@@ -44,8 +44,9 @@ constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
 // The choice, the ladder from its lowest rung, the oracle.
 constexpr TransposeVariant kVariants[] = {
     Row("swizzled_packed",
-        "16-byte vectors through XOR-swizzled shared memory; boxes of runs where axes are short or odd; row "
-        "copy where rows stay rows",
+        "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; boxes of "
+        "runs "
+        "where axes are short; row copy where rows stay rows",
         kAnyDType, AnyProblem, LaunchTransposeSwizzledPacked),
     Row("naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
         LaunchTransposeNaiveWrite, Slower<4>),
@@ -102,11 +103,10 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   auto fill = [side](std::int64_t size) {
     return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
   };
-  return fill(walk.nx) * fill(walk.ny) >= kMinFill ||
-         walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+  return fill(walk.nx) * fill(walk.ny) >= kMinFill || walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
 }
 
-// The same where sides are odd, of tiles that are smaller but for bytes; offsets in a tile have 32 bits.
+// The same where sides are odd; offsets in such a tile have 32 bits.
 template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk) {
   constexpr double kMinFill = 0.6;

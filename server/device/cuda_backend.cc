@@ -126,6 +126,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   }
   if (options.timing_sample > 0) {
     ASSIGN_OR_RETURN(device->event_overhead, MeasureEventOverhead(device->context.traits));
+    Log("info", "timing adds to each kernel, which is taken off",
+        {{"device", absl::StrCat(ordinal)},
+         {"in_graph_us", absl::StrCat(device->event_overhead.in_graph * 1e6)},
+         {"on_stream_us", absl::StrCat(device->event_overhead.on_stream * 1e6)}});
   }
   if (options.kept_multiprocessors > 0) {
     auto partition = gpu::Partition::LeavingOut(options.kept_multiprocessors);

@@ -151,12 +151,12 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
   const TimingEvents* const timing = run.timed ? &timing_ : nullptr;
   const DeviceImage image(staged, run.block.bytes().empty() ? arena() : run.block.bytes());
   cudaStream_t stream = StreamFor(staged, Path::kCalls);
-  RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   RETURN_IF_ERROR(
       EnqueueSteps(*staged.program, image.addresses, device_.context, stream, timing, entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
-  return RecordTime(timing, 3 + staged.program->steps.size(), stream);
+  return RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream);
 }
 
 absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run) {
@@ -310,8 +310,9 @@ double CudaLane::SecondsBetween(std::size_t first_event, std::size_t last_event)
 
 double CudaLane::KernelSeconds(std::size_t step, Path path) const {
   const EventOverhead& overhead = device_.event_overhead;
-  return WithoutOverhead(SecondsBetween(2 + step, 3 + step),
-                         path == Path::kGraph ? overhead.in_graph : overhead.on_stream);
+  // With copies before it, a stream has the kernels waiting for the device, as a graph does.
+  return WithoutOverhead(SecondsBetween(TimingEvents::BeforeStep(step), TimingEvents::AfterStep(step)),
+                         path == Path::kMapped ? overhead.on_stream : overhead.in_graph);
 }
 
 void CudaLane::RecordTimes(Entry& entry, const Run& run) {
@@ -347,17 +348,20 @@ void CudaLane::RecordWhole(Entry& entry, const Run& run) {
       entry.roof_ratios[i].Observe(device_.roofline.ShortestSeconds(entry.problems[i]) / elapsed);
     }
   }
+  constexpr std::size_t kBegin = TimingEvents::kBeforeCopyIn, kCopiedIn = TimingEvents::kAfterCopyIn;
+  const std::size_t computed = TimingEvents::BeforeStep(steps), end = TimingEvents::AfterCopyOut(steps);
   h2d_.bytes.Add(static_cast<double>(entry.input_bytes));
-  h2d_.seconds.Add(SecondsBetween(0, 1));
+  h2d_.seconds.Add(SecondsBetween(kBegin, kCopiedIn));
   d2h_.bytes.Add(static_cast<double>(entry.output_bytes));
-  d2h_.seconds.Add(SecondsBetween(2 + steps, 3 + steps));
+  d2h_.seconds.Add(SecondsBetween(computed, end));
   if (options_.on_timeline) {
     const auto since_epoch = [this](std::size_t event) {
       float milliseconds = 0;
       cudaEventElapsedTime(&milliseconds, device_.epoch.get(), timing_.events[event].get());
       return milliseconds * 1e-3;
     };
-    options_.on_timeline({since_epoch(0), since_epoch(1), since_epoch(2 + steps), since_epoch(3 + steps)});
+    options_.on_timeline(
+        {since_epoch(kBegin), since_epoch(kCopiedIn), since_epoch(computed), since_epoch(end)});
   }
 }
 

@@ -102,10 +102,10 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
                           std::vector<std::string_view>& variants) {
   variants.clear();
   if (timing != nullptr) {
-    RETURN_IF_ERROR(RecordTime(timing, 1, stream));
+    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kAfterCopyIn, stream));
     // After a copy an event would come long before the kernel behind it: see EventOverhead.
     RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, stream), "timing a kernel"));
-    RETURN_IF_ERROR(RecordTime(timing, 2, stream));
+    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::BeforeStep(0), stream));
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
@@ -113,7 +113,7 @@ absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses,
         const std::string_view name,
         LaunchProblem(step.problem, step.variant, addresses.OperandsOf(step, i), context, stream));
     variants.push_back(name);
-    RETURN_IF_ERROR(RecordTime(timing, 3 + i, stream));
+    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::AfterStep(i), stream));
   }
   return absl::OkStatus();
 }
@@ -152,7 +152,7 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   result.input_ = staged.input.data();
   result.output_ = staged.output.data();
   ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream));
-  RETURN_IF_ERROR(RecordTime(timing, 0, stream));
+  RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   if (!staged.input.empty()) {
     ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
@@ -162,7 +162,7 @@ absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const 
   if (!staged.output.empty()) {
     ASSIGN_OR_RETURN(result.d2h_, capture.LastNode());
   }
-  RETURN_IF_ERROR(RecordTime(timing, 3 + staged.program->steps.size(), stream));
+  RETURN_IF_ERROR(RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream));
   ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
   RETURN_IF_ERROR(ToStatus(cudaGraphGetNodes(result.graph_.get(), nullptr, &result.nodes_),
                            "counting the nodes of a graph"));

@@ -22,7 +22,11 @@ namespace warpline {
 // Events of a timed launch: before and after H2D, before the first step, after each step, after D2H. Cut into
 // pieces: see CutPipeline. A lane has one set, since it runs one program at a time.
 struct TimingEvents {
-  static std::size_t CountFor(std::size_t steps) { return steps + 4; }
+  static constexpr std::size_t kBeforeCopyIn = 0, kAfterCopyIn = 1;
+  static std::size_t BeforeStep(std::size_t step) { return 2 + step; }
+  static std::size_t AfterStep(std::size_t step) { return BeforeStep(step + 1); }
+  static std::size_t AfterCopyOut(std::size_t steps) { return BeforeStep(steps) + 1; }
+  static std::size_t CountFor(std::size_t steps) { return AfterCopyOut(steps) + 1; }
 
   std::vector<gpu::Event> events;  // as many as the launch needs
 };
@@ -53,8 +57,8 @@ absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::stri
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
 // Enqueues the steps, whose operands are where the table says. Variants that a program leaves open are the
-// first of their table that accept the problem; their names go to `variants`. Records timing events 1 and 2
-// before the first, and 3 + the number of the step after each; `timing` may be null.
+// first of their table that accept the problem; their names go to `variants`. Records the timing events after
+// the copy in and around each step; `timing` may be null.
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
                           cudaStream_t stream, const TimingEvents* timing,
                           std::vector<std::string_view>& variants);

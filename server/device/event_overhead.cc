@@ -31,9 +31,9 @@ class Probe {
 
   cudaStream_t stream() const { return stream_.get(); }
 
-  // Between two events, a kernel before the first.
+  // Between two events, and as EnqueueSteps does, a kernel of one CTA before the first.
   absl::Status EnqueueTimed(unsigned flags) {
-    RETURN_IF_ERROR(EnqueueKernels(1));
+    RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, stream()), kDoing));
     RETURN_IF_ERROR(ToStatus(cudaEventRecordWithFlags(events_[0].get(), stream(), flags), kDoing));
     RETURN_IF_ERROR(EnqueueKernels(1));
     return ToStatus(cudaEventRecordWithFlags(events_[1].get(), stream(), flags), kDoing);
@@ -114,13 +114,10 @@ absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits) {
   }));
   ASSIGN_OR_RETURN(const double on_stream,
                    probe.MedianSeconds([&] { return probe.EnqueueTimed(cudaEventRecordDefault); }));
-  return EventOverhead{.in_graph = std::max(0.0, in_graph - kernel),
-                       .on_stream = std::max(0.0, on_stream - kernel)};
-}
-
-double WithoutOverhead(double elapsed, double overhead) {
-  constexpr double kLeast = 0.5e-6;
-  return std::max(elapsed - overhead, std::min(elapsed, kLeast));
+  // Other processes on the device make it slower, not faster, and may be gone a moment later.
+  constexpr double kMost = 20e-6;
+  return EventOverhead{.in_graph = std::clamp(in_graph - kernel, 0.0, kMost),
+                       .on_stream = std::clamp(on_stream - kernel, 0.0, kMost)};
 }
 
 }  // namespace warpline

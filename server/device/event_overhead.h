@@ -2,6 +2,8 @@
 #ifndef WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
 #define WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
 
+#include <algorithm>
+
 #include "absl/status/statusor.h"
 #include "kernels/variant.h"
 
@@ -13,15 +15,18 @@ namespace warpline {
 // it would be several times as much.
 struct EventOverhead {
   double in_graph = 0;
-  double on_stream = 0;  // where the thread that launches is slower than the device
+  double on_stream = 0;  // where the device waits for the thread that launches
 };
 
 // Measures the current device, which must be idle: some milliseconds.
 absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits);
 
-// What a kernel took that was timed like this, in seconds: above 0, as even an empty one takes as long as the
-// device needs to begin the next one.
-double WithoutOverhead(double elapsed, double overhead);
+// What a kernel took that was timed like this, in seconds. Even an empty one takes as long as the device
+// needs to begin the next one, so that a rate is never infinite.
+inline double WithoutOverhead(double elapsed, double overhead) {
+  constexpr double kLeast = 0.5e-6;
+  return std::max(elapsed - overhead, kLeast);
+}
 
 }  // namespace warpline
 

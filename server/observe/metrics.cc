@@ -85,7 +85,7 @@ struct Metrics::Impl {
       NewHistogram("warpline_kernel_duration_seconds",
                    "Device time of one step, of the sampled jobs, without what timing adds to it. With other "
                    "lanes on the device it includes contention. Of a job that was cut into pieces, the sum "
-                   "over its kernels, the launch of each included.");
+                   "over its kernels, the launch and the timing of each included.");
   Family<prometheus::Counter>& kernel_bytes =
       NewCounter("warpline_kernel_bytes_total",
                  "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");

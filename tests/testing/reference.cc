@@ -67,8 +67,9 @@ Value Variance(const std::vector<long double>& x, std::int32_t ddof, bool rounds
   for (long double each : x) {
     const long double distance = std::fabs(each - mean);
     spread += distance * distance;
-    // Distances are from a mean of some elements, which is not further from that of all of them than they are
-    // on average: each square is at most a few times too large.
+    // In f64 distances are from a mean of some elements, which is not further from that of all of them than
+    // they are on average: each square is at most a few times too large. (Of narrower types they are from one
+    // element, but what f64 loses there is less than what the rounding of the result does.)
     magnitude += 8 * distance * distance;
     if (rounds) magnitude += 8 * distance * std::fabs(each) + std::ldexp(1.0L, -52) * each * each;
   }

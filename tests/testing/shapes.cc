@@ -230,7 +230,8 @@ std::optional<DType> OtherOutDType(ReduceOp op, DType dtype, std::size_t number)
 // Kernels are shared by types and operations: only some pairs meet every shape.
 bool MeetsAllShapes(ReduceOp op, DType dtype) {
   const bool typed = IsFloat(dtype) || dtype == DType::kI32;
-  return typed && (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax);
+  return typed &&
+         (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax || op == ReduceOp::kVar);
 }
 
 }  // namespace
