@@ -114,5 +114,28 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
   }
 }
 
+// Words of memory hold elements of two rows then, and the first and the last word some bytes of strangers.
+TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
+  for (DType dtype : {DType::kI8, DType::kF32, DType::kF64}) {
+    for (const TransposeProblem& problem :
+         {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {3, 129, 255}, {0, 2, 1}}}) {
+      const auto count = static_cast<std::size_t>(problem.shape.Count()), size = SizeOf(dtype);
+      constexpr std::size_t kShifts = 4;  // in elements
+      const auto in = gpu::AllocateDevice((count + kShifts) * size),
+                 out = gpu::AllocateDevice((count + kShifts) * size);
+      ASSERT_TRUE(in.ok() && out.ok());
+      for (std::size_t in_shift = 0; in_shift < kShifts; ++in_shift) {
+        for (std::size_t out_shift = 0; out_shift < kShifts; ++out_shift) {
+          std::byte* const from = static_cast<std::byte*>(in->get()) + in_shift * size;
+          std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift * size;
+          ASSERT_EQ(LaunchFill(size, problem.shape.Count(), from, stream_.get()), cudaSuccess);
+          EXPECT_EQ(Run(CudaTransposeVariants().front(), problem, from, to), "")
+              << Name(dtype) << ", " << ToString(problem.shape) << ", " << in_shift << " and " << out_shift;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace warpline
