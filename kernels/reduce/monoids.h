@@ -234,7 +234,7 @@ struct MomentsMonoid {
     const double spread = acc.squares - acc.sum * (acc.sum / static_cast<double>(acc.count));
     return spread < 0 ? 0 : spread;  // by rounding; NaN stays
   }
-  // The same with the mean as the shift, which it often is: a division in f64 takes as long as 16 elements.
+  // The same with the mean as the shift. Often it is that already, and then there is nothing to divide.
   WARPLINE_HOST_DEVICE static Acc Centred(const Acc& acc) {
     return acc.sum == 0 ? acc : Acc{acc.count, Mean(acc), 0, Spread(acc)};
   }

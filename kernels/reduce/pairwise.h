@@ -26,16 +26,14 @@ class Pairwise {
   // Of all elements so far.
   Acc Total() const {
     Acc total = block_;
-    for (std::size_t level = 0; level < levels_.size(); ++level) {
-      if (Holds(level)) total = Monoid::Combine(levels_[level], total);
+    const std::int64_t blocks = count_ / kBlock;
+    for (std::size_t level = 0; blocks >> level != 0; ++level) {
+      if ((blocks >> level & 1) != 0) total = Monoid::Combine(levels_[level], total);
     }
     return total;
   }
 
  private:
-  // Level i holds 2^i blocks if bit i of their number is set.
-  bool Holds(std::size_t level) const { return (count_ / kBlock >> level & 1) != 0; }
-
   // As one is added to a binary number; the blocks before this one are those of count_ - kBlock elements.
   void Carry() {
     const std::int64_t before = count_ / kBlock - 1;
@@ -47,7 +45,8 @@ class Pairwise {
 
   std::int64_t count_ = 0;
   Acc block_ = Monoid::Identity();
-  // 2^63 elements in blocks of 2^7. What holds nothing is not initialised: most results are of few elements.
+  // Level i holds 2^i blocks if bit i of their number is set: 2^63 elements in blocks of 2^7. What holds
+  // nothing is not initialised: most results are of few elements.
   std::array<Acc, 56> levels_;
 };
 

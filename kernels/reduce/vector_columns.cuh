@@ -9,7 +9,7 @@ namespace warpline {
 // Whether a thread has registers to spare: a number is all that is kept of a column, and there is one address
 // for all columns. Then more threads are resident, with fewer loads each.
 template <typename R, bool kAligned>
-inline constexpr bool kIsLight = kAligned&& std::is_arithmetic_v<typename R::Acc>;
+inline constexpr bool kIsLight = kAligned ? std::is_arithmetic_v<typename R::Acc> : false;
 template <typename R, bool kAligned>
 inline constexpr int kColumnCtas = kIsLight<R, kAligned> ? 4 : 3;  // a multiprocessor
 

@@ -4,8 +4,8 @@
 // aligned, and on the way out for those of the output. In between they change places in registers, four rows
 // of four bytes or two of two halves at a time, and lie in shared memory in padded rows.
 //
-// Sectors of the output are written whole, by one CTA each: two that share a sector cost the L2 a reading and
-// a writing more, for one sector in five of rows of 128 bytes.
+// Sectors of the output are written whole, by one CTA each: where tiles shared those at the ends of their
+// rows, f32 took a quarter longer (docs/benchmarks/2026-11-23-h200-breadth.md).
 //
 // Limit: device memory.
 #include <type_traits>

@@ -39,10 +39,6 @@ class Probe {
     return ToStatus(cudaEventRecordWithFlags(events_[1].get(), stream(), flags), kDoing);
   }
 
-  // As many kernels as `count` in a graph.
-  absl::StatusOr<gpu::GraphExec> Row(int count) {
-    return AsGraph([this, count] { return EnqueueKernels(count); });
-  }
   absl::StatusOr<gpu::GraphExec> Timed() {
     return AsGraph([this] { return EnqueueTimed(cudaEventRecordExternal); });
   }
@@ -63,8 +59,9 @@ class Probe {
     return milliseconds[kRounds / 2] * 1e-3;
   }
 
+  // Of so many kernels in a graph, with what the events before and behind it add.
   absl::StatusOr<double> SecondsOfRow(int count) {
-    ASSIGN_OR_RETURN(const gpu::GraphExec row, Row(count));
+    ASSIGN_OR_RETURN(const gpu::GraphExec row, AsGraph([this, count] { return EnqueueKernels(count); }));
     return MedianSeconds([&]() -> absl::Status {
       RETURN_IF_ERROR(ToStatus(cudaEventRecord(events_[0].get(), stream()), kDoing));
       RETURN_IF_ERROR(ToStatus(cudaGraphLaunch(row.get(), stream()), kDoing));
