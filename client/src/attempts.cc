@@ -12,6 +12,13 @@ namespace {
 // Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
 
+// A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory.
+// Then it resets a stream of which it has not read more than the new window yet, when that ends by a frame of
+// its own, as uploads do. It is like a lost connection.
+bool WindowWasLowered(const absl::Status& status) {
+  return absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 1";
+}
+
 }  // namespace
 
 absl::Status CheckTimeout(absl::Duration timeout) {
@@ -22,7 +29,7 @@ absl::Status CheckTimeout(absl::Duration timeout) {
 
 std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
   if (failed_ >= max_retries_) return std::nullopt;
-  const bool is_unavailable = absl::IsUnavailable(status);
+  const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status);
   if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
   std::optional<absl::Duration> delay = DetailsOf(status).retry_delay;
   if (!delay && is_unavailable) delay = kFirstRetryDelay * (1 << std::min(failed_, 8));

@@ -24,8 +24,8 @@ ANSWERED = message((1, 14))
 
 @contextlib.contextmanager
 def failing(*failures):
-    """A server whose calls fail so, one after the other, and succeed then. A failure is a code, or a code and the
-    details. Yields the address, and the request ids that it has seen."""
+    """A server whose calls fail so, one after the other, and succeed then. A failure is a code, a code and the details,
+    or the text of an INTERNAL. Yields the address, and the request ids that it has seen."""
     seen, left = [], list(failures)
 
     def answer(method, request, context):
@@ -35,6 +35,8 @@ def failing(*failures):
         failure = left.pop(0) if left else None
         if isinstance(failure, tuple):
             refuse(context, failure[0], "on purpose", failure[1])
+        elif isinstance(failure, str):
+            context.abort(CODE.INTERNAL, failure)
         elif failure is not None:
             context.abort(failure, "on purpose")
         return response()
@@ -81,6 +83,11 @@ def test_unless_told_otherwise_unavailable_is_tried_again(transposed, delays):
         assert delays == [0.1, 0.2, 0.005, 0.006, 0.007, 3.2] and len(delays) == MAX_RETRIES
 
 
+def test_a_stream_reset_as_its_window_was_lowered_is_tried_again(transposed, delays):
+    with failing("Received RST_STREAM with error code 1") as (address, seen):
+        assert transposed(address) == [1] and seen == ["same"] * 2 and delays == [0.1]
+
+
 def test_no_more_often_than_that(transposed):
     for arguments, count in (({}, MAX_RETRIES + 1), ({"max_retries": 2}, 3), ({"max_retries": 0}, 1)):
         with failing(*[(CODE.UNAVAILABLE, retry_after(0, 0))] * 20) as (address, seen):
@@ -91,7 +98,7 @@ def test_no_more_often_than_that(transposed):
 
 @pytest.mark.parametrize("failure", [
     CODE.RESOURCE_EXHAUSTED, CODE.ABORTED, (CODE.CANCELLED, ANSWERED), CODE.INTERNAL, CODE.INVALID_ARGUMENT,
-    CODE.FAILED_PRECONDITION, (CODE.INTERNAL, retry_after(0, 0))])
+    CODE.FAILED_PRECONDITION, (CODE.INTERNAL, retry_after(0, 0)), "Received RST_STREAM with error code 11"])
 def test_nothing_else_is(transposed, failure):
     with failing(failure) as (address, seen):
         with pytest.raises(warpline.Error):

@@ -47,6 +47,13 @@ class FakeKernels : public v1::KernelService::Service {
       retry.mutable_retry_delay()->set_nanos(20'000'000);
       return Refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", retry);
     }
+    // As the client's gRPC says it of a stream that the server's gRPC has reset.
+    if (request->variant() == "reset" && attempts++ < 1) {
+      return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 1"};
+    }
+    if (request->variant() == "broken" && attempts++ < 1) {
+      return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 2"};
+    }
     while (request->variant() == "slow" && !context->IsCancelled()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -137,6 +144,14 @@ TEST_F(ClientTest, SendsAgainOnlyIfAllowed) {
   Client patient(target_, {.max_retries = 5});
   EXPECT_TRUE(patient.Transpose(Request("full"), absl::Seconds(30)).ok());
   EXPECT_EQ(kernels_.attempts, 3);
+}
+
+TEST_F(ClientTest, SendsAgainWhatWasResetAsItsWindowWasLowered) {
+  Client patient(target_, {.max_retries = 5});
+  EXPECT_TRUE(patient.Transpose(Request("reset"), absl::Seconds(30)).ok());
+  EXPECT_EQ(kernels_.attempts, 2);
+  kernels_.attempts = 0;
+  EXPECT_TRUE(absl::IsInternal(patient.Transpose(Request("broken"), absl::Seconds(30)).status()));
 }
 
 TEST_F(ClientTest, ObeysTheDeadline) {

@@ -95,6 +95,9 @@ _CLASSES = {
 
 # Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next. Seconds.
 _FIRST_RETRY_DELAY = 0.1
+# A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory. Then it resets
+# a stream of which it has not read more than the new window yet, when that ends by a frame of its own, as uploads do.
+_WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
 
 
 def from_rpc_error(error: Any, request_id: str, target: str = "") -> Error:
@@ -136,11 +139,15 @@ def retry_delay(error: Error, attempt: int) -> float | None:
     may be made again: what was begun does no harm."""
     if isinstance(error, ResourceExhausted) or error.code is grpc.StatusCode.ABORTED:
         return error.retry_after
-    # gRPC itself says CANCELLED of a call that arrives while a server closes its connections. Our own server, which
-    # says why it has cancelled one, is to be believed.
-    if not isinstance(error, Unavailable) and (error.answered or not isinstance(error, Cancelled)):
+    if not isinstance(error, Unavailable) and not _is_of_grpc_alone(error):
         return None
     return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) if error.retry_after is None else error.retry_after
+
+
+def _is_of_grpc_alone(error: Error) -> bool:
+    """An error that may not come again, and that gRPC made. It says CANCELLED of a call that arrives while a server
+    closes its connections; our own server, which says why it has cancelled one, is to be believed."""
+    return not error.answered and (isinstance(error, Cancelled) or error.message == _WINDOW_WAS_LOWERED)
 
 
 def _details(status: memoryview) -> list[tuple[str, memoryview]]:
