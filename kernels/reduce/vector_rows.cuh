@@ -115,11 +115,21 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
   if (result < task.reduce.results && lane == 0) task.Store(result, part, acc);
 }
 
+// CTAs of a multiprocessor, which has 2048 threads, but 1536 where compute capability is 8.6 to 8.9 or 12.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+inline constexpr int kMostCtas = 1536 / kVectorThreads;
+#else
+inline constexpr int kMostCtas = 2048 / kVectorThreads;
+#endif
+template <typename R>
+inline constexpr int kPackedCtas = sizeof(typename R::Acc) <= 8 ? kMostCtas : 4;
+
 // The rows of a CTA lie in shared memory as they do in global memory, from a multiple of 16 bytes on. Rows
 // that are multiples of 16 bytes are taken in by vectors, others by elements. There neighbouring rows begin
 // in other banks; where vectors of several rows lie in one bank, there are few of them.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 8 : 4)
+__global__ void __launch_bounds__(kVectorThreads, kPackedCtas<R>)
     ReducePackedRows(const __grid_constant__ VectorTask<R> task) {
   extern __shared__ RawVector<16> vectors[];
   const VectorPlan& plan = task.plan;
