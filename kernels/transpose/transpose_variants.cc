@@ -135,6 +135,15 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   }
 }
 
+// From the first element of the input to behind its last, between which there may be others.
+std::int64_t InputExtent(const CanonicalTranspose& transpose) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < transpose.rank; ++axis) {
+    last += (transpose.dims[axis] - 1) * transpose.in_strides[axis];
+  }
+  return last + 1;
+}
+
 }  // namespace
 
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
@@ -160,7 +169,7 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   const TileWalk walk = MakeTileWalk(transpose);
   if (SuitTiles(walk, bytes, in, out)) return LaunchTileTranspose(transpose, bytes, in, out, stream);
   if (SuitOddTiles(walk, bytes)) {
-    return LaunchOddTiles(walk, bytes, count * static_cast<std::int64_t>(SizeOf(problem.dtype)), in, out,
+    return LaunchOddTiles(walk, bytes, InputExtent(transpose) * static_cast<std::int64_t>(bytes), in, out,
                           stream);
   }
   return LaunchPackedBox(transpose, bytes, in, out, stream);
