@@ -122,6 +122,8 @@ constexpr std::string_view kLines[] = {
     "sum f32 64x32x32x1024 0,1,2",
     "sum f32 4000x127x129 1",
     "sum f32 100x200x50x64 1,3",
+    "sum f32 100000x4x2x64 0,2",
+    "sum bf16 64x2048x8x128 0,2",
     "sum f32 16384x2048x8 1",
     "sum f32 1x67108864 1",
     "sum f32 7x10000000 1",
