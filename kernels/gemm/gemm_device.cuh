@@ -61,6 +61,23 @@ __device__ GemmTile TileAt(const GemmArgs<Types>& args, std::int64_t index, int 
   return tile;
 }
 
+// The same tiles in another order: those that run at the same time are to need few rows of A and columns of
+// B, so they go down 16 tiles before they go right.
+template <typename Types>
+__device__ GemmTile GroupedTileAt(const GemmArgs<Types>& args, std::int64_t index, int tile_m, int tile_n) {
+  constexpr int kGroup = 16;
+  GemmTile tile;
+  const std::int64_t per_matrix = args.tiles_m * args.tiles_n;
+  tile.matrix = index / per_matrix;
+  index -= tile.matrix * per_matrix;
+  const std::int64_t first = index / (kGroup * args.tiles_n) * kGroup;
+  const std::int64_t height = min(std::int64_t{kGroup}, args.tiles_m - first);
+  index -= first * args.tiles_n;
+  tile.row0 = (first + index % height) * tile_m;
+  tile.column0 = index / height * tile_n;
+  return tile;
+}
+
 // One matrix of a batch as op(X): element (i, j) of what is multiplied.
 template <typename T>
 struct GemmOperand {
@@ -129,6 +146,12 @@ class GemmEpilogue {
 
   __device__ bool IsInside(std::int64_t row, std::int64_t column) const {
     return row < args_.problem.m && column < args_.problem.n;
+  }
+
+  // How many of `count` columns of a row, from `column` on, are inside.
+  __device__ int ColumnsInside(std::int64_t row, std::int64_t column, int count) const {
+    if (row >= args_.problem.m) return 0;
+    return static_cast<int>(min(max(args_.problem.n - column, std::int64_t{0}), std::int64_t{count}));
   }
 
   // Nothing where D ends before.

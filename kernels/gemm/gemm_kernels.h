@@ -52,6 +52,7 @@ CudaLaunch<GemmProblem> LaunchGemmRegisterTiled;
 CudaLaunch<GemmProblem> LaunchGemmVectorized;  // D too
 CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
 CudaLaunch<GemmProblem> LaunchGemmWmma;
+CudaLaunch<GemmProblem> LaunchGemmMma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;
 CudaLaunch<GemmProblem> LaunchGemmGemv;
 CudaLaunch<GemmProblem> LaunchGemmCublas;

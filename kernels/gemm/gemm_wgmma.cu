@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/gemm_rows.cuh"
 #include "kernels/gemm/gemm_vectors.cuh"
 #include "kernels/gemm/hopper.cuh"
 #include "kernels/gemm/tensor_map.h"
@@ -33,10 +34,6 @@ struct TensorMaps {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 constexpr int kBoxBytes = 64 * 64 * kElementBytes;  // 64 x 64 elements, whichever way they lie
-// Tiles that run at the same time are to need few rows of A and columns of B: they go down this many tiles
-// before they go right.
-constexpr int kGroup = 16;
-
 // Which stage of the ring is next, and the parity of its phase.
 struct RingPosition {
   int stage = 0;
@@ -54,27 +51,13 @@ struct Ring {
   Mbarrier full[kStages], empty[kStages];
 };
 
-template <typename Types>
-__device__ GemmTile WgmmaTileAt(const GemmArgs<Types>& args, std::int64_t index) {
-  GemmTile tile;
-  const std::int64_t per_matrix = args.tiles_m * args.tiles_n;
-  tile.matrix = index / per_matrix;
-  index -= tile.matrix * per_matrix;
-  const std::int64_t first = index / (kGroup * args.tiles_n) * kGroup;
-  const std::int64_t height = min(std::int64_t{kGroup}, args.tiles_m - first);
-  index -= first * args.tiles_n;
-  tile.row0 = (first + index % height) * kTileM;
-  tile.column0 = index / height * kTileN;
-  return tile;
-}
-
 // Fills the ring with the tiles of A and B, in the order in which they will be multiplied. One thread.
 template <typename Types, bool kTransA, bool kTransB>
 __device__ void Produce(const GemmArgs<Types>& args, const TensorMaps& maps, unsigned char* stages,
                         Ring& ring, std::int64_t tiles) {
   RingPosition at;
   for (std::int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const GemmTile tile = WgmmaTileAt(args, index);
+    const GemmTile tile = GroupedTileAt(args, index, kTileM, kTileN);
     const GemmBatch::Matrices matrices = args.problem.batch.At(tile.matrix);
     const int row0 = static_cast<int>(tile.row0), column0 = static_cast<int>(tile.column0);
     const int matrix_a = static_cast<int>(matrices.a), matrix_b = static_cast<int>(matrices.b);
@@ -102,64 +85,6 @@ __device__ void Produce(const GemmArgs<Types>& args, const TensorMaps& maps, uns
   }
 }
 
-// Of four neighbouring lanes, lane q gets words[q] of each, in their order.
-__device__ void TransposeQuad(std::uint32_t (&words)[4], int q) {
-#pragma unroll
-  for (int mask = 2; mask > 0; mask /= 2) {
-    const bool is_upper = (q & mask) != 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if ((i & mask) != 0) continue;
-      const std::uint32_t received =
-          __shfl_xor_sync(0xffffffffu, is_upper ? words[i] : words[i + mask], mask);
-      (is_upper ? words[i] : words[i + mask]) = received;
-    }
-  }
-}
-
-// Two neighbouring elements of D.
-template <typename Out>
-struct alignas(2 * sizeof(Out)) Pair {
-  Out first, second;
-};
-
-// Stores what a thread has of one row: of every 8 columns from `d` on two, as it is lane q of the four that
-// have the row. Only the first `columns` are inside of D, and none of them if it is 0. `as_vectors`: rows of
-// D are multiples of 16 bytes (of 8 for f32, whose pairs fill sectors as they are).
-template <typename Out>
-__device__ void StoreRow(Out* d, int columns, int q, const float2 (&sums)[kTileN / 8], bool as_vectors) {
-  const auto pair_at = [&](int j) { return Pair<Out>{Narrow<Out>(sums[j].x), Narrow<Out>(sums[j].y)}; };
-  if (!as_vectors) {
-#pragma unroll
-    for (int j = 0; j < kTileN / 8; ++j) {
-      const int column = j * 8 + q * 2;
-      if (column < columns) d[column] = pair_at(j).first;
-      if (column + 1 < columns) d[column + 1] = pair_at(j).second;
-    }
-  } else if constexpr (sizeof(Out) == 2) {
-#pragma unroll
-    for (int j0 = 0; j0 < kTileN / 8; j0 += 4) {
-      std::uint32_t words[4];
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const Pair<Out> pair = pair_at(j0 + j);
-        memcpy(&words[j], &pair, sizeof(pair));
-      }
-      TransposeQuad(words, q);
-      const int column = (j0 + q) * 8;
-      if (column < columns) {
-        *reinterpret_cast<uint4*>(d + column) = make_uint4(words[0], words[1], words[2], words[3]);
-      }
-    }
-  } else {
-#pragma unroll
-    for (int j = 0; j < kTileN / 8; ++j) {
-      const int column = j * 8 + q * 2;
-      if (column < columns) *reinterpret_cast<Pair<Out>*>(d + column) = pair_at(j);
-    }
-  }
-}
-
 // Multiplies what is in the ring; `group` of the two takes the upper or lower 64 rows of a tile.
 template <typename Types, bool kTransA, bool kTransB>
 __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring& ring, std::int64_t tiles,
@@ -170,7 +95,7 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
   const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, lane = thread % 32;
   RingPosition at;
   for (std::int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
-    const GemmTile tile = WgmmaTileAt(args, index);
+    const GemmTile tile = GroupedTileAt(args, index, kTileM, kTileN);
     float sums[kTileN / 8][4];
     int last_stage = -1;
     for (std::int64_t k0 = 0; k0 < args.problem.k; k0 += kDepth) {
@@ -203,34 +128,13 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
     if (lane == 0) ring.empty[last_stage].Arrive();
 
     const GemmEpilogue<Types> epilogue(args, tile.matrix, args.problem.batch.At(tile.matrix).c);
-    const int q = lane % 4;
-    // Most products only scale: the rest, repeated for each of 128 sums, would not fit into the instruction
-    // cache.
-    const bool only_scales = epilogue.OnlyScales();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::int64_t row = tile.row0 + group * 64 + thread / 32 * 16 + lane / 4 + half * 8;
-      const auto columns = static_cast<int>(
-          row < args.problem.m ? min(args.problem.n - tile.column0, std::int64_t{kTileN}) : std::int64_t{0});
       float2 of_row[kTileN / 8];
 #pragma unroll
-      for (int j = 0; j < kTileN / 8; ++j) {
-        of_row[j] = {sums[j][half * 2] * epilogue.alpha(), sums[j][half * 2 + 1] * epilogue.alpha()};
-      }
-      if (!only_scales) {
-#pragma unroll
-        for (int j = 0; j < kTileN / 8; ++j) {
-          const int column = j * 8 + q * 2;
-          float* const pair[] = {&of_row[j].x, &of_row[j].y};
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            if (column + i < columns) {
-              *pair[i] = epilogue.Finish(row, tile.column0 + column + i, sums[j][half * 2 + i]);
-            }
-          }
-        }
-      }
-      StoreRow(epilogue.At(row, tile.column0), columns, q, of_row, store_vectors);
+      for (int j = 0; j < kTileN / 8; ++j) of_row[j] = {sums[j][half * 2], sums[j][half * 2 + 1]};
+      StoreGemmRow(epilogue, tile.row0 + group * 64 + thread / 32 * 16 + lane / 4 + half * 8, tile.column0,
+                   lane % 4, of_row, store_vectors);
     }
   }
 }
@@ -300,9 +204,7 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const C
     cudaGetLastError();
     return cudaErrorNotSupported;
   }
-  const std::int64_t per_store = std::is_same_v<typename Types::Out, float> ? 2 : 8;
-  const bool store_vectors =
-      problem.n % per_store == 0 && reinterpret_cast<std::uintptr_t>(operands.out) % 16 == 0;
+  const bool store_vectors = SuitGemmRowVectors(args);
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(tiles, context.traits.multiprocessors));
   kernel<<<grid, kThreads, kSharedBytes, stream>>>(args, maps, tiles, store_vectors);
   return cudaGetLastError();

@@ -2,7 +2,7 @@
 // multiplies 64 x 32 elements of D in 16 x 16 x 16 fragments that it loads from shared memory. The limit is
 // not the tensor cores, of which it gets 8 % of what cuBLAS gets on an H200: one pair of tiles is loaded,
 // then multiplied, with a barrier before and after, and the padded rows of a tile are stored with conflicts.
-// The next rung, `wgmma`, loads ahead and has the tensor cores read shared memory themselves.
+// The next rung, `mma`, loads ahead, without registers, and knows where its sums lie.
 #include <mma.h>
 
 #include "kernels/gemm/gemm_kernels.h"

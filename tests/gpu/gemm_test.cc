@@ -35,7 +35,7 @@ constexpr DeviceTraits kAmpere = {.compute_capability = 80, .multiprocessors = 1
 
 TEST(GemmChoiceTest, LargeProductsGoToTheFastestRungOfTheirTypeAndDevice) {
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kHopper), "wgmma");
-  EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kAmpere), "wmma");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kAmpere), "mma");
   EXPECT_EQ(Choice(Product(DType::kF32, 4096, 4096, 64), kHopper), "double_buffered");
   EXPECT_EQ(Choice(Product(DType::kF32, 4095, 4095, 63), kHopper), "register_tiled");
   EXPECT_EQ(Choice(Product(DType::kI8, 4096, 4096, 64), kHopper), "register_tiled");
@@ -156,7 +156,7 @@ TEST_F(GemmAlignmentTest, OnlyVectorRungsRefuseMisalignedOperands) {
         operands.out = base + (std::size_t{3} << 20) + at;
         operands.scalars = reinterpret_cast<const StepScalars*>(base);
         const bool is_vector = row.name == "vectorized" || row.name == "double_buffered" ||
-                               row.name == "wmma" || row.name == "wgmma";
+                               row.name == "wmma" || row.name == "mma" || row.name == "wgmma";
         const cudaError_t want = at != 0 && is_vector ? cudaErrorNotSupported : cudaSuccess;
         EXPECT_EQ(row.launch(problem, operands, context, stream->get()), want)
             << std::string(row.name) << " " << std::string(Name(dtype)) << " at " << at;
