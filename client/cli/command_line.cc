@@ -9,7 +9,7 @@
 
 // Set by the build.
 #ifndef WARPLINE_VERSION
-#define WARPLINE_VERSION "0.1.0"
+#define WARPLINE_VERSION "unknown"
 #endif
 #ifndef WARPLINE_REVISION
 #define WARPLINE_REVISION "unknown"

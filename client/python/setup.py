@@ -1,4 +1,5 @@
-"""Builds the package: protoc writes its messages. Everything else is in pyproject.toml.
+"""Builds the package: protoc writes its messages, and the version is the checkout's. Everything else is in
+pyproject.toml.
 
 Nothing generated stays in the source tree, but by an editable install (pip install -e), which runs from there.
 """
@@ -23,6 +24,16 @@ PROTO = "warpline/v1/warpline.proto"
 OLDEST_PROTOC = (3, 20)
 # Removed when the interpreter ends.
 SCRATCH = tempfile.TemporaryDirectory(prefix="warpline-")
+
+
+def version() -> str:
+    """That of the project, as the checkout's CMakeLists.txt has it; of an sdist, its own."""
+    for path, pattern in ((HERE / "PKG-INFO", r"^Version: (\S+)$"),
+                          (HERE.parent.parent / "CMakeLists.txt", r"^project\(warpline VERSION (\S+)")):
+        found = re.search(pattern, path.read_text(), re.M) if path.is_file() else None
+        if found:
+            return found[1]
+    sys.exit(f"neither {HERE}/PKG-INFO nor {HERE.parent.parent}/CMakeLists.txt has the version")
 
 
 def proto_root() -> Path:
@@ -86,4 +97,4 @@ class Sdist(sdist):
         shutil.copyfile(proto_root() / PROTO, copy)
 
 
-setup(cmdclass={"build": Build, "build_py": BuildPy, "egg_info": EggInfo, "sdist": Sdist})
+setup(version=version(), cmdclass={"build": Build, "build_py": BuildPy, "egg_info": EggInfo, "sdist": Sdist})

@@ -43,10 +43,10 @@ class Checkout:
         self.folder, self.addresses, self.servers = pathlib.Path(folder), {SERVER: free_address(), METRICS: free_address()}, []
         (self.folder / "build/release").mkdir(parents=True)
         (self.folder / "build/release/bin").symlink_to(BIN)
-        (self.folder / "deploy").symlink_to(ROOT / "deploy")
         for name in ("proto", "client/python"):
             shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-        (self.folder / "LICENSE").symlink_to(ROOT / "LICENSE")
+        for name in ("deploy", "CMakeLists.txt", "LICENSE"):
+            (self.folder / name).symlink_to(ROOT / name)
         self.environment = os.environ | {
             "WARPLINED_LISTEN": self.addresses[SERVER], "WARPLINED_METRICS_LISTEN": self.addresses[METRICS],
             "WARPLINE_SERVER": self.addresses[SERVER], "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -122,6 +122,12 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(self.run_page("docs/bytes.md"), (2, 0))
         self.assertEqual(self.run_page("docs/configuration.md"), (1, 0))
         self.assertEqual(self.run_page("docs/identity.md", begun=False), (5, 0))
+
+
+class VersionTest(unittest.TestCase):
+    def test_of_the_readme_is_that_of_the_build(self):
+        version = re.search(r"^project\(warpline VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+        self.assertIn(f"Version {version}. ", (ROOT / "README.md").read_text())
 
 
 class LinksTest(unittest.TestCase):

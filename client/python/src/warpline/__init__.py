@@ -14,6 +14,7 @@
 The same, asynchronously: warpline.aio.connect. Element types that NumPy lacks: warpline.dtypes.
 """
 
+import importlib.metadata
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +33,10 @@ from warpline.sending import MAX_RETRIES
 from warpline.shared import POOL_BYTES, Mode
 from warpline.tensors import Tensor
 
-__version__ = "0.1.0"
+try:
+    __version__ = importlib.metadata.version("warpline")
+except importlib.metadata.PackageNotFoundError:  # run from its sources
+    __version__ = "unknown"
 
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Error", "Expression", "FailedPrecondition", "FieldViolation",
