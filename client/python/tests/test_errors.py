@@ -13,6 +13,7 @@ import pytest
 from daemon import Daemon, slow_program
 
 import warpline
+from warpline import errors
 from warpline import wire
 from warpline.v1 import warpline_pb2 as v1
 
@@ -205,6 +206,17 @@ def test_codes(code, kind):
     assert error.violations == [("x.shape", "too long"), ("", "only text")]
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is kind and str(copy) == str(error) and copy.violations == error.violations
+
+
+@pytest.mark.parametrize("kind, usual", [(warpline.InvalidArgument, ValueError), (warpline.DeadlineExceeded, TimeoutError),
+                                         (warpline.Unavailable, ConnectionError)])
+def test_some_are_what_python_has_for_it(kind, usual):
+    code = next(code for code, each in errors._CLASSES.items() if each is kind)
+    with pytest.raises(usual) as caught:
+        raise errors.of_code(code, "text", "id", [warpline.FieldViolation("x", "why")], 0.5)
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert type(error) is kind and str(error) == f"{code.name}: text (request id)"
+        assert error.args == (code, "text", "id", [("x", "why")], 0.5) and error.retry_after == 0.5
 
 
 def test_delays_are_not_negative():

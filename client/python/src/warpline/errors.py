@@ -21,11 +21,16 @@ class Error(Exception):
     log. violations: list of FieldViolation. retry_after: seconds after which the same request may succeed, as
     the server says; None if it says nothing. answered: False if no answer of the server's has come, and gRPC tells
     why; the server may have carried out the request all the same.
+
+    Where Python has an exception of its own for it, the class is that too: `except ValueError` catches InvalidArgument,
+    TimeoutError a DeadlineExceeded, ConnectionError an Unavailable.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
                  violations: list[FieldViolation] | None = None, retry_after: float | None = None) -> None:
-        super().__init__(code, message, request_id, violations, retry_after)
+        super().__init__()
+        # Of more than one argument an OSError, which some of the classes are too, would make an errno and a file name.
+        self.args = (code, message, request_id, violations, retry_after)
         self.code = code
         self.message = message
         self.request_id = request_id
@@ -38,7 +43,7 @@ class Error(Exception):
         return text if not self.request_id or self.request_id in text else f"{text} (request {self.request_id})"
 
 
-class InvalidArgument(Error):
+class InvalidArgument(Error, ValueError):
     """A field of the request is wrong: `violations` names it. The same request cannot succeed."""
 
 
@@ -46,11 +51,11 @@ class ResourceExhausted(Error):
     """With `retry_after`: the server is full. Without: the request is larger than its limit and never fits."""
 
 
-class DeadlineExceeded(Error):
+class DeadlineExceeded(Error, TimeoutError):
     """The timeout passed before the result was here."""
 
 
-class Unavailable(Error):
+class Unavailable(Error, ConnectionError):
     """There is no server, it is draining, or its GPU was lost."""
 
 

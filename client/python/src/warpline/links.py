@@ -150,6 +150,9 @@ def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
             raise NoRegionSocket(grpc.StatusCode.UNAVAILABLE, f"the region socket {path} closed the connection")
         connected.settimeout(None)
         return Link(connected, reply.ready.id)
+    except errors.Error:  # Some are an OSError too.
+        connected.close()
+        raise
     except (OSError, DecodeError) as error:
         connected.close()
         if isinstance(error, PermissionError):
