@@ -1,3 +1,5 @@
+import asyncio
+
 import elements
 import numpy as np
 import pytest
@@ -112,3 +114,18 @@ def test_precision(client, rng):
     a, b = elements.small("f32", (20, 30), rng), elements.small("f32", (30, 10), rng)
     check(client.gemm(a, b, precision="ieee"), "f32", a, b)
     assert np.allclose(client.gemm(a, b, precision="tf32"), a @ b, rtol=0.01, atol=0.3)
+
+
+def test_matmul_is_numpys(daemon, rng):
+    a, b = rng.standard_normal((3, 1, 20, 30)), rng.standard_normal((2, 30, 10))
+
+    async def asynchronously():
+        async with warpline.aio.connect(daemon.address) as client:
+            return await client.matmul(a, b)
+
+    with warpline.connect(daemon.address) as client:
+        for got in (client.matmul(a, b), asyncio.run(asynchronously())):
+            assert got.shape == (3, 2, 20, 10) and np.allclose(got, np.matmul(a, b))
+        assert client.matmul(np.full((2, 2), 3, "i1"), np.eye(2, dtype="i1")).dtype == np.int32
+        with client.matmul(a, b, keep=True) as kept:
+            assert kept.shape == (3, 2, 20, 10)

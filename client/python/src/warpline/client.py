@@ -14,6 +14,7 @@ from warpline.calls import Axes, Call, Input, Report
 from warpline.connections import Connection
 from warpline.expressions import Operators
 from warpline.leases import Leases
+from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, compile_program
 from warpline.residents import TensorInfo
 from warpline.sending import HEALTH_METHOD, MAX_RETRIES
@@ -85,44 +86,44 @@ class Client:
         self._shared.close()
 
     @overload
-    def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
+    def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
                   keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
                   request_id: str | None = ..., report: Report | None = ...) -> Array: ...
 
     @overload
-    def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
+    def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
                   ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
                   report: Report | None = ...) -> Tensor: ...
 
-    def transpose(self, x: Input, perm: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
+    def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
                   keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                   request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
         """Permutes the axes of `x`, of any element type and rank 0 to 8.
 
-        perm: axis i of the result is axis perm[i] of x, -1 the last one. None: the last two are swapped. That is
+        axes: axis i of the result is axis axes[i] of x, -1 the last one. None: the last two are swapped. That is
         not NumPy's default, which reverses all.
         variant: the name of one implementation (see info); "": the server's choice.
         """
-        call = direct.transpose(x, perm, variant, calls.keep_of(keep, ttl, out))
+        call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
 
     @overload
     def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
-             bias: Input | None = ..., activation: str | None = ..., trans_a: bool = ..., trans_b: bool = ...,
-             precision: str | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
+             bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
+             precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
              out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
              request_id: str | None = ..., report: Report | None = ...) -> Array: ...
 
     @overload
     def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ..., beta: float | None = ...,
-             bias: Input | None = ..., activation: str | None = ..., trans_a: bool = ..., trans_b: bool = ...,
-             precision: str | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
-             ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
-             report: Report | None = ...) -> Tensor: ...
+             bias: Input | None = ..., activation: Activation | None = ..., trans_a: bool = ..., trans_b: bool = ...,
+             precision: Precision | None = ..., dtype: npt.DTypeLike | None = ..., variant: str = ...,
+             keep: Literal[True], ttl: float | None = ..., timeout: float | None = ...,
+             request_id: str | None = ..., report: Report | None = ...) -> Tensor: ...
 
     def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
-             beta: float | None = None, bias: Input | None = None, activation: str | None = None,
-             trans_a: bool = False, trans_b: bool = False, precision: str | None = None,
+             beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
+             trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
              dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None, keep: bool = False,
              ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
              report: Report | None = None) -> Array | Tensor:
@@ -142,17 +143,36 @@ class Client:
         return self._result(call, out, timeout, request_id, report)
 
     @overload
-    def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ..., dtype: npt.DTypeLike | None = ...,
-               ddof: int = ..., variant: str = ..., out: Array | None = ..., keep: Literal[False] = ...,
-               ttl: None = ..., timeout: float | None = ..., request_id: str | None = ...,
-               report: Report | None = ...) -> Array: ...
+    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
+               keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+               request_id: str | None = ..., report: Report | None = ...) -> Array: ...
 
     @overload
-    def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ..., dtype: npt.DTypeLike | None = ...,
-               ddof: int = ..., variant: str = ..., keep: Literal[True], ttl: float | None = ...,
-               timeout: float | None = ..., request_id: str | None = ..., report: Report | None = ...) -> Tensor: ...
+    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
+               ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+               report: Report | None = ...) -> Tensor: ...
 
-    def reduce(self, x: Input, op: str, axis: Axes = None, *, keepdims: bool = False,
+    def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+               keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+               request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+        """a @ b: [batch..., m, n]. As gemm, which can do more on the way."""
+        call = direct.gemm(a, b, None, None, None, None, None, False, False, None, dtype, "",
+                           calls.keep_of(keep, ttl, out))
+        return self._result(call, out, timeout, request_id, report)
+
+    @overload
+    def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
+               dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
+               keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+               request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
+               dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
+               ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+               report: Report | None = ...) -> Tensor: ...
+
+    def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:

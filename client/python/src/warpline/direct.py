@@ -8,6 +8,7 @@ import numpy.typing as npt
 from warpline import calls
 from warpline.calls import Axes, Call, Keep
 from warpline.expressions import Expression
+from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import FREE, plan_program
 
 
@@ -17,8 +18,8 @@ def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep) -> C
     return calls.transpose(x, perm, variant, keep)
 
 
-def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: str | None,
-         trans_a: bool, trans_b: bool, precision: str | None, dtype: npt.DTypeLike | None, variant: str,
+def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: Activation | None,
+         trans_a: bool, trans_b: bool, precision: Precision | None, dtype: npt.DTypeLike | None, variant: str,
          keep: Keep) -> Call:
     if any(isinstance(x, Expression) for x in (a, b, c, bias)):
         product = FREE.gemm(a, b, c, alpha=alpha, beta=beta, bias=bias, activation=activation, trans_a=trans_a,
@@ -27,7 +28,7 @@ def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: 
     return calls.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant, keep)
 
 
-def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int, variant: str,
+def reduce(x: Any, op: ReduceOp, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int, variant: str,
            keep: Keep) -> Call:
     if isinstance(x, Expression):
         return _run(FREE.reduce(x, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant), keep)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.arrays import AnyOperand, Array
 from warpline.calls import Axes, Input
 from warpline.dtypes import ML_DTYPES
+from warpline.names import ReduceOp
 from warpline.residents import Remote
 
 if TYPE_CHECKING:
@@ -48,16 +49,16 @@ class Operators(Remote):
         raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
                         "whether it `is None`")
 
-    def transpose(self, perm: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
-        """As Client.transpose: axis i is axis perm[i] of this one; None: the last two are swapped."""
-        return self.program.transpose(self, perm, variant=variant, name=name)
+    def transpose(self, axes: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
+        """As Client.transpose: axis i is axis axes[i] of this one; None: the last two are swapped."""
+        return self.program.transpose(self, axes, variant=variant, name=name)
 
     @property
     def mT(self) -> "Expression":
         """With the last two axes swapped."""
         return self.transpose()
 
-    def reduce(self, op: str, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+    def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
                ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
         """As Client.reduce. out: what NumPy passes on; TypeError unless it is None."""
         if out is not None:
@@ -208,7 +209,7 @@ class Expression(Operators):
         rank = self._program._rank(self)
         if rank is None:
             raise TypeError(f"the rank of {self} is not known before it is computed: mT swaps the last two axes, "
-                            "transpose(perm) any")
+                            "transpose(axes) any")
         return self.transpose(reversed(range(rank)))
 
     def _known_dtype(self) -> np.dtype[Any] | None:

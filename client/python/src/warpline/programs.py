@@ -29,6 +29,7 @@ from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.calls import Axes, Call, Input
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.expressions import Expression, Operation, Operators, is_number
+from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote, Resident, ResidentOperand
 from warpline.v1 import warpline_pb2 as v1
 
@@ -62,16 +63,16 @@ class Program:
         source = self._source(operand)
         return source if operand.in_order else self._permutation(source, operand.perm, operand.swaps_last_two)
 
-    def transpose(self, x: Operators | Input, perm: Iterable[int] | None = None, *, variant: str = "",
+    def transpose(self, x: Operators | Input, axes: Iterable[int] | None = None, *, variant: str = "",
                   name: str = "") -> Expression:
         """As Client.transpose."""
-        given, step = self._expression(x), v1.TransposeStep(perm=calls.perm_of(perm))
+        given, step = self._expression(x), v1.TransposeStep(perm=calls.perm_of(axes))
         return self._step("transpose", [given], step, variant, name, given._dtype)
 
     def gemm(self, a: Operators | Input, b: Operators | Input,
              c: Operators | Input | None = None, *, alpha: float | None = None, beta: float | None = None,
-             bias: Operators | Input | None = None, activation: str | None = None, trans_a: bool = False,
-             trans_b: bool = False, precision: str | None = None, dtype: npt.DTypeLike | None = None,
+             bias: Operators | Input | None = None, activation: Activation | None = None, trans_a: bool = False,
+             trans_b: bool = False, precision: Precision | None = None, dtype: npt.DTypeLike | None = None,
              variant: str = "", name: str = "") -> Expression:
         """As Client.gemm."""
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
@@ -88,7 +89,7 @@ class Program:
             activation=calls.activation_of(activation), out_data_type=result_data_type(dtype))
         return self._step("gemm", inputs, step, variant, name, _dtype_of(step.out_data_type))
 
-    def reduce(self, x: Operators | Input, op: str, axis: Axes = None, *, keepdims: bool = False,
+    def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
         """As Client.reduce."""
         step = v1.ReduceStep(op=calls.reduce_op(op), axes=calls.axes_of(axis), keepdims=keepdims, ddof=ddof,

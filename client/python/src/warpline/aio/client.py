@@ -17,6 +17,7 @@ from warpline.aio.threads import copying, in_thread, unless_small
 from warpline.arrays import Array
 from warpline.calls import Axes, Call, Input, Report
 from warpline.expressions import Operators
+from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_program
 from warpline.residents import TensorInfo
 from warpline.sending import HEALTH_METHOD, MAX_RETRIES
@@ -61,43 +62,43 @@ class Client:
         self._shared.close()
 
     @overload
-    async def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ...,
+    async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ...,
                         out: Array | None = ..., keep: Literal[False] = ..., ttl: None = ...,
                         timeout: float | None = ..., request_id: str | None = ...,
                         report: Report | None = ...) -> Array: ...
 
     @overload
-    async def transpose(self, x: Input, perm: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
+    async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., keep: Literal[True],
                         ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
                         report: Report | None = ...) -> Tensor: ...
 
-    async def transpose(self, x: Input, perm: Iterable[int] | None = None, *, variant: str = "",
+    async def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "",
                         out: Array | None = None, keep: bool = False, ttl: float | None = None,
                         timeout: float | None = None, request_id: str | None = None,
                         report: Report | None = None) -> Array | Tensor:
         """See warpline.Client.transpose."""
-        call = await copying([x], direct.transpose, x, perm, variant, calls.keep_of(keep, ttl, out))
+        call = await copying([x], direct.transpose, x, axes, variant, calls.keep_of(keep, ttl, out))
         return await self._result(call, out, timeout, request_id, report)
 
     @overload
     async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
-                   beta: float | None = ..., bias: Input | None = ..., activation: str | None = ...,
-                   trans_a: bool = ..., trans_b: bool = ..., precision: str | None = ...,
+                   beta: float | None = ..., bias: Input | None = ..., activation: Activation | None = ...,
+                   trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
                    dtype: npt.DTypeLike | None = ..., variant: str = ..., out: Array | None = ...,
                    keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
                    request_id: str | None = ..., report: Report | None = ...) -> Array: ...
 
     @overload
     async def gemm(self, a: Input, b: Input, c: Input | None = ..., *, alpha: float | None = ...,
-                   beta: float | None = ..., bias: Input | None = ..., activation: str | None = ...,
-                   trans_a: bool = ..., trans_b: bool = ..., precision: str | None = ...,
+                   beta: float | None = ..., bias: Input | None = ..., activation: Activation | None = ...,
+                   trans_a: bool = ..., trans_b: bool = ..., precision: Precision | None = ...,
                    dtype: npt.DTypeLike | None = ..., variant: str = ..., keep: Literal[True],
                    ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
                    report: Report | None = ...) -> Tensor: ...
 
     async def gemm(self, a: Input, b: Input, c: Input | None = None, *, alpha: float | None = None,
-                   beta: float | None = None, bias: Input | None = None, activation: str | None = None,
-                   trans_a: bool = False, trans_b: bool = False, precision: str | None = None,
+                   beta: float | None = None, bias: Input | None = None, activation: Activation | None = None,
+                   trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
                    dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None,
                    keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                    request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
@@ -107,18 +108,36 @@ class Client:
         return await self._result(call, out, timeout, request_id, report)
 
     @overload
-    async def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ...,
+    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., out: Array | None = ...,
+                     keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
+                     request_id: str | None = ..., report: Report | None = ...) -> Array: ...
+
+    @overload
+    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = ..., keep: Literal[True],
+                     ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
+                     report: Report | None = ...) -> Tensor: ...
+
+    async def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+                     keep: bool = False, ttl: float | None = None, timeout: float | None = None,
+                     request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
+        """See warpline.Client.matmul."""
+        call = await copying([a, b], direct.gemm, a, b, None, None, None, None, None, False, False, None, dtype, "",
+                             calls.keep_of(keep, ttl, out))
+        return await self._result(call, out, timeout, request_id, report)
+
+    @overload
+    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                      dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., out: Array | None = ...,
                      keep: Literal[False] = ..., ttl: None = ..., timeout: float | None = ...,
                      request_id: str | None = ..., report: Report | None = ...) -> Array: ...
 
     @overload
-    async def reduce(self, x: Input, op: str, axis: Axes = ..., *, keepdims: bool = ...,
+    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = ..., *, keepdims: bool = ...,
                      dtype: npt.DTypeLike | None = ..., ddof: int = ..., variant: str = ..., keep: Literal[True],
                      ttl: float | None = ..., timeout: float | None = ..., request_id: str | None = ...,
                      report: Report | None = ...) -> Tensor: ...
 
-    async def reduce(self, x: Input, op: str, axis: Axes = None, *, keepdims: bool = False,
+    async def reduce(self, x: Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                      dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                      keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                      request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
