@@ -10,6 +10,19 @@ struct Overloaded : Ts... {
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
+// A switch: what is forgotten there does not compile, and does not become another operation in signatures.
+Op ToOp(ElementwiseOp op) {
+  switch (op) {
+    case ElementwiseOp::kCast:
+      return Op::kCast;
+    case ElementwiseOp::kScale:
+      return Op::kScale;
+    case ElementwiseOp::kAdd:
+      return Op::kAdd;
+  }
+  return Op::kCast;
+}
+
 double Bytes(const Shape& shape, DType dtype) {
   return static_cast<double>(shape.Count()) * static_cast<double>(SizeOf(dtype));
 }
@@ -97,11 +110,7 @@ Op OpOf(const Problem& problem) {
   return std::visit(Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
                                [](const GemmProblem&) { return Op::kGemm; },
                                [](const ReduceProblem&) { return Op::kReduce; },
-                               [](const ElementwiseProblem& p) {
-                                 return p.op == ElementwiseOp::kCast    ? Op::kCast
-                                        : p.op == ElementwiseOp::kScale ? Op::kScale
-                                                                        : Op::kAdd;
-                               }},
+                               [](const ElementwiseProblem& p) { return ToOp(p.op); }},
                     problem);
 }
 

@@ -4,12 +4,22 @@
 namespace warpline {
 namespace {
 
+cudaError_t LaunchPacks(const ElementwiseProblem& problem, const Operands& operands,
+                        const CudaContext& context, cudaStream_t stream) {
+  switch (problem.op) {
+    case ElementwiseOp::kCast:
+      return LaunchCast(problem, operands, context, stream);
+    case ElementwiseOp::kScale:
+      return LaunchScale(problem, operands, context, stream);
+    case ElementwiseOp::kAdd:
+      return LaunchAdd(problem, operands, context, stream);
+  }
+  return cudaErrorNotSupported;
+}
+
 cudaError_t LaunchElementwise(const ElementwiseProblem& problem, const Operands& operands,
                               const CudaContext& context, cudaStream_t stream) {
-  const auto launch = problem.op == ElementwiseOp::kCast    ? LaunchCast
-                      : problem.op == ElementwiseOp::kScale ? LaunchScale
-                                                            : LaunchAdd;
-  const cudaError_t error = launch(problem, operands, context, stream);
+  const cudaError_t error = LaunchPacks(problem, operands, context, stream);
   // Without packs there is nothing to gain.
   return error == cudaErrorNotSupported ? LaunchElementwiseNaive(problem, operands, context, stream) : error;
 }

@@ -101,6 +101,10 @@ void Register(std::string_view backend_name, const std::string& op, const Subjec
 }
 
 void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
+  const auto elementwise = [&](ElementwiseOp its) {
+    Register(backend_name, std::string(Name(op)), subject, dtype,
+             [=] { return ToProblems(AwkwardElementwise(its, dtype)); });
+  };
   switch (op) {
     case Op::kTranspose:
       if (dtype == DType::kF32 || dtype == DType::kF64) {  // the sizes that all rungs of the ladder know
@@ -120,14 +124,11 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
       }
       return;
     case Op::kCast:
+      return elementwise(ElementwiseOp::kCast);
     case Op::kScale:
-    case Op::kAdd: {
-      const ElementwiseOp elementwise = op == Op::kCast    ? ElementwiseOp::kCast
-                                        : op == Op::kScale ? ElementwiseOp::kScale
-                                                           : ElementwiseOp::kAdd;
-      return Register(backend_name, std::string(Name(op)), subject, dtype,
-                      [=] { return ToProblems(AwkwardElementwise(elementwise, dtype)); });
-    }
+      return elementwise(ElementwiseOp::kScale);
+    case Op::kAdd:
+      return elementwise(ElementwiseOp::kAdd);
   }
 }
 

@@ -108,6 +108,7 @@ TEST(SignatureTest, DiffersByEveryFieldOfAnElementwiseOperation) {
     return SignatureOf(problem) != SignatureOf(base);
   };
   EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.op = ElementwiseOp::kAdd; }));
+  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.op = ElementwiseOp::kScale; }));
   EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.dtype = DType::kF16; }));
   EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.out_dtype = DType::kF16; }));
   EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.shape = {3, 2}; }));

@@ -73,6 +73,12 @@ TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {
   EXPECT_THAT(conversion->program.outputs, ElementsAre(4, 5, 2));
 }
 
+TEST(ConvertRunTest, TheApiHasAsManyOperationsAsThereAre) {
+  const auto* operations = v1::Step::descriptor()->FindOneofByName("operation");
+  ASSERT_NE(operations, nullptr);
+  EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()));
+}
+
 TEST(ConvertRunTest, EveryOperationIsAStep) {
   Chain run;
   v1::GemmStep& gemm = *run.AddStep("d", {"a", "b", "product", "row"}).mutable_gemm();
