@@ -99,7 +99,7 @@ struct Metrics::Impl {
   Family<prometheus::Counter>& transfer_bytes =
       NewCounter("warpline_transfer_bytes_total", "Bytes over the bus, of the sampled jobs.");
   Family<prometheus::Counter>& transfer_seconds =
-      NewCounter("warpline_transfer_duration_seconds",
+      NewCounter("warpline_transfer_seconds_total",
                  "Time of the transfers counted in warpline_transfer_bytes_total. Of a job that was cut into "
                  "pieces, from the first of a direction to the last, waits for kernels included.");
   Family<prometheus::Counter>& grpc_started =

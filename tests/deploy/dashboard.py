@@ -7,7 +7,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = ROOT / "deploy/grafana/dashboards/warpline.json"
 # What Grafana puts there: a duration, and for "All" the variable's allValue.
-VARIABLES = {"$__rate_interval": "10s", "$instance": ".*", "$op": ".*", "$kernel_op": ".*"}
+VARIABLES = {"$__rate_interval": "10s", "$instance": ".*", "$op": ".*", "$kernel_op": ".*", "$device": ".*"}
 
 
 def load():
@@ -20,14 +20,17 @@ def panels(dashboard):
         yield from (p for p in [panel, *panel.get("panels", [])] if p["type"] != "row")
 
 
+def replaced(expr):
+    for name, value in VARIABLES.items():
+        expr = expr.replace(name, value)
+    return expr
+
+
 def queries(dashboard):
     """Yields (panel title, PromQL, legend format)."""
     for panel in panels(dashboard):
         for target in panel["targets"]:
-            expr = target["expr"]
-            for name, value in VARIABLES.items():
-                expr = expr.replace(name, value)
-            yield panel["title"], expr, target["legendFormat"]
+            yield panel["title"], replaced(target["expr"]), target["legendFormat"]
 
 
 def metrics_in(text):

@@ -23,11 +23,13 @@ class DashboardTest(unittest.TestCase):
             refs = [target["refId"] for target in panel["targets"]]
             self.assertEqual(len(refs), len(set(refs)), panel["title"])
 
-    def test_the_datasource_is_the_provisioned_one(self):
-        provisioned = re.search(r"^ +uid: (\S+)$", read("deploy/grafana/provisioning/datasources/prometheus.yaml"), re.M)
-        users = [*self.panels, *(t for p in self.panels for t in p["targets"]), *self.dashboard["templating"]["list"]]
+    def test_the_datasource_is_a_variable_so_that_it_can_be_imported_anywhere(self):
+        chosen, *others = self.dashboard["templating"]["list"]
+        self.assertEqual((chosen["name"], chosen["type"], chosen["query"]), ("datasource", "datasource", "prometheus"))
+        users = [*self.panels, *(t for p in self.panels for t in p["targets"]), *others,
+                 *self.dashboard["annotations"]["list"]]
         for user in users:
-            self.assertEqual(user["datasource"], {"type": "prometheus", "uid": provisioned[1]}, user)
+            self.assertEqual(user["datasource"], {"type": "prometheus", "uid": "${datasource}"}, user)
 
     def test_every_panel_has_queries_without_unknown_variables(self):
         self.assertTrue(all(panel["targets"] for panel in self.panels))
@@ -55,6 +57,18 @@ class DashboardTest(unittest.TestCase):
 def image_command():
     """The image's program and its flags."""
     return re.findall(r'"([^"]+)"', re.search(r"^CMD \[(.*?)\]$", read("Dockerfile"), re.M | re.S)[1])
+
+
+class AlertsTest(unittest.TestCase):
+    def test_each_has_a_severity_a_page_and_a_test(self):
+        alerts = re.findall(r"- alert: (\w+)\n(.*?)(?=\n      - alert|\Z)", read("deploy/prometheus/rules.yml"), re.S)
+        headings = set(re.findall(r"^## (\w+)$", read("docs/runbook.md"), re.M))
+        tested = set(re.findall(r"alertname: (\w+)\n.*?exp_alerts", read("tests/deploy/rules_test.yml"), re.S))
+        self.assertEqual({name for name, _ in alerts}, headings)
+        self.assertEqual({name for name, _ in alerts}, tested)
+        for name, text in alerts:
+            self.assertRegex(text, r"labels: \{severity: (critical|warning)\}", name)
+            self.assertIn(f"runbook: docs/runbook.md#{name.lower()}\n", text + "\n")
 
 
 class FilesTest(unittest.TestCase):

@@ -183,6 +183,8 @@ def check_queries(url, queries, burst):
 def check_variables(url):
     """The dashboard's own variables have something to choose from."""
     for variable in dashboard.load()["templating"]["list"]:
+        if variable["type"] == "datasource":
+            continue
         metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"]).groups()
         if not ask(url, f"label/{label}/values", **{"match[]": metric}):
             sys.exit(f"the variable {variable['name']} has no values")
@@ -226,6 +228,8 @@ def main():
                 ask(url, "query", query=expr)
                 print(f"SKIPPED for want of a GPU, but valid: {title}: {expr}")
         check_variables(url)
+        for annotation in dashboard.load()["annotations"]["list"]:
+            ask(url, "query", query=dashboard.replaced(annotation["expr"]))
         check_scrapes_and_rules(url)
     print("PASSED: tests/deploy/prometheus_test.py")
 
