@@ -1,4 +1,5 @@
 // How a daemon stops: what was accepted is finished, and no call is lost on the way.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -124,10 +125,13 @@ TEST(DrainTest, CallsOnTheirWayAreNotLost) {
     ClosedLoop clients(daemon.Channel(), 8, side);
     clients.AwaitDone(50);
     daemon.Signal(SIGTERM);
+    // What is not served was not begun: it finds nobody, or comes so late that it is refused in so many
+    // words.
     for (const grpc::Status& status : clients.LastStatuses()) {
       EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-      EXPECT_NE(status.error_message().find("failed to connect to all addresses"), std::string::npos)
-          << status.error_message();
+      EXPECT_THAT(status.error_message(),
+                  testing::AnyOf(testing::HasSubstr("failed to connect to all addresses"),
+                                 testing::HasSubstr("the server is draining")));
     }
     EXPECT_EQ(daemon.Wait(), 0);
   }
