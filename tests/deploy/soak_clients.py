@@ -32,15 +32,15 @@ import numpy as np
 import http2
 import soak_calls
 import warpline
-from soak_ledger import METHODS, Counting, Ledger
+from soak_ledger import METHODS, RARE, Counting, Ledger
 from warpline.v1 import warpline_pb2 as v1
 
 MIB = 1 << 20
 CODE = grpc.StatusCode
 # What overload explains. UNAVAILABLE: the server cuts connections when messages fill gRPC's memory.
 EXPLAINED = {CODE.RESOURCE_EXHAUSTED, CODE.DEADLINE_EXCEEDED, CODE.CANCELLED, CODE.UNAVAILABLE, CODE.ABORTED}
-# And this text of an INTERNAL: the server's gRPC lowers the windows of connections as messages fill its memory, and resets
-# a stream that has sent more than the new one, unread, if it ends by a frame of its own (docs/clients.md).
+# And, of a Put, this text of an INTERNAL: the server's gRPC lowers the windows of connections as messages fill its memory,
+# and resets a stream that has sent more than the new one, unread, if it ends by a frame of its own (docs/clients.md).
 WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
 LEDGER = Ledger(sys.argv[4])
 STOPPING = threading.Event()
@@ -74,17 +74,20 @@ def pause(rng, error=None):
     STOPPING.wait(rng.uniform(0.5, 1.5) * min(seconds, 0.2))
 
 
-def is_explained(code, text, *more):
-    return code in EXPLAINED | set(more) or code is CODE.INTERNAL and text == WINDOW_WAS_LOWERED
+def is_lowered_window(code, text):
+    if code is not CODE.INTERNAL or text != WINDOW_WAS_LOWERED:
+        return False
+    LEDGER.happened(RARE)
+    return True
 
 
 @contextlib.contextmanager
-def explained(rng, *more):
+def explained(rng, *more, puts=False):
     """Takes errors that overload explains, and those codes."""
     try:
         yield
     except warpline.Error as error:
-        if not is_explained(error.code, error.message, *more):
+        if error.code not in EXPLAINED | set(more) and not (puts and is_lowered_window(error.code, error.message)):
             raise
         # It is stopping, or has lost its GPU. What has no request's id is of the library itself, as when a deadline
         # passes while it connects to the region socket.
@@ -207,12 +210,13 @@ def tensors(rng):
     with connect("carol") as client, plain_channel(SETTINGS["address"], OPTIONS) as channel:
         while not STOPPING.is_set():
             x = operands.array(rng.randint(1, 1024), rng.randint(1, 1024))
-            with explained(rng, CODE.NOT_FOUND), contextlib.ExitStack() as stack:
+            with explained(rng, CODE.NOT_FOUND, puts=True), contextlib.ExitStack() as stack:
                 if rng.random() < 0.3:
                     try:
                         id = put_in_ranges(rng, channel, x, metadata)
                     except grpc.RpcError as error:
-                        if not is_explained(error.code(), error.details(), CODE.NOT_FOUND):
+                        if error.code() not in EXPLAINED | {CODE.NOT_FOUND} and not is_lowered_window(error.code(),
+                                                                                                     error.details()):
                             raise
                         continue
                     if id is None:

@@ -16,7 +16,8 @@ METHODS = {f"/warpline.v1.KernelService/{name}": name.lower() for name in ("Tran
 OPS = list(METHODS.values())
 CODES = [code.name for code in sorted(grpc.StatusCode, key=lambda code: code.value[0])]
 # Beside the calls: what else the clients have done.
-EVENTS = ["checked", "cancelled", "unread", "tensors", "gone", "regions", "malformed", "strangers"]
+RARE = "lowered windows"  # happens in some runs only
+EVENTS = ["checked", "cancelled", "unread", "tensors", "gone", "regions", "malformed", "strangers", RARE]
 STARTED, UNKNOWN, ANSWERED = 0, 1, 2
 COLUMNS = ANSWERED + len(CODES)
 ROWS = len(OPS) + 1

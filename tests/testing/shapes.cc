@@ -195,7 +195,19 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
     add({8, 16, 264}, trans);
     all.back().batch = GemmBatch::Dense(300);
   }
-  all.push_back(MakeGemm(dtype, 257, 130, 300));  // several tiles each way
+  // Rows that begin at multiples of 16 bytes and end within 16, for loads that are cut there.
+  const auto rounded = [](std::int64_t columns) { return (columns + 15) / 16 * 16; };
+  for (int trans = 0; trans < 4; ++trans) {
+    for (const std::int64_t more : {0, 16}) {
+      add({133, 261, 45}, trans);
+      GemmProblem& p = all.back();
+      p.lda = rounded(p.trans_a ? p.m : p.k) + more;
+      p.ldb = rounded(p.trans_b ? p.k : p.n) + more;
+    }
+  }
+  if (SizeOf(dtype) == 2)
+    all.push_back(MakeGemm(dtype, 2200, 520, 8));  // more than 16 tiles down, and several across
+  all.push_back(MakeGemm(dtype, 257, 130, 300));   // several tiles each way
   all.push_back(MakeGemm(dtype, 256, 128, 512));
   all.push_back(MakeGemm(dtype, 1, 1, 20011));  // one long sum
   all.push_back(MakeGemm(dtype, 2, 3, 4));

@@ -29,7 +29,8 @@ struct ChannelOptions {
 struct ClientOptions {
   ChannelOptions channel{};
   // How often a blocking call, or one range of a transfer, is sent again after UNAVAILABLE, or after
-  // RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is obeyed. Never beyond the deadline.
+  // RESOURCE_EXHAUSTED or ABORTED with a delay from the server, which is obeyed, or after a stream that the
+  // server's gRPC reset as it lowered its windows (docs/clients.md). Never beyond the deadline.
   // gRPC itself only sends again what no server saw.
   int max_retries = 0;
   // Path of the server's region socket, as its --regions has it, or "unix:/path". Empty: of a server at

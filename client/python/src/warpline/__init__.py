@@ -56,8 +56,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     resolves; ValueError for a URL, or a path without "unix:".
 
     The connection is made by the first call. timeout: seconds, of calls that do not give their own.
-    max_retries: how often a call is made again after Unavailable, which a server that starts again causes, and after
-    ResourceExhausted or ABORTED if the server gives a delay; 0: never. The server's delays are obeyed; where it gives
+    max_retries: how often a call is made again after Unavailable, which a server that starts again causes, after
+    ResourceExhausted or ABORTED if the server gives a delay, and after an upload that its gRPC reset; 0: never. The server's delays are obeyed; where it gives
     none, the first is 0.1 s, and each of the others twice the one before it, so that 6 retries last 6.3 s. Never
     beyond the timeout. options: more channel arguments of gRPC. Its own retries are switched off, whatever a retryPolicy
     there says.
