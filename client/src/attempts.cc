@@ -13,8 +13,8 @@ namespace {
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
 
 // A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory.
-// Then it resets a stream of which it has not read more than the new window yet, when that ends by a frame of
-// its own, as uploads do. It is like a lost connection.
+// Then it resets a stream of which more than the new window is still unread, when that ends by a frame of its
+// own, as uploads do. It is like a lost connection.
 bool WindowWasLowered(const absl::Status& status) {
   return absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 1";
 }

@@ -101,7 +101,7 @@ _CLASSES = {
 # Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next. Seconds.
 _FIRST_RETRY_DELAY = 0.1
 # A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory. Then it resets
-# a stream of which it has not read more than the new window yet, when that ends by a frame of its own, as uploads do.
+# a stream of which more than the new window is still unread, when that ends by a frame of its own, as uploads do.
 _WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
 
 
