@@ -17,14 +17,12 @@ inline constexpr int kColumnCtas = kIsLight<R, kAligned> ? 4 : 3;  // a multipro
 template <typename Number>
 inline constexpr int kColumnsOf = sizeof(Number) == 8 ? 2 : 4;
 
-// Steps begin, begin + stride, ... below `end`, kLoads at a time: load(step) is a raw vector with an element
-// of each column, index_of(column, step) the index of one.
-template <typename R, typename T, int kColumns, bool kLight, typename Load, typename IndexOf>
-__device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
-                           Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
-  constexpr int kBytes = kColumns * sizeof(T);
-  constexpr int kInFlight = kLight || !std::is_arithmetic_v<typename R::Acc> ? 64 : 128;
-  constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
+// Adds steps begin, begin + stride, ... below `end`, kLoads at a time, all in flight at once, as long as
+// there are so many; gives the first that is left. The rest as AddColumns.
+template <typename R, typename T, int kLoads, int kColumns, typename Load, typename IndexOf>
+__device__ std::int64_t AddSteps(std::int64_t begin, std::int64_t end, std::int64_t stride,
+                                 std::int64_t index_step, Load&& load, IndexOf&& index_of,
+                                 typename R::Acc (&acc)[kColumns]) {
   using V = PackValue<R, T, NumberOf<T>>;
   std::int64_t step = begin;
   for (; step + (kLoads - 1) * stride < end; step += kLoads * stride) {
@@ -38,6 +36,24 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
       for (int i = 0; i < kLoads; ++i) values[i] = Widen<V>(Element<T>(raw[i], c));
       PackAdder<R>::Add(acc[c], values, index_of(c, step), index_step);
     }
+  }
+  return step;
+}
+
+// Steps begin, begin + stride, ... below `end`: load(step) is a raw vector with an element of each column,
+// index_of(column, step) the index of one.
+template <typename R, typename T, int kColumns, bool kLight, typename Load, typename IndexOf>
+__device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
+                           Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
+  constexpr int kBytes = kColumns * sizeof(T);
+  constexpr bool kIsNumber = std::is_arithmetic_v<typename R::Acc>;
+  constexpr int kInFlight = kLight || !kIsNumber ? 64 : 128;
+  constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
+  std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
+  // Of a hundred steps that a few threads share, what is left over takes as long as the others if it is taken
+  // one by one.
+  if constexpr (kIsNumber && kLoads >= 8) {
+    step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
   for (; step < end; step += stride) {
     const auto raw = load(step);
