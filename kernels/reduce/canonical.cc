@@ -1,8 +1,24 @@
 #include "kernels/reduce/canonical.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace warpline {
+namespace {
+
+// Columns are taken run by run of the innermost axis, which is nothing to wait for only if runs are long.
+void PutLongestLast(AxisList& axes) {
+  int longest = axes.rank - 1;
+  for (int axis = 0; axis < axes.rank; ++axis) {
+    if (axes.dims[axis] > axes.dims[longest]) longest = axis;
+  }
+  for (int axis = longest; axis + 1 < axes.rank; ++axis) {
+    std::swap(axes.dims[axis], axes.dims[axis + 1]);
+    std::swap(axes.strides[axis], axes.strides[axis + 1]);
+  }
+}
+
+}  // namespace
 
 CanonicalReduce Canonicalize(const ReduceProblem& problem) {
   CanonicalReduce canonical;
@@ -25,6 +41,7 @@ CanonicalReduce Canonicalize(const ReduceProblem& problem) {
     std::reverse(list->dims, list->dims + list->rank);
     std::reverse(list->strides, list->strides + list->rank);
   }
+  if (!IsArg(problem.op) && !canonical.InnermostReduced()) PutLongestLast(canonical.reduced);
   canonical.results = canonical.kept.Count();
   canonical.reduced_count = canonical.reduced.Count();
   return canonical;

@@ -43,7 +43,8 @@ struct AxisList {
 };
 
 // Result o is the reduction of the elements kept.Offset(o) + reduced.Offset(r), 0 <= r < reduced_count. Both
-// indices are row-major over the axes of the problem too.
+// indices are row-major over the axes of the problem too; but where no index is asked for and the innermost
+// axis is kept, the longest reduced axis is the last.
 struct CanonicalReduce {
   AxisList kept, reduced;
   std::int64_t results = 1;

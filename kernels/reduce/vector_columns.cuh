@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
       }
     });
   }
-  // Place p of a step is of column p mod inner. A warp takes a column, its lanes the places of it.
+  // Place p of a step is of column p mod inner.
   __shared__ typename R::Acc shared[kVectorThreads * kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
@@ -187,6 +187,16 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
   }
   __syncthreads();
   const int inner = static_cast<int>(plan.inner), places = static_cast<int>(stride);
+  if (inner >= 2 * kWarp) {
+    // A thread takes a column: there are many of them, of few places each.
+    for (int column = thread; column < inner; column += kVectorThreads) {
+      typename R::Acc total = shared[column];
+      for (int p = column + inner; p < places; p += inner) total = R::Combine(total, shared[p]);
+      task.Store(first_result + column, part, total);
+    }
+    return;
+  }
+  // A warp takes a column, its lanes the places of it.
   for (int column = thread / kWarp; column < inner; column += kVectorThreads / kWarp) {
     typename R::Acc total = R::Identity();
     for (int p = column + thread % kWarp * inner; p < places; p += kWarp * inner) {

@@ -19,6 +19,21 @@ bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
   return problem.shape.Count() == 0 || MakeTileWalk(Canonicalize(problem)).TakesVectors(vector);
 }
 
+// What tiles with so many elements a side have in them, of what they could have.
+double Fill(const TileWalk& walk, std::int64_t side) {
+  const auto of = [side](std::int64_t size) {
+    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
+  };
+  return of(walk.nx) * of(walk.ny);
+}
+// Tiles with less leave too many lanes idle.
+constexpr double kLeastFill = 0.45;
+// Where one or two tiles are all there is.
+bool IsSmall(const TileWalk& walk) {
+  constexpr std::int64_t kFewElements = 16 << 10;
+  return walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+}
+
 constexpr TransposeVariant Row(std::string_view name, std::string_view summary, bool (*supports_dtype)(DType),
                                decltype(TransposeVariant::supports) supports,
                                CudaLaunch<TransposeProblem>* launch,
@@ -41,8 +56,29 @@ VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
 
 constexpr bool (*kAnyDType)(DType) = [](DType) { return true; };
 
+// Sides that fill tiles of 32 x 32 elements, where the choice would take larger tiles or boxes; and of 8
+// bytes those that fill such tiles in part, of which this rung leaves out the rest sooner. By tuning of 256
+// transposes on an H200 (docs/benchmarks/2026-11-23-h200-tuning.md): 1.05 to 1.3 times as fast.
+bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits) {
+  if (problem.shape.Count() == 0 || !TakesVectors(problem, traits)) return false;
+  const TileWalk walk = MakeTileWalk(Canonicalize(problem));
+  if (IsSmall(walk)) return false;
+  constexpr std::int64_t kTile = 32;
+  const double fill = Fill(walk, kTile);
+  if (SizeOf(problem.dtype) == 8) return fill >= 0.5 && fill < 0.9;
+  return fill >= 0.9 && Fill(walk, 2 * kTile) < kLeastFill;
+}
+
 // The choice, the ladder from its lowest rung, the oracle.
 constexpr TransposeVariant kVariants[] = {
+    {.name = "padded_vectorized",
+     .summary = "16-byte vectors of global memory, padded tile",
+     .reproducible = true,
+     .supports_dtype = IsWord,
+     .supports = TakesVectors,
+     .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchTransposePaddedVectorized,
+     .preferred = FillsSmallTiles},
     Row("swizzled_packed",
         "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; boxes of "
         "runs "
@@ -58,8 +94,6 @@ constexpr TransposeVariant kVariants[] = {
         LaunchTransposeMultiElement),
     Row("vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
         IsWord, TakesVectors, LaunchTransposeVectorized),
-    Row("padded_vectorized", "16-byte vectors of global memory, padded tile", IsWord, TakesVectors,
-        LaunchTransposePaddedVectorized),
     Row("shifted", "4 elements a thread, row y of the tile rotated by y", IsWord, AnyProblem,
         LaunchTransposeShifted),
     Row("swizzled", "4 elements a thread, XOR-swizzled tile", IsWord, AnyProblem, LaunchTransposeSwizzled),
@@ -91,19 +125,14 @@ bool AreLongRows(const CanonicalTranspose& transpose, std::size_t element_bytes)
 }
 
 // Whether tiles suit the problem: sides are multiples of 16 bytes, and long enough that the tiles at their
-// ends leave few lanes idle. Where one or two tiles are all there is, they take no planning.
+// ends leave few lanes idle. A small problem takes no planning.
 bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
-  constexpr double kMinFill = 0.45;
-  constexpr std::int64_t kFewElements = 16 << 10;
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
   // 16 bytes an element are a vector anyway, of which boxes have more in flight.
   if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
   const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
-  auto fill = [side](std::int64_t size) {
-    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
-  };
-  return fill(walk.nx) * fill(walk.ny) >= kMinFill || walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+  return Fill(walk, side) >= kLeastFill || IsSmall(walk);
 }
 
 // The same where sides are odd; offsets in such a tile have 32 bits.

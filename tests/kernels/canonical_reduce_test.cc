@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -82,12 +83,26 @@ TEST(CanonicalReduceTest, BothIndicesKeepTheOrderOfTheProblem) {
   for (const DimList& dims : shapes) {
     const std::uint32_t all = (1u << dims.size()) - 1;
     for (std::uint32_t mask = 0; mask <= all; ++mask) {
-      const ReduceProblem problem = Problem(dims, mask);
+      ReduceProblem problem = Problem(dims, mask);
+      problem.op = ReduceOp::kArgmax;  // whose result is an index
       const CanonicalReduce r = Canonicalize(problem);
       EXPECT_EQ(Walk(r.kept), Walk(dims, all & ~mask)) << ToString(problem.shape) << " mask " << mask;
       EXPECT_EQ(Walk(r.reduced), Walk(dims, mask)) << ToString(problem.shape) << " mask " << mask;
     }
   }
+}
+
+TEST(CanonicalReduceTest, WhereNoIndexIsAskedForTheLongestReducedAxisOfColumnsIsTheLast) {
+  const DimList dims = {7, 4, 2, 3, 5, 6};
+  const CanonicalReduce r = Canonicalize(Problem(dims, 0b010101));
+  EXPECT_EQ(Dims(r.reduced), DimList({2, 5, 7}));
+  DimList walk = Walk(r.reduced), expected = Walk(dims, 0b010101);
+  std::sort(walk.begin(), walk.end());
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(walk, expected);
+  EXPECT_EQ(Walk(r.kept), Walk(dims, 0b101010));
+  // Neighbours in memory stay neighbours.
+  EXPECT_EQ(Dims(Canonicalize(Problem(dims, 0b101010)).reduced), DimList({4, 3, 6}));
 }
 
 TEST(CanonicalReduceTest, PaddedRowsStayApart) {
