@@ -8,7 +8,8 @@ file(GLOB core_versions ${core_directory}/libprometheus-cpp-core.so.*)
 install(FILES ${core_versions} DESTINATION lib)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md DESTINATION share/doc/warpline)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto FILES_MATCHING PATTERN "*.proto")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/haproxy DESTINATION share/warpline)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/deploy/systemd ${CMAKE_SOURCE_DIR}/deploy/haproxy
+                  ${CMAKE_SOURCE_DIR}/deploy/tuning DESTINATION share/warpline)
 
 # The client library; users write <warpline/client.h>. Below include/warpline/internal is what its headers include under
 # names that others may have too ("kernels/dtype.h"): users get that folder from CMake. include/warpline itself must not

@@ -12,10 +12,11 @@ namespace warpline {
 
 class CublasLt;  // kernels/gemm/cublaslt.h
 
-// What a launcher may use besides its operands; lives as long as the lane.
+// What a launcher may use besides its operands.
 struct CudaContext {
   DeviceTraits traits;
   const CublasLt* cublaslt = nullptr;  // null: the library was not found
+  int configuration = 0;               // which way to run the row: see ConfigurationNamed
 };
 
 // Launchers enqueue on `stream` and return; they never synchronise, never allocate, and may be captured.

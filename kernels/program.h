@@ -36,6 +36,8 @@ struct Program {
   int num_inputs = 0;
   std::vector<Step> steps;
   std::vector<int> outputs;
+  // Variants that are left open are chosen by rules alone, not by what has been measured on the device.
+  bool untuned = false;
 };
 
 // The inputs and outputs of a program that have memory of their own, by tensor index.
@@ -45,7 +47,7 @@ struct OwnMemory {
 };
 
 // Equal for two programs exactly when one captured graph can serve both: same steps, dtypes, shapes,
-// strides, variants and memory of their own. Values of scalars do not count.
+// strides, variants, memory of their own, and both tuned or not. Values of scalars do not count.
 std::string Signature(const Program& program, const OwnMemory& own = {});
 
 // Where each tensor lies. Inputs are packed into one area (then one copy brings all of them to the

@@ -7,6 +7,8 @@
 #define WARPLINE_KERNELS_VARIANT_H_
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "kernels/dtype.h"
@@ -68,7 +70,21 @@ struct Variant {
   // What it costs on such a device; null: VariantCost(). Admission decides by it, so that it may be wrong by
   // a factor of two or three, but not by the hundred that lies between an oracle and the server's choice.
   VariantCost (*cost)(const ProblemT&, const DeviceTraits&) = nullptr;
+  // Further ways to run it, of the same cost and as reproducible, whose launch may find out that there are
+  // not so many. They are taken by their name only, never by the rules above.
+  std::span<const std::string_view> configurations = {};
 };
+
+// Which way to run the row has this name: 0 the row itself, i its configuration i - 1; nothing if it is not
+// of this row.
+template <typename Row>
+std::optional<int> ConfigurationNamed(const Row& row, std::string_view name) {
+  if (row.name == name) return 0;
+  for (std::size_t i = 0; i < row.configurations.size(); ++i) {
+    if (row.configurations[i] == name) return static_cast<int>(i) + 1;
+  }
+  return std::nullopt;
+}
 
 // Whether the row can be asked for by its name; and whether it may be the server's choice, which is
 // reproducible.

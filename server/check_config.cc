@@ -9,6 +9,7 @@
 #include "server/identity/identities.h"
 #include "server/observe/log.h"
 #include "server/tls/certificate_store.h"
+#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 namespace {
@@ -40,6 +41,9 @@ std::string SettingsText(const CommandLine& line) {
 absl::Status CheckFiles(const ServerOptions& options) {
   if (options.tls.configured()) {
     RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
+  }
+  if (const auto mode = options.TuningMode()) {
+    RETURN_IF_ERROR(ReadTuningFile(options.tuning_file, *mode).status());
   }
   if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
   return absl::OkStatus();

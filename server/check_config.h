@@ -13,8 +13,8 @@ namespace warpline {
 // What is set, as a file for --config that says of each line where it comes from.
 std::string SettingsText(const CommandLine& line);
 
-// Whether the files of --tls-cert, --tls-key, --tls-client-ca and --tokens hold what they should. Looks at no
-// device, and opens no port.
+// Whether the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --tuning-file hold what they
+// should. Looks at no device, and opens no port.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Prints both, and what memory may be needed. The exit code: 0, or 2 if something is not valid.

@@ -69,6 +69,9 @@ struct Flags {
         app, "new-token", "NAME", TokenName(line.new_token),
         "Make a token and exit: prints the token to stderr, and to stdout what the file of --tokens is to "
         "have.");
+    AddFlag(app, "tune", "FILE", Path(line.tune),
+            "Tune the problems that the file's lines describe (docs/tuning.md), add what is found to "
+            "--tuning-file, and exit. Needs --tuning=write.");
     app.add_flag("--version", version, "Print the version and exit.");
     app.add_flag("-h,--help", help, "Print this and exit.");
   }
@@ -207,6 +210,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv,
     line.action = flags.help ? Action::kHelp : flags.version ? Action::kVersion : Action::kNewToken;
     return line;
   }
+  if (!line.tune.empty()) line.action = CommandLine::Action::kTune;
   if (flags.check_config) line.action = CommandLine::Action::kCheckConfig;
   Settings settings(flags);
   RETURN_IF_ERROR(settings.AddEnvironment(environment));

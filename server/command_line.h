@@ -19,8 +19,9 @@ struct Setting {
 };
 
 struct CommandLine {
-  enum class Action { kServe, kCheckConfig, kHelp, kVersion, kNewToken } action = Action::kServe;
+  enum class Action { kServe, kCheckConfig, kHelp, kVersion, kNewToken, kTune } action = Action::kServe;
   std::string new_token;  // whose
+  std::string tune;       // file of problems
   ServerOptions options;
   std::vector<Setting> settings;  // in the order of --help
 };

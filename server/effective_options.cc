@@ -32,6 +32,11 @@ std::vector<std::string> ServerOptions::RegionPaths() const {
   return paths;
 }
 
+std::optional<TuningStore::Mode> ServerOptions::TuningMode() const {
+  if (tuning_file.empty() || tuning == "off") return std::nullopt;
+  return tuning == "write" ? TuningStore::Mode::kWrite : TuningStore::Mode::kRead;
+}
+
 int ServerOptions::Lanes(bool cuda) const {
   if (lanes != 0) return lanes;
   return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));

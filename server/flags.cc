@@ -86,6 +86,12 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("timing-sample", "N", Integer(o.timing_sample, 0, 1000000),
       "Time transfers and kernels of one job in N on the device, and of each job on a lane that has timed "
       "none for 100 ms; 0: none. On a shared device the times include contention. Default 128.");
+  add("tuning", "MODE", OneOf(o.tuning, {"off", "read", "write"}),
+      "Which variant runs where a request leaves it open. read: what --tuning-file has found to be the "
+      "fastest, if it has; write: and what it does not have is tried while the GPU is idle, and added to it; "
+      "off: by rules alone, as with options.reproducible. Default read. Without an effect on cpu.");
+  add("tuning-file", "FILE", Path(o.tuning_file),
+      "TOML: the fastest variants of problems, by kind of GPU (docs/tuning.md). Default none.");
   add("device-timeout", "DURATION", Time(o.device_timeout, absl::ZeroDuration(), absl::Hours(1)),
       "A device that makes no progress for so long and 10 x the longest estimate of its jobs ends the "
       "process; 0s to 1h, 0s: never. Default 10s.");

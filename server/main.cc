@@ -55,6 +55,7 @@
 #include "server/schedule/owner_limits.h"
 #include "server/schedule/scheduler.h"
 #include "server/tls/certificate_store.h"
+#include "server/tune.h"
 
 namespace warpline {
 namespace {
@@ -382,6 +383,8 @@ int Main(int argc, char** argv) {
       return 0;
     case CommandLine::Action::kCheckConfig:
       return CheckConfig(*line);
+    case CommandLine::Action::kTune:
+      return Tune(line->options, line->tune);
     case CommandLine::Action::kServe:
       LogSettings(line->settings);
       return Serve(line->options);

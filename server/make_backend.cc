@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/status_macros.h"
 #include "server/base/usable_memory.h"
 #include "server/device/cpu_backend.h"
 #include "server/observe/log.h"
@@ -30,6 +31,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                                                      std::function<void(const absl::Status&)> context_lost) {
 #ifdef WARPLINE_HAVE_CUDA
   if (options.backend != "cpu") {
+    std::shared_ptr<TuningStore> tuning;
+    if (const auto mode = options.TuningMode()) {
+      ASSIGN_OR_RETURN(tuning, TuningStore::Open(options.tuning_file, *mode));
+    }
     auto cuda =
         CreateCudaBackend({.devices = options.devices,
                            .lanes = options.Lanes(true),
@@ -41,6 +46,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .kept_multiprocessors = options.kept_multiprocessors,
                            .measure_roofline = options.timing_sample > 0,
                            .context_lost = std::move(context_lost),
+                           .tuning = std::move(tuning),
                            .metrics = &metrics});
     // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
     const bool usable = !absl::IsUnavailable(cuda.status()) &&

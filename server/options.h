@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/tls/tls_files.h"
+#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 
@@ -53,6 +54,8 @@ struct ServerOptions {
   absl::Duration grace = absl::Seconds(30);
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
+  std::string tuning = "read";                               // off, read or write
+  std::string tuning_file;                                   // empty: none
   bool echo = false;
   std::string access_log;  // file, or "-" for stderr; empty: none
 
@@ -68,6 +71,8 @@ struct ServerOptions {
   // TLS and --insecure was not given.
   absl::Status CheckListen() const;
   absl::Status CheckTls() const;
+  // Nothing: there is no file, or it is left alone.
+  std::optional<TuningStore::Mode> TuningMode() const;
   // Of all region sockets.
   std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }

@@ -32,6 +32,7 @@ struct OperationFlags : SessionFlags {
         ->check(NotAnOption)
         ->type_name("FILE");
     common.AddVariant(app);
+    common.AddReproducible(app);
     common.AddDType(app);
     SessionFlags::AddTo(app, common);
   }
@@ -78,7 +79,10 @@ absl::Status RunTranspose(const TransposeFlags& flags, const CommonFlags& common
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
   ASSIGN_OR_RETURN(const NpyArray x, session.Read(flags.x, common.dtype));
   ASSIGN_OR_USAGE(std::vector<int> stored_perm, StoredPerm(x, flags.perm));
-  TransposeArgs request{.x = x.stored, .perm = std::move(stored_perm), .variant = common.variant};
+  TransposeArgs request{.x = x.stored,
+                        .perm = std::move(stored_perm),
+                        .variant = common.variant,
+                        .reproducible = common.reproducible};
   ASSIGN_OR_RETURN(Result result, session.Compute("transpose", std::move(request), session.To(flags.output)));
   return session.Write(flags.output, result.array, result.tensor, false);
 }
@@ -87,6 +91,7 @@ absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
   GemmArgs request = flags.request;
   request.variant = common.variant;
+  request.reproducible = common.reproducible;
   if (flags.c && !request.beta) request.beta = 1;
   if (!flags.c && request.beta.value_or(0) != 0) return UsageError("--beta needs --c C.npy");
 
@@ -117,6 +122,7 @@ absl::Status RunReduce(const ReduceFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(Session session, Session::Create(flags, common, {&flags.output, 1}));
   ReduceArgs request = flags.request;
   request.variant = common.variant;
+  request.reproducible = common.reproducible;
   ASSIGN_OR_RETURN(NpyArray x, session.Read(flags.x, common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;

@@ -106,6 +106,11 @@ void CommonFlags::AddVariant(CLI::App& command) {
                      "one implementation (`warpline info` lists them; default: the server's choice)");
 }
 
+void CommonFlags::AddReproducible(CLI::App& command) {
+  command.add_flag("--reproducible", reproducible,
+                   "only variants that always give the same bits, chosen by rules and not by tuning");
+}
+
 void CommonFlags::AddDType(CLI::App& command) {
   AddChoice(command, "--dtype", dtype, DTypes(),
             "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1");

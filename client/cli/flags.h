@@ -29,6 +29,7 @@ struct CommonFlags {
   std::string token;  // empty: none
   absl::Duration deadline = absl::Seconds(60);
   std::string variant;
+  bool reproducible = false;
   std::optional<DType> dtype;
   int retries = 0;
   bool timings = false;
@@ -38,6 +39,7 @@ struct CommonFlags {
   void AddTo(CLI::App& program);
   void AddRegions(CLI::App& command, const std::string& help);
   void AddVariant(CLI::App& command);
+  void AddReproducible(CLI::App& command);
   void AddDType(CLI::App& command);
   void AddRetries(CLI::App& command);
 

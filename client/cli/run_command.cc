@@ -145,6 +145,7 @@ absl::StatusOr<std::optional<DType>> TypeOf(const Assignment& input) {
 absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
   Words words = flags.words;
   RunArgs request;
+  request.reproducible = common.reproducible;
   bool reads_stdin = false;
   if (flags.expr) {
     absl::StatusOr<v1::Program> program = ParseExpression(*flags.expr);
@@ -210,6 +211,7 @@ void AddRun(CommandLine& line) {
   app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file");
   app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
                           app.get_footer()));
+  common.AddReproducible(app);
   flags.AddTo(app, common);
 }
 

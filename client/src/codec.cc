@@ -119,6 +119,11 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
   return absl::OkStatus();
 }
 
+template <typename Request, typename Args>
+void SetOptions(const Args& args, Request& request) {
+  if (args.reproducible) request.mutable_options()->set_reproducible(true);
+}
+
 // Where one result is.
 struct Stored {
   Array array;
@@ -190,6 +195,7 @@ absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destinat
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
+  SetOptions(args, request);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
@@ -206,6 +212,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
   if (args.beta) request.set_beta(*args.beta);
   request.set_precision(args.precision);
   request.set_variant(args.variant);
+  SetOptions(args, request);
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -227,6 +234,7 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
   request.set_keepdims(args.keepdims);
   request.set_variant(args.variant);
+  SetOptions(args, request);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -242,6 +250,7 @@ absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& 
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
   args.program.AppendToString(&program);
   v1::RunRequest rest;
+  SetOptions(args, rest);
   const int outputs = args.program.outputs_size();
   for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
     RETURN_IF_ERROR(

@@ -3,10 +3,10 @@
 #include <cstddef>
 
 #include "kernels/bench/check.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/pipeline.h"
 #include "kernels/bench/pipeline_kernels.h"
 #include "kernels/bench/timing.h"
+#include "kernels/gpu/random_data.h"
 
 namespace warpline::bench {
 namespace {
@@ -107,14 +107,14 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
   cudaStream_t stream = device.stream.get();
   constexpr std::size_t kStreamed = 512 * kMiB;
   const gpu::DeviceBytes streamed = Value(gpu::AllocateDevice(kStreamed));
-  Check(FillBits(streamed.get(), kStreamed, 11, stream), "filling a buffer");
+  Check(gpu::FillBits(streamed.get(), kStreamed, 11, stream), "filling a buffer");
   const Summation sum(streamed, kStreamed, device.context.traits.multiprocessors);
   PersistingLimit limit;
   // Powers of two, which divide the streamed buffer.
   for (std::size_t hot_bytes = 4 * kMiB; hot_bytes <= 64 * kMiB; hot_bytes *= 2) {
     if (hot_bytes > widest || hot_bytes > 2 * most) break;
     const gpu::DeviceBytes hot = Value(gpu::AllocateDevice(hot_bytes));
-    Check(FillBits(hot.get(), hot_bytes, 13, stream), "filling a buffer");
+    Check(gpu::FillBits(hot.get(), hot_bytes, 13, stream), "filling a buffer");
     Check(cudaStreamSynchronize(stream), "filling the buffers");
     const auto hot_count = static_cast<std::int64_t>(hot_bytes / sizeof(std::uint32_t));
     const unsigned expected = sum.Expect(hot.get(), hot_count, stream);

@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "kernels/bench/check.h"
-#include "kernels/gemm/gemm_cublas.h"
+#include "kernels/gemm/gemm_kernels.h"
 
 namespace warpline::bench {
 namespace {
 
-constexpr int kCandidates = 16;
 // The few that are close to one another may be taken for one another: their times are.
 constexpr int kRounds = 5;
 
@@ -28,10 +27,12 @@ bool Runs(const Launcher& launch, cudaStream_t stream) {
 Launcher FindBestOfCublas(const GemmProblem& problem, const OperandSlots& slots, const Device& device) {
   cudaStream_t stream = device.stream.get();
   std::vector<Launcher> launchers;
-  for (const cublasLtMatmulAlgo_t& algorithm :
-       GemmCublasCandidates(problem, slots.At(0), device.context, kCandidates)) {
-    Launcher launch = [&device, &slots, problem, algorithm](int slot, cudaStream_t s) {
-      return LaunchGemmCublasCandidate(problem, slots.At(slot), device.context, algorithm, s);
+  const bool supported = IsGemmInput(problem.dtype) && GemmCublasSupports(problem, device.context.traits);
+  for (int rank = 0; supported && rank < kCublasAlgorithms; ++rank) {
+    CudaContext context = device.context;
+    context.configuration = rank;
+    Launcher launch = [&slots, problem, context](int slot, cudaStream_t s) {
+      return LaunchGemmCublas(problem, slots.At(slot), context, s);
     };
     if (Runs(launch, stream)) launchers.push_back(std::move(launch));
   }

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/pipeline_kernels.h"
 #include "kernels/bench/reference.h"
 #include "kernels/bench/timing.h"
 #include "kernels/gpu/capture.h"
 #include "kernels/gpu/pinned_memory.h"
+#include "kernels/gpu/random_data.h"
 
 namespace warpline::bench {
 namespace {
@@ -62,7 +62,7 @@ HostPipeline::HostPipeline(const Device& device, const PipelineWork& work)
       differences_(Value(gpu::AllocateDevice(sizeof(Differences)))) {
   cudaStream_t stream = device.stream.get();
   const std::int64_t count = work.rows * work.columns;
-  Check(FillNumbers(input_.get(), DType::kF32, count, 7, stream), "drawing the input");
+  Check(gpu::FillNumbers(input_.get(), DType::kF32, count, 7, stream), "drawing the input");
   if (work.steps == 0) {
     Check(ReferenceTranspose(MakeTranspose(DType::kF32, work.rows, work.columns), input_.get(),
                              expected_.get(), stream),
@@ -166,7 +166,7 @@ gpu::GraphExec HostPipeline::Capture(const HostTensors& host, std::size_t chunk_
 void HostPipeline::PoisonResult(const HostTensors& host) const {
   cudaStream_t stream = device_.stream.get();
   for (const gpu::DeviceBytes* buffer : {&in_, &out_}) {
-    Check(Poison(buffer->get(), work_.bytes(), stream), "poisoning a result");
+    Check(gpu::Poison(buffer->get(), work_.bytes(), stream), "poisoning a result");
   }
   Check(cudaStreamSynchronize(stream), "poisoning a result");
   Check(cudaMemcpy(host.out, out_.get(), work_.bytes(), cudaMemcpyDefault), "poisoning a result");

@@ -11,11 +11,11 @@
 #include "kernels/bench/baselines.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/cublas_best.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/expected.h"
 #include "kernels/bench/marker.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/variants_of.h"
+#include "kernels/gpu/random_data.h"
 #include "kernels/reduce/canonical.h"
 
 namespace warpline::bench {
@@ -132,7 +132,7 @@ std::string BaselineName(const CaseResult& result) {
 template <typename Launch>
 void CheckRow(const Launch& launch, const Operands& operands, const Expected& expected,
               const Problem& problem, cudaStream_t stream, Row& row) {
-  Check(Poison(operands.out, OutBytes(problem), stream), "poisoning a result");
+  Check(gpu::Poison(operands.out, OutBytes(problem), stream), "poisoning a result");
   cudaError_t error = launch(operands, stream);
   if (error == cudaErrorNotSupported) {
     cudaGetLastError();
@@ -155,7 +155,7 @@ void CheckRow(const Launch& launch, const Operands& operands, const Expected& ex
 // It is timed as a graph: whether it can be captured, and is as right when it is not the first launch.
 void CheckReplay(const BoundVariant& variant, const OperandSlots& slots, const Expected& expected,
                  const Problem& problem, cudaStream_t stream, Row& row) {
-  Check(Poison(slots.At(0).out, OutBytes(problem), stream), "poisoning a result");
+  Check(gpu::Poison(slots.At(0).out, OutBytes(problem), stream), "poisoning a result");
   try {
     Replay([&](int slot, cudaStream_t s) { return variant.launch(slots.At(slot), s); }, stream);
   } catch (const Failure& failure) {

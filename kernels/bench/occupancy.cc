@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/pipeline.h"
 #include "kernels/bench/pipeline_kernels.h"
 #include "kernels/bench/reference.h"
 #include "kernels/bench/timing.h"
+#include "kernels/gpu/random_data.h"
 
 namespace warpline::bench {
 namespace {
@@ -24,7 +24,7 @@ class Buffers {
     for (int i = 0; i < 2; ++i) {
       in_.push_back(Value(gpu::AllocateDevice(bytes())));
       out_.push_back(Value(gpu::AllocateDevice(bytes())));
-      Check(FillBits(in_.back().get(), bytes(), 17 + static_cast<std::uint64_t>(i), device.stream.get()),
+      Check(gpu::FillBits(in_.back().get(), bytes(), 17 + static_cast<std::uint64_t>(i), device.stream.get()),
             "filling a buffer");
     }
     want_ = Value(gpu::AllocateDevice(bytes()));
@@ -43,7 +43,7 @@ class Buffers {
     cudaStream_t stream = device_.stream.get();
     Differences differences;
     auto* device = static_cast<Differences*>(differences_.get());
-    Check(Poison(out(0), bytes(), stream), "poisoning a result");
+    Check(gpu::Poison(out(0), bytes(), stream), "poisoning a result");
     Check(launch(0, stream), "launching");
     Check(cudaMemcpyAsync(device, &differences, sizeof(differences), cudaMemcpyHostToDevice, stream),
           "comparing");

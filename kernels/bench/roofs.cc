@@ -7,10 +7,10 @@
 #include "kernels/bench/baselines.h"
 #include "kernels/bench/cases.h"
 #include "kernels/bench/check.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/labels.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/timing.h"
+#include "kernels/gpu/random_data.h"
 
 namespace warpline::bench {
 namespace {
@@ -31,7 +31,7 @@ Roofs::Roofs(const Device& device) : device_(device) {
   const std::size_t bytes = std::min(kGiB, FreeBytes() / 4 / 1024 * 1024);
   const gpu::DeviceBytes from = Value(gpu::AllocateDevice(bytes));
   const gpu::DeviceBytes to = Value(gpu::AllocateDevice(bytes));
-  Check(FillBits(from.get(), bytes, 1, device.stream.get()), "filling a buffer");
+  Check(gpu::FillBits(from.get(), bytes, 1, device.stream.get()), "filling a buffer");
   std::vector<std::string> names;
   std::vector<double> sizes;
   std::vector<Launcher> launchers;

@@ -1,5 +1,9 @@
 #include "kernels/gemm/cublas_product.h"
 
+#include <array>
+
+#include "kernels/gemm/gemm_kernels.h"
+
 namespace warpline {
 namespace {
 
@@ -182,13 +186,20 @@ cudaError_t CublasCall::Launch(const cublasLtMatmulAlgo_t& algorithm, void* work
   return Error();
 }
 
-cudaError_t CublasCall::LaunchFirst(void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  cublasLtMatmulHeuristicResult_t first = {};
+cudaError_t CublasCall::LaunchRanked(int rank, void* workspace, std::size_t workspace_bytes,
+                                     cudaStream_t stream) {
+  std::array<cublasLtMatmulHeuristicResult_t, kCublasAlgorithms> ranked = {};
+  // The first is by far the most usual, and a list of one is made faster.
+  const std::size_t asked = rank == 0 ? 1 : ranked.size();
   int found = 0;
-  if (const cudaError_t error = FindAlgorithms(workspace_bytes, {&first, 1}, &found); error != cudaSuccess) {
+  if (const cudaError_t error = FindAlgorithms(workspace_bytes, std::span(ranked).first(asked), &found);
+      error != cudaSuccess) {
     return error;
   }
-  return found == 0 ? cudaErrorNotSupported : Launch(first.algo, workspace, workspace_bytes, stream);
+  if (rank >= found) return cudaErrorNotSupported;
+  const cublasLtMatmulHeuristicResult_t& chosen = ranked[static_cast<std::size_t>(rank)];
+  if (chosen.state != CUBLAS_STATUS_SUCCESS) return cudaErrorNotSupported;
+  return Launch(chosen.algo, workspace, workspace_bytes, stream);
 }
 
 cudaError_t CublasCall::Error() const {

@@ -59,8 +59,9 @@ class CublasCall {
   cudaError_t Launch(const cublasLtMatmulAlgo_t& algorithm, void* workspace, std::size_t workspace_bytes,
                      cudaStream_t stream);
 
-  // Launches the first algorithm; cudaErrorNotSupported if there is none.
-  cudaError_t LaunchFirst(void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
+  // Launches the algorithm that the heuristic ranks so, from 0, below kCublasAlgorithms;
+  // cudaErrorNotSupported if there are not so many.
+  cudaError_t LaunchRanked(int rank, void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
 
  private:
   // Calls to the library until one fails; the rest are skipped.

@@ -25,12 +25,16 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
 
+  // As 130100.
+  std::size_t version() const { return functions_.get_version(); }
+
   // Of multiprocessors for which kernels are chosen; 0: as many as the device has.
   std::int32_t multiprocessors() const { return multiprocessors_; }
   void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
 
   // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
   struct Functions {
+    decltype(&cublasLtGetVersion) get_version;
     decltype(&cublasLtCreate) create;
     decltype(&cublasLtDestroy) destroy;
     decltype(&cublasLtMatmulDescInit_internal) matmul_desc_init;

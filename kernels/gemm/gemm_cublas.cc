@@ -1,11 +1,9 @@
-// Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first. The query happens at launch,
-// that is, once when a graph is captured.
+// Variant `cublas`: cuBLASLt with the algorithm that its heuristic ranks first; its configurations are those
+// ranked behind. The query happens at launch, that is, once when a graph is captured.
 //
 // Limit: the tensor cores (f32: the FMA units), and power. What it does not do as promised, see
-// GemmCublasFuses, is left to our own rungs. The last rung; what would come next is to choose among its
-// algorithms by measuring.
-#include "kernels/gemm/gemm_cublas.h"
-
+// GemmCublasFuses, is left to our own rungs. The last rung; the server chooses among its configurations by
+// measuring them (server/tuning).
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -66,32 +64,7 @@ cudaError_t LaunchGemmCublas(const GemmProblem& problem, const Operands& operand
   if (IsEmpty(problem)) return cudaSuccess;
   if (context.cublaslt == nullptr) return cudaErrorNotSupported;
   CublasCall call(*context.cublaslt, DescribeCublasProduct(problem, operands, BatchOf(problem)));
-  return call.LaunchFirst(operands.workspace, WorkspaceOf(operands), stream);
-}
-
-std::vector<cublasLtMatmulAlgo_t> GemmCublasCandidates(const GemmProblem& problem, const Operands& operands,
-                                                       const CudaContext& context, int count) {
-  std::vector<cublasLtMatmulAlgo_t> algorithms;
-  if (context.cublaslt == nullptr || IsEmpty(problem) || !IsGemmInput(problem.dtype) ||
-      !GemmCublasSupports(problem, context.traits)) {
-    return algorithms;
-  }
-  CublasCall call(*context.cublaslt, DescribeCublasProduct(problem, operands, BatchOf(problem)));
-  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
-  int found = 0;
-  if (call.FindAlgorithms(WorkspaceOf(operands), results, &found) != cudaSuccess) return algorithms;
-  results.resize(static_cast<std::size_t>(found));
-  for (const cublasLtMatmulHeuristicResult_t& result : results) {
-    if (result.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(result.algo);
-  }
-  return algorithms;
-}
-
-cudaError_t LaunchGemmCublasCandidate(const GemmProblem& problem, const Operands& operands,
-                                      const CudaContext& context, const cublasLtMatmulAlgo_t& algorithm,
-                                      cudaStream_t stream) {
-  CublasCall call(*context.cublaslt, DescribeCublasProduct(problem, operands, BatchOf(problem)));
-  return call.Launch(algorithm, operands.workspace, WorkspaceOf(operands), stream);
+  return call.LaunchRanked(context.configuration, operands.workspace, WorkspaceOf(operands), stream);
 }
 
 }  // namespace warpline

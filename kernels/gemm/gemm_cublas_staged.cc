@@ -189,7 +189,8 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
   const auto launch = [&](const StridedBatch& batch) {
     CublasProduct described = DescribeCublasProduct(product, staged, batch);
     if (stages.finishes) described.c.ld = described.d.ld = stages.ld_sums;
-    return CublasCall(*context.cublaslt, described).LaunchFirst(workspace, kCublasWorkspaceBytes, stream);
+    return CublasCall(*context.cublaslt, described)
+        .LaunchRanked(context.configuration, workspace, kCublasWorkspaceBytes, stream);
   };
   error = launch(StridedBatch::OfLargestAxis(problem.batch));
   if (error == cudaErrorNotSupported && problem.batch.rank > 0 &&

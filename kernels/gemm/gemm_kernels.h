@@ -12,6 +12,9 @@ namespace warpline {
 // What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
+// The heuristic is asked for so many algorithms: the variant `cublas` and its configurations.
+inline constexpr int kCublasAlgorithms = 16;
+
 bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& traits);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
@@ -48,6 +50,21 @@ VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
   return {.arithmetic = slowdown * computed / std::max(asked, 1.0)};
 }
 
+// Of the rows that call cuBLASLt: its algorithms in the order of its heuristic, the first of which is the row
+// itself.
+constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublas = {
+    "cublas:2",  "cublas:3",  "cublas:4",  "cublas:5",  "cublas:6",  "cublas:7",  "cublas:8", "cublas:9",
+    "cublas:10", "cublas:11", "cublas:12", "cublas:13", "cublas:14", "cublas:15", "cublas:16"};
+constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublasPacked = {
+    "cublas_packed:2",  "cublas_packed:3",  "cublas_packed:4",  "cublas_packed:5",  "cublas_packed:6",
+    "cublas_packed:7",  "cublas_packed:8",  "cublas_packed:9",  "cublas_packed:10", "cublas_packed:11",
+    "cublas_packed:12", "cublas_packed:13", "cublas_packed:14", "cublas_packed:15", "cublas_packed:16"};
+constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublasEpilogue = {
+    "cublas_epilogue:2",  "cublas_epilogue:3",  "cublas_epilogue:4",  "cublas_epilogue:5",
+    "cublas_epilogue:6",  "cublas_epilogue:7",  "cublas_epilogue:8",  "cublas_epilogue:9",
+    "cublas_epilogue:10", "cublas_epilogue:11", "cublas_epilogue:12", "cublas_epilogue:13",
+    "cublas_epilogue:14", "cublas_epilogue:15", "cublas_epilogue:16"};
+
 std::size_t NoWorkspace(const GemmProblem&, const DeviceTraits&) { return 0; }
 
 // From the fastest down; the ladder of a kernel's history goes up.
@@ -70,7 +87,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .launch = LaunchGemmCublasPacked,
      .available = HasCublas,
      .preferred = GemmCublasPackedPreferred,
-     .cost = GemmCublasPackedCost},
+     .cost = GemmCublasPackedCost,
+     .configurations = kCublasPacked},
     {.name = "cublas",
      .summary = "cuBLASLt, first choice of its heuristic",
      .reproducible = true,
@@ -78,7 +96,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .supports = GemmCublasSupports,
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
      .launch = LaunchGemmCublas,
-     .available = HasCublas},
+     .available = HasCublas,
+     .configurations = kCublas},
     {.name = "wgmma",
      .summary = "Hopper's tensor cores fed by its tensor memory accelerator, 128 x 256 tiles, persistent",
      .reproducible = true,
@@ -98,7 +117,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .workspace_bytes = GemmCublasEpilogueWorkspace,
      .launch = LaunchGemmCublasEpilogue,
      .available = HasCublas,
-     .cost = GemmCublasEpilogueCost},
+     .cost = GemmCublasEpilogueCost,
+     .configurations = kCublasEpilogue},
     {.name = "mma",
      .summary = "tensor cores by mma.sync, fed by asynchronous copies and ldmatrix, 128 x 256 tiles",
      .reproducible = true,

@@ -1,8 +1,8 @@
-#include "kernels/bench/data.h"
+#include "kernels/gpu/random_data.h"
 #include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
 
-namespace warpline::bench {
+namespace warpline::gpu {
 namespace {
 
 constexpr int kThreads = 256;
@@ -65,4 +65,4 @@ cudaError_t FillBits(void* data, std::size_t bytes, std::uint64_t seed, cudaStre
   });
 }
 
-}  // namespace warpline::bench
+}  // namespace warpline::gpu

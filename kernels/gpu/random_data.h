@@ -1,6 +1,6 @@
 // Contents of device memory: random inputs, and poison where a result must come.
-#ifndef WARPLINE_KERNELS_BENCH_DATA_H_
-#define WARPLINE_KERNELS_BENCH_DATA_H_
+#ifndef WARPLINE_KERNELS_GPU_RANDOM_DATA_H_
+#define WARPLINE_KERNELS_GPU_RANDOM_DATA_H_
 
 #include <cuda_runtime_api.h>
 
@@ -9,7 +9,7 @@
 
 #include "kernels/dtype.h"
 
-namespace warpline::bench {
+namespace warpline::gpu {
 
 // Numbers of any real type. Of floating-point types standard normal ones: as zeros switch no transistors, a
 // product of them draws less power and runs at higher clocks. Of integers normal ones times 50, rounded, so
@@ -24,6 +24,6 @@ inline cudaError_t Poison(void* data, std::size_t bytes, cudaStream_t stream) {
   return cudaMemsetAsync(data, 0xff, bytes, stream);
 }
 
-}  // namespace warpline::bench
+}  // namespace warpline::gpu
 
-#endif  // WARPLINE_KERNELS_BENCH_DATA_H_
+#endif  // WARPLINE_KERNELS_GPU_RANDOM_DATA_H_

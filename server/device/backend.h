@@ -23,6 +23,8 @@
 
 namespace warpline {
 
+class Tuner;  // server/tuning/tuner.h
+
 struct DeviceInfo {
   int ordinal = 0;
   std::string name;
@@ -50,6 +52,7 @@ struct VariantInfo {
   std::string_view name;
   std::string_view summary;
   bool reproducible;
+  std::span<const std::string_view> configurations;  // further names
   std::vector<DType> dtypes;
 };
 
@@ -143,6 +146,8 @@ class Backend {
   // Whether AllocateResident will take microseconds for so much, as far as can be told; to get memory from a
   // device takes milliseconds. Thread-safe.
   virtual bool HasResidentAtHand(int, std::size_t) const { return true; }
+  // Of devices that are tuned; one for those of each kind.
+  virtual std::vector<Tuner*> tuners() const { return {}; }
   // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
   // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the
   // host.

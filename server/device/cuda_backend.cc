@@ -17,6 +17,7 @@
 #include "server/device/cuda_lane.h"
 #include "server/device/cuda_program.h"
 #include "server/device/cuda_rates.h"
+#include "server/device/cuda_tuning.h"
 #include "server/device/device_budget.h"
 #include "server/device/open_devices.h"
 #include "server/observe/log.h"
@@ -154,6 +155,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   device->info.pool_bytes = device->pool->bytes();
   ASSIGN_OR_RETURN(device->resident, OpenResident(ordinal, options, metrics));
   if (device->resident != nullptr) device->info.resident_bytes = device->resident->bytes();
+  device->choices = std::make_shared<TunedChoices>();
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));
   device->completion =
@@ -223,6 +225,14 @@ class CudaBackend : public Backend {
                                                  [](const auto& problem) { return CudaTable(problem); }));
     }
     return seconds;
+  }
+
+  std::vector<Tuner*> tuners() const override {
+    std::vector<Tuner*> tuners;
+    for (const auto& device : devices_) {
+      if (device->tuner != nullptr) tuners.push_back(device->tuner.get());
+    }
+    return tuners;
   }
 
   bool launches_asynchronously() const override { return true; }
@@ -310,6 +320,7 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   const OnUnusable on_unusable = options.devices.empty() ? OnUnusable::kSkip : OnUnusable::kFail;
   ASSIGN_OR_RETURN(auto devices,
                    OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
+  if (options.tuning != nullptr) RETURN_IF_ERROR(SetUpTuning(devices, *options.tuning, metrics));
   // The device that was tried last may have been skipped for want of memory, and host memory is registered in
   // the context of the device that is current.
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(devices.front()->cuda_ordinal), "choosing a device"));

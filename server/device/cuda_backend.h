@@ -15,6 +15,7 @@
 #include "server/device/cut_program.h"
 #include "server/device/lane_memory.h"
 #include "server/observe/metrics.h"
+#include "server/tuning/tuning_store.h"
 
 namespace warpline {
 
@@ -56,6 +57,8 @@ struct CudaBackendOptions {
   std::function<void(const absl::Status&)> context_lost;
   // Called for each sampled job that was copied whole, as a graph or not, if set; from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
+  // What tuning has found and finds; null: nothing.
+  std::shared_ptr<TuningStore> tuning;
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };

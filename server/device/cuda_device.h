@@ -19,6 +19,8 @@
 #include "server/device/roofline.h"
 #include "server/device/transfers.h"
 #include "server/observe/metrics.h"
+#include "server/tuning/choices.h"
+#include "server/tuning/tuner.h"
 
 namespace warpline {
 
@@ -41,7 +43,9 @@ struct CudaDevice {
   std::unique_ptr<DevicePool> pool;
   std::unique_ptr<DevicePool> resident;    // for resident tensors; null if there is no memory for any
   std::optional<Transfers> transfers;      // always there
-  std::unique_ptr<Completion> completion;  // the last to come, as its callbacks use the rest
+  std::unique_ptr<Completion> completion;  // behind the rest, which its callbacks use
+  std::shared_ptr<TunedChoices> choices;   // always there; of all devices of its kind
+  std::unique_ptr<Tuner> tuner;            // the last to come, as its thread uses the rest; null: it does not
 };
 
 }  // namespace warpline

@@ -9,6 +9,7 @@
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/observe/nvtx.h"
+#include "server/tuning/candidates.h"
 
 namespace warpline {
 
@@ -52,7 +53,7 @@ CudaLane::~CudaLane() {
 
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
                               std::size_t device_bytes) const {
-  if (cache_.Contains(signature)) return true;
+  if (const Entry* known = cache_.Peek(signature)) return known->tuning == device_.choices->version();
   // A library may have a module to load first.
   if (plan.Has(Area::kResident)) return false;
   const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
@@ -88,6 +89,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   question.alone = true;
   entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
   if (entry.alone != Path::kBlocks && entry.among_others != Path::kBlocks) entry.cutting.reset();
+  LookUpTuning(program, entry);
   if (entry.alone == Path::kGraph || entry.among_others == Path::kGraph) {
     RETURN_IF_ERROR(CaptureGraphs(staged, entry));
   }
@@ -106,16 +108,28 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   return entry;
 }
 
+void CudaLane::LookUpTuning(const Program& program, Entry& entry) {
+  // Before the choices: one that is made meanwhile is looked up again at the next launch.
+  entry.tuning = device_.choices->version();
+  const auto runs_whole = [](Path path) { return path == Path::kGraph || path == Path::kCalls; };
+  if (program.untuned || !(runs_whole(entry.alone) || runs_whole(entry.among_others))) return;
+  entry.tuned = TunedVariants(program, device_.context.traits, *device_.choices);
+  if (device_.tuner == nullptr) return;
+  for (const Step& step : program.steps) {
+    if (step.variant.empty()) device_.tuner->Offer(step.problem);
+  }
+}
+
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const DeviceImage image(staged, arena());
-  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, device_.context, stream_.get(), nullptr,
-                                                   entry.variants));
+  StepLaunch launch = {.context = device_.context, .stream = stream_.get(), .tuned = entry.tuned};
+  ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, launch, entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
   RETURN_IF_ERROR(EnsureTimingEvents(TimingEvents::CountFor(staged.program->steps.size())));
-  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, device_.context, stream_.get(), &timing_,
-                                                   entry.variants));
+  launch.timing = &timing_;
+  ASSIGN_OR_RETURN(entry.timed, CudaGraph::Capture(staged, image, launch, entry.variants));
   metrics_.graph_cache.instantiations.Add();
   return absl::OkStatus();
 }
@@ -124,8 +138,10 @@ void CudaLane::Describe(const Program& program, Entry& entry) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Problem& problem = program.steps[i].problem;
     entry.problems.push_back(problem);
+    // All configurations of a variant in one series.
+    const std::string_view variant = entry.variants[i].substr(0, entry.variants[i].find(':'));
     const auto look_up = [&](auto get) {
-      return (metrics_.*get)(OpOf(problem), entry.variants[i], DTypeOf(problem), device_.info.ordinal);
+      return (metrics_.*get)(OpOf(problem), variant, DTypeOf(problem), device_.info.ordinal);
     };
     entry.series.push_back(look_up(&Metrics::Kernel));
     const bool has_roof = entry.RunsWhole() && device_.roofline.ShortestSeconds(problem) > 0;
@@ -142,8 +158,12 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceResident(staged.bindings);
   addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
-  return EnqueueSteps(*staged.program, addresses, device_.context, StreamFor(staged, Path::kMapped),
-                      timed ? &timing_ : nullptr, entry.variants);
+  // Tuning times operands in device memory, which says nothing of these.
+  return EnqueueSteps(*staged.program, addresses,
+                      {.context = device_.context,
+                       .stream = StreamFor(staged, Path::kMapped),
+                       .timing = timed ? &timing_ : nullptr},
+                      entry.variants);
 }
 
 absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
@@ -154,7 +174,9 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
   RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   RETURN_IF_ERROR(
-      EnqueueSteps(*staged.program, image.addresses, device_.context, stream, timing, entry.variants));
+      EnqueueSteps(*staged.program, image.addresses,
+                   {.context = device_.context, .stream = stream, .timing = timing, .tuned = entry.tuned},
+                   entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
   return RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream);
 }
@@ -198,8 +220,17 @@ bool CudaLane::IsTimeToTime() {
 absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), "choosing a device"));
   Entry* entry = cache_.Find(staged.signature);
-  const bool known = entry != nullptr;
-  if (!known) {
+  bool known = entry != nullptr;
+  if (known && entry->tuning != device_.choices->version()) {
+    // A device is tuned in idle times, and each problem once: this is rare.
+    const std::vector<std::string_view> tuned = std::move(entry->tuned);
+    LookUpTuning(*staged.program, *entry);
+    if (entry->tuned != tuned) {
+      ASSIGN_OR_RETURN(*entry, Build(staged));
+      known = false;
+    }
+  }
+  if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     const std::size_t bytes = built.GraphBytes();
     entry = cache_.Insert(staged.signature, std::move(built), bytes);

@@ -45,6 +45,9 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
     std::optional<Cutting> cutting;  // if either is kBlocks
     std::size_t pool_bytes = 0;      // that were set aside of the device's pool, to run whole or in pieces
+    // What tuning has found for the steps, as of this version of the device's choices; see StepLaunch.
+    std::vector<std::string_view> tuned;
+    std::uint64_t tuning = 0;
     std::vector<std::string_view> variants;
     std::vector<KernelSeries> series;    // one a step
     std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
@@ -72,6 +75,8 @@ class CudaLane : public Lane {
 
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   absl::StatusOr<Entry> Build(const StagedProgram& staged);
+  // Asks for tuning, too, of what is not known.
+  void LookUpTuning(const Program& program, Entry& entry);
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);

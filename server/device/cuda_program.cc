@@ -24,7 +24,9 @@ absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_
                                            cudaStream_t stream) {
   for (const auto& row : CudaTable(problem)) {
     if (!Serves(row, problem, variant, context.traits)) continue;
-    const cudaError_t error = row.launch(problem, operands, context, stream);
+    CudaContext of_row = context;
+    of_row.configuration = ConfigurationNamed(row, variant).value_or(0);
+    const cudaError_t error = row.launch(problem, operands, of_row, stream);
     if (error == cudaErrorNotSupported && variant.empty()) continue;
     if (error == cudaErrorNotSupported) {
       return FieldError("variant",
@@ -32,9 +34,20 @@ absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_
                                      "all; leave the choice to the server"));
     }
     RETURN_IF_ERROR(ToStatus(error, row.name));
-    return row.name;
+    if (of_row.configuration == 0) return row.name;
+    return row.configurations[static_cast<std::size_t>(of_row.configuration) - 1];
   }
   return absl::InternalError("no variant runs a validated problem");
+}
+
+absl::StatusOr<std::string_view> LaunchStep(const Step& step, std::string_view tuned,
+                                            const Operands& operands, const StepLaunch& launch) {
+  if (step.variant.empty() && !tuned.empty()) {
+    auto name = LaunchProblem(step.problem, tuned, operands, launch.context, launch.stream);
+    // What ran when it was tuned need not be there in another process: it is a proposal.
+    if (!absl::IsInvalidArgument(name.status())) return name;
+  }
+  return LaunchProblem(step.problem, step.variant, operands, launch.context, launch.stream);
 }
 
 }  // namespace
@@ -97,23 +110,22 @@ absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cuda
   return absl::OkStatus();
 }
 
-absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
-                          cudaStream_t stream, const TimingEvents* timing,
+absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const StepLaunch& launch,
                           std::vector<std::string_view>& variants) {
   variants.clear();
-  if (timing != nullptr) {
-    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kAfterCopyIn, stream));
+  if (launch.timing != nullptr) {
+    RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::kAfterCopyIn, launch.stream));
     // After a copy an event would come long before the kernel behind it: see EventOverhead.
-    RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, stream), "timing a kernel"));
-    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::BeforeStep(0), stream));
+    RETURN_IF_ERROR(ToStatus(gpu::LaunchEmptyKernel(1, launch.stream), "timing a kernel"));
+    RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::BeforeStep(0), launch.stream));
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
-    ASSIGN_OR_RETURN(
-        const std::string_view name,
-        LaunchProblem(step.problem, step.variant, addresses.OperandsOf(step, i), context, stream));
+    const std::string_view tuned = launch.tuned.empty() ? std::string_view() : launch.tuned[i];
+    ASSIGN_OR_RETURN(const std::string_view name,
+                     LaunchStep(step, tuned, addresses.OperandsOf(step, i), launch));
     variants.push_back(name);
-    RETURN_IF_ERROR(RecordTime(timing, TimingEvents::AfterStep(i), stream));
+    RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::AfterStep(i), launch.stream));
   }
   return absl::OkStatus();
 }
@@ -128,41 +140,46 @@ std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const Devi
   return AlignUp(needed + 2 * cutting.max_pieces * kTensorAlignment, kUnit);
 }
 
+std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits) {
+  std::size_t bytes = 0;
+  std::visit(
+      [&](const auto& p) {
+        for (const auto& row : CudaTable(p)) {
+          if (Suits(row, p, traits)) bytes = std::max(bytes, row.workspace_bytes(p, traits));
+        }
+      },
+      problem);
+  return bytes;
+}
+
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits) {
   std::size_t bytes = 0;
-  for (const Step& step : program.steps) {
-    std::visit(
-        [&](const auto& problem) {
-          for (const auto& row : CudaTable(problem)) {
-            if (Suits(row, problem, traits)) bytes = std::max(bytes, row.workspace_bytes(problem, traits));
-          }
-        },
-        step.problem);
-  }
+  for (const Step& step : program.steps) bytes = std::max(bytes, WorkspaceBytes(step.problem, traits));
   return bytes;
 }
 
 absl::StatusOr<CudaGraph> CudaGraph::Capture(const StagedProgram& staged, const DeviceImage& image,
-                                             const CudaContext& context, cudaStream_t stream,
-                                             const TimingEvents* timing,
+                                             const StepLaunch& launch,
                                              std::vector<std::string_view>& variants) {
+  cudaStream_t stream = launch.stream;
   CudaGraph result;
   result.device_input_ = image.input;
   result.device_output_ = image.output;
   result.input_ = staged.input.data();
   result.output_ = staged.output.data();
   ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(stream));
-  RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
+  RETURN_IF_ERROR(RecordTime(launch.timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
   if (!staged.input.empty()) {
     ASSIGN_OR_RETURN(result.h2d_, capture.LastNode());
   }
-  RETURN_IF_ERROR(EnqueueSteps(*staged.program, image.addresses, context, stream, timing, variants));
+  RETURN_IF_ERROR(EnqueueSteps(*staged.program, image.addresses, launch, variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
   if (!staged.output.empty()) {
     ASSIGN_OR_RETURN(result.d2h_, capture.LastNode());
   }
-  RETURN_IF_ERROR(RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream));
+  RETURN_IF_ERROR(
+      RecordTime(launch.timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream));
   ASSIGN_OR_RETURN(result.graph_, std::move(capture).End());
   RETURN_IF_ERROR(ToStatus(cudaGraphGetNodes(result.graph_.get(), nullptr, &result.nodes_),
                            "counting the nodes of a graph"));

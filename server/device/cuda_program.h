@@ -47,8 +47,8 @@ struct DeviceImage {
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 
-// Launches the problem by the row of its table that has this name; by the first row that accepts it if
-// `variant` is empty. Returns the row's name.
+// Launches the problem by the row of its table that has this name, or whose configuration has it; by the
+// first row that accepts it if `variant` is empty. Returns that name.
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
                                                const Operands& operands, const CudaContext& context,
                                                cudaStream_t stream);
@@ -56,21 +56,29 @@ absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::stri
 // Records event `index` if `timing` is not null, also while the stream is being captured.
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
 
-// Enqueues the steps, whose operands are where the table says. Variants that a program leaves open are the
-// first of their table that accept the problem; their names go to `variants`. Records the timing events after
-// the copy in and around each step; `timing` may be null.
-absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const CudaContext& context,
-                          cudaStream_t stream, const TimingEvents* timing,
+// How steps are launched.
+struct StepLaunch {
+  const CudaContext& context;
+  cudaStream_t stream;
+  // Records the events after the copy in and around each step; null: none.
+  const TimingEvents* timing = nullptr;
+  // What tuning has found for the steps whose variant the program leaves open, as far as it has; empty:
+  // nothing for any.
+  std::span<const std::string_view> tuned = {};
+};
+
+// Enqueues the steps, whose operands are where the table says. Variants that a program leaves open, and that
+// tuning does not know, are the first of their table that accept the problem; their names go to `variants`.
+absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const StepLaunch& launch,
                           std::vector<std::string_view>& variants);
 
 // One copy in, the steps' kernels, one copy out. Only the copies' host addresses ever change.
 class CudaGraph {
  public:
-  // Captures on `stream`; `image` stays where it is for as long as the graph is launched. See EnqueueSteps.
+  // Captures on the launch's stream; `image` stays where it is for as long as the graph is launched. See
+  // EnqueueSteps.
   static absl::StatusOr<CudaGraph> Capture(const StagedProgram& staged, const DeviceImage& image,
-                                           const CudaContext& context, cudaStream_t stream,
-                                           const TimingEvents* timing,
-                                           std::vector<std::string_view>& variants);
+                                           const StepLaunch& launch, std::vector<std::string_view>& variants);
   // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
   // tell, and what is free changes by whole blocks, for every process.
   std::size_t EstimatedBytes() const { return nodes_ * kEstimatedNodeBytes; }
@@ -99,7 +107,8 @@ class CudaGraph {
 std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
                       std::size_t lane_bytes, const CutOptions& cutting);
 
-// The most workspace that any variant of any step may ask for, in bytes.
+// The most workspace that any variant may ask for, in bytes; of a program, for any step.
+std::size_t WorkspaceBytes(const Problem& problem, const DeviceTraits& traits);
 std::size_t WorkspaceBytes(const Program& program, const DeviceTraits& traits);
 
 }  // namespace warpline

@@ -34,9 +34,10 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // Neither counts a hit or a miss nor makes the value the most recently used one.
-  bool Contains(std::string_view signature) const {
-    return index_.contains(absl::string_view(signature.data(), signature.size()));
+  // As Find, but neither counts a hit or a miss nor makes the value the most recently used one.
+  const Value* Peek(std::string_view signature) const {
+    const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
+    return found == index_.end() ? nullptr : &found->second->value;
   }
 
   // Returns the value, which becomes the most recently used one, or null if there is none. The pointer is

@@ -112,6 +112,13 @@ struct PlanCacheSeries {
   Gauge entries;
 };
 
+// The series of one device's tuning: problems that wait for it, and that have been settled, without a change
+// of variant or with one, or could not be tried.
+struct TuningSeries {
+  Gauge waiting;
+  Counter kept, changed, failed;
+};
+
 class Metrics {
  public:
   Metrics();
@@ -169,6 +176,7 @@ class Metrics {
   Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
   GraphCacheSeries graph_cache;
+  TuningSeries Tuning(int device);
 
   void SetBuildInfo(const std::string& version, const std::string& revision, const std::string& cuda);
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);

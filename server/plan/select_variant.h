@@ -20,7 +20,8 @@ namespace warpline {
 // Whether a step that names `name` (empty: leaves the choice to the server) may run on this row.
 template <typename Row, typename ProblemT>
 bool Serves(const Row& row, const ProblemT& problem, std::string_view name, const DeviceTraits& traits) {
-  return name.empty() ? MayChoose(row, problem, traits) : row.name == name && Suits(row, problem, traits);
+  if (name.empty()) return MayChoose(row, problem, traits);
+  return ConfigurationNamed(row, name).has_value() && Suits(row, problem, traits);
 }
 
 // The first row of the table that serves the step: the one that runs, unless its launch finds out that it
@@ -40,9 +41,10 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
   std::string suitable;
   bool known = false;
   for (const Row& row : table) {
-    known |= row.name == name;
+    const bool is_named = ConfigurationNamed(row, name).has_value();
+    known |= is_named;
     if (!Suits(row, problem, traits)) continue;
-    if (name.empty() || row.name == name) return absl::OkStatus();
+    if (name.empty() || is_named) return absl::OkStatus();
     absl::StrAppend(&suitable, suitable.empty() ? "" : ", ",
                     absl::string_view(row.name.data(), row.name.size()));
   }
@@ -55,7 +57,8 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
 }
 
 // INVALID_ARGUMENT if `name` is a row of `op` whose results may differ from run to run. An empty name is the
-// server's choice, which is reproducible. `variants` are those of the backend.
+// server's choice, which is reproducible, as rows with configurations are. `variants` are those of the
+// backend.
 inline absl::Status CheckReproducible(std::span<const VariantInfo> variants, Op op, std::string_view name) {
   const auto row = std::find_if(variants.begin(), variants.end(),
                                 [&](const VariantInfo& v) { return v.op == op && v.name == name; });
@@ -73,7 +76,7 @@ void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table
   for (Op op : ops) {
     for (const Row& row : table) {
       if (row.available != nullptr && std::none_of(devices.begin(), devices.end(), row.available)) continue;
-      VariantInfo info{op, row.name, row.summary, row.reproducible, {}};
+      VariantInfo info{op, row.name, row.summary, row.reproducible, row.configurations, {}};
       for (DType dtype : kAllDTypes) {
         if (op == Op::kScale && dtype == DType::kBool) continue;
         if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);

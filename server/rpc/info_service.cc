@@ -38,6 +38,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
       to.set_summary(std::string(variant.summary));
       to.set_reproducible(variant.reproducible);
       for (DType dtype : variant.dtypes) to.add_data_types(ToProto(dtype));
+      for (std::string_view name : variant.configurations) to.add_configurations(std::string(name));
     }
     for (DType dtype : kAllDTypes) {
       const bool any = std::any_of(variants.begin(), variants.end(), [&](const VariantInfo& variant) {

@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/bench/check.h"
-#include "kernels/bench/data.h"
 #include "kernels/bench/device.h"
 #include "kernels/bench/timing.h"
+#include "kernels/gpu/random_data.h"
 #include "server/device/cuda_program.h"
 #include "tests/bench/engine.h"
 
@@ -66,7 +66,7 @@ double InARow(const Device& device, const Program& program) {
   const StepScalars values;
   // As random as a job's: what is the same everywhere takes less power, and so less time.
   const auto count = static_cast<std::int64_t>(program.tensors[0].bytes / sizeof(float));
-  Check(FillNumbers(in.get(), DType::kF32, count, 7, device.stream.get()), "drawing the input");
+  Check(gpu::FillNumbers(in.get(), DType::kF32, count, 7, device.stream.get()), "drawing the input");
   Check(cudaMemcpy(scalars.get(), &values, sizeof(values), cudaMemcpyHostToDevice), "copying scalars");
   Operands operands;
   operands.in[0] = in.get();

@@ -176,6 +176,22 @@ TEST_F(CommandLineTest, WhatIsAskedOnceNeedsNoFile) {
   EXPECT_THAT(ErrorOf({"--new-token"}), HasSubstr("--new-token=: must be a name"));
 }
 
+TEST_F(CommandLineTest, TuningIsAskedForOnceOrWhileItServes) {
+  using Action = CommandLine::Action;
+  const auto once = Parse({"--tune=problems.txt", "--tuning=write", "--tuning-file=tuned.toml"});
+  ASSERT_TRUE(once.ok()) << once.status();
+  EXPECT_EQ(once->action, Action::kTune);
+  EXPECT_EQ(once->tune, "problems.txt");
+  EXPECT_EQ(once->options.TuningMode(), TuningStore::Mode::kWrite);
+  const auto served = Parse({"--tuning-file=tuned.toml"});
+  EXPECT_EQ(served->action, Action::kServe);
+  EXPECT_EQ(served->options.TuningMode(), TuningStore::Mode::kRead);
+  EXPECT_EQ(Parse({"--tuning-file=tuned.toml", "--tuning=off"})->options.TuningMode(), std::nullopt);
+  EXPECT_EQ(Parse({})->options.TuningMode(), std::nullopt);
+  EXPECT_THAT(ErrorOf({"--tuning=write"}), HasSubstr("--tuning=write: needs --tuning-file"));
+  EXPECT_THAT(ErrorOf({"--tuning=on"}), HasSubstr("--tuning=on: must be"));
+}
+
 TEST_F(CommandLineTest, WhatItPrintsOfItsSettingsIsAFileThatItReads) {
   Set("WARPLINED_ECHO", "true");
   const auto line = Parse({"--check-config", "--insecure", "--lanes=003",
@@ -199,7 +215,7 @@ TEST_F(CommandLineTest, WhatItPrintsOfItsSettingsIsAFileThatItReads) {
 TEST_F(CommandLineTest, TheHelpHasEveryFlagInLinesThatFit) {
   const std::string help = HelpText({});
   for (const char* flag : {"--config=FILE", "--check-config", "--new-token=NAME", "--listen=ADDR[,ADDR]",
-                           "--insecure\n", "-h,--help"}) {
+                           "--insecure\n", "--tune=FILE", "-h,--help"}) {
     EXPECT_THAT(help, HasSubstr(flag));
   }
   std::istringstream lines(help);

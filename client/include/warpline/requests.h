@@ -16,11 +16,13 @@
 namespace warpline::client {
 
 // The requests, field by field as in warpline.proto, which says what is valid. An operand that is a resident
-// tensor must have its handle until the call is over, or another lease that lasts for so long.
+// tensor must have its handle until the call is over, or another lease that lasts for so long. `reproducible`
+// is that of RequestOptions.
 struct TransposeArgs {
   Operand x{};
   std::vector<int> perm{};
   std::string variant{};
+  bool reproducible = false;
 };
 
 struct GemmArgs {
@@ -33,6 +35,7 @@ struct GemmArgs {
   std::optional<Operand> bias{};
   v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
   std::optional<DType> out_data_type{};
+  bool reproducible = false;
 };
 
 struct ReduceArgs {
@@ -43,6 +46,7 @@ struct ReduceArgs {
   std::string variant{};
   std::optional<DType> out_data_type{};
   int ddof = 0;
+  bool reproducible = false;
 };
 
 // A program is written as a message, or parsed from an expression (program.h).
@@ -51,6 +55,7 @@ struct RunArgs {
   std::vector<std::pair<std::string, Operand>> inputs{};
   // Where the outputs go, in their order. Those without one here go into new memory.
   std::vector<Destination> destinations{};
+  bool reproducible = false;
 };
 
 // Any of the operations.

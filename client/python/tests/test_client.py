@@ -1,11 +1,16 @@
+import asyncio
 import threading
 
+import fake_server
+import grpc
 import numpy as np
 import pytest
 from daemon import Daemon
+from test_errors import X
 
 import warpline
 from warpline import sending
+from warpline.v1 import warpline_pb2 as v1
 
 
 def test_results_cannot_be_written(client):
@@ -49,6 +54,30 @@ def test_report(client, daemon):
     assert executions[0].backend == daemon.backend
     assert list(executions[0].variants) == [variant]
     assert executions[0].stage_times.device > 0
+
+
+@pytest.mark.parametrize("reproducible", [False, True])
+def test_reproducible(reproducible):
+    asked = []
+
+    def answer(method, request, context):
+        kind = v1.RunRequest if method.endswith("/Run") else v1.TransposeRequest
+        asked.append(kind.FromString(request).options.reproducible)
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, "nothing but requests is looked at")
+
+    async def twice(address):
+        async with warpline.aio.connect(address, reproducible=reproducible) as client:
+            with pytest.raises(warpline.Unimplemented):
+                await client.transpose(X)
+
+    with fake_server.serving(answer) as address:
+        with warpline.connect(address, reproducible=reproducible) as client:
+            with pytest.raises(warpline.Unimplemented):
+                client.transpose(X)
+            with pytest.raises(warpline.Unimplemented):
+                client.run(warpline.program().transpose(X).sum())
+        asyncio.run(twice(address))
+    assert asked == [reproducible] * 3
 
 
 def test_threads_share_a_client(client):

@@ -128,6 +128,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   ASSIGN_OR_RETURN(Conversion conversion, codec.decode(message, references, limits));
   DecodedPlan decoded;
   const OwnMemory own = OwnMemoryOf(conversion);
+  conversion.program.untuned = conversion.reproducible;
   decoded.plan = MakePlan(std::move(conversion.program), own);
   for (std::size_t i = 0; i < decoded.plan.outputs.size(); ++i) {
     PlannedOutput& output = decoded.plan.outputs[i];

@@ -147,6 +147,24 @@ TEST(EncodeTest, WritesAProgramAndItsInputs) {
   EXPECT_EQ(in_place, 1);
 }
 
+TEST(EncodeTest, EveryRequestSaysWhetherItsResultsAreToBeReproducible) {
+  const float x[] = {1, 2};
+  const ConstArray matrix{DType::kF32, {1, 2}, 0, x};
+  for (const bool reproducible : {false, true}) {
+    const TransposeArgs transpose{.x = matrix, .reproducible = reproducible};
+    EXPECT_EQ(Parsed<v1::TransposeRequest>(transpose).options().reproducible(), reproducible);
+    GemmArgs gemm;
+    gemm.a = gemm.b = matrix;
+    gemm.reproducible = reproducible;
+    EXPECT_EQ(Parsed<v1::GemmRequest>(gemm).options().reproducible(), reproducible);
+    const ReduceArgs reduce{.x = matrix, .reproducible = reproducible};
+    EXPECT_EQ(Parsed<v1::ReduceRequest>(reduce).options().reproducible(), reproducible);
+    RunArgs run;
+    run.reproducible = reproducible;
+    EXPECT_EQ(Parsed<v1::RunRequest>(run).options().reproducible(), reproducible);
+  }
+}
+
 TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
   RunArgs args;
   args.inputs = {{"x", {DType::kF32, {-1}, 0, nullptr}}};

@@ -51,7 +51,7 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             token: str | None = None, token_file: str | None = None,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
-            pool_bytes: int = POOL_BYTES) -> Client:
+            pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
     """A client of the server at `target`: "host:port", "host" (port 50051), "unix:/path", or anything else gRPC
     resolves; ValueError for a URL, or a path without "unix:".
 
@@ -76,8 +76,12 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it, or
     if the server has none left, "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may
     share, beside what `Client.empty` gives.
+
+    reproducible: every request asks for results that have the same bits in every run of the server on the same device:
+    variants are chosen by rules alone, not by what tuning has measured, and InvalidArgument is raised for one that is
+    named and is not such.
     """
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,
                   token=sending.check_token(token, token_file), options=options,
-                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)
+                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes, reproducible=reproducible)

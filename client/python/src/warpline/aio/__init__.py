@@ -19,9 +19,9 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             token: str | None = None, token_file: str | None = None,
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
-            pool_bytes: int = POOL_BYTES) -> Client:
+            pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
     """As warpline.connect. To be called, and used, in one event loop."""
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,
                   token=sending.check_token(token, token_file), options=options,
-                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes)
+                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes, reproducible=reproducible)

@@ -36,8 +36,9 @@ class Client:
                  credentials: grpc.ChannelCredentials | None = None, token: str = "",
                  options: Sequence[tuple[str, Any]] = (),
                  shared_memory: shared.Mode = "auto", regions: str | None = None,
-                 pool_bytes: int = shared.POOL_BYTES) -> None:
+                 pool_bytes: int = shared.POOL_BYTES, reproducible: bool = False) -> None:
         """See warpline.connect."""
+        self._reproducible = reproducible
         path = shared.region_socket(target, shared_memory, regions)
         pool_bytes = shared.check_pool_bytes(pool_bytes)
         self._connection = Connection(target, timeout, max_retries, credentials, options, token)
@@ -207,6 +208,8 @@ class Client:
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                        report: Report | None) -> list[Array | Tensor]:
         attempts = self._connection.attempts(timeout, request_id)
+        if self._reproducible:
+            call.request.options.reproducible = True
         shipment = self._shared.ship(call, outs)
         try:
             response = await self._connection.send(shipment, attempts)

@@ -1,0 +1,50 @@
+#include "kernels/operand_sizes.h"
+
+namespace warpline {
+namespace {
+
+// Of an array that is broadcast along the axes of stride 0.
+std::int64_t Extent(const Shape& shape, const Strides& strides) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape[axis] == 0) return 0;
+    last += (shape[axis] - 1) * strides[axis];
+  }
+  return last + 1;
+}
+
+std::vector<OperandSize> Inputs(const TransposeProblem& p) {
+  return {{Extent(p.shape, RowMajorStrides(p.shape, p.row_stride)), p.dtype}};
+}
+std::vector<OperandSize> Inputs(const ReduceProblem& p) {
+  return {{Extent(p.shape, RowMajorStrides(p.shape, p.row_stride)), p.dtype}};
+}
+std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
+  std::vector<OperandSize> inputs = {{Extent(p.shape, p.x_strides), p.dtype}};
+  if (p.op == ElementwiseOp::kAdd) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
+  return inputs;
+}
+std::vector<OperandSize> Inputs(const GemmProblem& p) {
+  std::vector<OperandSize> inputs = {{p.batch.CountAlong(p.batch.a) * p.StrideA(), p.dtype},
+                                     {p.batch.CountAlong(p.batch.b) * p.StrideB(), p.dtype}};
+  if (p.has_c) inputs.push_back({p.batch.CountAlong(p.batch.c) * p.StrideC(), p.OutDType()});
+  if (p.has_bias) inputs.push_back({p.n, p.OutDType()});
+  return inputs;
+}
+
+OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
+OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
+OperandSize Output(const ElementwiseProblem& p) { return {p.shape.Count(), p.out_dtype}; }
+OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
+
+}  // namespace
+
+std::vector<OperandSize> InputSizes(const Problem& problem) {
+  return std::visit([](const auto& p) { return Inputs(p); }, problem);
+}
+
+OperandSize OutputSize(const Problem& problem) {
+  return std::visit([](const auto& p) { return Output(p); }, problem);
+}
+
+}  // namespace warpline

@@ -1,0 +1,360 @@
+#include "kernels/problem_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace warpline {
+namespace {
+
+std::string Join(const std::int64_t* numbers, int count, const char* by) {
+  return absl::StrJoin(std::span(numbers, static_cast<std::size_t>(count)), by);
+}
+
+std::string Sizes(const Shape& shape) { return Join(shape.dims.data(), shape.rank, "x"); }
+
+void AppendNumber(std::string& text, const char* name, std::int64_t number, std::int64_t usual) {
+  if (number != usual) absl::StrAppend(&text, " ", name, "=", number);
+}
+
+absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+// What a problem has beyond its operation, type and sizes.
+std::string Details(const TransposeProblem& p) {
+  std::string text = " ";
+  for (int axis = 0; axis < p.shape.rank; ++axis) {
+    absl::StrAppend(&text, axis == 0 ? "" : ",", static_cast<int>(p.perm[axis]));
+  }
+  AppendNumber(text, "ld", p.row_stride, 0);
+  return text;
+}
+
+std::string Details(const ReduceProblem& p) {
+  std::string text = " ";
+  if (p.axes_mask == (1u << p.shape.rank) - 1) {
+    text += "all";
+  } else {
+    for (int axis = 0; axis < p.shape.rank; ++axis) {
+      if (p.IsReduced(axis)) absl::StrAppend(&text, text.size() == 1 ? "" : ",", axis);
+    }
+  }
+  const DType out = p.OutDType();
+  if (out != DefaultOutDType(p.op, p.dtype)) absl::StrAppend(&text, " >", ToAbsl(Name(out)));
+  AppendNumber(text, "ddof", p.ddof, 0);
+  AppendNumber(text, "ld", p.row_stride, 0);
+  return text;
+}
+
+std::string Details(const GemmProblem& p) {
+  std::string text;
+  if (p.trans_a || p.trans_b) absl::StrAppend(&text, " ", p.trans_a ? "t" : "n", p.trans_b ? "t" : "n");
+  const GemmBatch& batch = p.batch;
+  const bool is_dense = batch == GemmBatch::Dense(batch.Count());
+  if (batch.rank > 0 && is_dense) absl::StrAppend(&text, " x", batch.Count());
+  GemmProblem usual = p;
+  usual.out_dtype.reset();
+  if (p.OutDType() != usual.OutDType()) absl::StrAppend(&text, " >", ToAbsl(Name(p.OutDType())));
+  if (p.has_c) text += " c";
+  if (p.has_bias) text += " bias";
+  if (p.activation == Activation::kRelu) text += " relu";
+  if (p.activation == Activation::kGelu) text += " gelu";
+  AppendNumber(text, "lda", p.lda, p.trans_a ? p.m : p.k);
+  AppendNumber(text, "ldb", p.ldb, p.trans_b ? p.k : p.n);
+  if (p.has_c) AppendNumber(text, "ldc", p.ldc, p.n);
+  if (batch.rank > 0 && !is_dense) {
+    absl::StrAppend(&text, " batch=", Join(batch.dims, batch.rank, "x"),
+                    " a=", Join(batch.a, batch.rank, ","), " b=", Join(batch.b, batch.rank, ","),
+                    " c=", Join(batch.c, batch.rank, ","));
+  }
+  return text;
+}
+
+bool HasSteps(const ElementwiseProblem& p, const Strides& steps, const Strides& of) {
+  return std::equal(steps.begin(), steps.begin() + p.shape.rank, of.begin());
+}
+
+std::string Details(const ElementwiseProblem& p) {
+  std::string text;
+  const auto append = [&](const char* name, const Strides& steps) {
+    if (HasSteps(p, steps, RowMajorStrides(p.shape))) return;
+    absl::StrAppend(&text, " ", name, "=", Join(steps.data(), p.shape.rank, ","));
+  };
+  if (p.op == ElementwiseOp::kCast) absl::StrAppend(&text, " >", ToAbsl(Name(p.out_dtype)));
+  append("x", p.x_strides);
+  if (p.op == ElementwiseOp::kAdd) append("y", p.y_strides);
+  return text;
+}
+
+std::string OpName(const Problem& problem) {
+  const auto* reduce = std::get_if<ReduceProblem>(&problem);
+  return std::string(reduce != nullptr ? Name(reduce->op) : Name(OpOf(problem)));
+}
+
+std::string TypeName(const Problem& problem) {
+  const auto* gemm = std::get_if<GemmProblem>(&problem);
+  if (gemm != nullptr && gemm->precision == Precision::kTf32) return "tf32";
+  return std::string(Name(DTypeOf(problem)));
+}
+
+Shape ShapeOf(const TransposeProblem& p) { return p.shape; }
+Shape ShapeOf(const ReduceProblem& p) { return p.shape; }
+Shape ShapeOf(const ElementwiseProblem& p) { return p.shape; }
+Shape ShapeOf(const GemmProblem& p) { return {p.m, p.n, p.k}; }
+
+// One line, and the words of it that are left to understand. The first error is kept; what is read after it
+// counts for nothing.
+class Line {
+ public:
+  explicit Line(std::string_view text)
+      : text_(text), words_(absl::StrSplit(ToAbsl(text), ' ', absl::SkipEmpty())) {}
+
+  std::string Take(const char* what) {
+    if (next_ == words_.size()) {
+      Refuse(what);
+      return "";
+    }
+    return words_[next_++];
+  }
+  // The next word if it begins so, without its beginning.
+  std::optional<std::string> TakeIf(std::string_view beginning) {
+    if (next_ == words_.size()) return std::nullopt;
+    absl::string_view word = words_[next_];
+    if (!absl::ConsumePrefix(&word, ToAbsl(beginning))) return std::nullopt;
+    ++next_;
+    return std::string(word);
+  }
+  bool TakeWord(std::string_view whole) {
+    if (next_ == words_.size() || words_[next_] != whole) return false;
+    ++next_;
+    return true;
+  }
+
+  std::int64_t Number(absl::string_view digits, std::int64_t least) {
+    std::int64_t number = least;
+    if (!absl::SimpleAtoi(digits, &number) || number < least) Refuse("a number");
+    return std::max(number, least);
+  }
+  // "name=N", with N at least `least`.
+  bool TakeNumber(const char* name, std::int64_t least, std::int64_t& into) {
+    const auto digits = TakeIf(absl::StrCat(name, "="));
+    if (digits) into = Number(*digits, least);
+    return digits.has_value();
+  }
+  // The same of what it is already, or more.
+  bool TakeNumber(const char* name, std::int64_t& into) { return TakeNumber(name, into, into); }
+  std::vector<std::int64_t> Numbers(const std::string& word, char by, std::size_t most, std::int64_t least) {
+    std::vector<std::int64_t> numbers;
+    for (absl::string_view digits : absl::StrSplit(word, by)) numbers.push_back(Number(digits, least));
+    if (numbers.size() > most) {
+      Refuse("fewer numbers");
+      numbers.resize(most);
+    }
+    return numbers;
+  }
+  Shape TakeSizes(const char* what) {
+    constexpr double kMost = 1e18;  // elements, so that nothing overflows
+    Shape shape;
+    double count = 1;
+    for (std::int64_t size : Numbers(Take(what), 'x', kMaxRank, 1)) {
+      count *= static_cast<double>(size);
+      shape.Append(size);
+    }
+    if (count > kMost) Refuse("smaller sizes");
+    return shape;
+  }
+  // As many as the shape has axes.
+  void TakeSteps(const char* name, int rank, std::int64_t* into) {
+    const auto word = TakeIf(absl::StrCat(name, "="));
+    if (!word) return;
+    const std::vector<std::int64_t> steps = Numbers(*word, ',', kMaxRank, 0);
+    if (std::ssize(steps) != rank) return Refuse("a number for each axis");
+    std::copy(steps.begin(), steps.end(), into);
+  }
+  std::vector<int> Axes(const std::string& word, int rank) {
+    std::vector<int> axes;
+    for (std::int64_t axis : Numbers(word, ',', kMaxRank, 0)) {
+      if (axis >= rank) Refuse("an axis");
+      axes.push_back(static_cast<int>(std::min<std::int64_t>(axis, rank - 1)));
+    }
+    std::vector<int> sorted = axes;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::unique(sorted.begin(), sorted.end()) != sorted.end()) Refuse("each axis once");
+    return axes;
+  }
+  DType Type(std::string_view name) {
+    for (DType dtype : kAllDTypes) {
+      if (Name(dtype) == name) return dtype;
+    }
+    Refuse("a type");
+    return DType::kF32;
+  }
+
+  void Refuse(const char* what) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat("\"", ToAbsl(text_), "\": expected ", what));
+  }
+  absl::Status End() {
+    if (next_ < words_.size()) Refuse(absl::StrCat("nothing of \"", words_[next_], "\"").c_str());
+    return status_;
+  }
+  bool ok() const { return status_.ok(); }
+
+ private:
+  std::string_view text_;
+  std::vector<std::string> words_;
+  std::size_t next_ = 0;
+  absl::Status status_;
+};
+
+Problem ParseTranspose(Line& line, DType dtype, const Shape& shape) {
+  TransposeProblem p{.dtype = dtype, .shape = shape};
+  const std::vector<int> perm = line.Axes(line.Take("the order of the axes"), shape.rank);
+  if (std::ssize(perm) != shape.rank) line.Refuse("each axis once");
+  if (line.ok()) std::copy(perm.begin(), perm.end(), p.perm.begin());
+  line.TakeNumber("ld", shape[shape.rank - 1], p.row_stride);
+  return p;
+}
+
+Problem ParseReduce(Line& line, ReduceOp op, DType dtype, const Shape& shape) {
+  ReduceProblem p;
+  p.op = op;
+  p.dtype = dtype;
+  p.shape = shape;
+  const std::string axes = line.Take("axes");
+  if (axes == "all") {
+    p.axes_mask = (1u << shape.rank) - 1;
+  } else {
+    for (int axis : line.Axes(axes, shape.rank)) p.axes_mask |= 1u << axis;
+  }
+  if (const auto type = line.TakeIf(">")) p.out_dtype = line.Type(*type);
+  std::int64_t ddof = 0;
+  line.TakeNumber("ddof", 0, ddof);
+  p.ddof = static_cast<std::int32_t>(std::min<std::int64_t>(ddof, INT32_MAX));
+  line.TakeNumber("ld", shape[shape.rank - 1], p.row_stride);
+  return p;
+}
+
+// Takes one word of what a product has beyond its sizes; false if there is none.
+bool TakeDetail(Line& line, GemmProblem& p) {
+  for (const char* layout : {"nn", "nt", "tn", "tt"}) {
+    if (!line.TakeWord(layout)) continue;
+    p.trans_a = layout[0] == 't';
+    p.trans_b = layout[1] == 't';
+    p.lda = p.trans_a ? p.m : p.k;
+    p.ldb = p.trans_b ? p.k : p.n;
+    return true;
+  }
+  if (const auto count = line.TakeIf("x")) {
+    p.batch = GemmBatch::Dense(line.Number(*count, 1));
+  } else if (const auto sizes = line.TakeIf("batch=")) {
+    p.batch = {};
+    for (std::int64_t size : line.Numbers(*sizes, 'x', GemmBatch::kMaxAxes, 1)) {
+      p.batch.dims[p.batch.rank++] = size;
+    }
+    line.TakeSteps("a", p.batch.rank, p.batch.a);
+    line.TakeSteps("b", p.batch.rank, p.batch.b);
+    line.TakeSteps("c", p.batch.rank, p.batch.c);
+  } else if (const auto type = line.TakeIf(">")) {
+    p.out_dtype = line.Type(*type);
+  } else if (line.TakeWord("c")) {
+    p.has_c = true;
+  } else if (line.TakeWord("bias")) {
+    p.has_bias = true;
+  } else if (line.TakeWord("relu")) {
+    p.activation = Activation::kRelu;
+  } else if (line.TakeWord("gelu")) {
+    p.activation = Activation::kGelu;
+  } else {
+    return line.TakeNumber("lda", p.lda) || line.TakeNumber("ldb", p.ldb) || line.TakeNumber("ldc", p.ldc);
+  }
+  return true;
+}
+
+Problem ParseGemm(Line& line, bool tf32, DType dtype, const Shape& shape) {
+  GemmProblem p;
+  p.dtype = dtype;
+  if (shape.rank != 3) {
+    line.Refuse("m, n and k");
+    return p;
+  }
+  p.m = shape[0], p.n = shape[1], p.k = shape[2];
+  p.lda = p.k, p.ldb = p.ldc = p.n;
+  if (tf32) p.precision = Precision::kTf32;
+  while (line.ok() && TakeDetail(line, p)) {
+  }
+  return p;
+}
+
+Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape& shape) {
+  ElementwiseProblem p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
+  p.x_strides = p.y_strides = RowMajorStrides(shape);
+  if (op == ElementwiseOp::kCast) {
+    if (const auto type = line.TakeIf(">")) {
+      p.out_dtype = line.Type(*type);
+    } else {
+      line.Refuse(">TYPE, that of the result");
+    }
+  }
+  if (op != ElementwiseOp::kAdd) {
+    line.TakeSteps("x", shape.rank, p.x_strides.data());
+    return p;
+  }
+  if (const auto word = line.TakeIf("*")) {
+    Shape smaller = shape;
+    const std::vector<int> axes = line.Axes(*word, shape.rank);
+    for (int axis : axes) smaller[axis] = 1;
+    p.y_strides = RowMajorStrides(smaller);
+    for (int axis : axes) p.y_strides[axis] = 0;
+  }
+  line.TakeSteps("x", shape.rank, p.x_strides.data());
+  line.TakeSteps("y", shape.rank, p.y_strides.data());
+  return p;
+}
+
+Problem ParseOf(Line& line) {
+  const std::string op = line.Take("an operation"), type = line.Take("a type");
+  const bool is_tf32 = type == "tf32" && op == "gemm";
+  const DType dtype = is_tf32 ? DType::kF32 : line.Type(type);
+  const Shape shape = line.TakeSizes("sizes");
+  if (!line.ok()) return {};
+  if (op == "transpose") return ParseTranspose(line, dtype, shape);
+  if (op == "gemm") return ParseGemm(line, is_tf32, dtype, shape);
+  if (op == "cast") return ParseElementwise(line, ElementwiseOp::kCast, dtype, shape);
+  if (op == "scale") return ParseElementwise(line, ElementwiseOp::kScale, dtype, shape);
+  if (op == "add") return ParseElementwise(line, ElementwiseOp::kAdd, dtype, shape);
+  for (ReduceOp reduce : kAllReduceOps) {
+    if (Name(reduce) == op) return ParseReduce(line, reduce, dtype, shape);
+  }
+  line.Refuse("an operation");
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<Problem> ParseProblem(std::string_view text) {
+  Line line(text);
+  Problem problem = ParseOf(line);
+  if (absl::Status status = line.End(); !status.ok()) return status;
+  return problem;
+}
+
+std::string ProblemText(const Problem& problem) {
+  return std::visit(
+      [&](const auto& p) -> std::string {
+        const Shape shape = ShapeOf(p);
+        if (shape.rank == 0) return "";
+        return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
+      },
+      problem);
+}
+
+}  // namespace warpline

@@ -1,0 +1,34 @@
+// Problems as lines of text, which people write, benchmarks list and files keep:
+//
+//   transpose TYPE SIZES AXES [ld=N]
+//   REDUCTION TYPE SIZES AXES [>TYPE] [ddof=N] [ld=N]
+//   gemm TYPE MxNxK [nn|nt|tn|tt] [xCOUNT] [>TYPE] [c] [bias] [relu|gelu] [lda=N] [ldb=N] [ldc=N]
+//        [batch=SIZES a=STEPS b=STEPS c=STEPS]
+//   cast TYPE SIZES >TYPE [x=STEPS]
+//   scale TYPE SIZES [x=STEPS]
+//   add TYPE SIZES [*AXES] [x=STEPS] [y=STEPS]
+//
+// SIZES are as 64x2048x8, AXES as 0,2 or all, STEPS as 0,1: elements between neighbours along each axis, or
+// of a batch matrices. REDUCTION is sum, max and so on; the TYPE of a product may be tf32. *AXES: y is
+// broadcast along them.
+#ifndef WARPLINE_KERNELS_PROBLEM_TEXT_H_
+#define WARPLINE_KERNELS_PROBLEM_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// INVALID_ARGUMENT with the text and what was expected.
+absl::StatusOr<Problem> ParseProblem(std::string_view text);
+
+// The shortest line that means the problem. Equal for two problems exactly when they are the same. Of arrays
+// without axes there is none: empty.
+std::string ProblemText(const Problem& problem);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_PROBLEM_TEXT_H_

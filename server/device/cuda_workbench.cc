@@ -1,0 +1,373 @@
+#include "server/device/cuda_workbench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/align.h"
+#include "kernels/gpu/capture.h"
+#include "kernels/gpu/count_different.h"
+#include "kernels/gpu/random_data.h"
+#include "kernels/gpu/status.h"
+#include "kernels/operand_sizes.h"
+#include "kernels/status_macros.h"
+#include "server/device/cuda_program.h"
+#include "server/tuning/agreement.h"
+#include "server/tuning/candidates.h"
+
+namespace warpline {
+namespace {
+
+using gpu::ToStatus;
+
+constexpr char kDoing[] = "tuning";
+constexpr double kSecondsPerTiming = 0.5e-3;
+constexpr double kLongestLaunch = 25e-3;  // seconds
+constexpr int kMostLaunches = 256;        // in a row
+constexpr std::size_t kMostBytes = std::size_t{8} << 30;
+constexpr auto kQuiet = std::chrono::milliseconds(2);
+constexpr auto kStep = std::chrono::microseconds(200);
+
+// A block of the device's memory on a stream, which nobody else's allocations wait for.
+class Block {
+ public:
+  static absl::StatusOr<Block> Take(std::size_t bytes, cudaStream_t stream) {
+    Block block;
+    RETURN_IF_ERROR(ToStatus(cudaMallocAsync(&block.data_, bytes, stream), "taking memory to tune"));
+    block.stream_ = stream;
+    return block;
+  }
+  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), stream_(other.stream_) {}
+  Block& operator=(Block&&) = delete;
+  ~Block() {
+    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+  }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  Block() = default;
+  void* data_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+};
+
+// The device as a job of it, in the eyes of the lanes.
+class Use {
+ public:
+  explicit Use(CudaDevice& device)
+      : device_(device),
+        began_alone_(device.running.fetch_add(1) == 0),
+        order_(device.launched.fetch_add(1) + 1) {}
+  ~Use() { device_.running.fetch_sub(1); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+  // No other job has used the device since.
+  bool IsAlone() const { return began_alone_ && device_.launched.load() == order_; }
+
+ private:
+  CudaDevice& device_;
+  const bool began_alone_;
+  const std::uint64_t order_;
+};
+
+// Where everything lies in one block: `sets` sets of operands and results, the result to compare with,
+// workspace, scalars, a counter.
+struct Layout {
+  std::size_t set = 0;  // bytes of one
+  int sets = 1;
+  std::size_t want = 0, workspace = 0, workspace_bytes = 0, scalars = 0, different = 0, end = 0;
+
+  Layout(const Problem& problem, const DeviceTraits& traits, std::size_t l2_bytes) {
+    const std::size_t out = AlignUp(OutputSize(problem).Bytes(), kTensorAlignment);
+    for (const OperandSize& input : InputSizes(problem)) set += AlignUp(input.Bytes(), kTensorAlignment);
+    set += out;
+    // A set that leaves room in the L2 is found there by the next launch, as that of a chain's next step is;
+    // one several times as large leaves nothing of itself; those between take turns.
+    const bool takes_turns = set > l2_bytes / 4 * 3 && set < 4 * l2_bytes;
+    if (takes_turns) sets = static_cast<int>(3 * l2_bytes / set) + 1;
+    want = static_cast<std::size_t>(sets) * set;
+    workspace = want + out;
+    workspace_bytes = WorkspaceBytes(problem, traits);
+    scalars = AlignUp(workspace + workspace_bytes, kTensorAlignment);
+    different = scalars + kTensorAlignment;
+    end = different + kTensorAlignment;
+  }
+};
+
+class CudaWorkbench;
+
+class CudaTrial : public Trial {
+ public:
+  CudaTrial(CudaWorkbench& bench, const Problem& problem, std::vector<std::string_view> candidates,
+            const Layout& layout, Block block);
+  ~CudaTrial() override;
+
+  // Fills the operands and runs the first candidate.
+  absl::Status Begin();
+  std::span<const std::string_view> candidates() const override { return candidates_; }
+  absl::StatusOr<std::optional<double>> Time(std::size_t candidate) override;
+
+ private:
+  struct Entrant {
+    gpu::GraphExec graph;
+    int launches = 0;  // in the graph; 0: it has not run yet
+  };
+  Operands OperandsOf(int set) const;
+  absl::Status Fill();
+  absl::Status Launch(std::size_t candidate, int set);
+  // Runs it for the first time, looks at its result and makes its graph.
+  absl::Status Enter(std::size_t candidate);
+  absl::Status CheckResult(std::size_t candidate);
+  absl::StatusOr<gpu::GraphExec> Capture(std::size_t candidate, int launches);
+  // Between the events around what `enqueue` does. Waits for it, without keeping a core busy.
+  template <typename Enqueue>
+  absl::StatusOr<double> Seconds(const Enqueue& enqueue);
+
+  CudaWorkbench& bench_;
+  const Problem problem_;
+  const std::vector<std::string_view> candidates_;
+  const Layout layout_;
+  const Block block_;
+  std::vector<Entrant> entrants_;
+};
+
+class CudaWorkbench : public Workbench {
+ public:
+  CudaWorkbench(CudaDevice& device, const DeviceRates& rates) : device_(device), rates_(rates) {}
+
+  absl::Status Open() {
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), kDoing));
+    ASSIGN_OR_RETURN(stream_, device_.partition ? device_.partition->CreateStream() : gpu::CreateStream());
+    ASSIGN_OR_RETURN(begin_, gpu::CreateTimedEvent());
+    ASSIGN_OR_RETURN(end_, gpu::CreateTimedEvent());
+    int l2_bytes = 0;
+    RETURN_IF_ERROR(
+        ToStatus(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device_.cuda_ordinal), kDoing));
+    l2_bytes_ = static_cast<std::size_t>(l2_bytes);
+    return absl::OkStatus();
+  }
+
+  bool AwaitQuiet(const std::function<bool()>& stopping) override {
+    if (stopping()) return false;
+    if (device_.running.load() == 0 && device_.launched.load() == last_seen_) return true;
+    for (;;) {
+      const std::uint64_t before = device_.launched.load();
+      for (auto waited = kStep * 0; waited < kQuiet; waited += kStep) {
+        if (stopping()) return false;
+        std::this_thread::sleep_for(kStep);
+      }
+      if (device_.running.load() != 0 || device_.launched.load() != before) continue;
+      last_seen_ = before;
+      return true;
+    }
+  }
+
+  absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) override {
+    RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), kDoing));
+    const Layout layout(problem, traits(), l2_bytes_);
+    if (layout.end > kMostBytes) {
+      return absl::OutOfRangeError(
+          absl::StrCat("operands and workspace take ", layout.end, " bytes; the limit is ", kMostBytes));
+    }
+    if (StepSeconds(problem, {}, rates_) > kLongestLaunch) {
+      return absl::OutOfRangeError(absl::StrCat("a launch takes more than ", kLongestLaunch * 1e3, " ms"));
+    }
+    std::vector<std::string_view> candidates = TuningCandidates(problem, traits(), rates_);
+    if (candidates.empty()) return absl::OutOfRangeError("no variant is chosen for it");
+    ASSIGN_OR_RETURN(Block block, Block::Take(layout.end, stream_.get()));
+    auto trial = std::make_unique<CudaTrial>(*this, problem, std::move(candidates), layout, std::move(block));
+    absl::Status begun = trial->Begin();
+    device_.completion->ReportError(begun);
+    if (!begun.ok()) return begun;
+    return trial;
+  }
+
+ private:
+  friend class CudaTrial;
+  const DeviceTraits& traits() const { return device_.context.traits; }
+  void SawAlone() { last_seen_ = device_.launched.load(); }
+
+  CudaDevice& device_;
+  const DeviceRates rates_;
+  gpu::Stream stream_;
+  gpu::Event begin_, end_;
+  std::size_t l2_bytes_ = 0;
+  std::uint64_t last_seen_ = ~std::uint64_t{0};  // launches of the device, when it was quiet last
+};
+
+CudaTrial::CudaTrial(CudaWorkbench& bench, const Problem& problem, std::vector<std::string_view> candidates,
+                     const Layout& layout, Block block)
+    : bench_(bench),
+      problem_(problem),
+      candidates_(std::move(candidates)),
+      layout_(layout),
+      block_(std::move(block)),
+      entrants_(candidates_.size()) {}
+
+CudaTrial::~CudaTrial() { cudaStreamSynchronize(bench_.stream_.get()); }
+
+Operands CudaTrial::OperandsOf(int set) const {
+  Operands operands;
+  std::byte* next = block_.data() + static_cast<std::size_t>(set) * layout_.set;
+  int index = 0;
+  for (const OperandSize& input : InputSizes(problem_)) {
+    operands.in[index++] = next;
+    next += AlignUp(input.Bytes(), kTensorAlignment);
+  }
+  operands.out = next;
+  if (ReadsScalars(problem_)) {
+    operands.scalars = reinterpret_cast<const StepScalars*>(block_.data() + layout_.scalars);
+  }
+  operands.workspace = block_.data() + layout_.workspace;
+  operands.workspace_bytes = layout_.workspace_bytes;
+  return operands;
+}
+
+absl::Status CudaTrial::Fill() {
+  cudaStream_t stream = bench_.stream_.get();
+  StepScalars scalars;
+  if (const auto* gemm = std::get_if<GemmProblem>(&problem_); gemm != nullptr && gemm->has_c) {
+    scalars.beta_f32 = 1, scalars.beta_f64 = 1, scalars.beta_i64 = 1;
+  }
+  RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(block_.data() + layout_.scalars, &scalars, sizeof(scalars),
+                                           cudaMemcpyHostToDevice, stream),
+                           kDoing));
+  const std::vector<OperandSize> inputs = InputSizes(problem_);
+  std::uint64_t seed = 1;
+  for (int set = 0; set < layout_.sets; ++set) {
+    const Operands operands = OperandsOf(set);
+    for (std::size_t i = 0; i < inputs.size(); ++i, ++seed) {
+      auto* data = const_cast<void*>(operands.in[i]);
+      RETURN_IF_ERROR(
+          ToStatus(IsReal(inputs[i].dtype)
+                       ? gpu::FillNumbers(data, inputs[i].dtype, inputs[i].count, seed << 40, stream)
+                       : gpu::FillBits(data, inputs[i].Bytes(), seed << 40, stream),
+                   kDoing));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Enqueue>
+absl::StatusOr<double> CudaTrial::Seconds(const Enqueue& enqueue) {
+  cudaStream_t stream = bench_.stream_.get();
+  RETURN_IF_ERROR(ToStatus(cudaEventRecord(bench_.begin_.get(), stream), kDoing));
+  RETURN_IF_ERROR(enqueue());
+  RETURN_IF_ERROR(ToStatus(cudaEventRecord(bench_.end_.get(), stream), kDoing));
+  for (;;) {
+    const cudaError_t error = cudaEventQuery(bench_.end_.get());
+    if (error == cudaSuccess) break;
+    if (error != cudaErrorNotReady) return ToStatus(error, kDoing);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  float milliseconds = 0;
+  RETURN_IF_ERROR(
+      ToStatus(cudaEventElapsedTime(&milliseconds, bench_.begin_.get(), bench_.end_.get()), kDoing));
+  return milliseconds * 1e-3;
+}
+
+absl::Status CudaTrial::Begin() {
+  const Use use(bench_.device_);
+  RETURN_IF_ERROR(Fill());
+  RETURN_IF_ERROR(Enter(0));
+  if (use.IsAlone()) bench_.SawAlone();
+  return absl::OkStatus();
+}
+
+absl::Status CudaTrial::Launch(std::size_t candidate, int set) {
+  const absl::Status status = LaunchProblem(problem_, candidates_[candidate], OperandsOf(set),
+                                            bench_.device_.context, bench_.stream_.get())
+                                  .status();
+  // Of candidates that a library proposes, some are refused for reasons of its own.
+  return status.ok() || absl::IsUnavailable(status)
+             ? status
+             : absl::UnimplementedError(absl::string_view(status.message().data(), status.message().size()));
+}
+
+absl::Status CudaTrial::CheckResult(std::size_t candidate) {
+  cudaStream_t stream = bench_.stream_.get();
+  const OperandSize out = OutputSize(problem_);
+  const void* got = OperandsOf(0).out;
+  std::byte* want = block_.data() + layout_.want;
+  if (candidate == 0) {
+    return ToStatus(cudaMemcpyAsync(want, got, out.Bytes(), cudaMemcpyDeviceToDevice, stream), kDoing);
+  }
+  auto* counter = reinterpret_cast<unsigned long long*>(block_.data() + layout_.different);
+  const Agreement agreement = AgreementOf(problem_);
+  unsigned long long different = 0;
+  RETURN_IF_ERROR(
+      Seconds([&]() -> absl::Status {
+        RETURN_IF_ERROR(ToStatus(cudaMemsetAsync(counter, 0, sizeof(*counter), stream), kDoing));
+        RETURN_IF_ERROR(ToStatus(gpu::CountDifferent(got, want, out.dtype, out.count, agreement.absolute,
+                                                     agreement.relative, counter, stream),
+                                 kDoing));
+        return ToStatus(
+            cudaMemcpyAsync(&different, counter, sizeof(different), cudaMemcpyDeviceToHost, stream), kDoing);
+      }).status());
+  if (different == 0) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(different, " of ", out.count, " elements are not those of ", std::string(candidates_[0])));
+}
+
+absl::StatusOr<gpu::GraphExec> CudaTrial::Capture(std::size_t candidate, int launches) {
+  ASSIGN_OR_RETURN(gpu::Capture capture, gpu::Capture::Begin(bench_.stream_.get()));
+  for (int i = 0; i < launches; ++i) RETURN_IF_ERROR(Launch(candidate, i % layout_.sets));
+  ASSIGN_OR_RETURN(const gpu::Graph graph, std::move(capture).End());
+  return gpu::Instantiate(graph);
+}
+
+absl::Status CudaTrial::Enter(std::size_t candidate) {
+  // All bits set, which is NaN in every floating-point type: what a candidate does not write is seen.
+  RETURN_IF_ERROR(
+      Seconds([&]() -> absl::Status {
+        RETURN_IF_ERROR(ToStatus(
+            gpu::Poison(OperandsOf(0).out, OutputSize(problem_).Bytes(), bench_.stream_.get()), kDoing));
+        return Launch(candidate, 0);
+      }).status());
+  RETURN_IF_ERROR(CheckResult(candidate));
+  ASSIGN_OR_RETURN(const double one, Seconds([&] { return Launch(candidate, 0); }));
+  if (one > kLongestLaunch) {
+    const std::string reason = absl::StrCat("a launch takes ", one * 1e3, " ms");
+    return candidate == 0 ? absl::OutOfRangeError(reason) : absl::UnimplementedError(reason);
+  }
+  const int launches =
+      static_cast<int>(std::clamp(std::ceil(kSecondsPerTiming / one), 1.0, double{kMostLaunches}));
+  ASSIGN_OR_RETURN(entrants_[candidate].graph, Capture(candidate, launches));
+  entrants_[candidate].launches = launches;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<double>> CudaTrial::Time(std::size_t candidate) {
+  const Use use(bench_.device_);
+  Entrant& entrant = entrants_[candidate];
+  absl::Status status = entrant.launches > 0 ? absl::OkStatus() : Enter(candidate);
+  absl::StatusOr<double> seconds = status.ok() ? Seconds([&] {
+    return ToStatus(cudaGraphLaunch(entrant.graph.get(), bench_.stream_.get()), kDoing);
+  })
+                                               : status;
+  if (!seconds.ok()) {
+    bench_.device_.completion->ReportError(seconds.status());
+    return seconds.status();
+  }
+  if (!use.IsAlone()) return std::nullopt;
+  bench_.SawAlone();
+  return *seconds / entrant.launches;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Workbench>> CreateCudaWorkbench(CudaDevice& device, const DeviceRates& rates) {
+  auto bench = std::make_unique<CudaWorkbench>(device, rates);
+  RETURN_IF_ERROR(bench->Open());
+  return bench;
+}
+
+}  // namespace warpline

@@ -1,0 +1,70 @@
+#include "server/tune.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "kernels/problem_text.h"
+#include "kernels/status_macros.h"
+#include "server/base/read_file.h"
+#include "server/make_backend.h"
+#include "server/observe/metrics.h"
+#include "server/tuning/tuner.h"
+
+namespace warpline {
+namespace {
+
+int Fail(int code, const absl::Status& status) {
+  std::fprintf(stderr, "warplined: --tune: %s\n", std::string(status.message()).c_str());
+  return code;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Problem>> ReadProblems(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  std::vector<Problem> problems;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    auto problem = ParseProblem({line.data(), line.size()});
+    if (!problem.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", problem.status().message()));
+    }
+    problems.push_back(*std::move(problem));
+  }
+  return problems;
+}
+
+int Tune(const ServerOptions& options, const std::string& path) {
+  if (options.tuning != "write") {
+    return Fail(2, absl::InvalidArgumentError("needs --tuning=write and --tuning-file"));
+  }
+  const absl::StatusOr<std::vector<Problem>> problems = ReadProblems(path);
+  if (!problems.ok()) return Fail(2, problems.status());
+  Metrics metrics;
+  const auto backend = MakeBackend(options, metrics, nullptr);
+  if (!backend.ok()) return Fail(1, backend.status());
+  const std::vector<Tuner*> tuners = (*backend)->tuners();
+  if (tuners.empty()) {
+    return Fail(1, absl::FailedPreconditionError(
+                       absl::StrCat("the ", std::string((*backend)->name()), " backend is not tuned")));
+  }
+  double kept = 0, changed = 0, failed = 0;
+  for (std::size_t i = 0; i < tuners.size(); ++i) {
+    for (const Problem& problem : *problems) tuners[i]->Offer(problem);
+    tuners[i]->AwaitIdle(kNever);
+    const TuningSeries& series = tuners[i]->series();
+    kept += series.kept.Value();
+    changed += series.changed.Value();
+    failed += series.failed.Value();
+  }
+  std::printf("%zu problems: %.0f changed, %.0f kept, %.0f not tried; the rest were known\n",
+              problems->size(), changed, kept, failed);
+  return 0;
+}
+
+}  // namespace warpline

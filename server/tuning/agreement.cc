@@ -1,0 +1,59 @@
+#include "server/tuning/agreement.h"
+
+#include <cmath>
+
+namespace warpline {
+namespace {
+
+constexpr double kFactor = 16;
+
+double UnitRoundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 0x1p-53;
+    case DType::kF32:
+      return 0x1p-24;
+    case DType::kF16:
+      return 0x1p-11;
+    case DType::kBF16:
+      return 0x1p-8;
+    default:
+      return 0;  // integers are exact
+  }
+}
+
+// Of the type in which elements of this one are added up; integers become floats only in the result.
+double RoundoffOfSums(DType dtype, DType out) {
+  if (!IsFloat(dtype)) return IsFloat(out) ? UnitRoundoff(DType::kF64) : 0;
+  return UnitRoundoff(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+}
+
+Agreement Of(const TransposeProblem&) { return {}; }
+
+Agreement Of(const ElementwiseProblem& p) { return {0, 2 * UnitRoundoff(p.out_dtype)}; }
+
+Agreement Of(const GemmProblem& p) {
+  const auto k = static_cast<double>(p.k) + kFactor;  // C, bias and activation round too
+  Agreement agreement = {kFactor * k * RoundoffOfSums(p.dtype, p.OutDType()), 2 * UnitRoundoff(p.OutDType())};
+  // Operands are rounded to 11 bits, by some variants only.
+  if (p.precision == Precision::kTf32) agreement.absolute += kFactor * std::sqrt(k) * 0x1p-11;
+  // The library's gelu, where it is allowed (GemmCublasFuses).
+  if (p.activation == Activation::kGelu) agreement.absolute += std::sqrt(k) * 0x1p-10;
+  return agreement;
+}
+
+Agreement Of(const ReduceProblem& p) {
+  if (IsArg(p.op) || p.op == ReduceOp::kMin || p.op == ReduceOp::kMax) return {};
+  const auto n = static_cast<double>(p.ReducedCount()) + 1;
+  const double sums = kFactor * n * RoundoffOfSums(p.dtype, p.OutDType());
+  // A product of n factors has n relative roundings, and so has a sum of positive numbers at most.
+  return {sums, sums + 2 * UnitRoundoff(p.OutDType())};
+}
+
+}  // namespace
+
+Agreement AgreementOf(const Problem& problem) {
+  return std::visit([](const auto& p) { return Of(p); }, problem);
+}
+
+}  // namespace warpline

@@ -1,0 +1,201 @@
+#include "server/tuning/tuning_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kernels/problem_text.h"
+#include "kernels/status_macros.h"
+#include "server/base/parse_toml.h"
+#include "server/base/unique_fd.h"
+
+namespace warpline {
+namespace {
+
+// A table of which every key is taken once; what is left is unknown.
+class Table {
+ public:
+  Table(const toml::value& value, std::string what, const std::string& path)
+      : what_(std::move(what)), path_(path), line_(value.location().line()) {
+    if (value.is_table()) {
+      left_ = value.as_table();
+    } else {
+      Refuse(line_, "must be a table");
+    }
+  }
+
+  std::string String(const char* key) {
+    const std::optional<toml::value> value = Take(key);
+    if (value && value->is_string() && !value->as_string().str.empty()) return value->as_string().str;
+    if (value) Refuse(value->location().line(), absl::StrCat(key, " must be a string"));
+    return "";
+  }
+  std::int64_t Whole(const char* key, std::int64_t most) {
+    const std::optional<toml::value> value = Take(key);
+    if (value && value->is_integer() && value->as_integer() >= 0 && value->as_integer() <= most) {
+      return value->as_integer();
+    }
+    if (value)
+      Refuse(value->location().line(), absl::StrCat(key, " must be a whole number from 0 to ", most));
+    return 0;
+  }
+  double Positive(const char* key) {
+    const std::optional<toml::value> value = Take(key);
+    if (value && value->is_floating() && value->as_floating() > 0) return value->as_floating();
+    if (value && value->is_integer() && value->as_integer() > 0)
+      return static_cast<double>(value->as_integer());
+    if (value) Refuse(value->location().line(), absl::StrCat(key, " must be a number above 0"));
+    return 0;
+  }
+  std::optional<toml::value> Take(const char* key) {
+    const auto found = left_.find(key);
+    if (found == left_.end()) {
+      Refuse(line_, absl::StrCat(key, " is missing"));
+      return std::nullopt;
+    }
+    toml::value value = found->second;
+    left_.erase(found);
+    return value;
+  }
+
+  absl::Status End() {
+    for (const auto& [key, value] : left_) {
+      Refuse(value.location().line(), absl::StrCat("\"", key, "\" is unknown"));
+    }
+    return status_;
+  }
+
+ private:
+  void Refuse(std::size_t line, const std::string& reason) {
+    if (!status_.ok()) return;
+    status_ = absl::InvalidArgumentError(absl::StrCat(path_, ":", line, ": ", what_, ": ", reason));
+  }
+
+  toml::table left_;
+  const std::string what_;
+  const std::string& path_;
+  const std::size_t line_;
+  absl::Status status_;
+};
+
+absl::StatusOr<TuningFile::Choices> ParseChoices(const toml::value& value, const std::string& path) {
+  TuningFile::Choices choices;
+  if (!value.is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", value.location().line(), ": choices must be a table"));
+  }
+  for (const auto& [problem, entry] : value.as_table()) {
+    if (const auto parsed = ParseProblem(problem); !parsed.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", entry.location().line(), ": ", parsed.status().message()));
+    }
+    Table table(entry, absl::StrCat("\"", problem, "\""), path);
+    TunedChoice& choice = choices[problem];
+    choice.variant = table.String("variant");
+    choice.us = table.Positive("us");
+    choice.untuned = table.String("untuned");
+    choice.untuned_us = table.Positive("untuned-us");
+    RETURN_IF_ERROR(table.End());
+  }
+  return choices;
+}
+
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
+
+absl::Status ErrorOf(const char* doing, const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat(doing, " ", path));
+}
+
+absl::Status WriteNew(const std::string& text, const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.ok()) return ErrorOf("creating", path);
+  for (std::size_t written = 0; written < text.size();) {
+    const ssize_t bytes = write(file.get(), text.data() + written, text.size() - written);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return ErrorOf("writing", path);
+    written += static_cast<std::size_t>(bytes);
+  }
+  return fsync(file.get()) == 0 ? absl::OkStatus() : ErrorOf("writing", path);
+}
+
+}  // namespace
+
+absl::StatusOr<TuningFile> TuningFile::Parse(const std::string& text, const std::string& path) {
+  ASSIGN_OR_RETURN(const toml::value root, ParseToml(text, path));
+  TuningFile file;
+  for (const auto& [key, devices] : root.as_table()) {
+    if (key != "device" || !devices.is_array()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ":", devices.location().line(), ": \"", key,
+                                                     "\" is unknown: all tables are [[device]]"));
+    }
+    for (const toml::value& device : devices.as_array()) {
+      constexpr int kMost = std::numeric_limits<int>::max();
+      Table table(device, "device", path);
+      DeviceKind kind;
+      kind.name = table.String("name");
+      kind.compute_capability = table.String("compute-capability");
+      kind.multiprocessors = static_cast<int>(table.Whole("multiprocessors", kMost));
+      kind.cublaslt = table.Whole("cublaslt", kMost);
+      kind.driver = table.Whole("driver", kMost);
+      const std::optional<toml::value> entries = table.Take("choices");
+      RETURN_IF_ERROR(table.End());
+      ASSIGN_OR_RETURN(Choices choices, ParseChoices(*entries, path));
+      if (!file.Of(kind).empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ":", device.location().line(),
+                                                       ": device: another table is for the same kind"));
+      }
+      file.devices_.emplace_back(std::move(kind), std::move(choices));
+    }
+  }
+  return file;
+}
+
+const TuningFile::Choices& TuningFile::Of(const DeviceKind& kind) const {
+  static const Choices* const kNone = new Choices();
+  for (const auto& [device, choices] : devices_) {
+    if (device == kind) return choices;
+  }
+  return *kNone;
+}
+
+void TuningFile::Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice) {
+  for (auto& [device, choices] : devices_) {
+    if (device == kind) {
+      choices[problem] = std::move(choice);
+      return;
+    }
+  }
+  devices_.emplace_back(kind, Choices{{problem, std::move(choice)}});
+}
+
+std::string TuningFile::Text() const {
+  std::string text =
+      "# The fastest variants that warplined has found (docs/tuning.md). It replaces this file.\n";
+  for (const auto& [kind, choices] : devices_) {
+    absl::StrAppend(&text, "\n[[device]]\nname = ", Quoted(kind.name),
+                    "\ncompute-capability = ", Quoted(kind.compute_capability),
+                    "\nmultiprocessors = ", kind.multiprocessors, "\ncublaslt = ", kind.cublaslt,
+                    "\ndriver = ", kind.driver, "\n[device.choices]\n");
+    for (const auto& [problem, choice] : choices) {
+      absl::StrAppendFormat(&text, "%s = { variant = %s, us = %.2f, untuned = %s, untuned-us = %.2f }\n",
+                            Quoted(problem), Quoted(choice.variant), choice.us, Quoted(choice.untuned),
+                            choice.untuned_us);
+    }
+  }
+  return text;
+}
+
+absl::Status TuningFile::Write(const std::string& path) const {
+  const std::string next = path + ".next";
+  RETURN_IF_ERROR(WriteNew(Text(), next));
+  return std::rename(next.c_str(), path.c_str()) == 0 ? absl::OkStatus() : ErrorOf("replacing", path);
+}
+
+}  // namespace warpline

@@ -1,0 +1,57 @@
+// What tuning has found, kept in a file from one process to the next.
+#ifndef WARPLINE_SERVER_TUNING_TUNING_FILE_H_
+#define WARPLINE_SERVER_TUNING_TUNING_FILE_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace warpline {
+
+// All that makes one kernel faster than another on a device: what was measured on one device holds on those
+// of its kind, and on no other.
+struct DeviceKind {
+  std::string name;                // "NVIDIA H200"
+  std::string compute_capability;  // "9.0"
+  int multiprocessors = 0;         // that kernels may use
+  std::int64_t cublaslt = 0;       // version of the library; 0: it is not there
+  std::int64_t driver = 0;         // of CUDA that the driver supports, as 13000
+
+  friend bool operator==(const DeviceKind&, const DeviceKind&) = default;
+};
+
+struct TunedChoice {
+  std::string variant;            // or a configuration of one
+  std::string untuned;            // what runs without tuning: if that has changed, the choice is void
+  double us = 0, untuned_us = 0;  // what they took
+};
+
+// TOML: a table [[device]] of each kind, with the fields of DeviceKind, and in it choices by problem. Not
+// thread-safe.
+class TuningFile {
+ public:
+  // By ProblemText.
+  using Choices = std::map<std::string, TunedChoice>;
+
+  // `path` is for messages. INVALID_ARGUMENT with it and the line for what is not of this form.
+  static absl::StatusOr<TuningFile> Parse(const std::string& text, const std::string& path);
+
+  // Of one kind of device; empty if there are none.
+  const Choices& Of(const DeviceKind& kind) const;
+  void Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice);
+
+  std::string Text() const;
+  // Replaces the file as a whole: a reader finds the old one or the new one.
+  absl::Status Write(const std::string& path) const;
+
+ private:
+  std::vector<std::pair<DeviceKind, Choices>> devices_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_TUNING_TUNING_FILE_H_

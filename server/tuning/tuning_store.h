@@ -1,0 +1,43 @@
+// The tuning file of a process: read once, written whenever a problem has been settled.
+#ifndef WARPLINE_SERVER_TUNING_TUNING_STORE_H_
+#define WARPLINE_SERVER_TUNING_TUNING_STORE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "server/base/mutex.h"
+#include "server/tuning/tuning_file.h"
+
+namespace warpline {
+
+// Thread-safe.
+class TuningStore {
+ public:
+  // Whether problems are tuned that the file does not know, and written to it. Then it need not be there yet;
+  // whether it can be written is seen at once.
+  enum class Mode { kRead, kWrite };
+  static absl::StatusOr<std::unique_ptr<TuningStore>> Open(const std::string& path, Mode mode);
+
+  bool writes() const { return mode_ == Mode::kWrite; }
+  TuningFile::Choices Of(const DeviceKind& kind) const;
+  // A file that cannot be written is logged: what was found counts until the process ends.
+  void Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice);
+
+ private:
+  TuningStore(std::string path, Mode mode, TuningFile file)
+      : path_(std::move(path)), mode_(mode), file_(std::move(file)) {}
+
+  const std::string path_;
+  const Mode mode_;
+  mutable Mutex mutex_;
+  TuningFile file_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The file as it is; empty if it is not there and `mode` is kWrite.
+absl::StatusOr<TuningFile> ReadTuningFile(const std::string& path, TuningStore::Mode mode);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_TUNING_TUNING_STORE_H_

@@ -1,0 +1,39 @@
+// Where candidates are run and timed: what tuning asks of a device.
+#ifndef WARPLINE_SERVER_TUNING_WORKBENCH_H_
+#define WARPLINE_SERVER_TUNING_WORKBENCH_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+// A problem with operands, set up to be run by each of its candidates.
+class Trial {
+ public:
+  virtual ~Trial() = default;
+  // Names of variants and of their configurations; what runs without tuning is the first.
+  virtual std::span<const std::string_view> candidates() const = 0;
+  // What one launch takes, in seconds; nothing if others used the device meanwhile. UNIMPLEMENTED if this
+  // candidate cannot run the problem after all, DATA_LOSS if its result is not that of the first.
+  virtual absl::StatusOr<std::optional<double>> Time(std::size_t candidate) = 0;
+};
+
+class Workbench {
+ public:
+  virtual ~Workbench() = default;
+  // Waits until nobody else uses the device; false if `stopping` became true before.
+  virtual bool AwaitQuiet(const std::function<bool()>& stopping) = 0;
+  // OUT_OF_RANGE for a problem that is too large or takes too long to try.
+  virtual absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_TUNING_WORKBENCH_H_

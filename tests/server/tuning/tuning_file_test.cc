@@ -1,0 +1,142 @@
+#include "server/tuning/tuning_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace warpline {
+namespace {
+
+using testing::HasSubstr;
+
+const DeviceKind kKind = {.name = "NVIDIA \"H200\"",
+                          .compute_capability = "9.0",
+                          .multiprocessors = 132,
+                          .cublaslt = 130100,
+                          .driver = 13000};
+constexpr char kProblem[] = "gemm bf16 128x4096x4096 nt";
+
+TuningFile OfOne() {
+  TuningFile file;
+  file.Set(kKind, kProblem, {.variant = "cublas:5", .untuned = "cublas", .us = 10.75, .untuned_us = 13.25});
+  return file;
+}
+
+TEST(TuningFileTest, WhatIsWrittenIsRead) {
+  const auto read = TuningFile::Parse(OfOne().Text(), "tuned.toml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const TuningFile::Choices& choices = read->Of(kKind);
+  ASSERT_EQ(choices.size(), 1u);
+  const TunedChoice& choice = choices.at(kProblem);
+  EXPECT_EQ(choice.variant, "cublas:5");
+  EXPECT_EQ(choice.untuned, "cublas");
+  EXPECT_EQ(choice.us, 10.75);
+  EXPECT_EQ(choice.untuned_us, 13.25);
+}
+
+TEST(TuningFileTest, ChoicesAreOfTheKindOfDeviceOnWhichTheyWereMeasured) {
+  const TuningFile file = OfOne();
+  for (int field = 0; field < 5; ++field) {
+    DeviceKind other = kKind;
+    if (field == 0) other.name = "NVIDIA H100";
+    if (field == 1) other.compute_capability = "8.0";
+    if (field == 2) other.multiprocessors = 124;
+    if (field == 3) other.cublaslt = 130101;
+    if (field == 4) other.driver = 13010;
+    EXPECT_TRUE(file.Of(other).empty()) << field;
+  }
+}
+
+TEST(TuningFileTest, KeepsOtherKindsOfDevices) {
+  TuningFile file = OfOne();
+  DeviceKind other = kKind;
+  other.name = "another";
+  file.Set(other, "sum f32 4096 all", {.variant = "cub", .untuned = "vectorized", .us = 1, .untuned_us = 2});
+  const auto read = TuningFile::Parse(file.Text(), "tuned.toml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Of(kKind).size(), 1u);
+  EXPECT_EQ(read->Of(other).at("sum f32 4096 all").variant, "cub");
+}
+
+TEST(TuningFileTest, ASecondChoiceReplacesTheFirst) {
+  TuningFile file = OfOne();
+  file.Set(kKind, kProblem, {.variant = "mma", .untuned = "cublas", .us = 9, .untuned_us = 13});
+  EXPECT_EQ(file.Of(kKind).size(), 1u);
+  EXPECT_EQ(file.Of(kKind).at(kProblem).variant, "mma");
+}
+
+TEST(TuningFileTest, AnEmptyFileHasNoChoices) {
+  const auto read = TuningFile::Parse("", "tuned.toml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->Of(kKind).empty());
+}
+
+TEST(TuningFileTest, SaysWhereAFileIsWrong) {
+  const std::string device =
+      "[[device]]\nname = \"x\"\ncompute-capability = \"9.0\"\nmultiprocessors = 1\ncublaslt = 1\ndriver = "
+      "1\n";
+  const struct {
+    std::string text, expected;
+  } cases[] = {
+      {"[device", "tuned.toml is no TOML: line 1"},
+      {"[machine]\n", "tuned.toml:1: \"machine\" is unknown"},
+      {"device = 3\n", "tuned.toml:1: \"device\" is unknown"},
+      {"[[device]]\nname = \"x\"\n", "tuned.toml:1: device: compute-capability is missing"},
+      {device, "device: choices is missing"},
+      {device + "memory = 3\n[device.choices]\n", "tuned.toml:7: device: \"memory\" is unknown"},
+      {device + "choices = 3\n", "tuned.toml:7: choices must be a table"},
+      {device + "[device.choices]\n\"sort f32 3\" = {}\n",
+       "tuned.toml:8: \"sort f32 3\": expected an operation"},
+      {device + "[device.choices]\n\"sum f32 3 all\" = 3\n",
+       "tuned.toml:8: \"sum f32 3 all\": must be a table"},
+      {device + "[device.choices]\n\"sum f32 3 all\" = { variant = \"cub\", us = 0, untuned = \"x\", "
+                "untuned-us = 1 }\n",
+       "tuned.toml:8: \"sum f32 3 all\": us must be a number above 0"},
+      {device +
+           "[device.choices]\n\"sum f32 3 all\" = { variant = 3, us = 1, untuned = \"x\", untuned-us = 1 }\n",
+       "tuned.toml:8: \"sum f32 3 all\": variant must be a string"},
+      {device + "[device.choices]\n" + device + "[device.choices]\n", ""},
+  };
+  for (const auto& [text, expected] : cases) {
+    const auto read = TuningFile::Parse(text, "tuned.toml");
+    if (expected.empty()) {
+      EXPECT_TRUE(read.ok()) << read.status();  // two empty tables contradict nothing
+    } else {
+      EXPECT_THAT(std::string(read.status().message()), HasSubstr(expected)) << text;
+    }
+  }
+}
+
+TEST(TuningFileTest, TwoTablesOfOneKindAreAnError) {
+  const std::string text = OfOne().Text();
+  const auto read = TuningFile::Parse(text + text.substr(text.find("[[device]]")), "tuned.toml");
+  EXPECT_THAT(std::string(read.status().message()), HasSubstr("another table is for the same kind"));
+}
+
+std::string Content(const std::string& path) {
+  std::ostringstream content;
+  content << std::ifstream(path).rdbuf();
+  return content.str();
+}
+
+TEST(TuningFileTest, WritingReplacesTheFileAndLeavesNothingElse) {
+  const std::string path = testing::TempDir() + "/tuning_file_test.toml";
+  std::ofstream(path) << "old";
+  ASSERT_TRUE(OfOne().Write(path).ok());
+  EXPECT_EQ(Content(path), OfOne().Text());
+  struct stat ignored;
+  EXPECT_NE(stat((path + ".next").c_str(), &ignored), 0);
+  std::remove(path.c_str());
+}
+
+TEST(TuningFileTest, SaysWhichFileCannotBeWritten) {
+  const absl::Status status = OfOne().Write("/nowhere/tuned.toml");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/nowhere/tuned.toml"));
+}
+
+}  // namespace
+}  // namespace warpline

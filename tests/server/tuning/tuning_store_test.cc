@@ -1,0 +1,62 @@
+#include "server/tuning/tuning_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+namespace warpline {
+namespace {
+
+using testing::HasSubstr;
+using Mode = TuningStore::Mode;
+
+const DeviceKind kKind = {
+    .name = "GPU", .compute_capability = "9.0", .multiprocessors = 132, .cublaslt = 1, .driver = 1};
+constexpr char kProblem[] = "sum f32 4096 all";
+const TunedChoice kChoice = {.variant = "cub", .untuned = "vectorized", .us = 1, .untuned_us = 2};
+
+class TuningStoreTest : public testing::Test {
+ protected:
+  TuningStoreTest() { std::remove(path_.c_str()); }
+  ~TuningStoreTest() override { std::remove(path_.c_str()); }
+
+  const std::string path_ = testing::TempDir() + "/tuning_store_test.toml";
+};
+
+TEST_F(TuningStoreTest, WhatOneProcessFindsTheNextOneReads) {
+  {
+    const auto store = TuningStore::Open(path_, Mode::kWrite);
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_TRUE((*store)->writes());
+    EXPECT_TRUE((*store)->Of(kKind).empty());
+    (*store)->Set(kKind, kProblem, kChoice);
+    EXPECT_EQ((*store)->Of(kKind).at(kProblem).variant, "cub");
+  }
+  const auto store = TuningStore::Open(path_, Mode::kRead);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_FALSE((*store)->writes());
+  EXPECT_EQ((*store)->Of(kKind).at(kProblem).variant, "cub");
+}
+
+TEST_F(TuningStoreTest, AFileThatIsToBeReadMustBeThere) {
+  EXPECT_THAT(std::string(TuningStore::Open(path_, Mode::kRead).status().message()), HasSubstr(path_));
+}
+
+TEST_F(TuningStoreTest, AFileThatCannotBeWrittenIsSeenAtOnce) {
+  const auto store = TuningStore::Open("/nowhere/tuned.toml", Mode::kWrite);
+  EXPECT_THAT(std::string(store.status().message()), HasSubstr("/nowhere/tuned.toml"));
+}
+
+TEST_F(TuningStoreTest, AWrongFileIsNotReplaced) {
+  std::ofstream(path_) << "nonsense = 1\n";
+  EXPECT_FALSE(TuningStore::Open(path_, Mode::kWrite).ok());
+  std::string line;
+  std::getline(std::ifstream(path_) >> std::ws, line);
+  EXPECT_EQ(line, "nonsense = 1");
+}
+
+}  // namespace
+}  // namespace warpline
