@@ -4,7 +4,7 @@
     with warpline.connect("127.0.0.1:50051") as c:
         y = c.transpose(x)
         d = c.gemm(a, b)
-        s = c.reduce(x, "sum", axis=1)
+        s = c.sum(x, axis=1)
         p = warpline.program()
         z = c.run(p.gemm(a, b).transpose().sum(axis=1))
         a = c.empty((300, 400))                     # with a server on this host: is copied nowhere
@@ -28,6 +28,7 @@ from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondit
                              Unimplemented)
 from warpline.expressions import Expression
 from warpline.programs import Program, placeholder, program
+from warpline.reports import Device, Execution, Limits, Operation, ServerInfo, StageTimes, Variant
 from warpline.residents import TensorInfo
 from warpline.sending import MAX_RETRIES
 from warpline.shared import POOL_BYTES, Mode
@@ -39,10 +40,10 @@ except importlib.metadata.PackageNotFoundError:  # run from its sources
     __version__ = "unknown"
 
 __all__ = [
-    "Cancelled", "Client", "DeadlineExceeded", "Error", "Expression", "FailedPrecondition", "FieldViolation",
-    "Internal", "InvalidArgument", "NotFound", "Program", "ResourceExhausted", "Tensor", "TensorInfo",
-    "Unauthenticated", "Unavailable", "Unimplemented", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2",
-    "placeholder", "program",
+    "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
+    "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
+    "ServerInfo", "StageTimes", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented", "Variant",
+    "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder", "program",
 ]
 
 
@@ -81,7 +82,11 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     variants are chosen by rules alone, not by what tuning has measured, and InvalidArgument is raised for one that is
     named and is not such.
     """
-    credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
-    return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,
-                  token=sending.check_token(token, token_file), options=options,
-                  shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes, reproducible=reproducible)
+    arguments = dict(locals())
+    client = Client(target, timeout=timeout, max_retries=max_retries,
+                    credentials=tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key),
+                    token=sending.check_token(token, token_file), options=options,
+                    shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes, reproducible=reproducible)
+    if arguments.pop("credentials") is None:
+        client._arguments = arguments
+    return client

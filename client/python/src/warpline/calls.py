@@ -18,6 +18,7 @@ from warpline import copies, shapes, wire
 from warpline.arrays import AnyOperand, Array, InRegion, SentOperand, decode_tensor, operand_of
 from warpline.dtypes import result_data_type
 from warpline.errors import Error, Internal, ResourceExhausted
+from warpline.reports import Execution, ServerInfo, execution_of, server_info_of
 from warpline.residents import Resident, TensorInfo, check_ttl
 from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
@@ -29,7 +30,7 @@ _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
 
 # What a caller is told of how its request was carried out.
-Report = Callable[[v1.Execution], None]
+Report = Callable[[Execution], None]
 Axes = int | Iterable[int] | None
 # What may stand for an array.
 Input = npt.ArrayLike | Resident
@@ -326,7 +327,7 @@ def decode(call: Call, response: bytes, request_id: str, report: Report | None,
         raise _defect(f"the server's response has {len(results)} results, or not those on the server that were "
                       f"to stay there", request_id)
     if report is not None:
-        report(execution)
+        report(execution_of(execution))
     return [dataclasses.replace(result, device=execution.device) if isinstance(result, TensorInfo) else result
             for result in results]
 
@@ -355,14 +356,14 @@ def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None])
     return delivered
 
 
-def decode_info(response: bytes, request_id: str) -> v1.GetInfoResponse:
+def decode_info(response: bytes, request_id: str) -> ServerInfo:
     """Internal if it is none."""
     info = v1.GetInfoResponse()
     try:
         info.MergeFromString(response)
     except DecodeError as error:
         raise not_valid(error, request_id) from error
-    return info
+    return server_info_of(info)
 
 
 def encode_health(service: str) -> bytes:

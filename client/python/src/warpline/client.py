@@ -16,13 +16,14 @@ from warpline.expressions import Operators
 from warpline.leases import Leases
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, compile_program
+from warpline.reductions import Reductions
+from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
 from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 from warpline.tensors import Tensor
-from warpline.v1 import warpline_pb2 as v1
 
 
-class Client:
+class Client(Reductions):
     """Calls a warpline server. Thread-safe; a context manager, which closes the connection.
 
     Arrays may be anything that NumPy takes, and whatever has `__array_interface__` or `__dlpack__` and lies in
@@ -48,14 +49,20 @@ class Client:
     Every method takes
       timeout: seconds from the call to the result, above zero and finite; None: that of the client.
       request_id: 1 to 128 printable ASCII characters that mark the request in the server's log; None: a new one.
-      report: called with the Execution message of the response: backend, device, variants, stage times.
+      report: called with the warpline.Execution of the request: backend, device, variants, stage times.
     and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
     field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
     for resident tensors NotFound and FailedPrecondition; Unauthenticated by servers that ask who calls. What another
     attempt may mend is tried again before that (connect's max_retries).
     TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
     for words and timeouts that cannot be sent; nothing has been sent then.
+
+    A client that connect has made without `credentials` can be pickled: what comes out is a client that connects anew
+    by the same arguments, a token among them. Certificates are read where it comes out.
     """
+
+    # Of connect; None: it was made in another way.
+    _arguments: dict[str, Any] | None = None
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
                  credentials: grpc.ChannelCredentials | None = None, token: str = "",
@@ -255,7 +262,7 @@ class Client:
             if not token:
                 return found
 
-    def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
+    def info(self, *, timeout: float | None = None) -> ServerInfo:
         """What the server is and can do: version, backend, devices, operations with their variants, limits."""
         return calls.decode_info(*self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 
@@ -268,6 +275,11 @@ class Client:
         """
         body = calls.encode_health(service)
         return calls.decode_health(*self._connection.invoke(HEALTH_METHOD, body, timeout, None))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._arguments is None:
+            raise TypeError("this client cannot be pickled: warpline.connect makes such that can, without credentials=")
+        return _connect, (self._arguments,)
 
     def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                 report: Report | None) -> Any:
@@ -290,3 +302,9 @@ class Client:
     def _tensor(self, info: TensorInfo) -> Tensor:
         """Of one that is new, and ours."""
         return Tensor(self, self._connection, info, self._leases, owned=True)
+
+
+def _connect(arguments: dict[str, Any]) -> Client:
+    """What a pickled client becomes."""
+    from warpline import connect
+    return connect(**arguments)

@@ -12,6 +12,7 @@ from warpline import calls, connections, direct, residents, shared, transfers
 from warpline.aio import tensors
 from warpline.aio.connection import Connection
 from warpline.aio.leases import Leases
+from warpline.aio.reductions import Reductions
 from warpline.aio.tensors import Tensor, Transport
 from warpline.aio.threads import copying, in_thread, unless_small
 from warpline.arrays import Array
@@ -19,12 +20,12 @@ from warpline.calls import Axes, Call, Input, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_program
+from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
 from warpline.sending import HEALTH_METHOD, MAX_RETRIES
-from warpline.v1 import warpline_pb2 as v1
 
 
-class Client:
+class Client(Reductions):
     """As warpline.Client, for one event loop; an asynchronous context manager.
 
     Elements are copied by threads if they are more than 1 MiB, or go into shared memory; gRPC's own copies of requests
@@ -192,7 +193,7 @@ class Client:
             if not token:
                 return found
 
-    async def info(self, *, timeout: float | None = None) -> v1.GetInfoResponse:
+    async def info(self, *, timeout: float | None = None) -> ServerInfo:
         """See warpline.Client.info."""
         return calls.decode_info(*await self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 

@@ -1,0 +1,64 @@
+"""Reductions by their own names: x.sum(axis) as client.sum(x, axis)."""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from warpline.arrays import Array
+from warpline.calls import Axes, Input
+from warpline.names import ReduceOp
+
+
+class Reductions:
+    """Of the blocking client. `reduce` has more reductions, and more that can be said of each."""
+
+    def _reduced(self, x: Input, op: ReduceOp, axis: Axes, keepdims: bool, out: Array | None, timeout: float | None,
+                 dtype: npt.DTypeLike | None = None, ddof: int = 0) -> Array:
+        reduce: Any = self.reduce  # type: ignore[attr-defined]
+        result: Array = reduce(x, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, out=out, timeout=timeout)
+        return result
+
+    def sum(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+            out: Array | None = None, timeout: float | None = None) -> Array:
+        """reduce(x, "sum", axis); likewise the next ones."""
+        return self._reduced(x, "sum", axis, keepdims, out, timeout, dtype)
+
+    def prod(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+             out: Array | None = None, timeout: float | None = None) -> Array:
+        return self._reduced(x, "prod", axis, keepdims, out, timeout, dtype)
+
+    def mean(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
+             out: Array | None = None, timeout: float | None = None) -> Array:
+        return self._reduced(x, "mean", axis, keepdims, out, timeout, dtype)
+
+    def var(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
+            dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> Array:
+        return self._reduced(x, "var", axis, keepdims, out, timeout, dtype, ddof)
+
+    def std(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
+            dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> Array:
+        return self._reduced(x, "std", axis, keepdims, out, timeout, dtype, ddof)
+
+    def min(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
+            timeout: float | None = None) -> Array:
+        return self._reduced(x, "min", axis, keepdims, out, timeout)
+
+    def max(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
+            timeout: float | None = None) -> Array:
+        return self._reduced(x, "max", axis, keepdims, out, timeout)
+
+    def argmin(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
+               timeout: float | None = None) -> Array:
+        return self._reduced(x, "argmin", axis, keepdims, out, timeout)
+
+    def argmax(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
+               timeout: float | None = None) -> Array:
+        return self._reduced(x, "argmax", axis, keepdims, out, timeout)
+
+    def any(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
+            timeout: float | None = None) -> Array:
+        return self._reduced(x, "any", axis, keepdims, out, timeout)
+
+    def all(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
+            timeout: float | None = None) -> Array:
+        return self._reduced(x, "all", axis, keepdims, out, timeout)
