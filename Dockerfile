@@ -36,8 +36,6 @@ RUN if [ -d /usr/local/cuda ]; then \
       && ls /usr/local/cuda/targets/x86_64-linux/lib/libcublasLt.so.13; \
     fi
 COPY --from=build /opt/warpline /usr/local
-# What is the fastest on GPUs that we have measured; on others it says nothing (docs/tuning.md).
-ENV WARPLINED_TUNING_FILE=/usr/local/share/warpline/tuning/tuned.toml
 # A number, so that Kubernetes can tell that it is not root.
 USER 10001:10001
 EXPOSE 50051 9400

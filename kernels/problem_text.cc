@@ -1,6 +1,7 @@
 #include "kernels/problem_text.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,13 +29,19 @@ void AppendNumber(std::string& text, const char* name, std::int64_t number, std:
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
+// Rows as long as they are apart are dense, and so is a stride of 0.
+void AppendRowStride(std::string& text, const Shape& shape, std::int64_t row_stride) {
+  const std::int64_t row = shape[shape.rank - 1];
+  AppendNumber(text, "ld", row_stride == 0 ? row : row_stride, row);
+}
+
 // What a problem has beyond its operation, type and sizes.
 std::string Details(const TransposeProblem& p) {
   std::string text = " ";
   for (int axis = 0; axis < p.shape.rank; ++axis) {
     absl::StrAppend(&text, axis == 0 ? "" : ",", static_cast<int>(p.perm[axis]));
   }
-  AppendNumber(text, "ld", p.row_stride, 0);
+  AppendRowStride(text, p.shape, p.row_stride);
   return text;
 }
 
@@ -50,7 +57,7 @@ std::string Details(const ReduceProblem& p) {
   const DType out = p.OutDType();
   if (out != DefaultOutDType(p.op, p.dtype)) absl::StrAppend(&text, " >", ToAbsl(Name(out)));
   AppendNumber(text, "ddof", p.ddof, 0);
-  AppendNumber(text, "ld", p.row_stride, 0);
+  AppendRowStride(text, p.shape, p.row_stride);
   return text;
 }
 
@@ -58,7 +65,8 @@ std::string Details(const GemmProblem& p) {
   std::string text;
   if (p.trans_a || p.trans_b) absl::StrAppend(&text, " ", p.trans_a ? "t" : "n", p.trans_b ? "t" : "n");
   const GemmBatch& batch = p.batch;
-  const bool is_dense = batch == GemmBatch::Dense(batch.Count());
+  const bool is_dense =
+      batch.rank == 1 && batch.a[0] == 1 && batch.b[0] == 1 && (!p.has_c || batch.c[0] == 1);
   if (batch.rank > 0 && is_dense) absl::StrAppend(&text, " x", batch.Count());
   GemmProblem usual = p;
   usual.out_dtype.reset();
@@ -72,8 +80,8 @@ std::string Details(const GemmProblem& p) {
   if (p.has_c) AppendNumber(text, "ldc", p.ldc, p.n);
   if (batch.rank > 0 && !is_dense) {
     absl::StrAppend(&text, " batch=", Join(batch.dims, batch.rank, "x"),
-                    " a=", Join(batch.a, batch.rank, ","), " b=", Join(batch.b, batch.rank, ","),
-                    " c=", Join(batch.c, batch.rank, ","));
+                    " a=", Join(batch.a, batch.rank, ","), " b=", Join(batch.b, batch.rank, ","));
+    if (p.has_c) absl::StrAppend(&text, " c=", Join(batch.c, batch.rank, ","));
   }
   return text;
 }
@@ -140,7 +148,9 @@ class Line {
 
   std::int64_t Number(absl::string_view digits, std::int64_t least) {
     std::int64_t number = least;
-    if (!absl::SimpleAtoi(digits, &number) || number < least) Refuse("a number");
+    if (!absl::SimpleAtoi(digits, &number) || number < least) {
+      Refuse(absl::StrCat("a number from ", least, " on, not \"", digits, "\"").c_str());
+    }
     return std::max(number, least);
   }
   // "name=N", with N at least `least`.
@@ -182,7 +192,7 @@ class Line {
   std::vector<int> Axes(const std::string& word, int rank) {
     std::vector<int> axes;
     for (std::int64_t axis : Numbers(word, ',', kMaxRank, 0)) {
-      if (axis >= rank) Refuse("an axis");
+      if (axis >= rank) Refuse(absl::StrCat("axes below ", rank).c_str());
       axes.push_back(static_cast<int>(std::min<std::int64_t>(axis, rank - 1)));
     }
     std::vector<int> sorted = axes;
@@ -194,7 +204,7 @@ class Line {
     for (DType dtype : kAllDTypes) {
       if (Name(dtype) == name) return dtype;
     }
-    Refuse("a type");
+    Refuse("a type, as f32 or bf16");
     return DType::kF32;
   }
 
@@ -215,12 +225,18 @@ class Line {
   absl::Status status_;
 };
 
+// Of what is dense, 0.
+void TakeRowStride(Line& line, const Shape& shape, std::int64_t& row_stride) {
+  const std::int64_t row = shape[shape.rank - 1];
+  if (line.TakeNumber("ld", row, row_stride) && row_stride == row) row_stride = 0;
+}
+
 Problem ParseTranspose(Line& line, DType dtype, const Shape& shape) {
   TransposeProblem p{.dtype = dtype, .shape = shape};
   const std::vector<int> perm = line.Axes(line.Take("the order of the axes"), shape.rank);
   if (std::ssize(perm) != shape.rank) line.Refuse("each axis once");
   if (line.ok()) std::copy(perm.begin(), perm.end(), p.perm.begin());
-  line.TakeNumber("ld", shape[shape.rank - 1], p.row_stride);
+  TakeRowStride(line, shape, p.row_stride);
   return p;
 }
 
@@ -235,11 +251,13 @@ Problem ParseReduce(Line& line, ReduceOp op, DType dtype, const Shape& shape) {
   } else {
     for (int axis : line.Axes(axes, shape.rank)) p.axes_mask |= 1u << axis;
   }
+  const int reduced = std::popcount(p.axes_mask);
+  if (IsArg(op) && reduced != 1 && reduced != shape.rank) line.Refuse("one axis or all");
   if (const auto type = line.TakeIf(">")) p.out_dtype = line.Type(*type);
   std::int64_t ddof = 0;
   line.TakeNumber("ddof", 0, ddof);
   p.ddof = static_cast<std::int32_t>(std::min<std::int64_t>(ddof, INT32_MAX));
-  line.TakeNumber("ld", shape[shape.rank - 1], p.row_stride);
+  TakeRowStride(line, shape, p.row_stride);
   return p;
 }
 
@@ -291,6 +309,11 @@ Problem ParseGemm(Line& line, bool tf32, DType dtype, const Shape& shape) {
   if (tf32) p.precision = Precision::kTf32;
   while (line.ok() && TakeDetail(line, p)) {
   }
+  const bool is_half = dtype == DType::kF16 || dtype == DType::kBF16;
+  const bool usual = !p.out_dtype || *p.out_dtype == (dtype == DType::kI8 ? DType::kI32 : dtype);
+  if (!IsGemmInput(dtype)) line.Refuse("a type of products");
+  if (!usual && !(is_half && *p.out_dtype == DType::kF32))
+    line.Refuse("a result of a type that products have");
   return p;
 }
 
@@ -334,7 +357,7 @@ Problem ParseOf(Line& line) {
   for (ReduceOp reduce : kAllReduceOps) {
     if (Name(reduce) == op) return ParseReduce(line, reduce, dtype, shape);
   }
-  line.Refuse("an operation");
+  line.Refuse("transpose, gemm, cast, scale, add, or a reduction as sum");
   return {};
 }
 
@@ -351,7 +374,7 @@ std::string ProblemText(const Problem& problem) {
   return std::visit(
       [&](const auto& p) -> std::string {
         const Shape shape = ShapeOf(p);
-        if (shape.rank == 0) return "";
+        if (shape.rank == 0 || shape.Count() == 0) return "";
         return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
       },
       problem);

@@ -26,7 +26,7 @@ namespace warpline {
 absl::StatusOr<Problem> ParseProblem(std::string_view text);
 
 // The shortest line that means the problem. Equal for two problems exactly when they are the same. Of arrays
-// without axes there is none: empty.
+// without axes or elements there is none: empty.
 std::string ProblemText(const Problem& problem);
 
 }  // namespace warpline

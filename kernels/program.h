@@ -82,6 +82,8 @@ struct MemoryPlan {
   // What comes from the host and goes back there for each run.
   std::size_t TravellingBytes() const { return input_bytes + output_bytes + shared_bytes; }
   bool Has(Area area) const;
+  // Whether any tensor comes from the host or goes back there; scalars do not count.
+  bool Travels() const { return Has(Area::kInput) || Has(Area::kOutput) || Has(Area::kShared); }
 };
 
 MemoryPlan PlanMemory(const Program& program, const OwnMemory& own = {});

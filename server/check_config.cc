@@ -42,8 +42,9 @@ absl::Status CheckFiles(const ServerOptions& options) {
   if (options.tls.configured()) {
     RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
   }
-  if (const auto mode = options.TuningMode()) {
-    RETURN_IF_ERROR(ReadTuningFile(options.tuning_file, *mode).status());
+  if (const auto tuning = options.TuningOf()) {
+    RETURN_IF_ERROR(ReadTuningFile(tuning->file, tuning->mode).status());
+    if (tuning->mode == TuningStore::Mode::kWrite) RETURN_IF_ERROR(CheckTuningFileWritable(tuning->file));
   }
   if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());
   return absl::OkStatus();

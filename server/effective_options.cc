@@ -1,5 +1,7 @@
 // What the limits come to on a machine, where they are left to the server.
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -11,6 +13,15 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+// Where packages have it beside this program; empty if it is not there.
+std::string PackagedTuningFile() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const std::filesystem::path file = program.parent_path().parent_path() / "share/warpline/tuning/tuned.toml";
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
+}
 
 }  // namespace
 
@@ -32,9 +43,12 @@ std::vector<std::string> ServerOptions::RegionPaths() const {
   return paths;
 }
 
-std::optional<TuningStore::Mode> ServerOptions::TuningMode() const {
-  if (tuning_file.empty() || tuning == "off") return std::nullopt;
-  return tuning == "write" ? TuningStore::Mode::kWrite : TuningStore::Mode::kRead;
+std::optional<ServerOptions::Tuning> ServerOptions::TuningOf() const {
+  if (tuning == "off") return std::nullopt;
+  const bool writes = tuning == "write";
+  const std::string file = tuning_file.empty() && !writes ? PackagedTuningFile() : tuning_file;
+  if (file.empty()) return std::nullopt;
+  return Tuning{file, writes ? TuningStore::Mode::kWrite : TuningStore::Mode::kRead};
 }
 
 int ServerOptions::Lanes(bool cuda) const {

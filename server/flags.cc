@@ -89,9 +89,13 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("tuning", "MODE", OneOf(o.tuning, {"off", "read", "write"}),
       "Which variant runs where a request leaves it open. read: what --tuning-file has found to be the "
       "fastest, if it has; write: and what it does not have is tried while the GPU is idle, and added to it; "
-      "off: by rules alone, as with options.reproducible. Default read. Without an effect on cpu.");
+      "off: by rules alone, as for requests that ask for reproducible results. Default read. Without an "
+      "effect on cpu.");
   add("tuning-file", "FILE", Path(o.tuning_file),
-      "TOML: the fastest variants of problems, by kind of GPU (docs/tuning.md). Default none.");
+      "TOML: the fastest variants of problems, by kind of GPU (docs/tuning.md). With --tuning=write it is "
+      "made if it "
+      "is not there, and its folder must be writable. Default: that of the package, "
+      "../share/warpline/tuning/tuned.toml beside the program's folder, if it is there; with write none.");
   add("device-timeout", "DURATION", Time(o.device_timeout, absl::ZeroDuration(), absl::Hours(1)),
       "A device that makes no progress for so long and 10 x the longest estimate of its jobs ends the "
       "process; 0s to 1h, 0s: never. Default 10s.");

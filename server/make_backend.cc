@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
 #ifdef WARPLINE_HAVE_CUDA
   if (options.backend != "cpu") {
     std::shared_ptr<TuningStore> tuning;
-    if (const auto mode = options.TuningMode()) {
-      ASSIGN_OR_RETURN(tuning, TuningStore::Open(options.tuning_file, *mode));
+    if (const auto wanted = options.TuningOf()) {
+      ASSIGN_OR_RETURN(tuning, TuningStore::Open(wanted->file, wanted->mode));
     }
     auto cuda =
         CreateCudaBackend({.devices = options.devices,

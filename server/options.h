@@ -55,7 +55,7 @@ struct ServerOptions {
   absl::Duration drain_delay = absl::ZeroDuration();         // a part of grace
   absl::Duration max_connection_age = absl::ZeroDuration();  // 0: none
   std::string tuning = "read";                               // off, read or write
-  std::string tuning_file;                                   // empty: none
+  std::string tuning_file;  // empty: with "read" the package's, if it is there
   bool echo = false;
   std::string access_log;  // file, or "-" for stderr; empty: none
 
@@ -71,8 +71,12 @@ struct ServerOptions {
   // TLS and --insecure was not given.
   absl::Status CheckListen() const;
   absl::Status CheckTls() const;
-  // Nothing: there is no file, or it is left alone.
-  std::optional<TuningStore::Mode> TuningMode() const;
+  // The file, and what is done with it. Nothing: there is none, or it is left alone.
+  struct Tuning {
+    std::string file;
+    TuningStore::Mode mode = TuningStore::Mode::kRead;
+  };
+  std::optional<Tuning> TuningOf() const;
   // Of all region sockets.
   std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }

@@ -1,6 +1,7 @@
 #include "server/tune.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -46,7 +47,9 @@ int Tune(const ServerOptions& options, const std::string& path) {
   const absl::StatusOr<std::vector<Problem>> problems = ReadProblems(path);
   if (!problems.ok()) return Fail(2, problems.status());
   Metrics metrics;
-  const auto backend = MakeBackend(options, metrics, nullptr);
+  const auto backend = MakeBackend(options, metrics, [](const absl::Status& status) {
+    std::_Exit(Fail(1, status));  // nothing more can be done on this device
+  });
   if (!backend.ok()) return Fail(1, backend.status());
   const std::vector<Tuner*> tuners = (*backend)->tuners();
   if (tuners.empty()) {
@@ -62,9 +65,9 @@ int Tune(const ServerOptions& options, const std::string& path) {
     changed += series.changed.Value();
     failed += series.failed.Value();
   }
-  std::printf("%zu problems: %.0f changed, %.0f kept, %.0f not tried; the rest were known\n",
+  std::printf("%zu problems: %.0f changed, %.0f kept, %.0f not tried; the rest were known, or there twice\n",
               problems->size(), changed, kept, failed);
-  return 0;
+  return failed > 0 && changed + kept == 0 ? 1 : 0;
 }
 
 }  // namespace warpline

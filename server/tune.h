@@ -16,7 +16,8 @@ namespace warpline {
 absl::StatusOr<std::vector<Problem>> ReadProblems(const std::string& path);
 
 // Tunes the problems of the file `problems` on the GPUs of the node, which nobody else should use meanwhile,
-// adds what it finds to --tuning-file and prints it. The exit code: 0, 2 if something is not valid, or 1.
+// adds what it finds to --tuning-file and logs it. The exit code: 0; 1 if none could be tried; 2 if something
+// is not valid.
 int Tune(const ServerOptions& options, const std::string& problems);
 
 }  // namespace warpline

@@ -158,6 +158,17 @@ std::string FormatProgress(std::string_view what, std::size_t bytes, std::size_t
                          static_cast<double>(bytes) / kMiB / seconds);
 }
 
+namespace {
+
+std::string Configurations(const v1::Variant& variant) {
+  const auto& names = variant.configurations();
+  if (names.empty()) return "";
+  return absl::StrCat(" [also ", names[0],
+                      names.size() > 1 ? absl::StrCat(" to ", names[names.size() - 1]) : "", "]");
+}
+
+}  // namespace
+
 std::string FormatInfo(const v1::GetInfoResponse& info) {
   std::string text =
       absl::StrFormat("version    %s (%s)\nbackend    %s\n", info.version(), info.revision(), info.backend());
@@ -184,9 +195,10 @@ std::string FormatInfo(const v1::GetInfoResponse& info) {
     for (const v1::Variant& variant : operation.variants()) width = std::max(width, variant.name().size());
     for (const v1::Variant& variant : operation.variants()) {
       const std::string own = TypeNames(variant.data_types());
-      absl::StrAppendFormat(&text, "  %-*s  %s%s%s\n", static_cast<int>(width), variant.name(),
-                            variant.summary(), own == types ? "" : absl::StrCat(" (", own, ")"),
-                            variant.reproducible() ? "" : " [not reproducible]");
+      absl::StrAppendFormat(
+          &text, "  %-*s  %s%s%s\n", static_cast<int>(width), variant.name(), variant.summary(),
+          own == types ? "" : absl::StrCat(" (", own, ")"),
+          absl::StrCat(variant.reproducible() ? "" : " [not reproducible]", Configurations(variant)));
     }
   }
   return text;

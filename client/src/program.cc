@@ -116,7 +116,7 @@ class Parser {
     const std::size_t start = Start();
     const auto belongs = [](char c) {
       return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-' ||
-             c == '+';
+             c == '+' || c == ':';
     };
     while (at_ < text_.size() && belongs(text_[at_])) ++at_;
     return std::string(text_.substr(start, at_ - start));

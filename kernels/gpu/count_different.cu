@@ -9,7 +9,7 @@ constexpr int kThreads = 256;
 
 __device__ bool Differ(double x, double y, double absolute, double relative) {
   if (x == y || (isnan(x) && isnan(y))) return false;
-  return !(fabs(x - y) <= absolute + relative * fabs(y));
+  return isinf(x) || isinf(y) || !(fabs(x - y) <= absolute + relative * fabs(y));
 }
 
 // With 64-bit integers, numbers beyond 2^53 are compared as the doubles next to them.

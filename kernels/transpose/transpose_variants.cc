@@ -69,7 +69,7 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   return fill >= 0.9 && Fill(walk, 2 * kTile) < kLeastFill;
 }
 
-// The choice, the ladder from its lowest rung, the oracle.
+// A rung that is the choice for some, the choice for all others, the ladder from its lowest rung, the oracle.
 constexpr TransposeVariant kVariants[] = {
     {.name = "padded_vectorized",
      .summary = "16-byte vectors of global memory, padded tile",

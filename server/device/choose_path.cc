@@ -63,8 +63,7 @@ Path ChoosePath(const Program& program, const MemoryPlan& plan, const PathQuesti
   const bool fixed = question.fits_lane && !resident && !shared;
   const Path whole = fixed && question.can_capture ? Path::kGraph : Path::kCalls;
   if (program.steps.size() != 1) return whole;
-  const bool travels = shared || plan.Has(Area::kInput) || plan.Has(Area::kOutput);
-  if (resident && !travels && question.can_map && question.fits_lane) return Path::kMapped;
+  if (resident && !plan.Travels() && question.can_map && question.fits_lane) return Path::kMapped;
   const Step& step = program.steps.front();
   if (!step.variant.empty()) return whole;
   const std::size_t bytes = plan.TravellingBytes();

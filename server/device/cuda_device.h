@@ -45,7 +45,8 @@ struct CudaDevice {
   std::optional<Transfers> transfers;      // always there
   std::unique_ptr<Completion> completion;  // behind the rest, which its callbacks use
   std::shared_ptr<TunedChoices> choices;   // always there; of all devices of its kind
-  std::unique_ptr<Tuner> tuner;            // the last to come, as its thread uses the rest; null: it does not
+  Tuner* asks = nullptr;                   // of this device or of another of its kind; null: nobody tunes
+  std::unique_ptr<Tuner> tuner;  // the last to come, as its thread uses the rest; null: there is none
 };
 
 }  // namespace warpline

@@ -8,6 +8,7 @@
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/observe/log.h"
 #include "server/observe/nvtx.h"
 #include "server/tuning/candidates.h"
 
@@ -89,7 +90,7 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   question.alone = true;
   entry.alone = ChoosePath(program, *staged.plan, question, options_.paths);
   if (entry.alone != Path::kBlocks && entry.among_others != Path::kBlocks) entry.cutting.reset();
-  LookUpTuning(program, entry);
+  LookUpTuning(staged, entry);
   if (entry.alone == Path::kGraph || entry.among_others == Path::kGraph) {
     RETURN_IF_ERROR(CaptureGraphs(staged, entry));
   }
@@ -108,15 +109,20 @@ absl::StatusOr<CudaLane::Entry> CudaLane::Build(const StagedProgram& staged) {
   return entry;
 }
 
-void CudaLane::LookUpTuning(const Program& program, Entry& entry) {
+void CudaLane::LookUpTuning(const StagedProgram& staged, Entry& entry) {
+  const Program& program = *staged.program;
   // Before the choices: one that is made meanwhile is looked up again at the next launch.
   entry.tuning = device_.choices->version();
-  const auto runs_whole = [](Path path) { return path == Path::kGraph || path == Path::kCalls; };
-  if (program.untuned || !(runs_whole(entry.alone) || runs_whole(entry.among_others))) return;
+  // Tuning times operands in device memory, which says nothing of those on slots, or in pieces. Where some of
+  // a program's launches run so, none is tuned: the bits of a result must not depend on who else is there.
+  const auto on_device = [&](Path path) {
+    return path == Path::kGraph || path == Path::kCalls || (path == Path::kMapped && !staged.plan->Travels());
+  };
+  if (program.untuned || !on_device(entry.alone) || !on_device(entry.among_others)) return;
   entry.tuned = TunedVariants(program, device_.context.traits, *device_.choices);
-  if (device_.tuner == nullptr) return;
+  if (device_.asks == nullptr) return;
   for (const Step& step : program.steps) {
-    if (step.variant.empty()) device_.tuner->Offer(step.problem);
+    if (step.variant.empty()) device_.asks->Offer(step.problem);
   }
 }
 
@@ -158,12 +164,11 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceResident(staged.bindings);
   addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
-  // Tuning times operands in device memory, which says nothing of these.
-  return EnqueueSteps(*staged.program, addresses,
-                      {.context = device_.context,
+  StepLaunch launch = {.context = device_.context,
                        .stream = StreamFor(staged, Path::kMapped),
-                       .timing = timed ? &timing_ : nullptr},
-                      entry.variants);
+                       .timing = timed ? &timing_ : nullptr};
+  if (!staged.plan->Travels()) launch.tuned = entry.tuned;
+  return EnqueueSteps(*staged.program, addresses, launch, entry.variants);
 }
 
 absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
@@ -223,12 +228,19 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   bool known = entry != nullptr;
   if (known && entry->tuning != device_.choices->version()) {
     // A device is tuned in idle times, and each problem once: this is rare.
-    const std::vector<std::string_view> tuned = std::move(entry->tuned);
-    LookUpTuning(*staged.program, *entry);
-    if (entry->tuned != tuned) {
-      ASSIGN_OR_RETURN(*entry, Build(staged));
-      known = false;
+    Entry next;
+    next.alone = entry->alone;
+    next.among_others = entry->among_others;
+    LookUpTuning(staged, next);
+    if (next.tuned != entry->tuned) {
+      absl::StatusOr<Entry> built = Build(staged);
+      // What has run until now goes on running.
+      if (!built.ok())
+        Log("warning", "a tuned choice is not used", {{"reason", std::string(built.status().message())}});
+      known = !built.ok();
+      if (built.ok()) *entry = *std::move(built);
     }
+    entry->tuning = next.tuning;
   }
   if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));

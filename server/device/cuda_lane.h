@@ -76,7 +76,7 @@ class CudaLane : public Lane {
   CudaLane(CudaDevice& device, const CudaBackendOptions& options, Metrics& metrics);
   absl::StatusOr<Entry> Build(const StagedProgram& staged);
   // Asks for tuning, too, of what is not known.
-  void LookUpTuning(const Program& program, Entry& entry);
+  void LookUpTuning(const StagedProgram& staged, Entry& entry);
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
   void Describe(const Program& program, Entry& entry);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);

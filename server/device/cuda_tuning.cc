@@ -29,9 +29,10 @@ absl::StatusOr<DeviceKind> KindOf(const CudaDevice& device) {
       .driver = driver};
 }
 
-// Those of the file's choices that count; they become known to the tuner, if there is one.
-void TakeOver(const TuningFile::Choices& choices, const DeviceTraits& traits, TunedChoices& to, Tuner* tuner,
-              int ordinal) {
+// Makes those of the file's choices that count the device's, and known to its tuner, if it has one.
+void TakeOver(const TuningFile::Choices& choices, const DeviceKind& kind, CudaDevice& device) {
+  const DeviceTraits& traits = device.context.traits;
+  const int ordinal = device.info.ordinal;
   int taken = 0, kept = 0, void_ones = 0;
   for (const auto& [text, choice] : choices) {
     const absl::StatusOr<Problem> problem = ParseProblem(text);
@@ -41,13 +42,22 @@ void TakeOver(const TuningFile::Choices& choices, const DeviceTraits& traits, Tu
       ++void_ones;
       continue;
     }
-    if (tuner != nullptr) tuner->Know(text);
+    if (device.tuner != nullptr) device.tuner->Know(text);
     if (choice.variant == choice.untuned) {
       ++kept;
     } else {
-      to.Set(text, choice.variant);
+      device.choices->Set(text, choice.variant);
       ++taken;
     }
+  }
+  if (choices.empty()) {
+    Log("info", "the tuning file has no choices for this kind of device",
+        {{"device", absl::StrCat(ordinal)},
+         {"name", kind.name},
+         {"multiprocessors", absl::StrCat(kind.multiprocessors)},
+         {"cublaslt", absl::StrCat(kind.cublaslt)},
+         {"driver", absl::StrCat(kind.driver)}});
+    return;
   }
   // A void one names variants that this version does not have, or does not choose: it is tuned anew.
   Log("info", "tuning file read",
@@ -73,22 +83,24 @@ absl::StatusOr<std::unique_ptr<Tuner>> MakeTuner(CudaDevice& device, const Devic
 
 absl::Status SetUpTuning(std::span<const std::unique_ptr<CudaDevice>> devices, TuningStore& store,
                          Metrics& metrics) {
-  std::vector<std::pair<DeviceKind, std::shared_ptr<TunedChoices>>> known;
+  if (store.writes()) RETURN_IF_ERROR(store.CheckWritable());
+  std::vector<std::pair<DeviceKind, const CudaDevice*>> known;
   for (const auto& device : devices) {
     ASSIGN_OR_RETURN(const DeviceKind kind, KindOf(*device));
     const auto same = std::find_if(known.begin(), known.end(), [&](const auto& kind_and_choices) {
       return kind_and_choices.first == kind;
     });
     if (same != known.end()) {
-      device->choices = same->second;
+      device->choices = same->second->choices;
+      device->asks = same->second->asks;
       continue;
     }
-    known.emplace_back(kind, device->choices);
+    known.emplace_back(kind, device.get());
     if (store.writes()) {
       ASSIGN_OR_RETURN(device->tuner, MakeTuner(*device, kind, store, metrics));
+      device->asks = device->tuner.get();
     }
-    TakeOver(store.Of(kind), device->context.traits, *device->choices, device->tuner.get(),
-             device->info.ordinal);
+    TakeOver(store.Of(kind), kind, *device);
   }
   return absl::OkStatus();
 }

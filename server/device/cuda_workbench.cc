@@ -46,8 +46,11 @@ class Block {
   }
   Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), stream_(other.stream_) {}
   Block& operator=(Block&&) = delete;
+  // Waits for the stream, as the runtime gives memory back to the device only then.
   ~Block() {
-    if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+    if (data_ == nullptr) return;
+    cudaFreeAsync(data_, stream_);
+    cudaStreamSynchronize(stream_);
   }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
@@ -63,19 +66,21 @@ class Use {
  public:
   explicit Use(CudaDevice& device)
       : device_(device),
-        began_alone_(device.running.fetch_add(1) == 0),
-        order_(device.launched.fetch_add(1) + 1) {}
+        order_(device.launched.fetch_add(1) + 1),
+        began_alone_(device.running.fetch_add(1) == 0) {}
   ~Use() { device_.running.fetch_sub(1); }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
   // No other job has used the device since.
-  bool IsAlone() const { return began_alone_ && device_.launched.load() == order_; }
+  bool IsAlone() const {
+    return began_alone_ && device_.launched.load() == order_ && device_.running.load() == 1;
+  }
 
  private:
   CudaDevice& device_;
-  const bool began_alone_;
   const std::uint64_t order_;
+  const bool began_alone_;
 };
 
 // Where everything lies in one block: `sets` sets of operands and results, the result to compare with,
@@ -110,7 +115,7 @@ class CudaTrial : public Trial {
             const Layout& layout, Block block);
   ~CudaTrial() override;
 
-  // Fills the operands and runs the first candidate.
+  // Fills the operands and keeps the result of the first candidate.
   absl::Status Begin();
   std::span<const std::string_view> candidates() const override { return candidates_; }
   absl::StatusOr<std::optional<double>> Time(std::size_t candidate) override;
@@ -123,8 +128,11 @@ class CudaTrial : public Trial {
   Operands OperandsOf(int set) const;
   absl::Status Fill();
   absl::Status Launch(std::size_t candidate, int set);
-  // Runs it for the first time, looks at its result and makes its graph.
-  absl::Status Enter(std::size_t candidate);
+  // Runs it for the first time. The result is all of its own: what it does not write is seen.
+  absl::StatusOr<double> RunFirst(std::size_t candidate);
+  // Looks at its result, and makes its graph, unless others used the device meanwhile: then times say
+  // nothing.
+  absl::Status Enter(std::size_t candidate, const Use& use);
   absl::Status CheckResult(std::size_t candidate);
   absl::StatusOr<gpu::GraphExec> Capture(std::size_t candidate, int launches);
   // Between the events around what `enqueue` does. Waits for it, without keeping a core busy.
@@ -155,10 +163,10 @@ class CudaWorkbench : public Workbench {
     return absl::OkStatus();
   }
 
-  bool AwaitQuiet(const std::function<bool()>& stopping) override {
+  bool AwaitQuiet(const std::function<bool()>& stopping, MonotonicTime deadline) override {
     if (stopping()) return false;
     if (device_.running.load() == 0 && device_.launched.load() == last_seen_) return true;
-    for (;;) {
+    while (MonotonicClock::now() < deadline) {
       const std::uint64_t before = device_.launched.load();
       for (auto waited = kStep * 0; waited < kQuiet; waited += kStep) {
         if (stopping()) return false;
@@ -168,6 +176,7 @@ class CudaWorkbench : public Workbench {
       last_seen_ = before;
       return true;
     }
+    return false;
   }
 
   absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) override {
@@ -177,11 +186,10 @@ class CudaWorkbench : public Workbench {
       return absl::OutOfRangeError(
           absl::StrCat("operands and workspace take ", layout.end, " bytes; the limit is ", kMostBytes));
     }
-    if (StepSeconds(problem, {}, rates_) > kLongestLaunch) {
+    std::vector<std::string_view> candidates = TuningCandidates(problem, traits(), rates_, kLongestLaunch);
+    if (candidates.empty()) {
       return absl::OutOfRangeError(absl::StrCat("a launch takes more than ", kLongestLaunch * 1e3, " ms"));
     }
-    std::vector<std::string_view> candidates = TuningCandidates(problem, traits(), rates_);
-    if (candidates.empty()) return absl::OutOfRangeError("no variant is chosen for it");
     ASSIGN_OR_RETURN(Block block, Block::Take(layout.end, stream_.get()));
     auto trial = std::make_unique<CudaTrial>(*this, problem, std::move(candidates), layout, std::move(block));
     absl::Status begun = trial->Begin();
@@ -277,7 +285,13 @@ absl::StatusOr<double> CudaTrial::Seconds(const Enqueue& enqueue) {
 absl::Status CudaTrial::Begin() {
   const Use use(bench_.device_);
   RETURN_IF_ERROR(Fill());
-  RETURN_IF_ERROR(Enter(0));
+  RETURN_IF_ERROR(RunFirst(0).status());
+  const std::size_t bytes = OutputSize(problem_).Bytes();
+  RETURN_IF_ERROR(Seconds([&] {
+                    return ToStatus(cudaMemcpyAsync(block_.data() + layout_.want, OperandsOf(0).out, bytes,
+                                                    cudaMemcpyDeviceToDevice, bench_.stream_.get()),
+                                    kDoing);
+                  }).status());
   if (use.IsAlone()) bench_.SawAlone();
   return absl::OkStatus();
 }
@@ -296,10 +310,8 @@ absl::Status CudaTrial::CheckResult(std::size_t candidate) {
   cudaStream_t stream = bench_.stream_.get();
   const OperandSize out = OutputSize(problem_);
   const void* got = OperandsOf(0).out;
-  std::byte* want = block_.data() + layout_.want;
-  if (candidate == 0) {
-    return ToStatus(cudaMemcpyAsync(want, got, out.Bytes(), cudaMemcpyDeviceToDevice, stream), kDoing);
-  }
+  const std::byte* want = block_.data() + layout_.want;
+  if (candidate == 0) return absl::OkStatus();
   auto* counter = reinterpret_cast<unsigned long long*>(block_.data() + layout_.different);
   const Agreement agreement = AgreementOf(problem_);
   unsigned long long different = 0;
@@ -324,23 +336,28 @@ absl::StatusOr<gpu::GraphExec> CudaTrial::Capture(std::size_t candidate, int lau
   return gpu::Instantiate(graph);
 }
 
-absl::Status CudaTrial::Enter(std::size_t candidate) {
-  // All bits set, which is NaN in every floating-point type: what a candidate does not write is seen.
+absl::StatusOr<double> CudaTrial::RunFirst(std::size_t candidate) {
+  // All bits set, which is NaN in every floating-point type.
   RETURN_IF_ERROR(
-      Seconds([&]() -> absl::Status {
-        RETURN_IF_ERROR(ToStatus(
-            gpu::Poison(OperandsOf(0).out, OutputSize(problem_).Bytes(), bench_.stream_.get()), kDoing));
-        return Launch(candidate, 0);
-      }).status());
+      ToStatus(gpu::Poison(OperandsOf(0).out, OutputSize(problem_).Bytes(), bench_.stream_.get()), kDoing));
+  return Seconds([&] { return Launch(candidate, 0); });
+}
+
+absl::Status CudaTrial::Enter(std::size_t candidate, const Use& use) {
+  const auto takes_long = [](double seconds) {
+    return absl::UnimplementedError(absl::StrCat("a launch takes ", seconds * 1e3, " ms"));
+  };
+  ASSIGN_OR_RETURN(const double first, RunFirst(candidate));
+  if (!use.IsAlone()) return absl::OkStatus();
+  if (first > kLongestLaunch) return takes_long(first);
   RETURN_IF_ERROR(CheckResult(candidate));
   ASSIGN_OR_RETURN(const double one, Seconds([&] { return Launch(candidate, 0); }));
-  if (one > kLongestLaunch) {
-    const std::string reason = absl::StrCat("a launch takes ", one * 1e3, " ms");
-    return candidate == 0 ? absl::OutOfRangeError(reason) : absl::UnimplementedError(reason);
-  }
+  if (!use.IsAlone()) return absl::OkStatus();
+  if (one > kLongestLaunch) return takes_long(one);
   const int launches =
       static_cast<int>(std::clamp(std::ceil(kSecondsPerTiming / one), 1.0, double{kMostLaunches}));
   ASSIGN_OR_RETURN(entrants_[candidate].graph, Capture(candidate, launches));
+  RETURN_IF_ERROR(ToStatus(cudaGraphUpload(entrants_[candidate].graph.get(), bench_.stream_.get()), kDoing));
   entrants_[candidate].launches = launches;
   return absl::OkStatus();
 }
@@ -348,15 +365,16 @@ absl::Status CudaTrial::Enter(std::size_t candidate) {
 absl::StatusOr<std::optional<double>> CudaTrial::Time(std::size_t candidate) {
   const Use use(bench_.device_);
   Entrant& entrant = entrants_[candidate];
-  absl::Status status = entrant.launches > 0 ? absl::OkStatus() : Enter(candidate);
-  absl::StatusOr<double> seconds = status.ok() ? Seconds([&] {
-    return ToStatus(cudaGraphLaunch(entrant.graph.get(), bench_.stream_.get()), kDoing);
-  })
-                                               : status;
-  if (!seconds.ok()) {
-    bench_.device_.completion->ReportError(seconds.status());
-    return seconds.status();
+  if (entrant.launches == 0) {
+    absl::Status entered = Enter(candidate, use);
+    bench_.device_.completion->ReportError(entered);
+    if (!entered.ok()) return entered;
   }
+  if (entrant.launches == 0) return std::nullopt;
+  const absl::StatusOr<double> seconds =
+      Seconds([&] { return ToStatus(cudaGraphLaunch(entrant.graph.get(), bench_.stream_.get()), kDoing); });
+  bench_.device_.completion->ReportError(seconds.status());
+  if (!seconds.ok()) return seconds.status();
   if (!use.IsAlone()) return std::nullopt;
   bench_.SawAlone();
   return *seconds / entrant.launches;

@@ -1,5 +1,6 @@
 #include "server/tuning/candidates.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -27,15 +28,17 @@ double Estimate(const Row& row, const ProblemT& problem, const DeviceTraits& tra
 }  // namespace
 
 std::vector<std::string_view> TuningCandidates(const Problem& problem, const DeviceTraits& traits,
-                                               const DeviceRates& rates) {
+                                               const DeviceRates& rates, double most_seconds) {
   std::vector<std::string_view> candidates;
   std::visit(
       [&](const auto& p) {
         const auto table = CudaTable(p);
         const auto* untuned = FindVariant(table, p, {}, traits);
         if (untuned == nullptr) return;
+        const double seconds = Estimate(*untuned, p, traits, rates);
+        if (seconds > most_seconds) return;
         Append(*untuned, candidates);
-        const double most = kTimesAsLong * Estimate(*untuned, p, traits, rates);
+        const double most = std::min(kTimesAsLong * seconds, most_seconds);
         for (const auto& row : table) {
           if (&row == untuned || !row.reproducible || !Suits(row, p, traits)) continue;
           if (Estimate(row, p, traits, rates) <= most) Append(row, candidates);

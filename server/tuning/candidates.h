@@ -14,9 +14,10 @@
 namespace warpline {
 
 // First what runs without tuning; then its configurations; then other rows that suit, are reproducible and,
-// as estimated, take no more than a few times as long, each with its configurations.
+// as estimated, take no more than a few times as long, each with its configurations. None if what runs
+// without tuning takes more than `most_seconds`, as estimated, nor any other that does.
 std::vector<std::string_view> TuningCandidates(const Problem& problem, const DeviceTraits& traits,
-                                               const DeviceRates& rates);
+                                               const DeviceRates& rates, double most_seconds);
 
 // The name of `variant` in the table, if it may be chosen for the problem by a file; empty otherwise. A file
 // may be of another version.

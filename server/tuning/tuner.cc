@@ -1,5 +1,6 @@
 #include "server/tuning/tuner.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -31,7 +32,8 @@ void Tuner::Offer(const Problem& problem) {
   std::string text = ProblemText(problem);
   if (text.empty() || OutputSize(problem).count == 0) return;
   MutexLock lock(&mutex_);
-  if (known_.size() >= kMostProblems || !known_.insert(text).second) return;
+  if (taken_ >= kMostProblems || !known_.insert(text).second) return;
+  ++taken_;
   queue_.push_back({problem, std::move(text)});
   ++waiting_;
   series_.waiting.Add(1);
@@ -62,54 +64,71 @@ void Tuner::Loop() {
       task = std::move(queue_.front());
       queue_.pop_front();
     }
-    Settle(task);
-    series_.waiting.Add(-1);
+    const Outcome outcome = Settle(task);
     MutexLock lock(&mutex_);
+    if (outcome == Outcome::kAgain) {
+      queue_.push_back(std::move(task));
+      continue;
+    }
+    series_.waiting.Add(-1);
     --waiting_;
   }
 }
 
-void Tuner::Settle(const Task& task) {
-  if (!workbench_->AwaitQuiet([this] { return stopping_.load(); })) return;
-  const auto trial = workbench_->Prepare(task.problem);
-  if (trial.ok()) return Compete(task, **trial);
-  series_.failed.Add();
-  Log("info", "not tuned", {{"problem", task.text}, {"reason", std::string(trial.status().message())}});
+bool Tuner::AwaitQuiet(MonotonicTime deadline) {
+  return workbench_->AwaitQuiet([this] { return stopping_.load(); }, deadline);
 }
 
-void Tuner::Compete(const Task& task, Trial& trial) {
+Tuner::Outcome Tuner::GiveUp(const Task& task, std::string_view reason) {
+  series_.failed.Add();
+  Log("info", "not tuned", {{"problem", task.text}, {"reason", std::string(reason)}});
+  return Outcome::kSettled;
+}
+
+Tuner::Outcome Tuner::Settle(const Task& task) {
+  if (!AwaitQuiet(kNever)) return Outcome::kAgain;
+  const auto trial = workbench_->Prepare(task.problem);
+  if (trial.ok()) return Compete(task, **trial);
+  return GiveUp(task, std::string(trial.status().message()));
+}
+
+Tuner::Outcome Tuner::Compete(const Task& task, Trial& trial) {
+  // A trial holds memory of the device. While others are busy there, it is better given back.
+  constexpr auto kPatience = std::chrono::seconds(2);
   Contest contest(trial.candidates().size());
   while (!contest.settled()) {
-    if (!workbench_->AwaitQuiet([this] { return stopping_.load(); })) return;
+    if (!AwaitQuiet(MonotonicClock::now() + kPatience)) return Outcome::kAgain;
     const auto seconds = trial.Time(contest.next());
     if (seconds.ok()) {
       if (seconds->has_value()) contest.Took(**seconds);
       continue;
     }
-    if (!absl::IsUnimplemented(seconds.status())) {
+    const std::string reason(seconds.status().message());
+    const bool is_its_own = absl::IsUnimplemented(seconds.status()) || absl::IsDataLoss(seconds.status());
+    // Others cannot be compared with what runs untuned, and what ails the device is nobody's fault.
+    if (!is_its_own || contest.next() == 0) return GiveUp(task, reason);
+    if (absl::IsDataLoss(seconds.status())) {
       Log("warning", "a variant is left out of tuning",
           {{"problem", task.text},
            {"variant", std::string(trial.candidates()[contest.next()])},
-           {"reason", std::string(seconds.status().message())}});
+           {"reason", reason}});
     }
     contest.Failed();
-  }
-  const double untuned_us = contest.Seconds(0) * 1e6;
-  if (untuned_us == 0 && trial.candidates().size() > 1) {
-    series_.failed.Add();
-    return;
   }
   const TunedChoice choice = {.variant = std::string(trial.candidates()[contest.winner()]),
                               .untuned = std::string(trial.candidates()[0]),
                               .us = contest.Seconds(contest.winner()) * 1e6,
-                              .untuned_us = untuned_us};
+                              .untuned_us = contest.Seconds(0) * 1e6};
   if (contest.winner() == 0) {
     series_.kept.Add();
   } else {
     series_.changed.Add();
     choices_.Set(task.text, choice.variant);
   }
-  if (choice.us == 0) return;  // only one variant runs it, and nothing was timed
+  if (choice.us == 0) {
+    Log("info", "not tuned", {{"problem", task.text}, {"reason", "only " + choice.untuned + " runs it"}});
+    return Outcome::kSettled;
+  }
   Log("info", "tuned",
       {{"problem", task.text},
        {"variant", choice.variant},
@@ -117,6 +136,7 @@ void Tuner::Compete(const Task& task, Trial& trial) {
        {"untuned", choice.untuned},
        {"untuned_us", absl::StrFormat("%.2f", choice.untuned_us)}});
   settled_(task.text, choice);
+  return Outcome::kSettled;
 }
 
 }  // namespace warpline

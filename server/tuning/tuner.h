@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -25,7 +26,7 @@ namespace warpline {
 // and at no other time. One thread; whoever offers problems waits for nothing.
 class Tuner {
  public:
-  // Problems that it remembers; others are not tuned. Clients decide what they send.
+  // Problems that are offered and that it takes; others are not tuned. Clients decide what they send.
   static constexpr std::size_t kMostProblems = 4096;
 
   // Called with what has been found, by the thread of this object.
@@ -53,9 +54,13 @@ class Tuner {
     Problem problem;
     std::string text;
   };
+  // Of one turn with a task.
+  enum class Outcome { kSettled, kAgain };
   void Loop();
-  void Settle(const Task& task);
-  void Compete(const Task& task, Trial& trial);
+  Outcome Settle(const Task& task);
+  Outcome Compete(const Task& task, Trial& trial);
+  Outcome GiveUp(const Task& task, std::string_view reason);
+  bool AwaitQuiet(MonotonicTime deadline);
 
   const std::unique_ptr<Workbench> workbench_;
   TunedChoices& choices_;
@@ -66,6 +71,7 @@ class Tuner {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;  // the same as stopping_, for the condition
   std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);
   std::size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // in the queue, or at work
+  std::size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;    // in all
   absl::flat_hash_set<std::string> known_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

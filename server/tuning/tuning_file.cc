@@ -1,12 +1,17 @@
 #include "server/tuning/tuning_file.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -96,6 +101,10 @@ absl::StatusOr<TuningFile::Choices> ParseChoices(const toml::value& value, const
       return absl::InvalidArgumentError(
           absl::StrCat(path, ":", entry.location().line(), ": ", parsed.status().message()));
     }
+    if (const std::string text = ProblemText(*ParseProblem(problem)); text != problem) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", entry.location().line(), ": \"", problem, "\" must be \"", text, "\""));
+    }
     Table table(entry, absl::StrCat("\"", problem, "\""), path);
     TunedChoice& choice = choices[problem];
     choice.variant = table.String("variant");
@@ -113,17 +122,55 @@ absl::Status ErrorOf(const char* doing, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(doing, " ", path));
 }
 
-absl::Status WriteNew(const std::string& text, const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.ok()) return ErrorOf("creating", path);
-  for (std::size_t written = 0; written < text.size();) {
-    const ssize_t bytes = write(file.get(), text.data() + written, text.size() - written);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return ErrorOf("writing", path);
-    written += static_cast<std::size_t>(bytes);
-  }
-  return fsync(file.get()) == 0 ? absl::OkStatus() : ErrorOf("writing", path);
+// What a link points to, which then stays a link.
+std::string TargetOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
 }
+
+// A file beside `target`, of a name that nobody else has and with the mode of the one that it is to replace.
+// Removed with the object, unless it has.
+class NextFile {
+ public:
+  static absl::StatusOr<NextFile> Create(const std::string& target) {
+    std::string name = target + ".XXXXXX";
+    UniqueFd file(mkostemp(name.data(), O_CLOEXEC));
+    if (!file.ok()) return ErrorOf("creating", name);
+    struct stat old;
+    const mode_t mode = stat(target.c_str(), &old) == 0 ? old.st_mode & 07777 : 0644;
+    NextFile next(std::move(name), std::move(file));
+    if (fchmod(next.file_.get(), mode) != 0) return ErrorOf("changing the mode of", next.name_);
+    return next;
+  }
+  NextFile(NextFile&& other) noexcept
+      : name_(std::exchange(other.name_, "")), file_(std::move(other.file_)) {}
+  NextFile& operator=(NextFile&&) = delete;
+  ~NextFile() {
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+
+  absl::Status Write(const std::string& text) {
+    for (std::size_t written = 0; written < text.size();) {
+      const ssize_t bytes = write(file_.get(), text.data() + written, text.size() - written);
+      if (bytes < 0 && errno == EINTR) continue;
+      if (bytes < 0) return ErrorOf("writing", name_);
+      written += static_cast<std::size_t>(bytes);
+    }
+    return fsync(file_.get()) == 0 ? absl::OkStatus() : ErrorOf("writing", name_);
+  }
+  absl::Status Replace(const std::string& target) {
+    if (std::rename(name_.c_str(), target.c_str()) != 0) return ErrorOf("replacing", target);
+    name_.clear();
+    return absl::OkStatus();
+  }
+
+ private:
+  NextFile(std::string name, UniqueFd file) : name_(std::move(name)), file_(std::move(file)) {}
+
+  std::string name_;
+  UniqueFd file_;
+};
 
 }  // namespace
 
@@ -177,7 +224,9 @@ void TuningFile::Set(const DeviceKind& kind, const std::string& problem, TunedCh
 
 std::string TuningFile::Text() const {
   std::string text =
-      "# The fastest variants that warplined has found (docs/tuning.md). It replaces this file.\n";
+      "# The fastest variants that warplined has found (docs/tuning.md). With --tuning=write it writes this "
+      "file "
+      "anew: comments are lost.\n";
   for (const auto& [kind, choices] : devices_) {
     absl::StrAppend(&text, "\n[[device]]\nname = ", Quoted(kind.name),
                     "\ncompute-capability = ", Quoted(kind.compute_capability),
@@ -193,9 +242,14 @@ std::string TuningFile::Text() const {
 }
 
 absl::Status TuningFile::Write(const std::string& path) const {
-  const std::string next = path + ".next";
-  RETURN_IF_ERROR(WriteNew(Text(), next));
-  return std::rename(next.c_str(), path.c_str()) == 0 ? absl::OkStatus() : ErrorOf("replacing", path);
+  const std::string target = TargetOf(path);
+  ASSIGN_OR_RETURN(NextFile next, NextFile::Create(target));
+  RETURN_IF_ERROR(next.Write(Text()));
+  return next.Replace(target);
+}
+
+absl::Status TuningFile::CheckWritable(const std::string& path) {
+  return NextFile::Create(TargetOf(path)).status();
 }
 
 }  // namespace warpline

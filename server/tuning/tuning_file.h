@@ -12,8 +12,8 @@
 
 namespace warpline {
 
-// All that makes one kernel faster than another on a device: what was measured on one device holds on those
-// of its kind, and on no other.
+// All that makes one kernel faster than another on a device, but our own kernels: what was measured on one
+// device holds on those of its kind, and on no other.
 struct DeviceKind {
   std::string name;                // "NVIDIA H200"
   std::string compute_capability;  // "9.0"
@@ -45,8 +45,10 @@ class TuningFile {
   void Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice);
 
   std::string Text() const;
-  // Replaces the file as a whole: a reader finds the old one or the new one.
+  // Replaces the file as a whole: a reader finds the old one or the new one. Follows a symbolic link.
   absl::Status Write(const std::string& path) const;
+  // Whether Write could; makes what it would make beside the file, and removes it.
+  static absl::Status CheckWritable(const std::string& path);
 
  private:
   std::vector<std::pair<DeviceKind, Choices>> devices_;

@@ -1,21 +1,40 @@
 #include "server/tuning/tuning_store.h"
 
+#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/read_file.h"
 #include "server/observe/log.h"
 
 namespace warpline {
 
+namespace {
+
+absl::Status WithFlag(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("--tuning-file=", path, ": ", status.message()));
+}
+
+}  // namespace
+
 absl::StatusOr<TuningFile> ReadTuningFile(const std::string& path, TuningStore::Mode mode) {
   const absl::StatusOr<std::string> text = ReadFile(path);
-  if (text.ok()) return TuningFile::Parse(*text, path);
-  if (mode == TuningStore::Mode::kWrite && absl::IsNotFound(text.status())) return TuningFile();
-  return text.status();
+  if (!text.ok() && mode == TuningStore::Mode::kWrite && absl::IsNotFound(text.status())) return TuningFile();
+  if (!text.ok()) return WithFlag(path, text.status());
+  absl::StatusOr<TuningFile> file = TuningFile::Parse(*text, path);
+  if (!file.ok()) return WithFlag(path, file.status());
+  return file;
+}
+
+absl::Status CheckTuningFileWritable(const std::string& path) {
+  const absl::Status status = TuningFile::CheckWritable(path);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("--tuning-file=", path,
+                                                  ": --tuning=write replaces it, and so makes a file "
+                                                  "in its folder: ",
+                                                  status.message()));
 }
 
 absl::StatusOr<std::unique_ptr<TuningStore>> TuningStore::Open(const std::string& path, Mode mode) {
   ASSIGN_OR_RETURN(TuningFile file, ReadTuningFile(path, mode));
-  if (mode == Mode::kWrite) RETURN_IF_ERROR(file.Write(path));
   return std::unique_ptr<TuningStore>(new TuningStore(path, mode, std::move(file)));
 }
 

@@ -12,15 +12,19 @@
 
 namespace warpline {
 
+// Whether the file at `path` could be made or replaced. Changes nothing. The error names --tuning-file.
+absl::Status CheckTuningFileWritable(const std::string& path);
+
 // Thread-safe.
 class TuningStore {
  public:
-  // Whether problems are tuned that the file does not know, and written to it. Then it need not be there yet;
-  // whether it can be written is seen at once.
+  // Whether problems are tuned that the file does not know, and written to it; then it need not be there yet.
   enum class Mode { kRead, kWrite };
   static absl::StatusOr<std::unique_ptr<TuningStore>> Open(const std::string& path, Mode mode);
 
   bool writes() const { return mode_ == Mode::kWrite; }
+  // Whether the file could be replaced now. Leaves it as it is. The error names --tuning-file.
+  absl::Status CheckWritable() const { return CheckTuningFileWritable(path_); }
   TuningFile::Choices Of(const DeviceKind& kind) const;
   // A file that cannot be written is logged: what was found counts until the process ends.
   void Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice);
@@ -35,7 +39,7 @@ class TuningStore {
   TuningFile file_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The file as it is; empty if it is not there and `mode` is kWrite.
+// The file as it is; empty if it is not there and `mode` is kWrite. Errors name --tuning-file.
 absl::StatusOr<TuningFile> ReadTuningFile(const std::string& path, TuningStore::Mode mode);
 
 }  // namespace warpline

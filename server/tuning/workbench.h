@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/problem.h"
+#include "server/base/clock.h"
 
 namespace warpline {
 
@@ -21,15 +22,16 @@ class Trial {
   // Names of variants and of their configurations; what runs without tuning is the first.
   virtual std::span<const std::string_view> candidates() const = 0;
   // What one launch takes, in seconds; nothing if others used the device meanwhile. UNIMPLEMENTED if this
-  // candidate cannot run the problem after all, DATA_LOSS if its result is not that of the first.
+  // candidate cannot run the problem after all, or takes too long; DATA_LOSS if its result is not that of the
+  // first. Any other error ends the trial.
   virtual absl::StatusOr<std::optional<double>> Time(std::size_t candidate) = 0;
 };
 
 class Workbench {
  public:
   virtual ~Workbench() = default;
-  // Waits until nobody else uses the device; false if `stopping` became true before.
-  virtual bool AwaitQuiet(const std::function<bool()>& stopping) = 0;
+  // Waits until nobody else uses the device; false if `stopping` became true before, or at the deadline.
+  virtual bool AwaitQuiet(const std::function<bool()>& stopping, MonotonicTime deadline) = 0;
   // OUT_OF_RANGE for a problem that is too large or takes too long to try.
   virtual absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) = 0;
 };

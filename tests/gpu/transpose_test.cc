@@ -116,6 +116,9 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
 
 // Words of memory hold elements of two rows then, and the first and the last word some bytes of strangers.
 TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
+  const auto rows = CudaTransposeVariants();
+  const auto& choice =
+      *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "swizzled_packed"; });
   for (DType dtype : {DType::kI8, DType::kF32, DType::kF64}) {
     for (const TransposeProblem& problem :
          {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {3, 129, 255}, {0, 2, 1}}}) {
@@ -129,7 +132,7 @@ TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
           std::byte* const from = static_cast<std::byte*>(in->get()) + in_shift * size;
           std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift * size;
           ASSERT_EQ(LaunchFill(size, problem.shape.Count(), from, stream_.get()), cudaSuccess);
-          EXPECT_EQ(Run(CudaTransposeVariants().front(), problem, from, to), "")
+          EXPECT_EQ(Run(choice, problem, from, to), "")
               << Name(dtype) << ", " << ToString(problem.shape) << ", " << in_shift << " and " << out_shift;
         }
       }

@@ -46,6 +46,7 @@ class TuningTest : public GpuTest {
     CudaBackendOptions options;
     options.paths = {.mapped_bytes = 0, .mapped_bytes_alone = 0, .mapped_scattered_bytes = 0};
     options.tuning = *std::move(store);
+    options.resident_bytes = std::size_t{64} << 20;
     return std::make_unique<LaneRuns>(options);
   }
   static Tuner& TunerOf(LaneRuns& runs) { return *runs.backend().tuners().at(0); }
@@ -113,6 +114,31 @@ TEST_F(TuningTest, LanesRunWhatTheFileSays) {
   const auto runs = Open(Mode::kRead);
   EXPECT_TRUE(runs->backend().tuners().empty());
   EXPECT_THAT(VariantsOf(*runs, ProgramOf(kProduct)), ElementsAre("unrolled"));
+}
+
+TEST_F(TuningTest, ProductsOfResidentTensorsRunWhatTheFileSays) {
+  WriteFile("variant", "unrolled");
+  const auto runs = Open(Mode::kRead);
+  const Program program = ProgramOf(kProduct);
+  const OwnMemory own = {.resident = {0, 1, 2}, .shared = {}};
+  const MemoryPlan plan = PlanMemory(program, own);
+  ASSERT_FALSE(plan.Travels());
+  Bindings bindings = MakeBindings(plan);
+  for (Binding& binding : bindings) {
+    const std::size_t bytes = program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
+    binding.memory = *runs->backend().AllocateResident(0, bytes);
+  }
+  const Buffer host = *runs->backend().AllocateHost(1 << 20);
+  const StepScalars scalars;
+  std::memcpy(host.bytes().data() + plan.scalars[0], &scalars, sizeof(scalars));
+  const auto lane = *runs->backend().CreateLane(0);
+  const std::string signature = Signature(program, own);
+  std::promise<LaunchReport> ended;
+  lane->Launch({&program, &plan, signature, bindings, host.bytes().first(plan.input_bytes), {}, 0},
+               [&](LaunchReport report) { ended.set_value(std::move(report)); });
+  const LaunchReport report = ended.get_future().get();
+  ASSERT_TRUE(report.status.ok()) << report.status;
+  EXPECT_THAT(report.variants, ElementsAre("unrolled"));
 }
 
 TEST_F(TuningTest, ResultsAreThoseOfTheVariantThatRan) {

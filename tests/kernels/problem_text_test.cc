@@ -21,8 +21,8 @@ TEST(ProblemTextTest, ALineThatIsAsShortAsItCanBeIsThatOfItsProblem) {
         "sum bf16 2x3x4 0,2", "sum i32 2x3 1 >f64", "var f64 2x3 1 ddof=1 ld=5", "argmax f32 2x3 0",
         "gemm bf16 128x256x512", "gemm tf32 128x256x512 tt", "gemm bf16 2x3x4 nt x5 >f32 bias gelu",
         "gemm f32 2x3x4 tn c relu lda=9 ldb=10 ldc=11", "gemm i8 4x4x4 ldb=16",
-        "gemm f32 2x3x4 batch=5x6 a=6,1 b=0,1 c=0,0", "cast u8 2x3 >f32", "scale f32 2x3",
-        "add f32 2x3 y=0,1", "add f64 2x3 x=1,2 y=6,2"}) {
+        "gemm f32 2x3x4 batch=5x6 a=6,1 b=0,1", "gemm f32 2x3x4 c batch=5x6 a=6,1 b=0,1 c=0,0",
+        "cast u8 2x3 >f32", "scale f32 2x3", "add f32 2x3 y=0,1", "add f64 2x3 x=1,2 y=6,2"}) {
     EXPECT_EQ(Again(text), text);
   }
 }
@@ -60,26 +60,30 @@ TEST(ProblemTextTest, RefusesOtherLinesAndSaysWhatItExpected) {
     const char* text;
     const char* expected;
   } cases[] = {{"", "an operation"},
-               {"sort f32 2x3", "an operation"},
+               {"sort f32 2x3", "a reduction as sum"},
                {"sum f8 2x3 all", "a type"},
                {"sum tf32 2x3 all", "a type"},
                {"sum f32", "sizes"},
-               {"sum f32 2x-3 all", "a number"},
-               {"sum f32 0x3 all", "a number"},
+               {"sum f32 2x-3 all", "a number from 1 on, not \"-3\""},
+               {"sum f32 0x3 all", "a number from 1 on"},
                {"sum f32 1000000000x1000000000x1000000000 all", "smaller sizes"},
                {"sum f32 1x1x1x1x1x1x1x1x1 all", "fewer numbers"},
                {"sum f32 2x3", "axes"},
-               {"sum f32 2x3 2", "an axis"},
+               {"sum f32 2x3 2", "axes below 2"},
                {"transpose f32 2x3", "the order of the axes"},
                {"transpose f32 2x3 0,0", "each axis once"},
                {"transpose f32 2x3x4 1,0", "each axis once"},
-               {"transpose f32 2x3 1,0 ld=2", "a number"},
+               {"transpose f32 2x3 1,0 ld=2", "a number from 3 on, not \"2\""},
                {"transpose f32 2x3 1,0 2", "nothing of \"2\""},
                {"gemm f32 2x3", "m, n and k"},
                {"gemm f32 2x3x4 fast", "nothing of \"fast\""},
-               {"gemm f32 2x3x4 lda=3", "a number"},
+               {"gemm f32 2x3x4 lda=3", "a number from 4 on"},
                {"gemm f32 2x3x4 batch=5x6 a=1", "a number for each axis"},
                {"gemm f32 2x3x4 batch=1x1x1x1x1x1x1", "fewer numbers"},
+               {"gemm u8 2x3x4", "a type of products"},
+               {"gemm f32 2x3x4 >u8", "a type that products have"},
+               {"gemm f32 2x3x4 >bf16", "a type that products have"},
+               {"argmax f32 2x3x4 0,2", "one axis or all"},
                {"cast f32 2 u8", ">TYPE"},
                {"scale f32 2x3 x=1", "a number for each axis"}};
   for (const auto& [text, expected] : cases) {
@@ -89,7 +93,27 @@ TEST(ProblemTextTest, RefusesOtherLinesAndSaysWhatItExpected) {
   }
 }
 
-TEST(ProblemTextTest, AScalarHasNone) { EXPECT_EQ(ProblemText(TransposeProblem{}), ""); }
+// As the server has it of a request: dense rows have their length as stride, and C its steps where there is
+// none.
+TEST(ProblemTextTest, WhatMeansTheSameReadsTheSame) {
+  auto sum = std::get<ReduceProblem>(*ParseProblem("sum f32 2x3 1"));
+  sum.row_stride = 3;
+  EXPECT_EQ(ProblemText(sum), "sum f32 2x3 1");
+  EXPECT_EQ(Again("transpose f32 2x3 1,0 ld=3"), "transpose f32 2x3 1,0");
+  auto batch = std::get<GemmProblem>(*ParseProblem("gemm f32 2x3x4 x5"));
+  batch.batch.c[0] = 0;
+  EXPECT_EQ(ProblemText(batch), "gemm f32 2x3x4 x5");
+}
+
+TEST(ProblemTextTest, ScalarsAndWhatHasNoElementsHaveNone) {
+  EXPECT_EQ(ProblemText(TransposeProblem{}), "");
+  auto product = std::get<GemmProblem>(*ParseProblem("gemm f32 2x3x4"));
+  product.k = 0;
+  EXPECT_EQ(ProblemText(product), "");
+  auto sum = std::get<ReduceProblem>(*ParseProblem("sum f32 2x3 0"));
+  sum.shape[0] = 0;
+  EXPECT_EQ(ProblemText(sum), "");
+}
 
 }  // namespace
 }  // namespace warpline

@@ -182,12 +182,14 @@ TEST_F(CommandLineTest, TuningIsAskedForOnceOrWhileItServes) {
   ASSERT_TRUE(once.ok()) << once.status();
   EXPECT_EQ(once->action, Action::kTune);
   EXPECT_EQ(once->tune, "problems.txt");
-  EXPECT_EQ(once->options.TuningMode(), TuningStore::Mode::kWrite);
+  ASSERT_TRUE(once->options.TuningOf().has_value());
+  EXPECT_EQ(once->options.TuningOf()->file, "tuned.toml");
+  EXPECT_EQ(once->options.TuningOf()->mode, TuningStore::Mode::kWrite);
   const auto served = Parse({"--tuning-file=tuned.toml"});
   EXPECT_EQ(served->action, Action::kServe);
-  EXPECT_EQ(served->options.TuningMode(), TuningStore::Mode::kRead);
-  EXPECT_EQ(Parse({"--tuning-file=tuned.toml", "--tuning=off"})->options.TuningMode(), std::nullopt);
-  EXPECT_EQ(Parse({})->options.TuningMode(), std::nullopt);
+  EXPECT_EQ(served->options.TuningOf()->mode, TuningStore::Mode::kRead);
+  EXPECT_FALSE(Parse({"--tuning-file=tuned.toml", "--tuning=off"})->options.TuningOf().has_value());
+  EXPECT_FALSE(Parse({})->options.TuningOf().has_value());  // tests are not packaged
   EXPECT_THAT(ErrorOf({"--tuning=write"}), HasSubstr("--tuning=write: needs --tuning-file"));
   EXPECT_THAT(ErrorOf({"--tuning=on"}), HasSubstr("--tuning=on: must be"));
 }

@@ -50,6 +50,19 @@ TEST(FormatInfoTest, RepeatsNoTypesForVariantsThatHaveThemAll) {
   EXPECT_THAT(FormatInfo(info), HasSubstr("gemm (f32 f64)\n  plain  loops\n  fast   loops (f32)\n"));
 }
 
+TEST(FormatInfoTest, NamesTheFirstAndTheLastConfigurationOfAVariant) {
+  v1::GetInfoResponse info;
+  v1::Variant& variant = *AddOperation(info, "gemm").add_variants();
+  variant.set_name("cublas");
+  variant.set_summary("library");
+  variant.set_reproducible(true);
+  variant.add_configurations("cublas:2");
+  EXPECT_THAT(FormatInfo(info), HasSubstr("  cublas  library [also cublas:2]\n"));
+  variant.add_configurations("cublas:3");
+  variant.add_configurations("cublas:4");
+  EXPECT_THAT(FormatInfo(info), HasSubstr("  cublas  library [also cublas:2 to cublas:4]\n"));
+}
+
 TEST(FormatInfoTest, TellsWhatResidentTensorsMayHave) {
   v1::GetInfoResponse info;
   v1::Device& device = *info.add_devices();

@@ -29,6 +29,12 @@ std::string ErrorOf(const std::string& expression) {
   return std::string(program.status().message());
 }
 
+TEST(ParseExpressionTest, AVariantsConfigurationHasAColon) {
+  ExpectProgram("gemm(a, b, variant=cublas:5)", R"(
+    steps { name: "1.gemm" inputs: "a" inputs: "b" variant: "cublas:5" gemm {} }
+    outputs: "1.gemm")");
+}
+
 TEST(ExpressionTest, AddsAStepForEachCallFromTheInnermostOn) {
   ExpectProgram("reduce(transpose(gemm(a, b)), op=sum, axes=[1])", R"(
     steps { name: "1.gemm" inputs: "a" inputs: "b" gemm {} }

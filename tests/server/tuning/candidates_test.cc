@@ -22,7 +22,7 @@ const DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132, .h
 std::string_view Untuned(const char* text) { return UntunedVariant(*ParseProblem(text), kH200); }
 
 std::vector<std::string_view> Candidates(const char* text) {
-  return TuningCandidates(*ParseProblem(text), kH200, CudaRates({}, kH200));
+  return TuningCandidates(*ParseProblem(text), kH200, CudaRates({}, kH200), 1);
 }
 
 TEST(CandidatesTest, WhatRunsWithoutTuningIsTheFirst) {
@@ -44,6 +44,11 @@ TEST(CandidatesTest, ConfigurationsFollowTheirRow) {
 TEST(CandidatesTest, WhatIsManyTimesSlowerOrNotReproducibleIsNotTried) {
   EXPECT_THAT(Candidates("gemm bf16 4096x4096x4096"), Not(Contains("naive")));
   EXPECT_THAT(Candidates("sum f32 4096x4096 1"), Not(Contains("atomic")));
+}
+
+TEST(CandidatesTest, WhatTakesTooLongIsNotTriedAtAll) {
+  const Problem problem = *ParseProblem("gemm f32 8192x8192x8192");
+  EXPECT_THAT(TuningCandidates(problem, kH200, CudaRates({}, kH200), 1e-3), IsEmpty());
 }
 
 TEST(CandidatesTest, AFileMayNameWhatSuitsAndNothingElse) {
@@ -77,8 +82,19 @@ TEST(CandidatesTest, SumsOfEverythingAreCubs) {
     EXPECT_EQ(Untuned(text), "cub") << text;
   }
   for (const char* text :
-       {"sum f32 1000x1000 1", "sum f32 1000x1000 0", "sum f32 100x100 all ld=101", "sum bf16 4096 all",
-        "sum i32 4096 all", "var f32 4096 all", "argmax f32 4096 all"}) {
+       {"sum f32 1000x1000 1", "sum f32 1000x1000 0", "sum f32 100x100 all ld=101", "sum f32 1000x1 all ld=8",
+        "sum bf16 4096 all", "sum i32 4096 all", "var f32 4096 all", "argmax f32 4096 all"}) {
+    EXPECT_EQ(Untuned(text), "vectorized") << text;
+  }
+}
+
+TEST(CandidatesTest, ManySmallResultsOfTheKernelForAllTypesAreAThreadEach) {
+  for (const char* text : {"var i32 20x62784x33 2", "var u8 128x100x64x165 1", "prod i32 160x236976 0",
+                           "mean i64 87500x200 1"}) {
+    EXPECT_EQ(Untuned(text), "naive") << text;
+  }
+  for (const char* text :
+       {"var f32 20x62784x33 2", "norm2 i64 48320x512 1", "norm2 i32 255x62460 0", "sum i32 20x62784x33 2"}) {
     EXPECT_EQ(Untuned(text), "vectorized") << text;
   }
 }

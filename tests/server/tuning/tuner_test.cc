@@ -24,7 +24,7 @@ constexpr char kSum[] = "sum f32 4096 all";
 // What a fake device does with one kind of problem.
 struct Behaviour {
   std::vector<std::string_view> candidates;
-  std::vector<double> seconds;  // negative: wrong results; 0: cannot run
+  std::vector<double> seconds;  // -1: wrong results; 0: cannot run; -2: the device fails
 };
 
 class FakeTrial : public Trial {
@@ -35,6 +35,7 @@ class FakeTrial : public Trial {
   absl::StatusOr<std::optional<double>> Time(std::size_t candidate) override {
     const double seconds = behaviour_.seconds[candidate];
     if (seconds == 0) return absl::UnimplementedError("not for this");
+    if (seconds == -2) return absl::InternalError("the device is ill");
     if (seconds < 0) return absl::DataLossError("wrong");
     if (disturbances_.fetch_sub(1) > 0) return std::nullopt;
     return seconds;
@@ -49,15 +50,18 @@ struct FakeDevice {
   std::map<std::string, Behaviour> behaviours;
   std::atomic<bool> quiet = true;
   std::atomic<int> disturbances = 0;
+  std::atomic<int> impatience = 0;  // trials that end because others are busy
   std::atomic<int> prepared = 0;
 };
 
 class FakeWorkbench : public Workbench {
  public:
   explicit FakeWorkbench(FakeDevice& device) : device_(device) {}
-  bool AwaitQuiet(const std::function<bool()>& stopping) override {
-    while (!device_.quiet && !stopping()) std::this_thread::yield();
-    return !stopping();
+  bool AwaitQuiet(const std::function<bool()>& stopping, MonotonicTime deadline) override {
+    // A trial is given back sooner than its problem.
+    if (deadline != kNever && device_.impatience.fetch_sub(1) > 0) return false;
+    while (!device_.quiet && !stopping() && MonotonicClock::now() < deadline) std::this_thread::yield();
+    return device_.quiet && !stopping();
   }
   absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) override {
     ++device_.prepared;
@@ -145,6 +149,31 @@ TEST_F(TunerTest, TimesThatWereDisturbedDoNotCount) {
   device_.disturbances = 100;
   Tune({kProduct});
   EXPECT_EQ(choices_.Find(kProduct), "gemv");
+}
+
+TEST_F(TunerTest, AnErrorOfTheDeviceSettlesNothing) {
+  device_.behaviours[kProduct] = {{"cublas", "cublas:2", "cublas:3"}, {1, -2, 0.5}};
+  Tune({kProduct});
+  EXPECT_EQ(choices_.Find(kProduct), "");
+  EXPECT_TRUE(settled_.empty());
+  EXPECT_EQ(Counted("failed"), 1);
+  EXPECT_EQ(Counted("kept"), 0);
+}
+
+TEST_F(TunerTest, WithoutATimeOfWhatRunsUntunedNothingIsSettled) {
+  device_.behaviours[kProduct] = {{"cublas", "cublas:2"}, {0, 0.5}};
+  Tune({kProduct});
+  EXPECT_TRUE(settled_.empty());
+  EXPECT_EQ(Counted("failed"), 1);
+}
+
+TEST_F(TunerTest, ATrialThatOthersInterruptIsMadeAnewLater) {
+  device_.behaviours[kProduct] = {{"cublas", "gemv"}, {1, 0.5}};
+  device_.impatience = 2;
+  Tune({kProduct});
+  EXPECT_EQ(device_.prepared, 3);
+  EXPECT_EQ(choices_.Find(kProduct), "gemv");
+  EXPECT_EQ(metrics_.Tuning(0).waiting.Value(), 0);
 }
 
 TEST_F(TunerTest, LeavesEmptyResultsAlone) {

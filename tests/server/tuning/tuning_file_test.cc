@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -90,7 +92,7 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
       {device + "memory = 3\n[device.choices]\n", "tuned.toml:7: device: \"memory\" is unknown"},
       {device + "choices = 3\n", "tuned.toml:7: choices must be a table"},
       {device + "[device.choices]\n\"sort f32 3\" = {}\n",
-       "tuned.toml:8: \"sort f32 3\": expected an operation"},
+       "tuned.toml:8: \"sort f32 3\": expected transpose"},
       {device + "[device.choices]\n\"sum f32 3 all\" = 3\n",
        "tuned.toml:8: \"sum f32 3 all\": must be a table"},
       {device + "[device.choices]\n\"sum f32 3 all\" = { variant = \"cub\", us = 0, untuned = \"x\", "
@@ -111,6 +113,13 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
   }
 }
 
+TEST(TuningFileTest, AKeyThatNobodyWouldLookUpIsAnError) {
+  std::string text = OfOne().Text();
+  text.replace(text.find(kProblem), sizeof(kProblem) - 1, "gemm bf16 128x4096x4096 nt lda=4096");
+  EXPECT_THAT(std::string(TuningFile::Parse(text, "tuned.toml").status().message()),
+              HasSubstr("\"gemm bf16 128x4096x4096 nt lda=4096\" must be \"gemm bf16 128x4096x4096 nt\""));
+}
+
 TEST(TuningFileTest, TwoTablesOfOneKindAreAnError) {
   const std::string text = OfOne().Text();
   const auto read = TuningFile::Parse(text + text.substr(text.find("[[device]]")), "tuned.toml");
@@ -123,14 +132,22 @@ std::string Content(const std::string& path) {
   return content.str();
 }
 
-TEST(TuningFileTest, WritingReplacesTheFileAndLeavesNothingElse) {
-  const std::string path = testing::TempDir() + "/tuning_file_test.toml";
+TEST(TuningFileTest, WritingReplacesTheFileWithItsModeAndLeavesNothingElse) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tuning_file_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / "tuned.toml";
   std::ofstream(path) << "old";
+  chmod(path.c_str(), 0600);
+  ASSERT_TRUE(TuningFile::CheckWritable(path).ok());
+  EXPECT_EQ(Content(path), "old");
   ASSERT_TRUE(OfOne().Write(path).ok());
   EXPECT_EQ(Content(path), OfOne().Text());
-  struct stat ignored;
-  EXPECT_NE(stat((path + ".next").c_str(), &ignored), 0);
-  std::remove(path.c_str());
+  struct stat status;
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0600u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(TuningFileTest, SaysWhichFileCannotBeWritten) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -42,12 +44,35 @@ TEST_F(TuningStoreTest, WhatOneProcessFindsTheNextOneReads) {
 }
 
 TEST_F(TuningStoreTest, AFileThatIsToBeReadMustBeThere) {
-  EXPECT_THAT(std::string(TuningStore::Open(path_, Mode::kRead).status().message()), HasSubstr(path_));
+  EXPECT_THAT(std::string(TuningStore::Open(path_, Mode::kRead).status().message()),
+              HasSubstr("--tuning-file=" + path_));
 }
 
-TEST_F(TuningStoreTest, AFileThatCannotBeWrittenIsSeenAtOnce) {
+TEST_F(TuningStoreTest, NothingIsWrittenBeforeAProblemIsSettled) {
+  const auto store = TuningStore::Open(path_, Mode::kWrite);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_TRUE((*store)->CheckWritable().ok());
+  EXPECT_FALSE(std::ifstream(path_).good());
+}
+
+TEST_F(TuningStoreTest, SaysThatAFileCannotBeWritten) {
   const auto store = TuningStore::Open("/nowhere/tuned.toml", Mode::kWrite);
-  EXPECT_THAT(std::string(store.status().message()), HasSubstr("/nowhere/tuned.toml"));
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_THAT(std::string((*store)->CheckWritable().message()),
+              HasSubstr("--tuning-file=/nowhere/tuned.toml: "));
+}
+
+TEST_F(TuningStoreTest, ALinkStaysALink) {
+  const std::string link = path_ + ".link";
+  std::remove(link.c_str());
+  std::ofstream(path_) << "";
+  ASSERT_EQ(symlink(path_.c_str(), link.c_str()), 0);
+  (*TuningStore::Open(link, Mode::kWrite))->Set(kKind, kProblem, kChoice);
+  struct stat status;
+  ASSERT_EQ(lstat(link.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISLNK(status.st_mode));
+  EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 1u);
+  std::remove(link.c_str());
 }
 
 TEST_F(TuningStoreTest, AWrongFileIsNotReplaced) {
