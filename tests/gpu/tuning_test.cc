@@ -73,7 +73,9 @@ class TuningTest : public GpuTest {
     std::ofstream(path_) << text;
   }
 
-  const std::string path_ = testing::TempDir() + "/warpline_tuning_test.toml";
+  // Tests may run side by side.
+  const std::string path_ = testing::TempDir() + "/warpline_tuning_test_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
 };
 
 TEST_F(TuningTest, SettlesProblemsOfEveryOperation) {

@@ -25,7 +25,9 @@ class TuningStoreTest : public testing::Test {
   TuningStoreTest() { std::remove(path_.c_str()); }
   ~TuningStoreTest() override { std::remove(path_.c_str()); }
 
-  const std::string path_ = testing::TempDir() + "/tuning_store_test.toml";
+  // Tests run side by side.
+  const std::string path_ = testing::TempDir() + "/tuning_store_test_" +
+                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml";
 };
 
 TEST_F(TuningStoreTest, WhatOneProcessFindsTheNextOneReads) {
