@@ -33,12 +33,13 @@ STAGES = {"plan", "admission", "queue", "copy_in", "device", "respond"}
 # The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
 GPU_ONLY = {
     "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
-    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total",
+    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total", "warpline_tuning_problems_total",
+    "warpline_tuning_waiting",
 }
 # These may be 0 whenever they are looked at.
 MAY_BE_ZERO = {
     "warpline_queue_depth", "warpline_requests_in_flight", "warpline_lane_busy", "warpline_graph_cache_entries",
-    "warpline_graph_cache_evictions_total", "warpline_graph_instantiations_total",
+    "warpline_graph_cache_evictions_total", "warpline_graph_instantiations_total", "warpline_owner_admission_bytes",
 }
 
 # Whatever http_proxy says: a proxy does not reach this machine's loopback address.
@@ -68,17 +69,24 @@ def start(stack, *command, **options):
 
 
 def start_daemon(stack, bin_dir, directory, flags):
-    """Returns its gRPC addresses, of TCP and of its unix socket, its metrics address and its backend."""
+    """Returns its gRPC addresses, of TCP and of its unix socket, its metrics address, its backend, and the token of an
+    owner who may see the metrics."""
     log = stack.enter_context(open(os.path.join(directory, "warplined.log"), "w"))
+    # Owners, for the panels that show them. /metrics wants a token then.
+    made = subprocess.run([os.path.join(bin_dir, "warplined"), "--new-token=prometheus"], capture_output=True, text=True,
+                          check=True)
+    tokens = os.path.join(directory, "tokens.toml")
+    with open(tokens, "w") as file:
+        file.write(f"{made.stdout}\n[owner.anonymous]\nweight = 1\n")
     # Few jobs, so that a burst is too much.
     daemon = start(stack, os.path.join(bin_dir, "warplined"), f"--listen=127.0.0.1:0,unix:{directory}/socket",
-                   "--metrics-listen=127.0.0.1:0", "--max-jobs=4", *flags,
+                   "--metrics-listen=127.0.0.1:0", "--max-jobs=4", f"--tokens={tokens}", *flags,
                    stdout=subprocess.PIPE, stderr=log, text=True)
     ready = daemon.stdout.readline()
     match = re.fullmatch(r"READY grpc=(\S+),(unix:\S+) metrics=(\S+) backend=(\S+)\n", ready)
     if match is None:
         sys.exit(f"warplined did not become ready: {ready!r}\n{open(log.name).read()}")
-    return match.groups()
+    return (*match.groups(), made.stderr.strip())
 
 
 def start_load(stack, cli, server, shared):
@@ -97,11 +105,12 @@ def provoke_rejections(cli, server):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
 
-def write_config(directory, target):
-    """The repository's configuration, with this test's target and shorter intervals."""
+def write_config(directory, target, token):
+    """The repository's configuration, with this test's target and token and shorter intervals."""
     config = (DEPLOY / "prometheus.yml").read_text()
     for pattern, value in [(r"warpline:9400", target), (r"scrape_interval: \S+", "scrape_interval: 1s"),
-                           (r"evaluation_interval: \S+", "evaluation_interval: 1s")]:
+                           (r"evaluation_interval: \S+", "evaluation_interval: 1s"),
+                           (r"( *)- job_name: warpline\n", rf"\g<0>\1  authorization: {{credentials: {token}}}\n")]:
         config, count = re.subn(pattern, value, config)
         if count != 1:
             sys.exit(f"prometheus.yml has {count} times {pattern!r}, and not once")
@@ -155,6 +164,8 @@ def what_is_missing(url, expr, legend, since):
         wanted = set(OPS) - ({"transpose"} if "warpline_kernel_flops_total" in expr else set())
         if lacking := wanted - {series["metric"].get("op") for series in result}:
             return f"nothing of {sorted(lacking)}"
+    if "{{owner}}" in legend and "anonymous" not in {series["metric"].get("owner") for series in result}:
+        return "nothing of callers without a token"
     if "{{source}}" in legend and (lacking := SOURCES - {series["metric"].get("source") for series in result}):
         return f"nothing of {sorted(lacking)}"
     if "{{stage}}" in legend and (lacking := STAGES - {series["metric"].get("stage") for series in result}):
@@ -216,9 +227,9 @@ def main():
     cli = os.path.join(bin_dir, "warpline")
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
-        server, shared, metrics, backend = start_daemon(stack, bin_dir, directory, sys.argv[2:])
+        server, shared, metrics, backend, token = start_daemon(stack, bin_dir, directory, sys.argv[2:])
         start_load(stack, cli, server, shared)
-        url = start_prometheus(stack, directory, write_config(directory, metrics))
+        url = start_prometheus(stack, directory, write_config(directory, metrics, token))
         queries = list(dashboard.queries(dashboard.load()))
         required = [query for query in queries if backend == "cuda" or not needs_gpu(query[1])]
         check_queries(url, required, lambda: provoke_rejections(cli, server))
