@@ -57,6 +57,12 @@ TEST(ChoosePathTest, LargeOnesAreCutIfTheyAreAloneAndCanBe) {
   }
 }
 
+TEST(ChoosePathTest, ProgramsAreCutFromTheLimitOn) {
+  EXPECT_EQ(PlanMemory(Transpose(1024, 512)).TravellingBytes(), PathLimits().cut_bytes);
+  EXPECT_EQ(Choose(Transpose(1024, 512), /*alone=*/true), Path::kBlocks);
+  EXPECT_EQ(Choose(Transpose(1023, 512), /*alone=*/true), Path::kGraph);
+}
+
 TEST(ChoosePathTest, ScatteredAccessesStayOffTheBusSooner) {
   EXPECT_EQ(Choose(Transpose(1000, 3), /*alone=*/true), Path::kMapped);
   EXPECT_EQ(Choose(Transpose(20000, 3), /*alone=*/true), Path::kGraph);

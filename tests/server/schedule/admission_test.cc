@@ -21,7 +21,13 @@ TEST_F(AdmissionTest, RefusesTheJobPastTheCountWithARetryDelay) {
   ASSERT_TRUE(first.ok() && second.ok());
   const auto third = admission_.Admit(1, kAnonymous);
   EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(RetryAfterOf(third.status()).has_value());
+  EXPECT_EQ(RetryAfterOf(third.status()), absl::Milliseconds(50));
+}
+
+TEST_F(AdmissionTest, TheRetryDelayIsThatOfTheOptions) {
+  Admission admission({.max_jobs = 1, .max_bytes = 100, .retry_after = absl::Milliseconds(70)}, metrics_);
+  const auto first = admission.Admit(1, kAnonymous);
+  EXPECT_EQ(RetryAfterOf(admission.Admit(1, kAnonymous).status()), absl::Milliseconds(70));
 }
 
 TEST_F(AdmissionTest, RefusesBytesPastTheLimit) {
