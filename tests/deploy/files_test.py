@@ -144,6 +144,12 @@ class FilesTest(unittest.TestCase):
         installed = re.search(r"--no-install-recommends(.*?)&&", stage, re.S)[1]
         self.assertEqual(set(installed.replace("\\", " ").split()), wanted)
 
+    def test_the_image_is_built_from_all_that_a_package_has(self):
+        packaged = set(re.findall(r"\{CMAKE_SOURCE_DIR\}/(deploy/\w+)", read("cmake/WarplinePackage.cmake")))
+        self.assertIn("deploy/tuning", packaged)
+        self.assertEqual(packaged, {line[1:] for line in read(".dockerignore").splitlines()
+                                    if line.startswith("!deploy/")})
+
 
 if __name__ == "__main__":
     unittest.main()
