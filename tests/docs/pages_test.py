@@ -103,7 +103,8 @@ def checkout():
             made.stop()
 
 
-PAGES = ("README.md", "docs/getting-started.md", "docs/bytes.md", "docs/configuration.md", "docs/identity.md")
+PAGES = ("README.md", "docs/getting-started.md", "docs/bytes.md", "docs/configuration.md", "docs/identity.md",
+         "docs/tutorial.md")
 
 
 def pages():
@@ -135,6 +136,9 @@ class CommandsTest(unittest.TestCase):
 
     def test_of_the_readme(self):
         self.assertEqual(self.run_page("README.md", begun=False), (4, 1))
+
+    def test_of_the_tutorial(self):
+        self.assertEqual(self.run_page("docs/tutorial.md"), (4, 4))
 
     def test_of_getting_started(self):
         self.assertEqual(self.run_page("docs/getting-started.md", begun=False), (6, 1))
