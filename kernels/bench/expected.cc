@@ -7,27 +7,13 @@
 #include "kernels/bench/check.h"
 #include "kernels/bench/operand_slots.h"
 #include "kernels/bench/reference.h"
+#include "kernels/unit_roundoff.h"
 
 namespace warpline::bench {
 namespace {
 
-// Largest relative error of rounding to nearest.
-double UnitRoundoff(DType dtype) {
-  if (!IsFloat(dtype)) return 0;
-  switch (dtype) {
-    case DType::kF16:
-      return 0x1p-11;
-    case DType::kBF16:
-      return 0x1p-8;
-    case DType::kF64:
-      return 0x1p-53;
-    default:
-      return 0x1p-24;
-  }
-}
-
 // Halves are summed up in f32.
-double AccumulatorRoundoff(DType dtype) { return dtype == DType::kF64 ? 0x1p-53 : 0x1p-24; }
+double AccumulatorRoundoff(DType dtype) { return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32); }
 
 // Of a dot product of k pairs of standard normal numbers. A partial sum is about sqrt(k) large and there are
 // at most k additions. Rounding errors of either sign add up to about u k / 2; tensor cores cut off instead

@@ -2,30 +2,17 @@
 
 #include <cmath>
 
+#include "kernels/unit_roundoff.h"
+
 namespace warpline {
 namespace {
 
 constexpr double kFactor = 16;
 
-double UnitRoundoff(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 0x1p-53;
-    case DType::kF32:
-      return 0x1p-24;
-    case DType::kF16:
-      return 0x1p-11;
-    case DType::kBF16:
-      return 0x1p-8;
-    default:
-      return 0;  // integers are exact
-  }
-}
-
 // Of the type in which elements of this one are added up; integers become floats only in the result.
 double RoundoffOfSums(DType dtype, DType out) {
   if (!IsFloat(dtype)) return IsFloat(out) ? UnitRoundoff(DType::kF64) : 0;
-  return UnitRoundoff(dtype == DType::kF64 ? DType::kF64 : DType::kF32);
+  return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32);
 }
 
 Agreement Of(const TransposeProblem&) { return {}; }

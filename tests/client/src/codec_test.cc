@@ -150,18 +150,14 @@ TEST(EncodeTest, WritesAProgramAndItsInputs) {
 TEST(EncodeTest, EveryRequestSaysWhetherItsResultsAreToBeReproducible) {
   const float x[] = {1, 2};
   const ConstArray matrix{DType::kF32, {1, 2}, 0, x};
-  for (const bool reproducible : {false, true}) {
-    const TransposeArgs transpose{.x = matrix, .reproducible = reproducible};
-    EXPECT_EQ(Parsed<v1::TransposeRequest>(transpose).options().reproducible(), reproducible);
-    GemmArgs gemm;
-    gemm.a = gemm.b = matrix;
-    gemm.reproducible = reproducible;
-    EXPECT_EQ(Parsed<v1::GemmRequest>(gemm).options().reproducible(), reproducible);
-    const ReduceArgs reduce{.x = matrix, .reproducible = reproducible};
-    EXPECT_EQ(Parsed<v1::ReduceRequest>(reduce).options().reproducible(), reproducible);
-    RunArgs run;
-    run.reproducible = reproducible;
-    EXPECT_EQ(Parsed<v1::RunRequest>(run).options().reproducible(), reproducible);
+  for (const bool wanted : {false, true}) {
+    const TransposeArgs transpose{.x = matrix, .reproducible = wanted};
+    const GemmArgs gemm{.a = matrix, .b = matrix, .reproducible = wanted};
+    const ReduceArgs reduce{.x = matrix, .reproducible = wanted};
+    EXPECT_EQ(Parsed<v1::TransposeRequest>(transpose).options().reproducible(), wanted);
+    EXPECT_EQ(Parsed<v1::GemmRequest>(gemm).options().reproducible(), wanted);
+    EXPECT_EQ(Parsed<v1::ReduceRequest>(reduce).options().reproducible(), wanted);
+    EXPECT_EQ(Parsed<v1::RunRequest>(RunArgs{.reproducible = wanted}).options().reproducible(), wanted);
   }
 }
 
