@@ -14,26 +14,35 @@ FROM ${BUILD_BASE} AS build
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
       g++ cmake ninja-build pkg-config git \
       libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev \
-      libre2-dev libc-ares-dev libssl-dev zlib1g-dev libcli11-dev \
+      libre2-dev libc-ares-dev libssl-dev zlib1g-dev libcli11-dev nlohmann-json3-dev \
       prometheus-cpp-dev libcivetweb-dev libeigen3-dev libopenblas-dev libgoogle-perftools-dev libtoml11-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
 # A compiler of gRPC code takes up to 1.5 GB.
 ARG JOBS=2
+# Without it what --version says is of the .git that was copied.
+ARG REVISION=
 # AUTO would build without CUDA, and say so only in its output, if the toolkit of the base did not work.
 RUN if [ -d /usr/local/cuda ]; then cuda=ON; else cuda=OFF; fi \
- && cmake --preset release -DBUILD_TESTING=OFF -DWARPLINE_CUDA=$cuda \
+ && cmake --preset release -DBUILD_TESTING=OFF -DWARPLINE_CUDA=$cuda -DWARPLINE_REVISION="$REVISION" \
  && cmake --build build/release -j "$JOBS" --target warplined warpline \
  && cmake --install build/release --component runtime --strip --prefix /opt/warpline
 
 FROM ${RUNTIME_BASE}
+ARG VERSION=
+ARG REVISION=
+LABEL org.opencontainers.image.title="warpline" \
+      org.opencontainers.image.description="A GPU kernel server: transpose, gemm, reduce and chains of them over gRPC" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
 # cuBLASLt, of the base's own CUDA version. The daemon looks in /usr/local/cuda by itself.
 RUN if [ -d /usr/local/cuda ]; then \
       apt-get update \
       && apt-get install -y --no-install-recommends "libcublas-$(echo "${CUDA_VERSION:?}" | cut -d. -f1,2 | tr . -)" \
       && rm -rf /var/lib/apt/lists/* \
-      && ls /usr/local/cuda/targets/x86_64-linux/lib/libcublasLt.so.13; \
+      && ls /usr/local/cuda/targets/*/lib/libcublasLt.so.13; \
     fi
 COPY --from=build /opt/warpline /usr/local
 # A number, so that Kubernetes can tell that it is not root.

@@ -7,7 +7,9 @@
 # become a part of a shared library.
 #
 # Installed too: find_package(warpline) finds the user's with it.
-include_guard(DIRECTORY)
+include_guard(GLOBAL)
+# All targets for the whole of the user's project, of which this may be a part in a folder of its own.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 # The installed package has set it already.
 if(NOT DEFINED WARPLINE_GRPC_CONFIG)
@@ -31,7 +33,7 @@ if(WARPLINE_GRPC_CONFIG)
   endif()
   find_package(gRPC CONFIG REQUIRED)
   foreach(name IN ITEMS absl openssl protobuf grpc)
-    add_library(warpline_${name} INTERFACE IMPORTED)
+    add_library(warpline_${name} INTERFACE IMPORTED GLOBAL)
   endforeach()
   target_link_libraries(warpline_absl INTERFACE
     absl::any_invocable absl::cleanup absl::cord absl::flat_hash_map absl::flat_hash_set absl::hash absl::inlined_vector
@@ -59,7 +61,7 @@ list(FILTER absl_archives EXCLUDE REGEX "_test_util|scoped_set_env")
 function(warpline_join_archives name)
   list(JOIN ARGN " " members)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/lib/lib${name}.a CONTENT "GROUP ( ${members} )\n")
-  add_library(${name} INTERFACE IMPORTED)
+  add_library(${name} INTERFACE IMPORTED GLOBAL)
   target_link_libraries(${name} INTERFACE ${CMAKE_BINARY_DIR}/lib/lib${name}.a Threads::Threads rt dl)
 endfunction()
 

@@ -13,7 +13,7 @@ function(warpline_try_nvcc nvcc problem)
     return()
   endif()
   # The toolkit comes in parts, some of which may be missing, and refuses host compilers that it does not know.
-  set(dir ${CMAKE_BINARY_DIR}/CMakeFiles/warpline_nvcc)
+  set(dir ${PROJECT_BINARY_DIR}/CMakeFiles/warpline_nvcc)
   file(WRITE ${dir}/check.cu "#include <cublasLt.h>\n__global__ void Kernel() {}\n"
                              "int main() { Kernel<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n")
   execute_process(COMMAND ${nvcc} -std=c++20 -arch=sm_90a -o check check.cu WORKING_DIRECTORY ${dir}

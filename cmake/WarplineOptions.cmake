@@ -2,22 +2,14 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-if(NOT CMAKE_BUILD_TYPE)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
+include(GNUInstallDirs)
 # Libraries that travel beside the binaries (prometheus-cpp is shared only).
-set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
-
-find_package(Git QUIET)
-set(WARPLINE_REVISION unknown)
-if(Git_FOUND)
-  execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --short=12 HEAD WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-                  OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-  if(NOT failed)
-    set(WARPLINE_REVISION ${revision})
-  endif()
-endif()
+file(RELATIVE_PATH libraries_from_binaries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set(CMAKE_INSTALL_RPATH "$ORIGIN/${libraries_from_binaries}")
 
 set(WARPLINE_SANITIZE "" CACHE STRING "Passed to -fsanitize")
 
@@ -39,6 +31,24 @@ target_compile_options(warpline_warnings INTERFACE
 if(WARPLINE_WERROR)
   target_compile_options(warpline_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
+endif()
+
+# The daemon reads what strangers send: a mistake in our code shall end it, and not be of use to them. Not with
+# sanitizers, which see more, nor where another project decides.
+set(harden OFF)
+if(PROJECT_IS_TOP_LEVEL AND NOT WARPLINE_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+  set(harden ON)
+endif()
+option(WARPLINE_HARDEN "Checks of libstdc++ and glibc, protected stacks, a read-only relocation table" ${harden})
+if(WARPLINE_HARDEN)
+  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-D_GLIBCXX_ASSERTIONS>"
+                      "$<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-fstack-clash-protection>")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fcf-protection>")
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-mbranch-protection=standard>")
+  endif()
+  add_link_options(LINKER:-z,relro,-z,now)
 endif()
 
 if(WARPLINE_SANITIZE)
@@ -81,7 +91,7 @@ set(WARPLINE_CUDA_ARCHITECTURES shipped CACHE STRING "As CMAKE_CUDA_ARCHITECTURE
 option(WARPLINE_CUDA_FAST_COMPILE "Hardly optimise CUDA code: to see that it compiles where nothing can run it" OFF)
 include(WarplineNvcc)
 set(WARPLINE_HAVE_CUDA OFF)
-if(WARPLINE_CUDA STREQUAL OFF)
+if(WARPLINE_CUDA STREQUAL OFF OR WARPLINE_CLIENT_ONLY)
   set(cuda "OFF as asked")
 else()
   warpline_find_nvcc(nvcc problems)
@@ -120,4 +130,4 @@ if(WARPLINE_NVTX)
   find_package(CUDAToolkit REQUIRED)  # its headers only: also without the CUDA backend
   string(APPEND cuda ", NVTX ranges")
 endif()
-message(STATUS "warpline: revision ${WARPLINE_REVISION}, CUDA ${cuda}")
+message(STATUS "warpline: CUDA ${cuda}")

@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "cmake/version.h"
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
 #include "server/base/service_manager.h"
@@ -189,7 +190,7 @@ int Serve(const ServerOptions& options) {
          {"resident_bytes", absl::StrCat(device.resident_bytes)}});
     metrics.SetDeviceInfo(device.ordinal, device.name, device.compute_capability);
   }
-  metrics.SetBuildInfo(WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
+  metrics.SetBuildInfo(kVersion, kRevision, WARPLINE_CUDA_VERSION);
 
   if (options.PinnedBytes(cuda) < 4 * options.max_inline_bytes) {
     Log("warning", "--pinned-bytes is less than 4 x --max-inline-bytes: requests of full size do not fit");
@@ -245,7 +246,7 @@ int Serve(const ServerOptions& options) {
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
   const auto max_region_bytes = [&](OwnerId owner) { return regions.MaxBytesOf(owner); };
-  const InfoService info({.version = WARPLINE_VERSION, .revision = WARPLINE_REVISION}, options, **backend,
+  const InfoService info({.version = kVersion, .revision = kRevision}, options, **backend,
                          region_paths.empty() ? nullptr : std::function(max_region_bytes));
 
   const auto handle = [&](std::size_t codec) {
@@ -376,7 +377,7 @@ int Main(int argc, char** argv) {
       std::fputs(HelpText(line->options).c_str(), stdout);
       return 0;
     case CommandLine::Action::kVersion:
-      std::printf("warplined %s (%s, CUDA %s)\n", WARPLINE_VERSION, WARPLINE_REVISION, WARPLINE_CUDA_VERSION);
+      std::printf("warplined %s (%s, CUDA %s)\n", kVersion, kRevision, WARPLINE_CUDA_VERSION);
       return 0;
     case CommandLine::Action::kNewToken:
       PrintNewToken(line->new_token);

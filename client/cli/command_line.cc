@@ -6,14 +6,7 @@
 #include "client/cli/args.h"
 #include "client/cli/error.h"
 #include "client/cli/help.h"
-
-// Set by the build.
-#ifndef WARPLINE_VERSION
-#define WARPLINE_VERSION "unknown"
-#endif
-#ifndef WARPLINE_REVISION
-#define WARPLINE_REVISION "unknown"
-#endif
+#include "cmake/version.h"
 
 namespace warpline::client {
 
@@ -25,7 +18,7 @@ CommandLine::CommandLine() : app("", "warpline") {
   app.require_subcommand(0, 1);
   common.AddTo(app);
   app.set_help_flag("-h,--help", "this text; after a command, the command's");
-  app.set_version_flag("--version", "warpline " WARPLINE_VERSION " (" WARPLINE_REVISION ")\n",
+  app.set_version_flag("--version", absl::StrCat("warpline ", kVersion, " (", kRevision, ")\n"),
                        "print the version");
   app.footer(
       "An array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"

@@ -17,7 +17,11 @@ void* Open(std::string* why_not) {
   }
   paths.push_back(kSoname);
   paths.push_back(std::string("/usr/local/cuda/lib64/") + kSoname);
+#ifdef __aarch64__
+  paths.push_back(std::string("/usr/local/cuda/targets/sbsa-linux/lib/") + kSoname);
+#else
   paths.push_back(std::string("/usr/local/cuda/targets/x86_64-linux/lib/") + kSoname);
+#endif
   for (const std::string& path : paths) {
     if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
     if (!why_not->empty()) *why_not += "; ";

@@ -145,7 +145,7 @@ class FilesTest(unittest.TestCase):
         self.assertEqual(set(installed.replace("\\", " ").split()), wanted)
 
     def test_the_image_is_built_from_all_that_a_package_has(self):
-        packaged = set(re.findall(r"\{CMAKE_SOURCE_DIR\}/(deploy/\w+)", read("cmake/WarplinePackage.cmake")))
+        packaged = set(re.findall(r"\{PROJECT_SOURCE_DIR\}/(deploy/\w+)", read("cmake/WarplinePackage.cmake")))
         self.assertIn("deploy/tuning", packaged)
         self.assertEqual(packaged, {line[1:] for line in read(".dockerignore").splitlines()
                                     if line.startswith("!deploy/")})
