@@ -43,7 +43,12 @@ absl::Status CheckFiles(const ServerOptions& options) {
     RETURN_IF_ERROR(CertificateStore::Open(options.tls, [](const Certificates&) {}).status());
   }
   if (const auto tuning = options.TuningOf()) {
-    RETURN_IF_ERROR(ReadTuningFile(tuning->file, tuning->mode).status());
+    ASSIGN_OR_RETURN(const TuningFile file, ReadTuningFile(tuning->file, tuning->mode));
+    for (const auto& [kind, choices] : file.devices()) {
+      std::fprintf(stderr, "warplined: %s: %zu choices for %s, CUDA %lld.%lld\n", tuning->file.c_str(),
+                   choices.size(), kind.name.c_str(), static_cast<long long>(kind.driver / 1000),
+                   static_cast<long long>(kind.driver % 1000 / 10));
+    }
     if (tuning->mode == TuningStore::Mode::kWrite) RETURN_IF_ERROR(CheckTuningFileWritable(tuning->file));
   }
   if (!options.tokens.empty()) RETURN_IF_ERROR(Identities::Open({.file = options.tokens}).status());

@@ -14,7 +14,7 @@ namespace warpline {
 std::string SettingsText(const CommandLine& line);
 
 // Whether the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --tuning-file hold what they
-// should. Looks at no device, and opens no port.
+// should. Prints how many choices the last of them has. Looks at no device, and opens no port.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Prints both, and what memory may be needed. The exit code: 0, or 2 if something is not valid.

@@ -40,6 +40,7 @@ class TuningFile {
   // `path` is for messages. INVALID_ARGUMENT with it and the line for what is not of this form.
   static absl::StatusOr<TuningFile> Parse(const std::string& text, const std::string& path);
 
+  const std::vector<std::pair<DeviceKind, Choices>>& devices() const { return devices_; }
   // Of one kind of device; empty if there are none.
   const Choices& Of(const DeviceKind& kind) const;
   void Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice);

@@ -30,6 +30,10 @@ class TuningStore {
   void Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice);
 
  private:
+  // Adds the choice to the file as it is now: another daemon may have added others. They take turns by a lock
+  // on the folder, as the file itself is replaced.
+  absl::Status Save(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TuningStore(std::string path, Mode mode, TuningFile file)
       : path_(std::move(path)), mode_(mode), file_(std::move(file)) {}
 

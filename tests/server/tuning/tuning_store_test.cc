@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace warpline {
 namespace {
@@ -43,6 +44,27 @@ TEST_F(TuningStoreTest, WhatOneProcessFindsTheNextOneReads) {
   ASSERT_TRUE(store.ok()) << store.status();
   EXPECT_FALSE((*store)->writes());
   EXPECT_EQ((*store)->Of(kKind).at(kProblem).variant, "cub");
+}
+
+TEST_F(TuningStoreTest, SeveralProcessesAddToOneFile) {
+  constexpr int kEach = 20;
+  const auto add = [&](const std::string& name) {
+    const auto store = TuningStore::Open(path_, Mode::kWrite);
+    for (int i = 0; i < kEach; ++i)
+      (*store)->Set(kKind, "sum f32 " + name + std::to_string(i + 1) + " all", kChoice);
+  };
+  std::thread one(add, "1x"), other(add, "2x");
+  one.join();
+  other.join();
+  EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 2u * kEach);
+}
+
+TEST_F(TuningStoreTest, WritesAllThatItKnowsWhereTheFileIsGone) {
+  const auto store = TuningStore::Open(path_, Mode::kWrite);
+  (*store)->Set(kKind, kProblem, kChoice);
+  std::remove(path_.c_str());
+  (*store)->Set(kKind, "sum f32 8192 all", kChoice);
+  EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 2u);
 }
 
 TEST_F(TuningStoreTest, AFileThatIsToBeReadMustBeThere) {
