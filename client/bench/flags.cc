@@ -90,6 +90,7 @@ void BenchFlags::AddTo(CLI::App& app, CommonFlags& common_flags) {
   app.add_option("--shape", sizes, "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)");
   common_flags.AddDType(app);
   common_flags.AddVariant(app);
+  common_flags.AddReproducible(app);
   AddChoice(app, "--reduce-op", reduce_op, ReduceOps(),
             "what --op reduce does, over all axes or --axes (default: sum)");
   AddIntegers(app, "--axes", axes, "axes to reduce, as 0,-1 (default: all)");

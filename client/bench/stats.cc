@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -74,25 +76,26 @@ std::string FormatReport(const BenchReport& report, bool json) {
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
   const double gigabytes = static_cast<double>(stats.bytes_in + stats.bytes_out) / 1e9;
   const double throughput = elapsed > 0 ? gigabytes / elapsed : 0;
-  std::vector<std::string> errors, latencies;
   if (json) {
-    std::vector<std::string> resident;
-    for (const std::string& name : report.resident) resident.push_back(JsonString(name));
-    for (const auto& [code, count] : stats.errors) {
-      errors.push_back(absl::StrCat("\"", absl::StatusCodeToString(code), "\":", count));
-    }
+    nlohmann::ordered_json latencies, errors = nlohmann::ordered_json::object();
     for (const auto& [name, fraction] : kQuantiles) {
-      latencies.push_back(absl::StrFormat("\"%s\":%.9f", name, Seconds(stats.latencies.Quantile(fraction))));
+      latencies[name] = Seconds(stats.latencies.Quantile(fraction));
     }
-    latencies.push_back(absl::StrFormat("\"max\":%.9f", Seconds(stats.latencies.max())));
-    return absl::StrFormat(
-        "{\"title\":%s,\"transport\":%s,\"resident\":[%s],\"keep\":%s,\"requests\":%d,\"seconds\":%.6f,"
-        "\"requests_per_second\":%.3f,"
-        "\"gigabytes_per_second\":%.6f,\"latency_seconds\":{%s},\"errors\":{%s},\"unsent\":%d}\n",
-        JsonString(report.title), JsonString(report.transport), absl::StrJoin(resident, ","),
-        report.keep ? "true" : "false", done, elapsed, rate, throughput, absl::StrJoin(latencies, ","),
-        absl::StrJoin(errors, ","), report.unsent);
+    latencies["max"] = Seconds(stats.latencies.max());
+    for (const auto& [code, count] : stats.errors) errors[absl::StatusCodeToString(code)] = count;
+    return JsonLine({{"title", report.title},
+                     {"transport", report.transport},
+                     {"resident", report.resident},
+                     {"keep", report.keep},
+                     {"requests", done},
+                     {"seconds", elapsed},
+                     {"requests_per_second", rate},
+                     {"gigabytes_per_second", throughput},
+                     {"latency_seconds", std::move(latencies)},
+                     {"errors", std::move(errors)},
+                     {"unsent", report.unsent}});
   }
+  std::vector<std::string> errors, latencies;
   for (const auto& [code, count] : stats.errors) {
     errors.push_back(absl::StrCat(absl::StatusCodeToString(code), " ", count));
   }

@@ -122,6 +122,7 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   if (flags.op == BenchOp::kGemm) {
     GemmArgs args;
     args.variant = flags.common.variant;
+    args.reproducible = flags.common.reproducible;
     ASSIGN_OR_RETURN(args.a, work.AddOperand(flags, "a", {s[0], s[2]}, first));
     ASSIGN_OR_RETURN(args.b, work.AddOperand(flags, "b", {s[2], s[1]}, second));
     RETURN_IF_ERROR(work.AddMessages(flags, args));
@@ -132,13 +133,17 @@ absl::StatusOr<BenchWork> BenchWork::Create(const BenchFlags& flags) {
   }
   ASSIGN_OR_RETURN(const Operand x, work.AddOperand(flags, "x", s, first));
   if (flags.op == BenchOp::kReduce) {
-    ReduceArgs args{.x = x, .op = flags.reduce_op, .axes = flags.axes, .variant = flags.common.variant};
+    ReduceArgs args{.x = x,
+                    .op = flags.reduce_op,
+                    .axes = flags.axes,
+                    .variant = flags.common.variant,
+                    .reproducible = flags.common.reproducible};
     RETURN_IF_ERROR(work.AddMessages(flags, args));
     args.x = first;
     work.args_ = std::move(args);
     return work;
   }
-  TransposeArgs args{.x = x, .variant = flags.common.variant};
+  TransposeArgs args{.x = x, .variant = flags.common.variant, .reproducible = flags.common.reproducible};
   if (work.echo_) {
     absl::StatusOr<OutgoingMessage> message = EncodeEcho({first.data, work.bytes_in_, first.owner});
     if (!message.ok()) return AsUsageError(message.status());

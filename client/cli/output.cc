@@ -1,6 +1,7 @@
 #include "client/cli/output.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -20,6 +21,15 @@ std::vector<std::pair<const char*, double>> Stages(const v1::StageTimes& times) 
           {"queue", times.queue()},
           {"stage", times.stage()},
           {"device", times.device()}};
+}
+
+// Each once, in the order of its first.
+std::vector<std::string> Distinct(const std::vector<std::string_view>& names) {
+  std::vector<std::string> distinct;
+  for (std::string_view name : names) {
+    if (std::find(distinct.begin(), distinct.end(), name) == distinct.end()) distinct.emplace_back(name);
+  }
+  return distinct;
 }
 
 std::string Milliseconds(double seconds) { return absl::StrFormat("%.3f", seconds * 1e3); }
@@ -61,54 +71,55 @@ std::string TypeNames(const DataTypes& data_types) {
 
 std::string MiB(std::int64_t bytes) { return absl::StrFormat("%d MiB", bytes >> 20); }
 
-}  // namespace
+std::vector<std::int64_t> Sizes(const Shape& shape) {
+  return {shape.dims.begin(), shape.dims.begin() + shape.rank};
+}
 
-std::string JsonString(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", c);
-    } else {
-      quoted += c;
+nlohmann::ordered_json ToJson(const Timing& timing) {
+  const v1::Execution& execution = timing.execution;
+  nlohmann::ordered_json json = {{"op", timing.op}};
+  if (timing.arrays.size() == 1 && timing.arrays[0].name.empty()) {
+    // The one array of an operation needs no list.
+    json["dtype"] = Name(timing.arrays[0].dtype);
+    json["shape"] = Sizes(timing.arrays[0].shape);
+  } else {
+    json["outputs"] = nlohmann::ordered_json::array();
+    for (const Timing::Array& array : timing.arrays) {
+      json["outputs"].push_back(
+          {{"name", array.name}, {"dtype", Name(array.dtype)}, {"shape", Sizes(array.shape)}});
     }
   }
-  return quoted + '"';
+  json["backend"] = execution.backend();
+  json["device"] = execution.device();
+  json["variants"] = execution.variants();
+  json["transports"] = Distinct(timing.ways);
+  json["request_id"] = execution.request_id();
+  json["wall_seconds"] = absl::ToDoubleSeconds(timing.wall);
+  for (const auto& [name, seconds] : Stages(execution.stage_times())) json["stage_seconds"][name] = seconds;
+  return json;
+}
+
+nlohmann::ordered_json ToJson(const TensorInfo& tensor) {
+  return {{"id", tensor.id},
+          {"dtype", Name(tensor.dtype)},
+          {"shape", Sizes(tensor.shape)},
+          {"device", tensor.device},
+          {"size_bytes", tensor.bytes},
+          {"missing_bytes", tensor.missing_bytes},
+          {"ttl_seconds", absl::ToDoubleSeconds(tensor.ttl)}};
+}
+
+}  // namespace
+
+std::string JsonLine(const nlohmann::ordered_json& json) {
+  // What is not UTF-8 is no reason to print nothing.
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 std::string FormatTiming(const Timing& timing, bool json) {
+  if (json) return JsonLine(ToJson(timing));
   const v1::Execution& execution = timing.execution;
-  const double wall = absl::ToDoubleSeconds(timing.wall);
   std::vector<std::string> arrays, stages;
-  std::vector<std::string> ways;
-  for (std::string_view way : timing.ways) {
-    const std::string shown = json ? JsonString(way) : std::string(way);
-    if (std::find(ways.begin(), ways.end(), shown) == ways.end()) ways.push_back(shown);
-  }
-  if (json) {
-    std::vector<std::string> variants;
-    for (const std::string& variant : execution.variants()) variants.push_back(JsonString(variant));
-    for (const auto& [name, seconds] : Stages(execution.stage_times())) {
-      stages.push_back(absl::StrFormat("\"%s\":%.9f", name, seconds));
-    }
-    for (const Timing::Array& array : timing.arrays) {
-      arrays.push_back(
-          absl::StrFormat("\"dtype\":%s,\"shape\":%s", JsonString(Name(array.dtype)), ToString(array.shape)));
-      if (!array.name.empty())
-        arrays.back() = absl::StrCat("{\"name\":", JsonString(array.name), ",", arrays.back(), "}");
-    }
-    std::string result = absl::StrJoin(arrays, ",");
-    // The one array of an operation needs no list.
-    if (result.empty() || result[0] == '{') result = absl::StrCat("\"outputs\":[", result, "]");
-    return absl::StrFormat(
-        "{\"op\":%s,%s,\"backend\":%s,\"device\":%d,\"variants\":[%s],\"transports\":[%s],"
-        "\"request_id\":%s,\"wall_seconds\":%.9f,\"stage_seconds\":{%s}}\n",
-        JsonString(timing.op), result, JsonString(execution.backend()), execution.device(),
-        absl::StrJoin(variants, ","), absl::StrJoin(ways, ","), JsonString(execution.request_id()), wall,
-        absl::StrJoin(stages, ","));
-  }
   for (const Timing::Array& array : timing.arrays) {
     arrays.push_back(absl::StrCat(array.name, array.name.empty() ? "" : "=", std::string(Name(array.dtype)),
                                   ToString(array.shape)));
@@ -118,35 +129,32 @@ std::string FormatTiming(const Timing& timing, bool json) {
   }
   return absl::StrCat(std::string(timing.op), " ", absl::StrJoin(arrays, " "), " ", execution.backend(), ":",
                       execution.device(), " ", absl::StrJoin(execution.variants(), "+"), " ",
-                      absl::StrJoin(ways, "+"), " ", Milliseconds(wall), " ms (", absl::StrJoin(stages, ", "),
+                      absl::StrJoin(Distinct(timing.ways), "+"), " ",
+                      Milliseconds(absl::ToDoubleSeconds(timing.wall)), " ms (", absl::StrJoin(stages, ", "),
                       ") id ", execution.request_id(), "\n");
 }
 
 std::string FormatTensors(std::span<const TensorInfo> tensors, bool json) {
-  std::vector<std::string> lines;
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const TensorInfo& tensor : tensors) list.push_back(ToJson(tensor));
+    return JsonLine(list);
+  }
+  std::string lines;
   std::size_t id_width = 0, array_width = 0;
   for (const TensorInfo& tensor : tensors) {
     id_width = std::max(id_width, tensor.id.size());
     array_width = std::max(array_width, Name(tensor.dtype).size() + ToString(tensor.shape).size());
   }
   for (const TensorInfo& tensor : tensors) {
-    const double ttl = absl::ToDoubleSeconds(tensor.ttl);
-    if (json) {
-      lines.push_back(absl::StrFormat(
-          "{\"id\":%s,\"dtype\":%s,\"shape\":%s,\"device\":%d,\"size_bytes\":%d,\"missing_bytes\":%d,"
-          "\"ttl_seconds\":%.3f}",
-          JsonString(tensor.id), JsonString(Name(tensor.dtype)), ToString(tensor.shape), tensor.device,
-          tensor.bytes, tensor.missing_bytes, ttl));
-      continue;
-    }
-    lines.push_back(absl::StrFormat(
-        "%-*s  %-*s  device %d  %d bytes%s  %.0f s left\n", static_cast<int>(id_width), tensor.id,
+    absl::StrAppendFormat(
+        &lines, "%-*s  %-*s  device %d  %d bytes%s  %.0f s left\n", static_cast<int>(id_width), tensor.id,
         static_cast<int>(array_width), absl::StrCat(std::string(Name(tensor.dtype)), ToString(tensor.shape)),
         tensor.device, tensor.bytes,
-        tensor.missing_bytes == 0 ? "" : absl::StrCat(", ", tensor.missing_bytes, " still to come"), ttl));
+        tensor.missing_bytes == 0 ? "" : absl::StrCat(", ", tensor.missing_bytes, " still to come"),
+        absl::ToDoubleSeconds(tensor.ttl));
   }
-  if (!json) return absl::StrJoin(lines, "");
-  return absl::StrCat("[", absl::StrJoin(lines, ",\n "), "]\n");
+  return lines;
 }
 
 std::string FormatProgress(std::string_view what, std::size_t bytes, std::size_t total,

@@ -3,6 +3,7 @@
 #define WARPLINE_CLIENT_CLI_OUTPUT_H_
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +36,10 @@ struct Timing {
 // are in milliseconds in the line, in seconds in JSON.
 std::string FormatTiming(const Timing& timing, bool json);
 
-// A quoted JSON string.
-std::string JsonString(std::string_view text);
+// Without spaces, with a newline at the end.
+std::string JsonLine(const nlohmann::ordered_json& json);
 
-// A table, or a JSON array with one object a line.
+// A table, or a JSON array of objects.
 std::string FormatTensors(std::span<const TensorInfo> tensors, bool json);
 
 // How far a transfer is: "put x.npy: 12.0 of 64.0 MiB, 350.5 MiB/s".

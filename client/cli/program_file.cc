@@ -4,12 +4,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/enum_names.h"
 
@@ -26,40 +26,50 @@ const google::protobuf::EnumDescriptor* EnumOf(std::string_view member) {
   return nullptr;
 }
 
-// Replaces the short names of enumerations' values by their full ones, and nothing else: whether it is JSON
-// at all, the parser says.
-std::string WithFullNames(std::string_view json) {
-  std::string text, member;
-  std::size_t at = 0;
-  while (at < json.size()) {
-    if (json[at] != '"') {
-      text += json[at++];
-      continue;
+// Deeper than any program, and not so deep that a file could exhaust the stack.
+constexpr int kMaxDepth = 32;
+
+// Parses `text`, and replaces the short names of enumerations' values by their full ones.
+absl::StatusOr<std::string> WithFullNames(std::string_view text) {
+  std::string member;
+  int deepest = 0;
+  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& seen) {
+    deepest = std::max(deepest, depth);
+    if (event == nlohmann::json::parse_event_t::key) {
+      member = seen.get<std::string>();
+    } else if (event == nlohmann::json::parse_event_t::value && seen.is_string()) {
+      const auto* type = EnumOf(member);
+      const std::string& name = seen.get_ref<const std::string&>();
+      const std::optional<int> value = type == nullptr ? std::nullopt : EnumValueNamed(*type, name);
+      if (value) seen = type->FindValueByNumber(*value)->name();
     }
-    const std::size_t start = ++at;
-    while (at < json.size() && json[at] != '"') at += json[at] == '\\' ? 2 : 1;
-    const std::string_view string = json.substr(start, std::min(at, json.size()) - start);
-    ++at;
-    std::size_t next = std::min(at, json.size());
-    while (next < json.size() && absl::ascii_isspace(static_cast<unsigned char>(json[next]))) ++next;
-    const bool is_member = next < json.size() && json[next] == ':';
-    const auto* type = is_member ? nullptr : EnumOf(member);
-    const std::optional<int> value = type == nullptr ? std::nullopt : EnumValueNamed(*type, string);
-    const std::string full = value ? type->FindValueByNumber(*value)->name() : std::string(string);
-    absl::StrAppend(&text, "\"", full, at <= json.size() ? "\"" : "");
-    member = is_member ? std::string(string) : "";
+    return true;
+  };
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text, see);
+    if (deepest > kMaxDepth) {
+      return absl::InvalidArgumentError(absl::StrCat("it is nested more than ", kMaxDepth, " deep"));
+    }
+    return json.dump();
+  } catch (const nlohmann::json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: ..."
+    const std::string what = error.what();
+    return absl::InvalidArgumentError(what.substr(std::min(what.find("] ") + 2, what.size())));
   }
-  return text;
 }
 
 }  // namespace
 
 absl::StatusOr<v1::Program> ParseProgram(std::string_view json) {
+  const absl::StatusOr<std::string> text = WithFullNames(json);
   v1::Program program;
-  const auto status = google::protobuf::util::JsonStringToMessage(WithFullNames(json), &program);
-  if (status.ok()) return program;
-  return absl::InvalidArgumentError(
-      absl::StrCat("not a warpline.v1.Program in JSON: ", std::string(status.message())));
+  std::string problem(text.status().message());
+  if (text.ok()) {
+    const auto status = google::protobuf::util::JsonStringToMessage(*text, &program);
+    if (status.ok()) return program;
+    problem = std::string(status.message());
+  }
+  return absl::InvalidArgumentError(absl::StrCat("not a warpline.v1.Program in JSON: ", problem));
 }
 
 std::vector<std::string> InputsOf(const v1::Program& program) {

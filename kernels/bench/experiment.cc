@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -30,18 +31,18 @@ void Print(const Experiment& experiment) {
   std::fflush(stdout);
 }
 
-JsonObject ToJson(const Experiment& experiment) {
-  JsonObject json;
-  Set(json, "name", experiment.name);
-  Set(json, "note", experiment.note);
-  std::vector<JsonObject> rows;
+nlohmann::ordered_json ToJson(const Experiment& experiment) {
+  nlohmann::ordered_json json;
+  json["name"] = experiment.name;
+  json["note"] = experiment.note;
+  std::vector<nlohmann::ordered_json> rows;
   for (const auto& row : experiment.rows) {
-    JsonObject& at = rows.emplace_back();
+    nlohmann::ordered_json& at = rows.emplace_back();
     for (std::size_t i = 0; i < row.size(); ++i) {
-      std::visit([&](const auto& value) { Set(at, experiment.columns[i], value); }, row[i]);
+      std::visit([&](const auto& value) { at[experiment.columns[i]] = value; }, row[i]);
     }
   }
-  Set(json, "rows", std::move(rows));
+  json["rows"] = std::move(rows);
   return json;
 }
 

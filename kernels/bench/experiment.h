@@ -2,11 +2,10 @@
 #ifndef WARPLINE_KERNELS_BENCH_EXPERIMENT_H_
 #define WARPLINE_KERNELS_BENCH_EXPERIMENT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "kernels/bench/json.h"
 
 namespace warpline::bench {
 
@@ -21,7 +20,7 @@ struct Experiment {
 
 void Print(const Experiment& experiment);
 // The rows are objects whose keys are the columns.
-JsonObject ToJson(const Experiment& experiment);
+nlohmann::ordered_json ToJson(const Experiment& experiment);
 
 }  // namespace warpline::bench
 

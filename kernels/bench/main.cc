@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,11 +17,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "cmake/version.h"
 #include "kernels/bench/articles.h"
 #include "kernels/bench/breadth.h"
 #include "kernels/bench/check.h"
 #include "kernels/bench/clocks.h"
 #include "kernels/bench/device.h"
+#include "kernels/bench/json.h"
 #include "kernels/bench/labels.h"
 #include "kernels/bench/ladder.h"
 #include "kernels/bench/pipeline.h"
@@ -34,7 +37,7 @@ const std::map<std::string, Buffers> kBuffers = {
 
 struct Flags {
   std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", json,
-              commit = WARPLINE_REVISION;
+              commit = kRevision;
   std::vector<std::string> ops, variants, dtypes, shapes;
   int rounds = 0;
   bool list = false;
@@ -98,23 +101,23 @@ PipelineOptions MakePipelineOptions(const Flags& flags) {
 
 std::string Version(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
 
-JsonObject Describe(const Device& device, const Flags& flags, const std::string& command) {
-  JsonObject gpu, json;
-  Set(gpu, "name", device.properties.name);
-  Set(gpu, "compute_capability", absl::StrCat(device.properties.major, ".", device.properties.minor));
-  Set(gpu, "multiprocessors", static_cast<double>(device.properties.multiProcessorCount));
-  Set(gpu, "l2_bytes", static_cast<double>(device.l2_bytes()));
-  Set(gpu, "memory_bytes", static_cast<double>(device.properties.totalGlobalMem));
-  Set(json, "schema", 1.0);
-  Set(json, "gpu", std::move(gpu));
-  Set(json, "driver_cuda_version", Version(device.driver_version));
-  Set(json, "cuda_version", Version(device.runtime_version));
-  Set(json, "cublaslt", device.cublaslt != nullptr ? "found" : device.why_no_cublaslt);
-  Set(json, "commit", flags.commit);
-  Set(json, "command", command);
-  Set(json, "mode", flags.mode);
-  Set(json, "suite", flags.suite);
-  Set(json, "time", absl::FormatTime(absl::Now(), absl::UTCTimeZone()));
+nlohmann::ordered_json Describe(const Device& device, const Flags& flags, const std::string& command) {
+  nlohmann::ordered_json gpu, json;
+  gpu["name"] = device.properties.name;
+  gpu["compute_capability"] = absl::StrCat(device.properties.major, ".", device.properties.minor);
+  gpu["multiprocessors"] = device.properties.multiProcessorCount;
+  gpu["l2_bytes"] = device.l2_bytes();
+  gpu["memory_bytes"] = device.properties.totalGlobalMem;
+  json["schema"] = 1;
+  json["gpu"] = std::move(gpu);
+  json["driver_cuda_version"] = Version(device.driver_version);
+  json["cuda_version"] = Version(device.runtime_version);
+  json["cublaslt"] = device.cublaslt != nullptr ? "found" : device.why_no_cublaslt;
+  json["commit"] = flags.commit;
+  json["command"] = command;
+  json["mode"] = flags.mode;
+  json["suite"] = flags.suite;
+  json["time"] = absl::FormatTime(absl::Now(), absl::UTCTimeZone());
   return json;
 }
 
@@ -134,11 +137,11 @@ class Session {
       results_.push_back(RunLadder(device_, roofs, clocks_, bench_case, options));
       bench_case.choice_only ? PrintLine(results_.back()) : Print(results_.back());
     }
-    JsonObject gemm;
-    for (const auto& [type, rate] : roofs.gemm()) Set(gemm, type, rate);
-    Set(roofs_, "copy", roofs.copy());
-    Set(roofs_, "read", roofs.read());
-    Set(roofs_, "gemm", std::move(gemm));
+    nlohmann::ordered_json gemm;
+    for (const auto& [type, rate] : roofs.gemm()) gemm[type] = rate;
+    roofs_["copy"] = roofs.copy();
+    roofs_["read"] = roofs.read();
+    roofs_["gemm"] = std::move(gemm);
   }
 
   void Once(const std::vector<Case>& cases) {
@@ -199,18 +202,18 @@ class Session {
     return false;
   }
 
-  void Finish(JsonObject json) {
+  void Finish(nlohmann::ordered_json json) {
     const ClockSummary clocks = whole_run_.Take();
     std::printf("\nwhole run: %s\n", clocks.ToString().c_str());
     if (flags_.json.empty()) return;
-    std::vector<JsonObject> cases, experiments;
+    std::vector<nlohmann::ordered_json> cases, experiments;
     for (const CaseResult& result : results_) cases.push_back(ToJson(result));
     for (const Experiment& experiment : experiments_) experiments.push_back(ToJson(experiment));
-    Set(json, "clocks", ToJson(clocks));
-    Set(json, "roofs", std::move(roofs_));
-    Set(json, "cases", std::move(cases));
-    Set(json, "experiments", std::move(experiments));
-    if (!errors_.empty()) Set(json, "error", absl::StrJoin(errors_, "; "));
+    json["clocks"] = ToJson(clocks);
+    json["roofs"] = std::move(roofs_);
+    json["cases"] = std::move(cases);
+    json["experiments"] = std::move(experiments);
+    if (!errors_.empty()) json["error"] = absl::StrJoin(errors_, "; ");
     WriteFile(json, flags_.json);
   }
 
@@ -227,7 +230,7 @@ class Session {
   std::vector<CaseResult> results_;
   std::vector<Experiment> experiments_;
   std::vector<std::string> errors_;
-  JsonObject roofs_;
+  nlohmann::ordered_json roofs_ = nlohmann::ordered_json::object();
 };
 
 void Run(const Flags& flags, const std::vector<Case>& cases, Session& session) {
@@ -293,7 +296,8 @@ int main(int argc, char** argv) {
                "warpline-bench-kernels");
   warpline::bench::Flags flags;
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.set_version_flag("--version", "warpline-bench-kernels " WARPLINE_VERSION " (" WARPLINE_REVISION ")");
+  app.set_version_flag("--version", absl::StrCat("warpline-bench-kernels ", warpline::kVersion, " (",
+                                                 warpline::kRevision, ")"));
   flags.AddTo(app);
   try {
     app.parse(argc, argv);

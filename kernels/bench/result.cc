@@ -1,6 +1,8 @@
 #include "kernels/bench/result.h"
 
+#include <cstdint>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -11,25 +13,24 @@ namespace warpline::bench {
 namespace {
 
 // What torch_column.py must know beyond names, shapes and axes.
-void AddDetails(const Problem& problem, JsonObject& json) {
-  Set(json, "out_dtype", Name(OutDType(problem)));
-  if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) Set(json, "reduce_op", Name(reduce->op));
+void AddDetails(const Problem& problem, nlohmann::ordered_json& json) {
+  json["out_dtype"] = Name(OutDType(problem));
+  if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) json["reduce_op"] = Name(reduce->op);
   if (const auto* gemm = std::get_if<GemmProblem>(&problem)) {
-    Set(json, "trans_a", gemm->trans_a);
-    Set(json, "trans_b", gemm->trans_b);
-    Set(json, "batch", static_cast<double>(gemm->batch.Count()));
-    Set(json, "bias", gemm->has_bias);
-    Set(json, "activation",
-        gemm->activation == Activation::kGelu   ? "gelu"
-        : gemm->activation == Activation::kRelu ? "relu"
-                                                : "none");
+    json["trans_a"] = gemm->trans_a;
+    json["trans_b"] = gemm->trans_b;
+    json["batch"] = gemm->batch.Count();
+    json["bias"] = gemm->has_bias;
+    json["activation"] = gemm->activation == Activation::kGelu   ? "gelu"
+                         : gemm->activation == Activation::kRelu ? "relu"
+                                                                 : "none";
   }
   if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) {
-    std::vector<double> broadcast;
+    std::vector<int> broadcast;
     for (int axis = 0; axis < each->shape.rank; ++axis) {
       if (each->y_strides[axis] == 0) broadcast.push_back(axis);
     }
-    Set(json, "broadcast", broadcast);
+    json["broadcast"] = broadcast;
   }
 }
 
@@ -92,62 +93,62 @@ void PrintLine(const CaseResult& result) {
   std::fflush(stdout);
 }
 
-JsonObject ToJson(const ClockSummary& clocks) {
-  JsonObject json;
-  Set(json, "samples", static_cast<double>(clocks.samples));
+nlohmann::ordered_json ToJson(const ClockSummary& clocks) {
+  nlohmann::ordered_json json;
+  json["samples"] = clocks.samples;
   if (clocks.samples == 0) return json;
-  Set(json, "sm_mhz_least", static_cast<double>(clocks.sm_mhz_least));
-  Set(json, "sm_mhz_median", static_cast<double>(clocks.sm_mhz_median));
-  Set(json, "memory_mhz_least", static_cast<double>(clocks.memory_mhz_least));
-  Set(json, "memory_mhz_median", static_cast<double>(clocks.memory_mhz_median));
-  Set(json, "power_watts_median", static_cast<double>(clocks.power_watts_median));
-  Set(json, "power_watts_greatest", static_cast<double>(clocks.power_watts_greatest));
-  Set(json, "throttle_reasons", static_cast<double>(clocks.throttle_reasons));
+  json["sm_mhz_least"] = clocks.sm_mhz_least;
+  json["sm_mhz_median"] = clocks.sm_mhz_median;
+  json["memory_mhz_least"] = clocks.memory_mhz_least;
+  json["memory_mhz_median"] = clocks.memory_mhz_median;
+  json["power_watts_median"] = clocks.power_watts_median;
+  json["power_watts_greatest"] = clocks.power_watts_greatest;
+  json["throttle_reasons"] = clocks.throttle_reasons;
   return json;
 }
 
-JsonObject ToJson(const CaseResult& result) {
-  JsonObject json;
-  Set(json, "op", OpName(result.problem));
-  Set(json, "dtype", TypeName(result.problem));
-  std::vector<double> shape;
+nlohmann::ordered_json ToJson(const CaseResult& result) {
+  nlohmann::ordered_json json;
+  json["op"] = OpName(result.problem);
+  json["dtype"] = TypeName(result.problem);
+  std::vector<std::int64_t> shape;
   for (const auto& part : absl::StrSplit(ShapeName(result.problem), 'x')) {
-    double size = 0;
-    if (absl::SimpleAtod(part, &size)) shape.push_back(size);
+    std::int64_t size = 0;
+    if (absl::SimpleAtoi(part, &size)) shape.push_back(size);
   }
-  Set(json, "shape", shape);
-  Set(json, "axes", AxesName(result.problem));
-  Set(json, "perm", PermName(result.problem));
+  json["shape"] = shape;
+  json["axes"] = AxesName(result.problem);
+  json["perm"] = PermName(result.problem);
   AddDetails(result.problem, json);
-  Set(json, "label", Label(result.problem));
-  Set(json, "buffers", result.buffers);
-  Set(json, "slots", static_cast<double>(result.slots));
-  Set(json, "l2_times", result.l2_times);
-  Set(json, "bytes", result.bytes);
-  Set(json, "flops", result.flops);
-  Set(json, "unit", result.counts_flops() ? "FLOP/s" : "B/s");
-  Set(json, "roof", result.roof);
-  Set(json, "roof_name", result.roof_name);
-  Set(json, "baseline", result.baseline);
-  Set(json, "clocks", ToJson(result.clocks));
-  std::vector<JsonObject> rows;
+  json["label"] = Label(result.problem);
+  json["buffers"] = result.buffers;
+  json["slots"] = result.slots;
+  json["l2_times"] = result.l2_times;
+  json["bytes"] = result.bytes;
+  json["flops"] = result.flops;
+  json["unit"] = result.counts_flops() ? "FLOP/s" : "B/s";
+  json["roof"] = result.roof;
+  json["roof_name"] = result.roof_name;
+  json["baseline"] = result.baseline;
+  json["clocks"] = ToJson(result.clocks);
+  std::vector<nlohmann::ordered_json> rows;
   for (const Row& row : result.rows) {
-    JsonObject& at = rows.emplace_back();
-    Set(at, "name", row.name);
-    Set(at, "summary", row.summary);
-    Set(at, "is_baseline", row.is_baseline);
-    Set(at, "status", row.measured() ? "ok" : row.status);
+    nlohmann::ordered_json& at = rows.emplace_back();
+    at["name"] = row.name;
+    at["summary"] = row.summary;
+    at["is_baseline"] = row.is_baseline;
+    at["status"] = row.measured() ? "ok" : row.status;
     if (!row.measured()) continue;
-    Set(at, "seconds", row.timing.median);
-    Set(at, "seconds_least", row.timing.least);
-    Set(at, "seconds_greatest", row.timing.greatest);
-    Set(at, "launches", static_cast<double>(row.timing.launches));
-    Set(at, "rounds", static_cast<double>(row.timing.rounds));
-    Set(at, "rate", row.rate);
-    Set(at, "roof_ratio", row.roof_ratio);
-    Set(at, "baseline_ratio", row.baseline_ratio);
+    at["seconds"] = row.timing.median;
+    at["seconds_least"] = row.timing.least;
+    at["seconds_greatest"] = row.timing.greatest;
+    at["launches"] = row.timing.launches;
+    at["rounds"] = row.timing.rounds;
+    at["rate"] = row.rate;
+    at["roof_ratio"] = row.roof_ratio;
+    at["baseline_ratio"] = row.baseline_ratio;
   }
-  Set(json, "rows", std::move(rows));
+  json["rows"] = std::move(rows);
   return json;
 }
 

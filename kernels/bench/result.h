@@ -2,13 +2,13 @@
 #ifndef WARPLINE_KERNELS_BENCH_RESULT_H_
 #define WARPLINE_KERNELS_BENCH_RESULT_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/bench/cases.h"
 #include "kernels/bench/clocks.h"
-#include "kernels/bench/json.h"
 #include "kernels/bench/timing.h"
 
 namespace warpline::bench {
@@ -47,8 +47,8 @@ struct CaseResult {
 void Print(const CaseResult& result);
 // Of a case that measures the server's choice: one line.
 void PrintLine(const CaseResult& result);
-JsonObject ToJson(const CaseResult& result);
-JsonObject ToJson(const ClockSummary& clocks);
+nlohmann::ordered_json ToJson(const CaseResult& result);
+nlohmann::ordered_json ToJson(const ClockSummary& clocks);
 
 }  // namespace warpline::bench
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@
 #include "kernels/bench/check.h"
 #include "kernels/bench/device.h"
 #include "kernels/bench/expected.h"
+#include "kernels/bench/json.h"
 #include "kernels/bench/labels.h"
 #include "kernels/bench/ladder.h"
 #include "kernels/bench/operand_slots.h"
@@ -118,8 +120,8 @@ TEST(KernelBenchJsonTest, EscapesAndHasNoNumbersThatJsonLacks) {
   CaseResult result{.problem = MakeTranspose(DType::kF32, 3, 4)};
   result.rows.push_back({.name = "a \"quoted\" \\ name", .timing = {.median = 2e-6}, .rate = INFINITY});
   result.rows.push_back({.name = "other", .status = "not for this problem"});
-  JsonObject json;
-  Set(json, "cases", std::vector<JsonObject>{ToJson(result)});
+  nlohmann::ordered_json json;
+  json["cases"] = std::vector<nlohmann::ordered_json>{ToJson(result)};
   const std::string path = ::testing::TempDir() + "/kernel_bench_test.json";
   WriteFile(json, path);
   std::stringstream text;

@@ -87,10 +87,9 @@ TEST(FormatTensorsTest, HasALineForEachTensor) {
             "22  bool[]    device 1  1 bytes, 1 still to come  0 s left\n");
   EXPECT_EQ(FormatTensors(tensors, true),
             R"([{"id":"1","dtype":"f32","shape":[2,3],"device":0,"size_bytes":24,"missing_bytes":0,)"
-            R"("ttl_seconds":600.000},)"
-            "\n"
-            R"( {"id":"22","dtype":"bool","shape":[],"device":1,"size_bytes":1,"missing_bytes":1,)"
-            R"("ttl_seconds":0.250}])"
+            R"("ttl_seconds":600.0},)"
+            R"({"id":"22","dtype":"bool","shape":[],"device":1,"size_bytes":1,"missing_bytes":1,)"
+            R"("ttl_seconds":0.25}])"
             "\n");
   EXPECT_EQ(FormatTensors({}, false), "");
   EXPECT_EQ(FormatTensors({}, true), "[]\n");
