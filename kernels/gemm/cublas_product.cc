@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/kernels.h"
 
 namespace warpline {
 namespace {

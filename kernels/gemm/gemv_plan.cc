@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/align.h"
-#include "kernels/gemm/gemm_kernels.h"
+#include "kernels/gemm/kernels.h"
 
 namespace warpline {
 namespace {

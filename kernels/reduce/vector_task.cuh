@@ -2,7 +2,7 @@
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 
-#include "kernels/reduce/reduce_combine.cuh"
+#include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/vector_loads.cuh"
 
 namespace warpline {

@@ -1,5 +1,5 @@
 // How a permutation of axes is cut into boxes that fit into shared memory, and where everything lies: apart
-// from the kernel (transpose_packed_box.cu), so that host tests can walk the same plan.
+// from the kernel (transpose/packed_box.cu), so that host tests can walk the same plan.
 //
 // A box is a block of the tensor, the same for every CTA: some of the innermost axes of the input and some of
 // the innermost axes of the output, each set with at most one axis that is cut into blocks. So a box consists

@@ -3,8 +3,8 @@
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SCALAR_TILE_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_SCALAR_TILE_CUH_
 
+#include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
-#include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
 

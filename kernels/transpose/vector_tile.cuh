@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "kernels/gpu/vector16.h"
+#include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/swizzle.h"
-#include "kernels/transpose/transpose_kernels.h"
 
 namespace warpline {
 

@@ -1,0 +1,49 @@
+// Timing of launches against each other: in turns, so that all see the same clocks and neighbours.
+#ifndef WARPLINE_KERNELS_BENCH_HARNESS_TIMING_H_
+#define WARPLINE_KERNELS_BENCH_HARNESS_TIMING_H_
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace warpline::bench {
+
+// Enqueues one launch on the buffers of `slot`; must be able to be captured.
+using Launcher = std::function<cudaError_t(int slot, cudaStream_t stream)>;
+
+// Seconds a launch.
+struct Timing {
+  double median = 0, least = 0, greatest = 0;
+  int launches = 0;  // in a row, as one graph, for each timing
+  int rounds = 0;
+};
+
+Timing Summarize(std::vector<double> seconds, int launches);
+
+// Time of one launch on slot 0 by events, after one that warms up. For estimates.
+double SecondsOfOne(const Launcher& launch, cudaStream_t stream);
+
+// One launch on slot 0, captured as a graph and replayed. Waits for it.
+void Replay(const Launcher& launch, cudaStream_t stream);
+
+// Each round times each launcher once: a graph of enough launches for about 2 ms, which walks over the slots
+// in turn. The gaps between them are those of a graph (about a microsecond), not of launch calls. Launchers
+// of more than 20 ms sit out four rounds of five.
+std::vector<Timing> TimeInTurns(std::span<const Launcher> launchers, int slots, int rounds,
+                                cudaStream_t stream);
+
+// Work that ends with the host knowing. `prepare`, if any, brings back what `run` uses up.
+struct TimedCall {
+  std::function<void()> run;
+  std::function<void()> prepare = nullptr;
+};
+
+// The same by the host's clock, one call of `run` a round.
+std::vector<Timing> TimeCallsInTurns(std::span<const TimedCall> calls, int rounds);
+
+}  // namespace warpline::bench
+
+#endif  // WARPLINE_KERNELS_BENCH_HARNESS_TIMING_H_

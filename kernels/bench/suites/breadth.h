@@ -1,0 +1,22 @@
+// The problems that users send, beyond the ladders' squares: of each the server's own choice is measured.
+#ifndef WARPLINE_KERNELS_BENCH_SUITES_BREADTH_H_
+#define WARPLINE_KERNELS_BENCH_SUITES_BREADTH_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/bench/suites/cases.h"
+
+namespace warpline::bench {
+
+// The table, in the form of kernels/problem_text.h.
+std::span<const std::string_view> BreadthLines();
+
+// The lines of these operations ("transpose", "gemm", "reduce", "elementwise"; empty: all).
+std::vector<Case> BreadthCases(std::span<const std::string> ops);
+
+}  // namespace warpline::bench
+
+#endif  // WARPLINE_KERNELS_BENCH_SUITES_BREADTH_H_

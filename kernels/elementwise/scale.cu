@@ -1,0 +1,28 @@
+// Variant `elementwise`, of products with a number.
+#include "kernels/elementwise/kernels.h"
+#include "kernels/elementwise/packs.cuh"
+
+namespace warpline {
+namespace {
+
+struct Scale {
+  static constexpr bool kHasSecond = false, kChangesType = false;
+  template <typename T>
+  __device__ static auto Apply(T x, T, const StepScalars* scalars) {
+    using V = PackArithmetic<T>;
+    return Widen<V>(x) * FactorOf<V>(*scalars);
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchScale(const ElementwiseProblem& problem, const Operands& operands,
+                        const CudaContext& /*context*/, cudaStream_t stream) {
+  cudaError_t error = cudaErrorNotSupported;
+  VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
+    error = LaunchPacks<Scale, T, sizeof(T)>(problem, operands, stream);
+  });
+  return error;
+}
+
+}  // namespace warpline

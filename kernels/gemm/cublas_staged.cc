@@ -1,0 +1,273 @@
+// Variants `cublas_packed` and `cublas_epilogue`: cuBLASLt for products that it does slowly, or not as
+// promised, as they are.
+//
+// `cublas_packed` first copies operands to where they are as the library's fast kernels want them: rows that
+// are 16 bytes apart or a multiple, and for i8 k innermost in A and in B, as its tensor cores have only that.
+// `cublas_epilogue` has the library compute sums, into workspace where D has 16 bits and into D otherwise,
+// and adds C and the bias, activates and rounds in a kernel of ours. `cublas_packed` does so too where the
+// library cannot write D itself. Limit: that of `cublas`, and memory, through which operands and sums go once
+// more each way. What would come next is a kernel of ours that needs neither.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "kernels/align.h"
+#include "kernels/gemm/cublas_product.h"
+#include "kernels/gemm/kernels.h"
+#include "kernels/gemm/stages.h"
+
+namespace warpline {
+namespace {
+
+// Larger problems are left to the other rows: a request must not need many times the memory of its tensors.
+constexpr double kMaxWorkspaceBytes = 1 << 30;
+constexpr std::size_t kAlignment = 256;  // of what lies in the workspace
+
+bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+std::int64_t RoundUp(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
+
+// What the library computes, what is copied for it before, and what is left to do with its sums.
+struct Stages {
+  // In it m, n and k are rounded up where operands are padded.
+  GemmProblem product;
+  bool packs_a = false, packs_b = false;
+  // Whether the library leaves sums and a kernel of ours finishes them; and whether they lie in D.
+  bool finishes = false, sums_in_d = false;
+  std::int64_t ld_sums = 0;
+
+  std::int64_t CountA() const { return product.batch.CountAlong(product.batch.a); }
+  std::int64_t CountB() const { return product.batch.CountAlong(product.batch.b); }
+  // Elements in the workspace.
+  double ElementsA() const { return packs_a ? Elements(CountA(), product.StrideA()) : 0; }
+  double ElementsB() const { return packs_b ? Elements(CountB(), product.StrideB()) : 0; }
+  double ElementsOfSums() const {
+    if (!finishes || sums_in_d) return 0;
+    return Elements(product.batch.Count(), product.m) * static_cast<double>(ld_sums);
+  }
+  double Bytes() const {
+    return (ElementsA() + ElementsB()) * static_cast<double>(SizeOf(product.dtype)) +
+           ElementsOfSums() * static_cast<double>(SizeOf(product.OutDType()));
+  }
+
+ private:
+  static double Elements(std::int64_t count, std::int64_t each) {
+    return static_cast<double>(count) * static_cast<double>(each);
+  }
+};
+
+// Where the parts of the workspace begin. Only of stages that fit.
+struct Layout {
+  std::size_t library = 0, a, b, sums, end;
+
+  explicit Layout(const Stages& stages) {
+    const std::size_t element = SizeOf(stages.product.dtype);
+    const auto after = [](std::size_t begin, double elements, std::size_t each) {
+      return AlignUp(begin + static_cast<std::size_t>(elements) * each, kAlignment);
+    };
+    a = kCublasWorkspaceBytes;
+    b = after(a, stages.ElementsA(), element);
+    sums = after(b, stages.ElementsB(), element);
+    end = after(sums, stages.ElementsOfSums(), SizeOf(stages.product.OutDType()));
+  }
+};
+
+// Takes what follows the product away from the library.
+void LeaveSums(const GemmProblem& problem, Stages& stages) {
+  GemmProblem& product = stages.product;
+  product.has_c = product.has_bias = false;
+  product.activation = Activation::kNone;
+  if (IsHalf(product.dtype)) product.out_dtype = DType::kF32;  // rounded once, at the end
+  stages.finishes = true;
+  stages.sums_in_d = product.OutDType() == problem.OutDType() && product.OutDType() != DType::kI32 &&
+                     product.m == problem.m && product.n == problem.n;
+  stages.ld_sums = stages.sums_in_d ? product.n : RoundUp(product.n, 4);  // rows of 16 bytes or a multiple
+}
+
+Stages StagesOfEpilogue(const GemmProblem& problem) {
+  Stages stages{.product = problem};
+  LeaveSums(problem, stages);
+  return stages;
+}
+
+// Of i8: to k innermost, in words of 16 bytes; m and n in those of four elements, of which D has 16 bytes.
+void PackBytes(const GemmProblem& problem, Stages& stages) {
+  constexpr std::int64_t kDepth = 16, kSide = 4;
+  GemmProblem& product = stages.product;
+  const bool k_is_whole = problem.k % kDepth == 0;
+  stages.packs_a = problem.trans_a || problem.lda % kDepth != 0 || problem.m % kSide != 0 || !k_is_whole;
+  stages.packs_b = !problem.trans_b || problem.ldb % kDepth != 0 || problem.n % kSide != 0 || !k_is_whole;
+  product.trans_a = false;
+  product.trans_b = true;
+  product.m = RoundUp(problem.m, kSide);
+  product.n = RoundUp(problem.n, kSide);
+  product.k = RoundUp(problem.k, kDepth);
+  if (stages.packs_a) product.lda = product.k;
+  if (stages.packs_b) product.ldb = product.k;
+}
+
+// Of 16-bit floats: rows of whole vectors of 16 bytes. k can be padded only where both operands are.
+void PackHalves(const GemmProblem& problem, Stages& stages) {
+  constexpr std::int64_t kVector = 8;
+  GemmProblem& product = stages.product;
+  stages.packs_a = problem.lda % kVector != 0;
+  stages.packs_b = problem.ldb % kVector != 0;
+  if (stages.packs_a) product.m = RoundUp(problem.m, kVector);
+  if (stages.packs_b) product.n = RoundUp(problem.n, kVector);
+  if (stages.packs_a && stages.packs_b) product.k = RoundUp(problem.k, kVector);
+  if (stages.packs_a) product.lda = RoundUp(problem.trans_a ? product.m : product.k, kVector);
+  if (stages.packs_b) product.ldb = RoundUp(problem.trans_b ? product.k : product.n, kVector);
+}
+
+Stages StagesOfPacking(const GemmProblem& problem) {
+  Stages stages{.product = problem};
+  problem.dtype == DType::kI8 ? PackBytes(problem, stages) : PackHalves(problem, stages);
+  const GemmProblem& product = stages.product;
+  const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
+  const bool d_is_aligned = problem.n % 8 == 0 && ldc % 8 == 0;
+  const bool writes_d = product.m == problem.m && product.n == problem.n && GemmCublasFuses(product) &&
+                        (problem.dtype == DType::kI8 || d_is_aligned);
+  if (!writes_d) LeaveSums(problem, stages);
+  return stages;
+}
+
+bool Fits(const Stages& stages) {
+  return stages.Bytes() + 3 * kAlignment + static_cast<double>(kCublasWorkspaceBytes) <= kMaxWorkspaceBytes;
+}
+
+bool HasFewSteps(const GemmProblem& problem) {
+  return StridedBatch::OfLargestAxis(problem.batch).loop.Count() <= kMaxCublasLaunches;
+}
+
+// Copies one operand if it is to be packed; returns where the library finds it.
+const void* Pack(const PackedOperand& operand, bool packs, cudaStream_t stream, cudaError_t& error) {
+  if (!packs) return operand.from;
+  if (error == cudaSuccess) error = PackOperand(operand, stream);
+  return operand.to;
+}
+
+cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Operands& operands,
+                   const CudaContext& context, cudaStream_t stream) {
+  if (problem.m == 0 || problem.n == 0 || problem.batch.Count() == 0) return cudaSuccess;
+  const Layout layout(stages);
+  if (context.cublaslt == nullptr || operands.workspace_bytes < layout.end) return cudaErrorNotSupported;
+  const GemmProblem& product = stages.product;
+  // Sums in D would overwrite a C that lies there before it is read.
+  if (stages.sums_in_d && problem.has_c && operands.in[2] == operands.out) return cudaErrorNotSupported;
+  auto* workspace = static_cast<std::byte*>(operands.workspace);
+  cudaError_t error = cudaSuccess;
+  Operands staged = operands;
+  staged.in[0] = Pack({.from = operands.in[0],
+                       .to = workspace + layout.a,
+                       .dtype = problem.dtype,
+                       .count = stages.CountA(),
+                       .rows = problem.trans_a ? problem.k : problem.m,
+                       .columns = problem.trans_a ? problem.m : problem.k,
+                       .ld = problem.lda,
+                       .to_rows = product.trans_a ? product.k : product.m,
+                       .to_columns = product.lda,
+                       .transpose = problem.trans_a != product.trans_a},
+                      stages.packs_a, stream, error);
+  staged.in[1] = Pack({.from = operands.in[1],
+                       .to = workspace + layout.b,
+                       .dtype = problem.dtype,
+                       .count = stages.CountB(),
+                       .rows = problem.trans_b ? problem.n : problem.k,
+                       .columns = problem.trans_b ? problem.k : problem.n,
+                       .ld = problem.ldb,
+                       .to_rows = product.trans_b ? product.n : product.k,
+                       .to_columns = product.ldb,
+                       .transpose = problem.trans_b != product.trans_b},
+                      stages.packs_b, stream, error);
+  if (error != cudaSuccess) return error;
+
+  if (stages.finishes) {
+    if (!stages.sums_in_d) staged.out = workspace + layout.sums;
+    staged.scalars = nullptr;
+  }
+  const auto launch = [&](const StridedBatch& batch) {
+    CublasProduct described = DescribeCublasProduct(product, staged, batch);
+    if (stages.finishes) described.c.ld = described.d.ld = stages.ld_sums;
+    return CublasCall(*context.cublaslt, described)
+        .LaunchRanked(context.configuration, workspace, kCublasWorkspaceBytes, stream);
+  };
+  error = launch(StridedBatch::OfLargestAxis(problem.batch));
+  if (error == cudaErrorNotSupported && problem.batch.rank > 0 &&
+      problem.batch.Count() <= kMaxCublasLaunches) {
+    error = launch(StridedBatch::OfNoAxis(problem.batch));
+  }
+  if (error != cudaSuccess || !stages.finishes) return error;
+  const GemmSums sums = {.data = staged.out, .ld = stages.ld_sums, .matrix = product.m * stages.ld_sums};
+  return FinishGemm(problem, operands, sums, stream);
+}
+
+// Seconds on an H200, for the choice between the library with and without copies.
+struct PackingTimes {
+  double without, with;
+};
+
+PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
+  constexpr double kBytesPerSecond = 3e12, kLaunchSeconds = 2.5e-6;
+  const bool is_i8 = problem.dtype == DType::kI8;
+  // Operations per second of large products, packed and as they are. What `cublas` refuses of i8 goes to
+  // kernels without tensor cores.
+  const bool cublas_does = GemmCublasFuses(problem) && problem.batch.Count() <= kMaxCublasLaunches;
+  const double packed = is_i8 ? 1000e12 : 600e12;
+  const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
+  const double work = FlopsOf(problem);
+  const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
+  return {.without = work / as_is,
+          .with = work / packed + 2 * stages.Bytes() / kBytesPerSecond + launches * kLaunchSeconds};
+}
+
+}  // namespace
+
+bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits) {
+  if (!traits.has_cublaslt || problem.k == 0 || !HasFewSteps(problem)) return false;
+  const Stages stages = StagesOfPacking(problem);
+  // Of i8 `cublas` strides no batch.
+  const bool is_long_batch = problem.dtype == DType::kI8 && problem.batch.Count() > kMaxCublasLaunches;
+  return (stages.packs_a || stages.packs_b || is_long_batch) && Fits(stages);
+}
+
+bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits&) {
+  const PackingTimes times = EstimatePacking(problem, StagesOfPacking(problem));
+  return times.with < times.without;
+}
+
+std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits&) {
+  return Layout(StagesOfPacking(problem)).end;
+}
+
+VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits&) {
+  const Stages stages = StagesOfPacking(problem);
+  return {.transfer = 1 + 2 * stages.Bytes() / std::max(BytesOf(problem), 1.0),
+          .launches = 1.0 + int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes}};
+}
+
+cudaError_t LaunchGemmCublasPacked(const GemmProblem& problem, const Operands& operands,
+                                   const CudaContext& context, cudaStream_t stream) {
+  return Launch(problem, StagesOfPacking(problem), operands, context, stream);
+}
+
+bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits) {
+  if (!traits.has_cublaslt || problem.k == 0 || !HasFewSteps(problem)) return false;
+  return IsFloat(problem.dtype) && !GemmCublasFuses(problem) && Fits(StagesOfEpilogue(problem));
+}
+
+std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits&) {
+  return Layout(StagesOfEpilogue(problem)).end;
+}
+
+VariantCost GemmCublasEpilogueCost(const GemmProblem&, const DeviceTraits&) {
+  // D, or sums of 32 bits, once more each way.
+  return {.transfer = 2, .launches = 2};
+}
+
+cudaError_t LaunchGemmCublasEpilogue(const GemmProblem& problem, const Operands& operands,
+                                     const CudaContext& context, cudaStream_t stream) {
+  return Launch(problem, StagesOfEpilogue(problem), operands, context, stream);
+}
+
+}  // namespace warpline

@@ -1,0 +1,211 @@
+// What the matrix products that are ours have in common: which tile a CTA computes, and what happens to a sum
+// before it is an element of D.
+#ifndef WARPLINE_KERNELS_GEMM_DEVICE_CUH_
+#define WARPLINE_KERNELS_GEMM_DEVICE_CUH_
+
+#include "kernels/cuda_variants.h"
+#include "kernels/gemm/epilogue.h"
+#include "kernels/gpu/real.cuh"
+#include "kernels/launch_grids.h"
+
+namespace warpline {
+
+// Operands of type T, accumulators of type Wide, D of type Out.
+template <typename InT, typename OutT, typename WideT>
+struct GemmTypes {
+  using In = InT;
+  using Out = OutT;
+  using Wide = WideT;
+};
+
+// The arguments of a kernel. Tiles are numbered along n, then m, then the batch.
+template <typename Types>
+struct GemmArgs {
+  const typename Types::In *a, *b;
+  const typename Types::Out *c, *bias;
+  typename Types::Out* d;
+  const StepScalars* scalars;
+  GemmProblem problem;
+  std::int64_t tiles_m, tiles_n;
+
+  std::int64_t Tiles() const { return tiles_m * tiles_n * problem.batch.Count(); }
+};
+
+template <typename Types>
+GemmArgs<Types> MakeGemmArgs(const GemmProblem& problem, const Operands& operands, int tile_m, int tile_n) {
+  using In = typename Types::In;
+  using Out = typename Types::Out;
+  return {.a = static_cast<const In*>(operands.in[0]),
+          .b = static_cast<const In*>(operands.in[1]),
+          .c = static_cast<const Out*>(problem.has_c ? operands.in[2] : nullptr),
+          .bias = static_cast<const Out*>(problem.has_bias ? operands.in[problem.BiasIndex()] : nullptr),
+          .d = static_cast<Out*>(operands.out),
+          .scalars = operands.scalars,
+          .problem = problem,
+          .tiles_m = CeilDiv(problem.m, tile_m),
+          .tiles_n = CeilDiv(problem.n, tile_n)};
+}
+
+// The first element of a tile, and its matrix of D.
+struct GemmTile {
+  std::int64_t row0, column0, matrix;
+};
+
+template <typename Types>
+__device__ GemmTile TileAt(const GemmArgs<Types>& args, std::int64_t index, int tile_m, int tile_n) {
+  GemmTile tile;
+  tile.column0 = index % args.tiles_n * tile_n;
+  index /= args.tiles_n;
+  tile.row0 = index % args.tiles_m * tile_m;
+  tile.matrix = index / args.tiles_m;
+  return tile;
+}
+
+// The same tiles in another order: those that run at the same time are to need few rows of A and columns of
+// B, so they go down 16 tiles before they go right.
+template <typename Types>
+__device__ GemmTile GroupedTileAt(const GemmArgs<Types>& args, std::int64_t index, int tile_m, int tile_n) {
+  constexpr int kGroup = 16;
+  GemmTile tile;
+  const std::int64_t per_matrix = args.tiles_m * args.tiles_n;
+  tile.matrix = index / per_matrix;
+  index -= tile.matrix * per_matrix;
+  const std::int64_t first = index / (kGroup * args.tiles_n) * kGroup;
+  const std::int64_t height = min(std::int64_t{kGroup}, args.tiles_m - first);
+  index -= first * args.tiles_n;
+  tile.row0 = (first + index % height) * tile_m;
+  tile.column0 = index / height * tile_n;
+  return tile;
+}
+
+// One matrix of a batch as op(X): element (i, j) of what is multiplied.
+template <typename T>
+struct GemmOperand {
+  const T* data;
+  std::int64_t ld;
+  bool trans;
+
+  __device__ T At(std::int64_t i, std::int64_t j) const {
+    return trans ? data[j * ld + i] : data[i * ld + j];
+  }
+};
+
+template <typename Types>
+__device__ GemmOperand<typename Types::In> OperandA(const GemmArgs<Types>& args, std::int64_t matrix) {
+  const GemmProblem& p = args.problem;
+  return {args.a + matrix * (p.trans_a ? p.k : p.m) * p.lda, p.lda, p.trans_a};
+}
+
+template <typename Types>
+__device__ GemmOperand<typename Types::In> OperandB(const GemmArgs<Types>& args, std::int64_t matrix) {
+  const GemmProblem& p = args.problem;
+  return {args.b + matrix * (p.trans_b ? p.n : p.k) * p.ldb, p.ldb, p.trans_b};
+}
+
+// From sums to elements of one matrix of D.
+template <typename Types>
+class GemmEpilogue {
+ public:
+  using Out = typename Types::Out;
+  using Wide = typename Types::Wide;
+
+  // `c`: the matrix of C that goes into matrix `d`.
+  __device__ GemmEpilogue(const GemmArgs<Types>& args, std::int64_t d, std::int64_t c)
+      : args_(args),
+        c_(args.c + c * args.problem.m * args.problem.ldc),
+        d_(args.d + d * args.problem.m * args.problem.n),
+        alpha_(Pick(args.scalars->alpha_f32, args.scalars->alpha_f64, args.scalars->alpha_i64)),
+        beta_(Pick(args.scalars->beta_f32, args.scalars->beta_f64, args.scalars->beta_i64)) {}
+
+  __device__ Out Value(std::int64_t row, std::int64_t column, Wide sum) const {
+    return Narrow<Out>(Finish(row, column, sum));
+  }
+
+  // Before it is rounded to the type of D.
+  __device__ Wide Finish(std::int64_t row, std::int64_t column, Wide sum) const {
+    // Without a product alpha does not count, not even an infinite one.
+    Wide value = args_.problem.k == 0 ? Wide{0} : alpha_ * sum;
+    if (args_.problem.has_c && beta_ != 0) value += beta_ * Widen<Wide>(c_[row * args_.problem.ldc + column]);
+    if constexpr (!std::is_integral_v<Wide>) {
+      if (args_.problem.has_bias) value += Widen<Wide>(args_.bias[column]);
+      value = Activate(args_.problem.activation, value);
+    }
+    return value;
+  }
+
+  // Whether D is alpha times the sums and nothing else; then alpha.
+  __device__ bool OnlyScales() const {
+    const GemmProblem& p = args_.problem;
+    return p.k > 0 && !(p.has_c && beta_ != 0) && !p.has_bias && p.activation == Activation::kNone;
+  }
+  __device__ Wide alpha() const { return alpha_; }
+
+  __device__ Out* At(std::int64_t row, std::int64_t column) const {
+    return d_ + row * args_.problem.n + column;
+  }
+
+  __device__ bool IsInside(std::int64_t row, std::int64_t column) const {
+    return row < args_.problem.m && column < args_.problem.n;
+  }
+
+  // How many of `count` columns of a row, from `column` on, are inside.
+  __device__ int ColumnsInside(std::int64_t row, std::int64_t column, int count) const {
+    if (row >= args_.problem.m) return 0;
+    return static_cast<int>(min(max(args_.problem.n - column, std::int64_t{0}), std::int64_t{count}));
+  }
+
+  // Nothing where D ends before.
+  __device__ void Store(std::int64_t row, std::int64_t column, Wide sum) const {
+    if (IsInside(row, column)) *At(row, column) = Value(row, column, sum);
+  }
+
+ private:
+  __device__ static Wide Pick(float f32, double f64, std::int64_t i64) {
+    if constexpr (std::is_integral_v<Wide>) {
+      return static_cast<Wide>(i64);
+    } else if constexpr (std::is_same_v<Wide, double>) {
+      return f64;
+    } else {
+      return f32;
+    }
+  }
+
+  const GemmArgs<Types>& args_;
+  const Out* c_;
+  Out* d_;
+  Wide alpha_, beta_;
+};
+
+// Calls launch(GemmTypes<...>()) with the types of the problem: f16 and bf16.
+template <typename Launch>
+cudaError_t WithHalfGemmTypes(const GemmProblem& problem, Launch launch) {
+  const bool to_f32 = problem.OutDType() == DType::kF32;
+  switch (problem.dtype) {
+    case DType::kF16:
+      return to_f32 ? launch(GemmTypes<__half, float, float>()) : launch(GemmTypes<__half, __half, float>());
+    case DType::kBF16:
+      return to_f32 ? launch(GemmTypes<__nv_bfloat16, float, float>())
+                    : launch(GemmTypes<__nv_bfloat16, __nv_bfloat16, float>());
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+// Those of IsGemmInput.
+template <typename Launch>
+cudaError_t WithGemmTypes(const GemmProblem& problem, Launch launch) {
+  switch (problem.dtype) {
+    case DType::kI8:
+      return launch(GemmTypes<std::int8_t, std::int32_t, std::uint32_t>());  // modulo 2^32
+    case DType::kF32:
+      return launch(GemmTypes<float, float, float>());
+    case DType::kF64:
+      return launch(GemmTypes<double, double, double>());
+    default:
+      return WithHalfGemmTypes(problem, launch);
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GEMM_DEVICE_CUH_

@@ -1,0 +1,67 @@
+// Launchers of the matrix products.
+#ifndef WARPLINE_KERNELS_GEMM_KERNELS_H_
+#define WARPLINE_KERNELS_GEMM_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda_variants.h"
+
+namespace warpline {
+
+// What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
+inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
+
+// The heuristic is asked for so many algorithms: the variant `cublas` and its configurations.
+inline constexpr int kCublasAlgorithms = 16;
+
+bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits);
+bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits);
+std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
+VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits);
+
+// A graph holds so many calls of the library for the matrices of a batch, and no more.
+inline constexpr std::int64_t kMaxCublasLaunches = 16;
+
+// Whether a call of cuBLASLt does what the API says with such matrices, C, bias and activation; not whether
+// it can do the batch, nor yet whether it does it at all.
+bool GemmCublasFuses(const GemmProblem& problem);
+bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
+
+bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
+// Whether the copies pay, by an estimate.
+bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
+std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
+VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
+
+bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits);
+std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
+VariantCost GemmCublasEpilogueCost(const GemmProblem& problem, const DeviceTraits& traits);
+
+// Whether the rows of A and B are 16-byte multiples apart.
+inline bool AreGemmRowsAligned(const GemmProblem& problem) {
+  const auto vector = static_cast<std::int64_t>(16 / SizeOf(problem.dtype));
+  return problem.lda % vector == 0 && problem.ldb % vector == 0;
+}
+
+bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits);
+
+// Need the alignment of an element only.
+CudaLaunch<GemmProblem> LaunchGemmNaive;
+CudaLaunch<GemmProblem> LaunchGemmShared;
+CudaLaunch<GemmProblem> LaunchGemmUnrolled;
+CudaLaunch<GemmProblem> LaunchGemmRegisterTiled;
+// Need A and B aligned to 16 bytes, and AreGemmRowsAligned.
+CudaLaunch<GemmProblem> LaunchGemmVectorized;  // D too
+CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
+CudaLaunch<GemmProblem> LaunchGemmWmma;
+CudaLaunch<GemmProblem> LaunchGemmMma;
+CudaLaunch<GemmProblem> LaunchGemmWgmma;
+CudaLaunch<GemmProblem> LaunchGemmGemv;
+CudaLaunch<GemmProblem> LaunchGemmCublas;
+CudaLaunch<GemmProblem> LaunchGemmCublasPacked;
+CudaLaunch<GemmProblem> LaunchGemmCublasEpilogue;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_GEMM_KERNELS_H_

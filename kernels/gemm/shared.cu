@@ -1,0 +1,15 @@
+// Variant `shared`: tiles of 32 x 32 in shared memory, each element of which 32 threads use. For every
+// multiplication two words are read from shared memory, and as many instructions count and branch: they are
+// the limit. The next rung, `unrolled`, gets rid of the second. Accumulates in f32 (f64 for f64, modulo 2^32
+// for i8) in the order of k: the oracle.
+#include "kernels/gemm/kernels.h"
+#include "kernels/gemm/tile32.cuh"
+
+namespace warpline {
+
+cudaError_t LaunchGemmShared(const GemmProblem& problem, const Operands& operands,
+                             const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchGemmTile32<1>(problem, operands, stream);
+}
+
+}  // namespace warpline

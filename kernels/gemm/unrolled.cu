@@ -1,0 +1,14 @@
+// Variant `unrolled`: `shared` with the loop over a tile unrolled, so that addresses are constants in the
+// instructions and loads are issued ahead of their use. Two loads from shared memory for every multiplication
+// are the limit. The next rung, `vectorized`, uses each loaded word more often.
+#include "kernels/gemm/kernels.h"
+#include "kernels/gemm/tile32.cuh"
+
+namespace warpline {
+
+cudaError_t LaunchGemmUnrolled(const GemmProblem& problem, const Operands& operands,
+                               const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchGemmTile32<kGemmTile32>(problem, operands, stream);
+}
+
+}  // namespace warpline

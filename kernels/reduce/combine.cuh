@@ -1,0 +1,123 @@
+// From what each thread took in to results: within a CTA by shuffles or by a tree in shared memory, between
+// CTAs through partial results in the workspace. The order of combination is fixed by the plan alone, so that
+// every run gives the same bits.
+#ifndef WARPLINE_KERNELS_REDUCE_COMBINE_CUH_
+#define WARPLINE_KERNELS_REDUCE_COMBINE_CUH_
+
+#include <cstring>
+
+#include "kernels/reduce/task.cuh"
+#include "kernels/reduce/tile.cuh"
+
+namespace warpline {
+
+// Word by word: the accumulators of some monoids are structs.
+template <typename Acc>
+__device__ Acc ShuffleDown(Acc acc, int delta, int width) {
+  static_assert(sizeof(Acc) % sizeof(unsigned) == 0);
+  unsigned words[sizeof(Acc) / sizeof(unsigned)];
+  memcpy(words, &acc, sizeof(acc));
+#pragma unroll
+  for (unsigned& word : words) word = __shfl_down_sync(0xffffffffu, word, delta, width);
+  memcpy(&acc, words, sizeof(acc));
+  return acc;
+}
+
+// Over groups of `width` lanes, a power of two; the result is in the first lane of each. All lanes call it.
+template <typename R>
+__device__ typename R::Acc ReduceLanes(typename R::Acc acc, int width) {
+  for (int delta = width / 2; delta > 0; delta /= 2) acc = R::Combine(acc, ShuffleDown(acc, delta, width));
+  return acc;
+}
+
+// A tree over the peers of each result; what they have in all is left with the first. All threads of the CTA
+// call it.
+template <typename R, int kResults>
+__device__ void CombineByTree(const ThreadShare& share, typename R::Acc (&acc)[kResults]) {
+  __shared__ typename R::Acc shared[kResults][kReduceThreads];
+  if (share.peers == 1) return;
+#pragma unroll
+  for (int c = 0; c < kResults; ++c) shared[c][threadIdx.x] = acc[c];
+  __syncthreads();
+  for (int half = share.peers / 2; half > 0; half /= 2) {
+    if (share.peer < half) {
+#pragma unroll
+      for (int c = 0; c < kResults; ++c) {
+        acc[c] = R::Combine(acc[c], shared[c][threadIdx.x + half * share.stride]);
+        shared[c][threadIdx.x] = acc[c];
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// The same by shuffles where the peers are the lanes of a warp, or a whole CTA. A second call must be a
+// __syncthreads() away.
+template <typename R>
+__device__ void CombineByShuffles(const ThreadShare& share, typename R::Acc (&acc)[1]) {
+  acc[0] = ReduceLanes<R>(acc[0], min(share.peers, kWarp));
+  if (share.peers > kWarp) {
+    __shared__ typename R::Acc warp_totals[kReduceThreads / kWarp];
+    if (threadIdx.x % kWarp == 0) warp_totals[threadIdx.x / kWarp] = acc[0];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int warp = 1; warp < kReduceThreads / kWarp; ++warp)
+        acc[0] = R::Combine(acc[0], warp_totals[warp]);
+    }
+  }
+}
+
+// By shuffles over rows; the peers of a column stand apart.
+template <typename Tile, typename R>
+__device__ void CombinePeers(const ThreadShare& share, typename R::Acc (&acc)[Tile::kResults]) {
+  if constexpr (Tile::kRows) {
+    CombineByShuffles<R>(share, acc);
+  } else {
+    CombineByTree<R>(share, acc);
+  }
+}
+
+template <typename R>
+__device__ void StoreResult(const ReduceTask<R>& task, std::int64_t result, typename R::Acc acc) {
+  R::Finish(acc, task.finish, [&](auto value) { StoreReal(task.finish.out_dtype, task.y, result, value); });
+}
+
+// Where a CTA leaves what it has: whole results in y, else partial ones.
+template <typename R, int kResults>
+__device__ void StoreShare(const ReduceTask<R>& task, const ThreadShare& share, int part,
+                           typename R::Acc (&acc)[kResults]) {
+  if (share.peer != 0 || share.result >= task.reduce.results) return;
+#pragma unroll
+  for (int c = 0; c < kResults; ++c) {
+    if (task.plan.split == 1) {
+      StoreResult(task, share.result + c, acc[c]);
+    } else {
+      task.partials[(share.result + c) * task.plan.split + part] = acc[c];
+    }
+  }
+}
+
+// Results [first, end) from their partial ones, by `warps` warps of which this is number `warp`; a group of
+// lanes, as many as there are parts, up to a warp, takes a result. All lanes call it.
+template <typename R>
+__device__ void CombinePartials(const ReduceTask<R>& task, std::int64_t first, std::int64_t end, int warp,
+                                int warps) {
+  const int split = task.plan.split;
+  const int width = split >= kWarp ? kWarp : 1 << (kWarp - __clz(split - 1));  // split > 1
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, groups = kWarp / width;
+  for (std::int64_t base = first + std::int64_t{warp} * groups; base < end;
+       base += std::int64_t{warps} * groups) {
+    const std::int64_t result = base + lane / width;
+    typename R::Acc acc = R::Identity();
+    if (result < end) {
+      const typename R::Acc* parts = task.partials + result * split;
+      for (int part = lane % width; part < split; part += width) acc = R::Combine(acc, parts[part]);
+    }
+    acc = ReduceLanes<R>(acc, width);
+    if (lane % width == 0 && result < end) StoreResult(task, result, acc);
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_COMBINE_CUH_

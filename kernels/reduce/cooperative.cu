@@ -1,0 +1,81 @@
+// Variant `cooperative`: one kernel, whose CTAs, where they share results, all wait for each other between
+// the partial results and their combination. They must then all be resident at once, so there are only as
+// many as the device holds, and each goes through several tiles.
+//
+// What limits it: every CTA waits for the slowest, twice the latency of L2 at least; no other kernel may take
+// the place of a CTA, so the launch waits for an idle device.
+// The next rung, `single_pass`, lets only the last CTA of each result wait.
+#include <cooperative_groups.h>
+
+#include <algorithm>
+
+#include "kernels/reduce/combine.cuh"
+#include "kernels/reduce/kernels.h"
+#include "kernels/reduce/typed.cuh"
+
+namespace warpline {
+namespace {
+
+template <typename Tile, typename R, typename Source>
+__global__ void __launch_bounds__(kReduceThreads)
+    ReduceCooperatively(Source x, const __grid_constant__ ReduceTask<R> task) {
+  const int split = task.plan.split;
+  const std::int64_t blocks = task.plan.tiles * split;
+  for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
+    const std::int64_t tile = block / split;
+    const int part = static_cast<int>(block - tile * split);
+    const ThreadShare share = Tile::ShareOf(task.plan, tile);
+    typename R::Acc acc[Tile::kResults];
+    Tile::template Accumulate<R>(x, task.reduce, task.plan, share, part, acc);
+    CombinePeers<Tile, R>(share, acc);
+    StoreShare(task, share, part, acc);
+    __syncthreads();  // before the next block's accumulators take the place of this one's in shared memory
+  }
+  if (split == 1) return;  // the whole grid
+  cooperative_groups::this_grid().sync();
+  constexpr int kWarps = kReduceThreads / kWarp;
+  CombinePartials(task, 0, task.reduce.results, static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp),
+                  static_cast<int>(gridDim.x) * kWarps);
+}
+
+// As many CTAs as can be resident; a kernel's own number, of the current device. (A query that costs less
+// than a launch: nothing is worth keeping.) If none waits for another, an ordinary launch does.
+template <typename Kernel>
+cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, bool wait, int multiprocessors,
+                                cudaStream_t stream, const auto&... arguments) {
+  int per_multiprocessor = 0;
+  const cudaError_t error =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, kReduceThreads, 0);
+  if (error != cudaSuccess) return error;
+  const auto resident = static_cast<unsigned>(per_multiprocessor * multiprocessors);
+  if (resident == 0) return cudaErrorNotSupported;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeCooperative;
+  attribute.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = std::min(blocks, resident);
+  config.blockDim = kReduceThreads;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = wait ? 1 : 0;
+  const cudaError_t launched = cudaLaunchKernelEx(&config, kernel, arguments...);
+  if (launched != cudaErrorCooperativeLaunchTooLarge && launched != cudaErrorNotSupported) return launched;
+  cudaGetLastError();
+  return cudaErrorNotSupported;
+}
+
+}  // namespace
+
+cudaError_t LaunchReduceCooperative(const ReduceProblem& problem, const Operands& operands,
+                                    const CudaContext& context, cudaStream_t stream) {
+  return VisitLadder(problem, operands, [&]<typename R, typename Source>(std::type_identity<R>, Source x) {
+    return LaunchTask<R, Source>(
+        problem, operands, context,
+        [&]<typename Tile>(std::type_identity<Tile>, const ReduceTask<R>& task, unsigned blocks) {
+          return LaunchCooperatively(&ReduceCooperatively<Tile, R, Source>, blocks, task.plan.split > 1,
+                                     context.traits.multiprocessors, stream, x, task);
+        });
+  });
+}
+
+}  // namespace warpline

@@ -1,0 +1,14 @@
+// Variant `vectorized`, of f64.
+#include "kernels/reduce/kernels.h"
+#include "kernels/reduce/vector_monoids.cuh"
+
+namespace warpline {
+
+cudaError_t LaunchVectorizedF64(const ReduceProblem& problem, const Operands& operands,
+                                const CudaContext& context, cudaStream_t stream) {
+  return VisitFloatMonoid<double>(problem, [&]<typename R>(std::type_identity<R>) {
+    return LaunchVectors<R, double>(problem, operands, context, stream);
+  });
+}
+
+}  // namespace warpline

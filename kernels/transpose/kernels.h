@@ -1,0 +1,60 @@
+// Launchers of the transposition kernels. `in` and `out` need the alignment of an element only.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_KERNELS_H_
+#define WARPLINE_KERNELS_TRANSPOSE_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda_variants.h"
+#include "kernels/transpose/canonical.h"
+#include "kernels/transpose/strided_copy.h"
+#include "kernels/transpose/tile_walk.h"
+
+namespace warpline {
+
+// One thread an element, neighbouring threads at neighbouring steps of the walk. Elements of 1 to 16 bytes.
+cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes, const void* in, void* out,
+                              cudaStream_t stream);
+
+// For none: copies bytes from any address to any.
+cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaStream_t stream);
+
+// For a transposition that leaves the innermost axis innermost, and contiguous: moves whole rows. Rank >= 2,
+// not empty; elements of 4, 8 or 16 bytes, to which `in` and `out` are aligned.
+cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                          void* out, cudaStream_t stream);
+
+// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size.
+cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                            void* out, cudaStream_t stream);
+
+// For one that does not, and whose walk takes vectors of 16 bytes (TileWalk::TakesVectors), to which `in` and
+// `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to
+// 8 bytes.
+cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
+                                const void* in, void* out, cudaStream_t stream);
+
+// The same for sides and addresses that are odd: `walk` needs unit strides only. Not empty; elements of 1 to
+// 8 bytes; the input has `in_bytes` in all.
+cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
+                           const void* in, void* out, cudaStream_t stream);
+
+// One each variant; the file of each says what it shows.
+CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;
+CudaLaunch<TransposeProblem> LaunchTransposeNaive;
+CudaLaunch<TransposeProblem> LaunchTransposeNaiveWrite;
+CudaLaunch<TransposeProblem> LaunchTransposePadded;
+CudaLaunch<TransposeProblem> LaunchTransposePaddedVectorized;
+CudaLaunch<TransposeProblem> LaunchTransposeShared;
+CudaLaunch<TransposeProblem> LaunchTransposeShifted;
+CudaLaunch<TransposeProblem> LaunchTransposeShuffle;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzled;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzledPacked;
+CudaLaunch<TransposeProblem> LaunchTransposeSwizzledVectorized;
+CudaLaunch<TransposeProblem> LaunchTransposeVectorized;
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_KERNELS_H_

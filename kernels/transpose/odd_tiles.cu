@@ -1,0 +1,234 @@
+// Variant `swizzled_packed`, tiles of matrices whose rows begin anywhere: global memory is accessed in
+// aligned words of 4 bytes, or of 8 where elements have as many. A word of elements smaller than that is put
+// together from two neighbouring ones, by a shift over both: on the way in, as rows of the input are not
+// aligned, and on the way out for those of the output. In between they change places in registers, four rows
+// of four bytes or two of two halves at a time, and lie in shared memory in padded rows.
+//
+// Sectors of the output are written whole, by one CTA each: where tiles shared those at the ends of their
+// rows, f32 took a quarter longer (docs/benchmarks/2026-11-23-h200-breadth.md).
+//
+// Limit: device memory.
+#include <type_traits>
+
+#include "kernels/launch_grids.h"
+#include "kernels/transpose/kernels.h"
+#include "kernels/transpose/micro_transpose.h"
+#include "kernels/transpose/swizzle.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kWarps = OddTile<4>::kThreads / OddTile<4>::kLanes;
+
+template <int kBytes>
+using OddWord = std::conditional_t<kBytes == 8, std::uint64_t, std::uint32_t>;
+
+template <int kBytes>
+using Element =
+    std::conditional_t<kBytes == 1, std::uint8_t,
+                       std::conditional_t<kBytes == 2, std::uint16_t,
+                                          std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
+
+// How far into a word an address is.
+template <int kBytes>
+__device__ std::uint32_t Skipped(const char* address) {
+  if constexpr (kBytes >= 4) return 0;
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) % 4);
+}
+
+// Element y of row x.
+template <int kBytes>
+__device__ Element<kBytes>& ElementOf(OddWord<kBytes>* tile, int x, int y) {
+  return reinterpret_cast<Element<kBytes>*>(tile + OddTile<kBytes>::Place(x) * OddTile<kBytes>::kPitch)[y];
+}
+
+// Loads the tile at `from`, whose rows have `row_bytes` and of which there are `rows`, by words; those at the
+// ends of rows hold some bytes of their neighbours. `kFull`: it has all rows and columns of a tile. Offsets
+// have 32 bits, as 64 take twice the instructions.
+template <int kBytes, bool kFull>
+__device__ void LoadTile(const char* from, std::uint32_t row_stride, int row_bytes, int rows,
+                         OddWord<kBytes>* tile) {
+  using Tile = OddTile<kBytes>;
+  using Word = OddWord<kBytes>;
+  constexpr int kPer = Tile::kPerWord, kPieces = Tile::kPiecesX;
+  constexpr int kGroups = Tile::kShareWords / kWarps + 1;  // of kPer rows a warp, the last one of the halo
+  constexpr int kPieceBytes = Tile::kLanes * Tile::kWordBytes;
+  const int lane = static_cast<int>(threadIdx.x) % Tile::kLanes;
+  const int warp = static_cast<int>(threadIdx.x) / Tile::kLanes;
+  // From a word on; where rows begin is so many bytes further.
+  const std::uint32_t skipped = Skipped<kBytes>(from);
+  const char* words = from - skipped;
+  const auto row_of = [warp](int group, int i) { return (group * kWarps + warp) * kPer + i; };
+  const auto begin_of = [&](int row) { return skipped + static_cast<std::uint32_t>(row) * row_stride; };
+  const auto load = [&](int row, int word, int piece) {
+    const std::uint32_t begin = begin_of(row);
+    const std::uint32_t aligned = kBytes < 4 ? begin & ~3u : begin;
+    const int at = word * Tile::kWordBytes + piece * kPieceBytes;
+    const bool inside =
+        kFull ? row < Tile::kRows : row < rows && at < row_bytes + static_cast<int>(begin - aligned);
+    return inside ? *reinterpret_cast<const Word*>(words + (aligned + static_cast<std::uint32_t>(at)))
+                  : Word{0};
+  };
+  Word loaded[kGroups][kPieces][kPer];
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+#pragma unroll
+      for (int piece = 0; piece < kPieces; ++piece) {
+        loaded[group][piece][i] = load(row_of(group, i), lane, piece);
+      }
+    }
+  }
+  // What follows the last lane's words, of one row and piece a lane.
+  Word next = 0;
+  if constexpr (kBytes < 4) {
+    static_assert(kGroups * kPieces * kPer <= Tile::kLanes);
+    const int row = row_of(lane / (kPer * kPieces), lane % kPer), piece = lane / kPer % kPieces;
+    // Only where the row is not aligned does that word hold some of a full tile.
+    if (row < rows && begin_of(row) % 4 != 0) next = load(row, Tile::kLanes, piece);
+  }
+  Word* to = tile + lane * Tile::kPitch + warp;
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    if (group == kGroups - 1 && warp >= Tile::kHaloWords) break;
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      Word column[kPer];
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) {
+        column[i] = loaded[group][piece][i];
+        if constexpr (kBytes < 4) {
+          const Word after = __shfl_down_sync(0xffffffffu, column[i], 1);
+          const Word last = __shfl_sync(0xffffffffu, next, (group * kPieces + piece) * kPer + i);
+          // The shift is taken modulo 32.
+          column[i] = __funnelshift_r(column[i], lane == Tile::kLanes - 1 ? last : after,
+                                      8 * begin_of(row_of(group, i)));
+        }
+      }
+      TransposeWords<kBytes>(column);
+#pragma unroll
+      for (int i = 0; i < kPer; ++i) {
+        to[(piece * kPer + i) * Tile::kLanes * Tile::kPitch + group * kWarps] = column[i];
+      }
+    }
+  }
+}
+
+// The same by elements, for the first and the last tile of an input that does not begin or end with a word.
+template <int kBytes>
+__device__ void LoadElements(const char* from, std::uint32_t row_stride, int columns, int rows,
+                             OddWord<kBytes>* tile) {
+  for (int i = static_cast<int>(threadIdx.x); i < columns * rows; i += OddTile<kBytes>::kThreads) {
+    const int x = i % columns, y = i / columns;
+    const char* row = from + static_cast<std::uint32_t>(y) * row_stride;
+    ElementOf<kBytes>(tile, x, y) = reinterpret_cast<const Element<kBytes>*>(row)[x];
+  }
+}
+
+// Stores the tile's rows, which go down x, at `to`: from the first sector that begins there, or the first
+// element where a row of the output does (`first`), up to as many bytes further on.
+template <int kBytes, bool kFull>
+__device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool first, std::uint32_t stride,
+                          char* to) {
+  using Tile = OddTile<kBytes>;
+  using Word = OddWord<kBytes>;
+  const int lane = static_cast<int>(threadIdx.x) % Tile::kLanes;
+  const int warp = static_cast<int>(threadIdx.x) / Tile::kLanes;
+  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to));
+  const Word* from = tile + warp * Tile::kPitch + lane;
+#pragma unroll
+  for (int i = 0; i < Tile::kTileX / kWarps; ++i) {
+    const int x = Tile::RowAt(i * kWarps) + warp * Tile::kPerWord;
+    if (!kFull && x >= columns) continue;
+    const std::uint32_t row = static_cast<std::uint32_t>(x) * stride;
+    const std::uint32_t begin = (0 - low - row) % Tile::kSectorBytes;
+    // A row of words, from the one on where the sector begins.
+    const char* words = reinterpret_cast<const char*>(from + i * kWarps * Tile::kPitch) +
+                        begin / Tile::kWordBytes * Tile::kWordBytes;
+#pragma unroll
+    for (int piece = 0; piece < Tile::kPiecesY; ++piece) {
+      const Word* word = reinterpret_cast<const Word*>(words) + piece * Tile::kLanes;
+      Word value = word[0];
+      if constexpr (kBytes < 4) value = __funnelshift_r(value, word[1], 8 * begin);
+      const std::uint32_t at =
+          begin + static_cast<std::uint32_t>((piece * Tile::kLanes + lane) * Tile::kWordBytes);
+      if (kFull || static_cast<int>(at) + Tile::kWordBytes <= rows * kBytes) {
+        *reinterpret_cast<Word*>(to + (row + at)) = value;
+      } else {
+        const int y = static_cast<int>(at) / kBytes;
+        for (int k = y; k < min(rows, y + Tile::kPerWord); ++k) {
+          reinterpret_cast<Element<kBytes>*>(to + row)[k] = ElementOf<kBytes>(tile, x, k);
+        }
+      }
+    }
+    if (!kFull && first && lane < rows && lane * kBytes < static_cast<int>(begin)) {
+      reinterpret_cast<Element<kBytes>*>(to + row)[lane] = ElementOf<kBytes>(tile, x, lane);
+    }
+  }
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
+    TransposeOddTiles(const char* __restrict__ in, char* __restrict__ out, const char* end,
+                      const __grid_constant__ TileWalk walk, std::int64_t first_tile) {
+  using Tile = OddTile<kBytes>;
+  __shared__ OddWord<kBytes> tile[Tile::kWords];
+
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
+  const auto columns = static_cast<int>(min(std::int64_t{Tile::kTileX}, walk.nx - origin.x));
+  const auto rows = static_cast<int>(min(std::int64_t{Tile::kRows}, walk.ny - origin.y));
+  const bool full = columns == Tile::kTileX && rows == Tile::kRows;
+  {
+    const auto stride = static_cast<std::uint32_t>(walk.in_stride_y * kBytes);
+    const char* from = in + (origin.in + origin.y * walk.in_stride_y + origin.x) * kBytes;
+    const char* last = from + static_cast<std::uint32_t>(rows - 1) * stride + columns * kBytes;
+    if (kBytes < 4 && (from - Skipped<kBytes>(from) < in || last + 3 - Skipped<kBytes>(last + 3) > end)) {
+      LoadElements<kBytes>(from, stride, columns, rows, tile);
+    } else if (full) {
+      LoadTile<kBytes, true>(from, stride, columns * kBytes, rows, tile);
+    } else {
+      LoadTile<kBytes, false>(from, stride, columns * kBytes, rows, tile);
+    }
+  }
+  __syncthreads();
+
+  char* to = out + (origin.out + origin.x * walk.out_stride_x + origin.y) * kBytes;
+  const auto stride = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
+  if (full && origin.y > 0) {
+    StoreTile<kBytes, true>(tile, columns, rows, false, stride, to);
+  } else {
+    StoreTile<kBytes, false>(tile, columns, rows, origin.y == 0, stride, to);
+  }
+}
+
+template <int kBytes>
+cudaError_t Launch(TileWalk walk, std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream) {
+  using Tile = OddTile<kBytes>;
+  walk.CutInto(Tile::kTileX, Tile::kTileY);
+  const char* begin = static_cast<const char*>(in);
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    TransposeOddTiles<kBytes>
+        <<<grid, Tile::kThreads, 0, stream>>>(begin, static_cast<char*>(out), begin + in_bytes, walk, first);
+  });
+}
+
+}  // namespace
+
+cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
+                           const void* in, void* out, cudaStream_t stream) {
+  switch (element_bytes) {
+    case 1:
+      return Launch<1>(walk, in_bytes, in, out, stream);
+    case 2:
+      return Launch<2>(walk, in_bytes, in, out, stream);
+    case 4:
+      return Launch<4>(walk, in_bytes, in, out, stream);
+    case 8:
+      return Launch<8>(walk, in_bytes, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace warpline

@@ -1,0 +1,89 @@
+// Variant `swizzled_packed`, the tile kernel: a batch of 2-D transpositions between x, the innermost axis of
+// the input, and y, the innermost axis of the output. Global and shared memory are both accessed in 16-byte
+// vectors free of bank conflicts: the elements change places in registers, on the way between the two.
+//
+// Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. What is shorter or
+// odd is moved in boxes (transpose/packed_box.cu).
+#include "kernels/launch_grids.h"
+#include "kernels/transpose/kernels.h"
+#include "kernels/transpose/micro_transpose.h"
+#include "kernels/transpose/swizzle.h"
+#include "kernels/transpose/tile_walk.h"
+
+namespace warpline {
+namespace {
+
+// One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The walk has unit
+// strides, which the compiler must know: hence walk.in_stride_x and walk.out_stride_y do not occur.
+template <typename T>
+__global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
+    TransposeTiles(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
+                   std::int64_t first_tile) {
+  using Tile = TransposeTile<sizeof(T)>;
+  constexpr int kVector = Tile::kVector, kSide = Tile::kSide, kTile = Tile::kTile;
+  __shared__ Chunk tile[kTile * kSide];
+
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTile, kTile);
+  const std::int64_t x0 = origin.x, y0 = origin.y;
+  in += origin.in;
+  out += origin.out;
+  // Neighbouring lanes take neighbouring chunks of a row, of the input here and of the output below.
+  const int lane = threadIdx.x % kSide;
+  const int group = threadIdx.x / kSide;
+  {
+    const std::int64_t x = x0 + lane * kVector, y = y0 + group * kVector;
+    Chunk loaded[kVector], transposed[kVector];
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) {
+      loaded[j] = {};
+      if (x < walk.nx && y + j < walk.ny) {
+        loaded[j] = *reinterpret_cast<const Chunk*>(in + (y + j) * walk.in_stride_y + x);
+      }
+    }
+    TransposeMicroTile<sizeof(T)>(loaded, transposed);
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) tile[Tile::ChunkIndex(lane * kVector + i, group)] = transposed[i];
+  }
+  __syncthreads();
+
+  const std::int64_t y = y0 + lane * kVector;
+#pragma unroll
+  for (int pass = 0; pass < kVector; ++pass) {
+    const int row = pass * kSide + group;
+    const std::int64_t x = x0 + row;
+    if (x < walk.nx && y < walk.ny) {
+      *reinterpret_cast<Chunk*>(out + x * walk.out_stride_x + y) = tile[Tile::ChunkIndex(row, lane)];
+    }
+  }
+}
+
+template <typename T>
+cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
+  using Tile = TransposeTile<sizeof(T)>;
+  walk.CutInto(Tile::kTile, Tile::kTile);
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    TransposeTiles<T>
+        <<<grid, Tile::kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk, first);
+  });
+}
+
+}  // namespace
+
+cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
+                                const void* in, void* out, cudaStream_t stream) {
+  const TileWalk walk = MakeTileWalk(transpose);
+  switch (element_bytes) {
+    case 1:
+      return Launch<std::uint8_t>(walk, in, out, stream);
+    case 2:
+      return Launch<std::uint16_t>(walk, in, out, stream);
+    case 4:
+      return Launch<std::uint32_t>(walk, in, out, stream);
+    case 8:
+      return Launch<std::uint64_t>(walk, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace warpline
