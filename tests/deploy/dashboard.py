@@ -8,6 +8,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = ROOT / "deploy/grafana/dashboards/warpline.json"
 # What Grafana puts there: a duration, and for "All" the variable's allValue.
 VARIABLES = {"$__rate_interval": "10s", "$instance": ".*", "$op": ".*", "$kernel_op": ".*", "$device": ".*"}
+# The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
+GPU_ONLY = {
+    "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
+    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total", "warpline_tuning_problems_total",
+    "warpline_tuning_waiting",
+}
 
 
 def load():
@@ -41,3 +47,8 @@ def metrics_in(text):
 def family(metric):
     """The name under which the daemon declares a metric: of a histogram's parts, the histogram."""
     return re.sub(r"_(bucket|sum|count)$", "", metric)
+
+
+def needs_gpu(expr):
+    """Whether a query has data on a GPU only."""
+    return bool(GPU_ONLY & {family(name) for name in metrics_in(expr)})

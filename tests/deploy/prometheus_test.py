@@ -6,66 +6,35 @@ Without a GPU it names the queries that only a GPU can answer; those must then b
 """
 
 import contextlib
-import json
 import math
 import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import dashboard
 from dashboard import ROOT
+from prometheus import DEPLOY, ask, start, start_prometheus, write_config
 
-DEPLOY = ROOT / "deploy/prometheus"
 PATIENCE_SECONDS = 90
 OPS = ["transpose", "gemm", "reduce"]
 SOURCES = {"inline", "region", "resident"}
 STAGES = {"plan", "admission", "queue", "copy_in", "device", "respond"}
-
-# The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
-GPU_ONLY = {
-    "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
-    "warpline_kernel_roof_ratio", "warpline_transfer_bytes_total", "warpline_tuning_problems_total",
-    "warpline_tuning_waiting",
-}
 # These may be 0 whenever they are looked at.
 MAY_BE_ZERO = {
     "warpline_queue_depth", "warpline_requests_in_flight", "warpline_lane_busy", "warpline_graph_cache_entries",
     "warpline_graph_cache_evictions_total", "warpline_graph_instantiations_total", "warpline_owner_admission_bytes",
 }
 
-# Whatever http_proxy says: a proxy does not reach this machine's loopback address.
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
 
 def run(*command):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-
-
-def start(stack, *command, **options):
-    """Starts a process that ends with the stack, and with this process if it is killed."""
-    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *map(str, command)], **options)
-
-    def stop():
-        process.terminate()
-        try:
-            process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-    stack.callback(stop)
-    return process
 
 
 def start_daemon(stack, bin_dir, directory, flags):
@@ -105,53 +74,6 @@ def provoke_rejections(cli, server):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
 
-def write_config(directory, target, token):
-    """The repository's configuration, with this test's target and token and shorter intervals."""
-    config = (DEPLOY / "prometheus.yml").read_text()
-    for pattern, value in [(r"warpline:9400", target), (r"scrape_interval: \S+", "scrape_interval: 1s"),
-                           (r"evaluation_interval: \S+", "evaluation_interval: 1s"),
-                           (r"( *)- job_name: warpline\n", rf"\g<0>\1  authorization: {{credentials: {token}}}\n")]:
-        config, count = re.subn(pattern, value, config)
-        if count != 1:
-            sys.exit(f"prometheus.yml has {count} times {pattern!r}, and not once")
-    shutil.copy(DEPLOY / "rules.yml", directory)
-    path = os.path.join(directory, "prometheus.yml")
-    with open(path, "w") as out:
-        out.write(config)
-    return path
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def start_prometheus(stack, directory, config):
-    """Returns its URL. Another process may take the port first: then once more."""
-    log_path = os.path.join(directory, "prometheus.log")
-    for attempt in range(3):
-        url = f"http://127.0.0.1:{free_port()}"
-        log = stack.enter_context(open(log_path, "w"))
-        process = start(stack, "prometheus", f"--config.file={config}", f"--storage.tsdb.path={directory}/data{attempt}",
-                        f"--web.listen-address={url.removeprefix('http://')}", stdout=log, stderr=log)
-        deadline = time.monotonic() + 30
-        while process.poll() is None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError), DIRECT.open(url + "/-/ready", timeout=2):
-                return url
-            time.sleep(0.1)
-    sys.exit(f"prometheus did not become ready\n{open(log_path).read()}")
-
-
-def ask(url, path, **parameters):
-    """The data of an API's answer; exits if Prometheus finds the query wrong."""
-    try:
-        with DIRECT.open(f"{url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10) as response:
-            return json.load(response)["data"]
-    except urllib.error.HTTPError as error:
-        sys.exit(f"{path} {parameters}: {error.code} {error.read().decode()}")
-
-
 def what_is_missing(url, expr, legend, since):
     """What this query's answer lacks to be worth a panel, or None."""
     result = ask(url, "query_range", query=expr, start=since, end=time.time(), step=1)["result"]
@@ -171,10 +93,6 @@ def what_is_missing(url, expr, legend, since):
     if "{{stage}}" in legend and (lacking := STAGES - {series["metric"].get("stage") for series in result}):
         return f"nothing of {sorted(lacking)}"
     return None
-
-
-def needs_gpu(expr):
-    return bool(GPU_ONLY & {dashboard.family(name) for name in dashboard.metrics_in(expr)})
 
 
 def check_queries(url, queries, burst):
@@ -231,11 +149,11 @@ def main():
         start_load(stack, cli, server, shared)
         url = start_prometheus(stack, directory, write_config(directory, metrics, token))
         queries = list(dashboard.queries(dashboard.load()))
-        required = [query for query in queries if backend == "cuda" or not needs_gpu(query[1])]
+        required = [query for query in queries if backend == "cuda" or not dashboard.needs_gpu(query[1])]
         check_queries(url, required, lambda: provoke_rejections(cli, server))
         print(f"backend {backend}: {len(required)} of {len(queries)} queries have data")
         for title, expr, _ in queries:
-            if backend != "cuda" and needs_gpu(expr):
+            if backend != "cuda" and dashboard.needs_gpu(expr):
                 ask(url, "query", query=expr)
                 print(f"SKIPPED for want of a GPU, but valid: {title}: {expr}")
         check_variables(url)
