@@ -6,8 +6,8 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATH = ROOT / "deploy/grafana/dashboards/warpline.json"
-# What Grafana puts there: a duration, and for "All" the variable's allValue.
-VARIABLES = {"$__rate_interval": "10s", "$instance": ".*", "$op": ".*", "$kernel_op": ".*", "$device": ".*"}
+# What Grafana puts there: for "All" the variable's allValue.
+VARIABLES = {"$instance": ".*", "$op": ".*", "$kernel_op": ".*", "$device": ".*"}
 # The cpu backend has no bus, no device memory and no graphs. It has the graph cache's series, always 0.
 GPU_ONLY = {
     "warpline_allocations_total", "warpline_device_memory_bytes", "warpline_graph_cache_hits_total",
@@ -26,8 +26,8 @@ def panels(dashboard):
         yield from (p for p in [panel, *panel.get("panels", [])] if p["type"] != "row")
 
 
-def replaced(expr):
-    for name, value in VARIABLES.items():
+def replaced(expr, rate_interval="10s"):
+    for name, value in {"$__rate_interval": rate_interval, **VARIABLES}.items():
         expr = expr.replace(name, value)
     return expr
 
