@@ -36,6 +36,9 @@ class DashboardTest(unittest.TestCase):
         for title, expr, _ in dashboard.queries(self.dashboard):
             self.assertNotIn("$", expr, title)
 
+    def test_every_panel_says_what_it_shows(self):
+        self.assertEqual([panel["title"] for panel in self.panels if not panel["description"]], [])
+
     def test_panels_do_not_overlap(self):
         taken = set()
         for panel in self.dashboard["panels"]:
