@@ -16,7 +16,7 @@ from dashboard import ROOT
 
 SOURCES = ROOT / "tests/deploy/picture"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Laid out for a window of this width, and drawn larger, so that small text can be read where the picture is shown small.
+# The page is laid out for this width and drawn larger, so that its text can be read where the picture is shown small.
 WIDTH = 1280
 SCALE = 1.25
 # As in page.css and page.tsx.
@@ -37,7 +37,8 @@ def missing(folder):
     if not browser():
         return "chromium"
     if not installed(folder):
-        asked = subprocess.run(["npm", "view", "@grafana/ui", "name", "--fetch-retries=0"], capture_output=True, timeout=60)
+        asked = subprocess.run(["timeout", "60", "npm", "view", "@grafana/ui", "name", "--fetch-retries=0"],
+                               capture_output=True)
         if asked.returncode != 0:
             return "npm's registry"
     return None

@@ -5,6 +5,7 @@ All of it is made by the command line client, so that what the panels show has g
 
 import math
 import os
+import random
 import subprocess
 import time
 
@@ -13,22 +14,21 @@ import numpy
 from daemon import Daemon
 from edge import free_port
 
-# One wave of the load: rates rise and fall within it, and each wave has one burst.
-WAVE_SECONDS = 120
-# A bench process has one rate, so that a wave is made of steps.
+BURST_SECONDS = 110
+# A bench process has one rate, so that rates change in steps.
 STEP_SECONDS = 8
 MAX_JOBS = 48
 OWNERS = ("alice", "bob")
-# Owner, whether it is on this host and may share memory, requests per second in the middle of a wave, the wave's phase
-# as a share of it, and what is asked for. Two cores that do other things too are to be about half busy.
+# Owner, whether it shares memory, requests per second on average, the seconds in which they rise and fall, and what is
+# asked for. Two cores that do other things too are to be about half busy.
 PROGRAMS = [
-    ("alice", False, 60, 0.0, "--op transpose --shape 512x512"),
-    ("alice", False, 25, 0.3, "--op gemm --shape 256x256x256"),
-    ("alice", False, 80, 0.5, "--op reduce --shape 512x512 --axes 1"),
-    ("alice", True, 4, 0.7, "--op transpose --shape 2048x2048 --transport shm"),
-    ("bob", False, 6, 0.6, "--op gemm --shape 512x512x512 --resident b"),
-    ("bob", True, 12, 0.1, "--op reduce --shape 1024x1024 --reduce-op logsumexp --axes 1 --transport shm"),
-    ("bob", False, 20, 0.9, "--op transpose --shape 256x256 --dtype u8"),
+    ("alice", False, 60, 310, "--op transpose --shape 512x512"),
+    ("alice", False, 30, 170, "--op gemm --shape 256x256x256"),
+    ("alice", False, 80, 230, "--op reduce --shape 512x512 --axes 1"),
+    ("alice", True, 4, 130, "--op transpose --shape 2048x2048 --transport shm"),
+    ("bob", False, 6, 190, "--op gemm --shape 512x512x512 --resident b"),
+    ("bob", True, 12, 260, "--op reduce --shape 1024x1024 --reduce-op logsumexp --axes 1 --transport shm"),
+    ("bob", False, 20, 90, "--op transpose --shape 256x256 --dtype u8"),
 ]
 BURST = "--op gemm --shape 384x384x384 --concurrency 96 --requests 300"
 # Longer on the device than its deadline allows.
@@ -46,6 +46,7 @@ class Load:
         self.flags = [f"--max-jobs={MAX_JOBS}", f"--tokens={folder}/tokens.toml", *flags]
         self.token = self.make_tokens()
         numpy.save(f"{folder}/x.npy", numpy.random.rand(300, 400).astype("f4"))
+        self.chance = random.Random(1)
         self.clients, self.daemon = [], self.start_daemon()
 
     def make_tokens(self):
@@ -86,25 +87,27 @@ class Load:
     def step(self, now):
         """The programs for one step, `now` seconds after the beginning."""
         self.clients = [client for client in self.clients if client.poll() is None]
-        for owner, local, rate, phase, options in PROGRAMS:
-            wave = 1 + 0.6 * math.sin(2 * math.pi * (now / WAVE_SECONDS + phase))
+        for owner, local, rate, period, options in PROGRAMS:
+            wave = (1 + 0.4 * math.sin(2 * math.pi * now / period)) * self.chance.uniform(0.85, 1.15)
             self.bench(owner, local, options, "--rate", f"{rate * wave:.1f}", "--concurrency", "4", "--duration",
                        f"{STEP_SECONDS}s")
-        self.call("alice", False, ["run", "-e", CHAIN, f"x={self.folder}/x.npy", "-o", os.devnull])
         self.bench("bob", False, TOO_LATE)
 
     def run(self, seconds):
         """Returns after so long. The daemon is restarted when two thirds of the time are over."""
-        begun = last_burst = time.monotonic()
-        restarted, burst_seconds = False, min(WAVE_SECONDS, seconds / 3)
+        begun = time.monotonic()
+        next_step, next_burst, restart = 0, min(BURST_SECONDS, seconds / 3), seconds * 2 / 3
         while (now := time.monotonic() - begun) < seconds:
-            if not restarted and now > seconds * 2 / 3:
-                restarted = True
+            if now >= restart:
+                restart = math.inf
                 self.daemon.stop()
                 self.daemon = self.start_daemon()
-            self.step(now)
-            if time.monotonic() - last_burst > burst_seconds:
-                last_burst = time.monotonic()
+            if now >= next_step:
+                next_step += STEP_SECONDS
+                self.step(now)
+            if now >= next_burst:
+                next_burst += BURST_SECONDS
                 for owner in OWNERS:
                     self.bench(owner, False, BURST)
-            time.sleep(max(0, min(now + STEP_SECONDS, seconds) - (time.monotonic() - begun)))
+            self.call("alice", False, ["run", "-e", CHAIN, f"x={self.folder}/x.npy", "-o", os.devnull])
+            time.sleep(1)

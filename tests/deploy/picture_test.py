@@ -23,8 +23,8 @@ import picture_browser
 import picture_data
 import prometheus
 
-# Charts whose data is flat have fewer coloured pixels than those with much to show. A chart without data has none.
-COLOURED_LEAST = 200
+# A line at 0 has more, and the mark of a restart alone has fewer.
+COLOURED_LEAST = 400
 
 
 def skip_without_tools(scratch):
@@ -48,11 +48,15 @@ def gather(bin_dir, flags, seconds, scrape_seconds):
         return picture_data.collect(url, begin, time.time(), scrape_seconds)
 
 
+def has_value(series):
+    return any(math.isfinite(float(text)) for _, text in series["values"])
+
+
 def legends(panel, answers):
     """The names of those series that have a value."""
     for target in panel["targets"]:
         for series in answers[target["refId"]]:
-            if any(math.isfinite(float(text)) for _, text in series["values"]):
+            if has_value(series):
                 yield re.sub(r"{{(\w+)}}", lambda label: series["metric"].get(label[1], ""), target["legendFormat"])
 
 
@@ -65,7 +69,7 @@ def what_is_wrong(panel, answers, drawn):
     if not everywhere:
         return
     for target in everywhere:
-        if not answers[target["refId"]]:
+        if not any(has_value(series) for series in answers[target["refId"]]):
             yield f"Prometheus has no data for {target['expr']}"
     if panel["type"] == "stat":
         if not re.search(r"\d", drawn["text"]):

@@ -1,19 +1,28 @@
 // From the answers of Prometheus to data frames with the panel's field configuration, as Grafana's data source and its
 // panels would make them.
 import {
-  applyFieldOverrides, createDataFrame, FieldColorModeId, FieldConfigSource, FieldType, GrafanaTheme2, identityOverrideProcessor,
-  DataFrame, Registry,
+  applyFieldOverrides, createDataFrame, DataFrame, FieldColorModeId, FieldConfigPropertyItem, FieldConfigSource, FieldType,
+  GrafanaTheme2, identityOverrideProcessor, Registry,
 } from '@grafana/data';
 import { Panel, Picture, Series, Target } from './picture';
 
-// Grafana's own registry of options is in its server's code and in no package. All options here are plain values, so
+// The ids of all options that a panel sets, for all its fields or for some.
+function optionsOf({ defaults, overrides }: FieldConfigSource<any>) {
+  const { custom, ...standard } = defaults;
+  const ids = overrides.flatMap((rule) => rule.properties.map((property) => property.id));
+  return [...new Set([...Object.keys(standard), ...Object.keys(custom ?? {}).map((name) => `custom.${name}`), ...ids])];
+}
+
+// Grafana's own registry of options is part of its application and in no package. All options here are plain values, so
 // that one entry is like the other.
-function registryOf(paths: string[], custom: string[]) {
-  const entry = (isCustom: boolean) => (path: string) => ({
-    id: isCustom ? `custom.${path}` : path, path, name: path, isCustom, settings: {},
-    process: identityOverrideProcessor, shouldApply: () => true, editor: null as any, override: null as any,
-  });
-  return new Registry(() => [...paths.map(entry(false)), ...custom.map(entry(true))]);
+function registryOf(ids: string[]) {
+  return new Registry<FieldConfigPropertyItem>(() => ids.map((id) => {
+    const isCustom = id.startsWith('custom.');
+    return {
+      id, name: id, path: isCustom ? id.slice('custom.'.length) : id, isCustom, settings: {}, shouldApply: () => true,
+      process: identityOverrideProcessor, editor: () => null, override: () => null,
+    };
+  }));
 }
 
 // JSON has no infinity: the first threshold has null.
@@ -43,24 +52,25 @@ function frameOf(series: Series, target: Target, panel: Panel, step: number): Da
     refId: target.refId,
     fields: [
       // Where a step has no value, the line has a gap.
-      { name: 'Time', type: FieldType.time, config: { interval: step * 1000 }, values: series.values.map(([time]) => time * 1000) },
       {
-        name: 'Value', type: FieldType.number, labels: series.metric, values: series.values.map(([, text]) => numberOf(text, panel)),
+        name: 'Time', type: FieldType.time, config: { interval: step * 1000 },
+        values: series.values.map(([time]) => time * 1000),
+      },
+      {
+        name: 'Value', type: FieldType.number, labels: series.metric,
         config: { displayNameFromDS: legend(target, series.metric) },
+        values: series.values.map(([, text]) => numberOf(text, panel)),
       },
     ],
   });
 }
 
-// Sorted by name, as Grafana does it.
 export function framesOf(panel: Panel, picture: Picture, theme: GrafanaTheme2): DataFrame[] {
   const data = panel.targets.flatMap((target) =>
     picture.answers[panel.id][target.refId].map((series) => frameOf(series, target, panel, picture.step)));
   const config = fieldConfig(panel);
-  const set = [...panel.fieldConfig.overrides.flatMap((rule) => rule.properties.map((property) => property.id)), ...Object.keys(config.defaults)];
-  const custom = [...Object.keys(config.defaults.custom ?? {}), ...set.flatMap((id) => (id.startsWith('custom.') ? [id.slice(7)] : []))];
   return applyFieldOverrides({
     data, fieldConfig: config, theme, timeZone: 'utc', replaceVariables: (text) => text,
-    fieldConfigRegistry: registryOf([...new Set(set.filter((id) => !id.startsWith('custom')))], [...new Set(custom)]),
+    fieldConfigRegistry: registryOf(optionsOf(config)),
   });
 }

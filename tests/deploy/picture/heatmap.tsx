@@ -1,5 +1,5 @@
-// Heat maps of Prometheus' histograms. @grafana/ui has no component for them: Grafana's is in its server's code. This one
-// draws on @grafana/ui's chart, with the same scheme of colours and the buckets as rows of equal height.
+// Heat maps of Prometheus' histograms. @grafana/ui has no component for them, as Grafana's own is part of its application.
+// This one draws on @grafana/ui's chart, with the same scheme of colours and with the buckets as rows of equal height.
 import { getValueFormat, formattedValueToString, GrafanaTheme2 } from '@grafana/data';
 import { AxisPlacement, ScaleDirection, ScaleOrientation } from '@grafana/schema';
 import { measureText, UPlotChart, UPlotConfigBuilder, useTheme2 } from '@grafana/ui';
@@ -31,7 +31,7 @@ function cellsOf(buckets: Series[]): Cell[] {
   }));
 }
 
-// On a dark ground few are dark and many are light.
+// On Grafana's dark theme, small counts are dark and large ones light.
 function paletteOf({ scheme, steps, reverse }: any, theme: GrafanaTheme2) {
   const interpolate = (chromatic as any)[`interpolate${scheme}`] as (at: number) => string;
   const inverted = theme.isDark !== Boolean(reverse);
@@ -41,7 +41,8 @@ function paletteOf({ scheme, steps, reverse }: any, theme: GrafanaTheme2) {
 export function Heatmap({ panel, picture, width, height }: PanelProps) {
   const theme = useTheme2();
   const { color, cellGap, filterValues, legend, yAxis } = panel.options;
-  const buckets = panel.targets.flatMap((target) => picture.answers[panel.id][target.refId]).sort((a, b) => bound(a) - bound(b));
+  const buckets = panel.targets.flatMap((target) => picture.answers[panel.id][target.refId])
+    .sort((a, b) => bound(a) - bound(b));
   const cells = cellsOf(buckets).filter(({ count }) => count > filterValues.le);
   if (cells.length === 0) {
     return <div className="no-data">No data</div>;
@@ -49,8 +50,8 @@ export function Heatmap({ panel, picture, width, height }: PanelProps) {
   const most = Math.max(...cells.map(({ count }) => count));
   const palette = paletteOf(color, theme);
   const paint = (count: number) => palette[Math.min(palette.length - 1, Math.floor((count / most) * palette.length))];
-  const label = (row: number) => (row < 0 ? '' : bound(buckets[row]) === Infinity ? '+Inf'
-    : formattedValueToString(getValueFormat(yAxis.unit)(bound(buckets[row]))));
+  const format = (value: number) => formattedValueToString(getValueFormat(yAxis.unit)(value));
+  const labels = buckets.map((bucket) => (bound(bucket) === Infinity ? '+Inf' : format(bound(bucket))));
   const plotHeight = height - (legend.show ? LEGEND_HEIGHT : 0);
   const every = Math.ceil((buckets.length * ROW_LABEL_HEIGHT) / plotHeight);
 
@@ -66,8 +67,9 @@ export function Heatmap({ panel, picture, width, height }: PanelProps) {
   builder.addAxis({ scaleKey: 'x', isTime: true, placement: AxisPlacement.Bottom, timeZone: 'utc', theme });
   const rows = buckets.map((_, row) => row).filter((row) => (row + 1) % every === 0);
   builder.addAxis({
-    scaleKey: 'y', placement: AxisPlacement.Left, theme, splits: rows.map((row) => row + 1), values: rows.map(label),
-    size: Math.max(...rows.map((row) => measureText(label(row), 12).width)) + 14, grid: { show: false },
+    scaleKey: 'y', placement: AxisPlacement.Left, theme, grid: { show: false },
+    splits: rows.map((row) => row + 1), values: rows.map((row) => labels[row]),
+    size: Math.max(...rows.map((row) => measureText(labels[row], 12).width)) + 14,
   });
   builder.addSeries({ scaleKey: 'y', theme, pathBuilder: () => null, pointsBuilder: () => undefined } as any);
   builder.addHook('draw', (plot) => {

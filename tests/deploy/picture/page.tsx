@@ -1,5 +1,5 @@
-// The page that is photographed: the dashboard in its grid, with the theme of Grafana. What the test looks at is left as
-// JSON in the page.
+// The page whose picture is taken: the dashboard in its grid, with Grafana's dark theme. What the test checks is left in
+// the page as JSON.
 import { createTheme, ThemeContext } from '@grafana/data';
 import { GlobalStyles, Icon, PanelChrome } from '@grafana/ui';
 import { Component, ReactNode } from 'react';
@@ -52,9 +52,14 @@ function Header({ picture }: { picture: Picture }) {
     <header>
       <h1>{picture.dashboard.title}</h1>
       {variables.map(({ name, label, type }) => (
-        <span className="variable" key={name}><label>{label}</label><b>{type === 'datasource' ? 'Prometheus' : 'All'}<Icon name="angle-down" /></b></span>
+        <span className="variable" key={name}>
+          <label>{label}</label>
+          <b>{type === 'datasource' ? 'Prometheus' : 'All'}<Icon name="angle-down" /></b>
+        </span>
       ))}
-      <span className="range"><Icon name="clock-nine" /> {from.utc().format('YYYY-MM-DD HH:mm:ss')} to {to.utc().format('HH:mm:ss')} UTC</span>
+      <span className="range">
+        <Icon name="clock-nine" /> {from.utc().format('YYYY-MM-DD HH:mm:ss')} to {to.utc().format('HH:mm:ss')} UTC
+      </span>
     </header>
   );
 }

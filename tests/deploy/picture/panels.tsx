@@ -61,7 +61,7 @@ function Lines({ panel, picture, width, height }: PanelProps) {
   );
 }
 
-// Thrown where the dashboard has a type that is not here, so that the test fails and not the picture lacks a panel.
+// A type that is not here is an error, so that the test fails instead of the picture lacking a panel.
 export function PanelBody(props: PanelProps) {
   switch (props.panel.type) {
     case 'stat':

@@ -30,8 +30,14 @@ export interface Annotation {
   result: Series[];
 }
 
+export interface Variable {
+  name: string;
+  label: string;
+  type: string;
+}
+
 export interface Picture {
-  dashboard: { title: string; panels: Panel[]; templating: { list: Array<{ name: string; label: string; type: string }> } };
+  dashboard: { title: string; panels: Panel[]; templating: { list: Variable[] } };
   answers: Record<number, Record<string, Series[]>>;
   annotations: Annotation[];
   begin: number;

@@ -16,17 +16,17 @@ function colouredPixels(canvas: HTMLCanvasElement) {
   const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
   let coloured = 0;
   for (let i = 0; i < data.length; i += 4) {
-    const [least, most] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
-    coloured += data[i + 3] > 100 && most - least > 60 ? 1 : 0;
+    const [red, green, blue, alpha] = data.subarray(i, i + 4);
+    coloured += alpha > 100 && Math.max(red, green, blue) - Math.min(red, green, blue) > 60 ? 1 : 0;
   }
   return coloured;
 }
 
 function reportOf(id: number) {
-  const panel = document.getElementById(`panel-${id}`)!;
-  const pixels = [...panel.querySelectorAll('canvas')].filter(({ width, height }) => width * height > 0).map(colouredPixels);
-  const content = panel.querySelector('[data-testid="data-testid panel content"]');
-  return { id, text: content?.textContent ?? null, coloured: pixels.reduce((sum, count) => sum + count, 0) };
+  const panel = document.getElementById(`panel-${id}`);
+  const canvases = [...(panel?.querySelectorAll('canvas') ?? [])].filter(({ width, height }) => width * height > 0);
+  const content = panel?.querySelector('[data-testid="data-testid panel content"]');
+  return { id, text: content?.textContent ?? null, coloured: canvases.reduce((sum, canvas) => sum + colouredPixels(canvas), 0) };
 }
 
 // Once all is drawn: charts are drawn a moment after their panel, when it has been measured.
@@ -36,6 +36,6 @@ export async function leaveReport({ dashboard }: Picture) {
   const report = document.createElement('script');
   report.type = 'application/json';
   report.id = 'report';
-  report.textContent = JSON.stringify({ panels, errors, height: document.querySelector('.board')?.scrollHeight });
+  report.textContent = JSON.stringify({ panels, errors });
   document.body.append(report);
 }
