@@ -53,34 +53,35 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
-    """A client of the server at `target`: "host:port", "host" (port 50051), "unix:/path", or anything else gRPC
-    resolves; ValueError for a URL, or a path without "unix:".
+    """Makes a client of the server at `target`. The connection itself is made by the first call.
 
-    The connection is made by the first call. timeout: seconds, of calls that do not give their own.
-    max_retries: how often a call is made again after Unavailable, which a server that starts again causes, after
-    ResourceExhausted or ABORTED if the server gives a delay, and after an upload that its gRPC reset; 0: never. The server's delays are obeyed; where it gives
-    none, the first is 0.1 s, and each of the others twice the one before it, so that 6 retries last 6.3 s. Never
-    beyond the timeout. options: more channel arguments of gRPC. Its own retries are switched off, whatever a retryPolicy
-    there says.
-
-    tls_ca: path of a PEM file with the CAs that may have signed the server's certificate; None: $WARPLINE_TLS_CA; if
-    that is empty too, there is no TLS. tls_cert, tls_key: paths of the client's certificate and its private key, if the
-    server wants one; None: $WARPLINE_TLS_CERT, $WARPLINE_TLS_KEY. ValueError if a file is no good. unix:/path has no TLS,
-    whatever these say. credentials: of gRPC, instead of all of these.
-
-    token: who this client is, to a server that asks for it. token_file: path of a file that holds it; None, without a
-    token: $WARPLINE_TOKEN_FILE. It goes with every call, and without TLS everybody in between can read it.
-
-    shared_memory: "auto": elements travel in memory that is shared with the server if the target is unix:/path, or
-    `regions` is given, and the server shares memory; what finds no room there, in messages. "always": it is an error
-    if they cannot (ValueError here, Unimplemented and ResourceExhausted from calls). "never": they do not. regions:
-    the path of the server's region socket; None: /path.regions. If it is given, and no memory can be shared by it, or
-    if the server has none left, "auto" says so once, by a RuntimeWarning. pool_bytes: how much memory the client may
-    share, beside what `Client.empty` gives.
-
-    reproducible: every request asks for results that have the same bits in every run of the server on the same device:
-    variants are chosen by rules alone, not by what tuning has measured, and InvalidArgument is raised for one that is
-    named and is not such.
+    target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. ValueError for a URL,
+        and for a path without "unix:".
+    timeout: Seconds that a call may take if it does not give its own timeout.
+    max_retries: How often a call is made again; 0: never. Calls are made again after Unavailable, which a server that
+        starts again causes; after ResourceExhausted and ABORTED if the server gives a delay; and after an upload that
+        the server's gRPC reset. The client waits as long as the server says. Where it says nothing, the client waits
+        0.1 s first, and each time twice as long as before, so that 6 retries last 6.3 s. It never waits beyond the
+        timeout.
+    tls_ca: Path of a PEM file with the CAs that may have signed the server's certificate. None: $WARPLINE_TLS_CA. If
+        that is empty too, there is no TLS. ValueError if a file cannot be used. A target unix:/path never has TLS.
+    tls_cert: Path of a PEM file with the client's certificate, for servers that want one. None: $WARPLINE_TLS_CERT.
+    tls_key: Path of a PEM file with the private key of that certificate. None: $WARPLINE_TLS_KEY.
+    token: A token that says who this client is, for servers that ask. It goes with every call. Without TLS everybody
+        between client and server can read it.
+    token_file: Path of a file with the token. None, if there is no `token` either: $WARPLINE_TOKEN_FILE.
+    credentials: Credentials of gRPC, instead of the arguments about TLS.
+    options: Further channel arguments of gRPC. Its own retries are switched off, whatever a retryPolicy there says.
+    shared_memory: Whether elements travel in memory that is shared with the server. "auto": they do if the target is
+        unix:/path or `regions` is given, and if the server shares memory. What finds no room there travels in messages.
+        "always": it is an error if they cannot (ValueError here; Unimplemented and ResourceExhausted from calls).
+        "never": they do not.
+    regions: Path of the server's region socket. None: /path.regions for a target unix:/path. If it is given and no
+        memory can be shared by it, or if the server has none left, "auto" says so once, by a RuntimeWarning.
+    pool_bytes: How much memory the client may share, in bytes, beside what `Client.empty` gives.
+    reproducible: Whether each request asks for results that have the same bits in every run of the server on the
+        same device. Variants are then chosen by fixed rules, not by what tuning has measured. InvalidArgument is
+        raised for a named variant that cannot do this.
     """
     arguments = dict(locals())
     client = Client(target, timeout=timeout, max_retries=max_retries,

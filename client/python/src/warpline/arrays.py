@@ -12,6 +12,7 @@ from warpline.residents import Remote, Resident, ResidentOperand, TensorInfo, de
 from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
 
+# A NumPy array of any data type.
 Array = np.ndarray[Any, Any]
 
 # Of an array that is not dense, so much is made dense at a time: it is still in the cache when it is copied

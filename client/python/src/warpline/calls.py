@@ -29,10 +29,11 @@ _MAX_MESSAGE_BYTES = (2 << 30) - (64 << 10)
 _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
 
-# What a caller is told of how its request was carried out.
+# Called with the Execution of a request that has been carried out.
 Report = Callable[[Execution], None]
+# One axis, several, or all of them. -1 is the last axis.
 Axes = int | Iterable[int] | None
-# What may stand for an array.
+# Whatever may be given as an array: anything that NumPy takes, or a resident tensor.
 Input = npt.ArrayLike | Resident
 
 

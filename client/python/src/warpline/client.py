@@ -24,41 +24,42 @@ from warpline.tensors import Tensor
 
 
 class Client(Reductions):
-    """Calls a warpline server. Thread-safe; a context manager, which closes the connection.
+    """Calls a warpline server. Threads may share it. It is a context manager, which closes it at the end.
 
-    Arrays may be anything that NumPy takes, and whatever has `__array_interface__` or `__dlpack__` and lies in
-    host memory. They are sent in the order of axes in which they lie in memory, so that x.T costs what x does;
-    what is not dense is gathered while it is copied into the request. They must not change before the call
-    returns. Resident tensors (`put`) stand wherever arrays may, and so do expressions of them.
+    Arrays may be anything that NumPy takes, and whatever has `__array_interface__`, or `__dlpack__` and lies in host
+    memory. They are sent in the order of axes in which they lie in memory, so that x.T costs as much as x. What is not
+    dense is gathered while it is copied into the request. Arrays must not change before the call returns. Resident
+    tensors (`put`) may stand wherever arrays may, and so may expressions of them.
 
-    Results are read-only views of gRPC's message, or of shared memory: `.copy()` makes them writable, or give `out=`,
-    an array of the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
-    Elements of a view need not be aligned (`y.flags.aligned`): NumPy copes, C extensions may not.
+    Results are read-only views of gRPC's message or of shared memory; `.copy()` makes a writable array of one. Elements
+    of a view need not be aligned (`y.flags.aligned`): NumPy can use them, but C extensions may not.
 
-    Copies of the elements in this process, where they travel in messages: on the way out one of ours, into the
-    request, and one of gRPC's; on the way in two of gRPC's and none of ours; one more with `out=`. gRPC takes and gives
-    nothing but bytes objects, so that fewer are not to be had. Memory, at the most, for as much in as out: four times
-    that. Where memory is shared with the server (connect's shared_memory): one on the way out, none on the way in, and
-    one more with `out=`; none at all of arrays from `empty`, which the server reads, and as `out=` writes, itself.
-    After any error nothing writes to an `out` any more, for which the call waits if it must, for a minute at the
-    most: a server that has not answered by then is stopped. That holds too if the client is closed meanwhile.
+    Most methods take these arguments:
 
-    With keep=True the result stays on the server and comes as a Tensor, with a lease of `ttl` seconds, which is
-    renewed while the object lives; None: the server's default.
+    out: Array of the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
+        After an error nothing writes to it any more. The call waits for that if it must, for a minute at most: a server
+        that has not answered by then is stopped. This also holds if the client is closed meanwhile.
+    keep: Whether the result stays on the server, and comes as a Tensor.
+    ttl: With keep=True, seconds that the lease of this Tensor lasts. It is renewed while the object lives. None: the
+        server's default.
+    variant: Name of the implementation that is to run (`info` lists them). "": the server's choice.
+    timeout: Seconds from the call to the result, above 0 and finite. None: the client's own.
+    request_id: Marks the request in the server's log: 1 to 128 printable ASCII characters. None: a new id.
+    report: Function that is called with the Execution of the request.
 
-    Every method takes
-      timeout: seconds from the call to the result, above zero and finite; None: that of the client.
-      request_id: 1 to 128 printable ASCII characters that mark the request in the server's log; None: a new one.
-      report: called with the warpline.Execution of the request: backend, device, variants, stage times.
-    and raises a subclass of warpline.Error for whatever the server or gRPC refuses: InvalidArgument with the
-    field violations, Unimplemented, ResourceExhausted, DeadlineExceeded, Unavailable, Cancelled, Internal;
-    for resident tensors NotFound and FailedPrecondition; Unauthenticated by servers that ask who calls. What another
-    attempt may mend is tried again before that (connect's max_retries).
-    TypeError is raised for arrays that have no element type of the API or are not in host memory, ValueError
-    for words and timeouts that cannot be sent; nothing has been sent then.
+    They raise a subclass of Error for whatever the server or gRPC refuses, after they have tried again what another
+    attempt may mend (`max_retries` of connect). They raise TypeError for arrays that have no element type of the API or
+    are not in host memory, and ValueError for words and timeouts that cannot be sent. Nothing has been sent then.
 
-    A client that connect has made without `credentials` can be pickled: what comes out is a client that connects anew
-    by the same arguments, a token among them. Certificates are read where it comes out.
+    Elements that travel in messages are copied several times in this process. On the way out, once into the request and
+    once by gRPC; on the way in twice by gRPC, and once more with `out=`. gRPC takes and gives nothing but bytes
+    objects, so that fewer copies are not possible. At most this takes four times the memory of what is sent, if as much
+    is returned. Where memory is shared with the server, there is one copy on the way out, none on the way in, and one
+    more with `out=`. Arrays from `empty` are not copied at all: the server reads them, and writes them as `out=`,
+    itself.
+
+    A client that connect has made without `credentials` can be pickled. What is unpickled is a client that connects
+    anew by the same arguments, which include the token. It reads certificates on the machine where it is unpickled.
     """
 
     # Of connect; None: it was made in another way.
@@ -86,9 +87,9 @@ class Client(Reductions):
         self.close()
 
     def close(self) -> None:
-        """Drops the resident tensors that are still owned, which takes a few seconds at the most, and ends the
-        connection. Calls in flight and later ones raise Cancelled. The memory that is shared with the server stays so
-        until the last call in flight has raised."""
+        """Drops the resident tensors that this client still owns, which takes a few seconds at most, and ends the
+        connection. Calls in flight and later ones raise Cancelled. Memory stays shared with the server until the
+        last call in flight has raised."""
         self._leases.close()
         self._connection.close()
         self._shared.close()
@@ -106,11 +107,11 @@ class Client(Reductions):
     def transpose(self, x: Input, axes: Iterable[int] | None = None, *, variant: str = "", out: Array | None = None,
                   keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                   request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """Permutes the axes of `x`, of any element type and rank 0 to 8.
+        """Permutes the axes of an array.
 
-        axes: axis i of the result is axis axes[i] of x, -1 the last one. None: the last two are swapped. That is
-        not NumPy's default, which reverses all.
-        variant: the name of one implementation (see info); "": the server's choice.
+        x: Array of any element type and rank 0 to 8.
+        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: the last two axes
+            are swapped. (NumPy's default is another one: it reverses all axes.)
         """
         call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -135,16 +136,24 @@ class Client(Reductions):
              dtype: npt.DTypeLike | None = None, variant: str = "", out: Array | None = None, keep: bool = False,
              ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
              report: Report | None = None) -> Array | Tensor:
-        """activation(alpha * op(a) @ op(b) + beta * c + bias): [batch..., m, n].
+        """Multiplies matrices: activation(alpha * op(a) @ op(b) + beta * c + bias), of shape [batch..., m, n]. op(x) is
+        x, or x with its last two axes swapped. Views such as a.T are sent as they lie in memory, and swapped by the
+        server.
 
-        a: [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or float64.
-        b: [batch..., k, n], or [batch..., n, k] with trans_b; dtype of a. Batches are broadcast as by matmul.
-        c: [batch..., m, n], of the result's dtype; its batch axes are broadcast. alpha: 1 if None. beta: if
-        None 1 with a c, 0 without.
-        bias: [n], of the result's dtype, added to every row. activation: "relu", or "gelu" (tanh form).
-        precision: of float32: "ieee" (the default) or "tf32".
-        dtype: of the result. None: int32 for int8, else that of a. float16 and bfloat16 may give float32.
-        Transposed views (a.T) are sent as they lie in memory, with the flag turned.
+        a: Array of shape [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or
+            float64.
+        b: Array of shape [batch..., k, n], or [batch..., n, k] with trans_b, of the dtype of a. The batch axes of a and
+            b are broadcast as by np.matmul.
+        c: Array of shape [batch..., m, n], of the result's dtype. Its batch axes are broadcast.
+        alpha: Factor of the product. None: 1.
+        beta: Factor of c. None: 1 if there is a c, else 0.
+        bias: Array of shape [n], of the result's dtype, which is added to every row.
+        activation: Function that is applied to each element at the end. None: none. "gelu" is its form with tanh.
+        trans_a: Whether the last two axes of a are swapped.
+        trans_b: Whether the last two axes of b are swapped.
+        precision: Arithmetic of float32. None: "ieee".
+        dtype: Data type of the result. None: int32 for int8, else that of a. float16 and bfloat16 may also give
+            float32.
         """
         call = direct.gemm(a, b, c, alpha, beta, bias, activation, trans_a, trans_b, precision, dtype, variant,
                           calls.keep_of(keep, ttl, out))
@@ -163,7 +172,7 @@ class Client(Reductions):
     def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """a @ b: [batch..., m, n]. As gemm, which can do more on the way."""
+        """Multiplies matrices: a @ b, of shape [batch..., m, n]. `gemm` has the details, and can do more on the way."""
         call = direct.gemm(a, b, None, None, None, None, None, False, False, None, dtype, "",
                            calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -184,14 +193,15 @@ class Client(Reductions):
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """Reduces `x`, of any element type but complex and 8-bit floats, over some of its axes.
+        """Reduces an array over some of its axes. Results are those of NumPy, except that floats keep the dtype of x,
+        whatever the operation, and that sums of float16, bfloat16 and float32 are accumulated in float32.
 
-        op: sum, prod, min, max, mean, argmin, argmax, any, all, count_nonzero, norm1, norm2, norminf, sumsq,
-        var, std, logsumexp. Results as NumPy's, but floats keep the dtype of x, whatever the op, and sums are
-        accumulated in float32 for float16, bfloat16 and float32.
-        axis: one, several, or None for all; argmin and argmax: one or all. keepdims: keep them, with size 1.
-        dtype: of the result, where it is not to be the op's own. ddof: of var and std, as NumPy's.
-        Empty axes: min, max, argmin, argmax and norminf raise InvalidArgument.
+        x: Array of any element type but the complex ones and the 8-bit floats.
+        op: What is computed. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
+        axis: One axis, several, or None for all. argmin and argmax take one or all.
+        keepdims: Whether the reduced axes stay, with size 1.
+        dtype: Data type of the result. None: the operation's own.
+        ddof: For var and std, as NumPy's.
         """
         call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -199,13 +209,15 @@ class Client(Reductions):
     def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
             keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
             request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
-        """Computes expressions of one program (warpline.program, operators of resident tensors), or the outputs
-        of a program that has some: one result for one, a tuple for several.
+        """Computes expressions, or the outputs of a program, in one request. Gives one result for one expression, and a
+        tuple for several. Only the steps that are needed are sent, at most 64, and each of their inputs once. What lies
+        between steps stays on the server's device.
 
-        Only the steps that they need are sent, at most 64, with their inputs, each once. What lies between
-        stays on the server's device. out: an array for one result, a sequence of arrays or None for several.
-        keep: True, or for several results a sequence of True and False, one for each. inputs: of each placeholder
-        (warpline.placeholder) an array or a resident tensor, by its name; TypeError if they are others.
+        expressions: Expressions of one program, or of resident tensors; or one Program that has outputs.
+        out: For one result an array, for several a sequence of arrays and None.
+        keep: Whether results stay on the server. For several results, a sequence says it for each.
+        inputs: For each placeholder, by its name, an array or a resident tensor. TypeError if names are missing or
+            unknown.
         """
         call = compile_program(expressions, inputs, keep, ttl, out)
         results = self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
@@ -213,45 +225,53 @@ class Client(Reductions):
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
-        """Makes a resident tensor of an array of any element type, rank 0 to 8 and size: it travels in messages
-        of 1 MiB, and no other limit counts than the memory of the device.
+        """Makes a resident tensor of an array. It travels in messages of 1 MiB, so that its size is limited by nothing
+        but the memory of the device. Elements are copied once here and once by gRPC; those of an array that is not
+        dense once more, message by message. Calls that fail and may be tried again are repeated for at most 64 MiB. If
+        that does not help, the tensor is dropped. Raises ResourceExhausted, with the figures, if the memory for
+        resident tensors is full.
 
-        ttl: seconds of the lease, which is renewed while the Tensor lives; None: the server's default. device:
-        ordinal among those of the server (info().devices); None: the server's choice. channels: connections to
-        use at once, 1 to 64; None: 4 from 64 MiB on, else 1. timeout: of the whole.
-        Elements are copied here once, and by gRPC once; what is not dense, once more, message by message.
-        Calls that fail and may be tried again (connect's max_retries) are so for at most 64 MiB. If that does not
-        help, the tensor is dropped. Errors: ResourceExhausted, with the figures, if the memory for resident
-        tensors is full.
+        x: Array of any element type, rank 0 to 8 and size.
+        ttl: Seconds of the lease, which is renewed while the Tensor lives. None: the server's default.
+        device: Ordinal among the server's devices (`info().devices`). None: the server's choice.
+        channels: Connections to use at once, 1 to 64. None: 4 from 64 MiB on, else 1.
+        timeout: Seconds for the whole transfer.
         """
         info = transfers.Put(self._connection, x, ttl, device, channels, timeout, request_id).run()
         return self._tensor(info)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
               timeout: float | None = None) -> Array:
-        """An array, without values of its own, in memory that the server shares: as an operand, and as `out=`, neither
-        it nor its views are copied anywhere. An ordinary array where no memory is shared, or no more of it, unless
-        connect was told shared_memory="always": then ResourceExhausted or Unimplemented is raised.
+        """Makes an array, without values of its own, in memory that is shared with the server. As an operand and as
+        `out=`, neither it nor its views are copied anywhere. It is an ordinary array if no memory is shared, or if none
+        is left, unless connect was told shared_memory="always": then ResourceExhausted or Unimplemented is raised. The
+        memory stays for as long as the array or a view of it lives, also when the client is closed. A forked child does
+        not have the memory.
 
-        dtype: of any element type of the API; TypeError for others, and for another byte order than this machine's. The
-        memory is the array's for as long as it or a view of it lives, also when the client is closed. A child that is
-        forked does not have it.
+        shape: Sizes of the axes.
+        dtype: Any element type of the API. TypeError for others, and for another byte order than this machine's.
         """
         self._connection.check_open()
         attempts = self._connection.attempts(timeout, None)
         return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))
 
     def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
-        """The resident tensor of that id, which somebody else owns: it is not dropped with the object, nor, unless
-        `renew`, renewed in the background. This call renews its lease once. NotFound if there is none."""
+        """Finds a resident tensor that somebody else owns. It is not dropped with the object. This call renews its
+        lease once. Raises NotFound if there is no such tensor.
+
+        id: Id of the tensor, which is a secret.
+        renew: Whether its lease is renewed in the background while the object lives.
+        """
         body = residents.encode_renew(residents.check_id(id))
         response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
         info = calls.valid(residents.decode_created, response, request_id)
         return Tensor(self, self._connection, info, self._leases if renew else None, owned=False)
 
     def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
-        """The caller's resident tensors, whoever made them, in the order of their ids. Renews no lease. timeout:
-        of each page of 1000."""
+        """Lists the caller's resident tensors, whoever made them, in the order of their ids. Renews no lease.
+
+        timeout: Seconds for each page of 1000 tensors.
+        """
         found: list[TensorInfo] = []
         token = ""
         while True:
@@ -263,15 +283,14 @@ class Client(Reductions):
                 return found
 
     def info(self, *, timeout: float | None = None) -> ServerInfo:
-        """What the server is and can do: version, backend, devices, operations with their variants, limits."""
+        """Asks what the server is and can do."""
         return calls.decode_info(*self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 
     def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
-        """grpc.health.v1: whether the server takes requests, or one of its services does.
+        """Asks grpc.health.v1 whether the server takes requests. False is the answer of a server, for example while it
+        drains. Where there is no server, Unavailable is raised after the retries.
 
-        service: "" or a name like "warpline.v1.KernelService". False is the answer of a
-        server, as while it drains; where there is none, Unavailable is raised after the retries (connect's
-        max_retries).
+        service: Name of one service, such as "warpline.v1.KernelService". "": the whole server.
         """
         body = calls.encode_health(service)
         return calls.decode_health(*self._connection.invoke(HEALTH_METHOD, body, timeout, None))

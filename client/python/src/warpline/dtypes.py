@@ -50,8 +50,11 @@ _NUMPY: dict[v1.DataType, np.dtype[Any]] = {
 # What results have.
 DTYPES: dict[v1.DataType, np.dtype[Any]] = {**_NUMPY, **(ML_DTYPES or BITS)}
 
+# The upper half of a float32: 8 bits of exponent, 7 of fraction.
 bfloat16 = DTYPES[v1.DATA_TYPE_BF16]
+# OCP FP8 with 4 bits of exponent and 3 of fraction.
 float8_e4m3fn = DTYPES[v1.DATA_TYPE_F8E4M3]
+# OCP FP8 with 5 bits of exponent and 2 of fraction.
 float8_e5m2 = DTYPES[v1.DATA_TYPE_F8E5M2]
 
 # NumPy has several types for one size of integer (C's long and long long); kind and size tell what they are.

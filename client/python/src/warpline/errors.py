@@ -8,22 +8,25 @@ from warpline import hints, wire
 
 
 class FieldViolation(NamedTuple):
-    """What is wrong with one field of a request, by its name in warpline.proto."""
+    """What is wrong with one field of a request."""
 
-    field: str
-    description: str
+    field: str  # its name in warpline.proto, such as "program.steps[1].inputs[0]"
+    description: str  # the value, and the limit
 
 
 class Error(Exception):
-    """The call failed. Codes without a class of their own (UNKNOWN, ABORTED, ...) raise this one.
-
-    code: grpc.StatusCode. message: the server's text, or gRPC's. request_id: finds the request in the server's
-    log. violations: list of FieldViolation. retry_after: seconds after which the same request may succeed, as
-    the server says; None if it says nothing. answered: False if no answer of the server's has come, and gRPC tells
-    why; the server may have carried out the request all the same.
+    """A call has failed. Codes without a class of their own, such as UNKNOWN and ABORTED, raise this one.
 
     Where Python has an exception of its own for it, the class is that too: `except ValueError` catches InvalidArgument,
     TimeoutError a DeadlineExceeded, ConnectionError an Unavailable.
+
+    code: The grpc.StatusCode.
+    message: The server's text, or gRPC's.
+    request_id: Finds the request in the server's log.
+    violations: List of FieldViolation: which fields of the request are wrong.
+    retry_after: Seconds after which the same request may succeed. None if the server says nothing of that.
+    answered: False if no answer of the server's has come, and the text is gRPC's. The server may have carried out
+        the request all the same.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
@@ -44,45 +47,45 @@ class Error(Exception):
 
 
 class InvalidArgument(Error, ValueError):
-    """A field of the request is wrong: `violations` names it. The same request cannot succeed."""
+    """A field of the request is wrong, and `violations` names it. Sending the same request again cannot succeed."""
 
 
 class ResourceExhausted(Error):
-    """With `retry_after`: the server is full. Without: the request is larger than its limit and never fits."""
+    """With `retry_after`, the server is full. Without, the request is larger than the server's limit and never fits."""
 
 
 class DeadlineExceeded(Error, TimeoutError):
-    """The timeout passed before the result was here."""
+    """The timeout passed before the result had come."""
 
 
 class Unavailable(Error, ConnectionError):
-    """There is no server, it is draining, or its GPU was lost."""
+    """There is no server, it is draining, or it has lost its GPU."""
 
 
 class Unimplemented(Error):
-    """The API has it, this server does not."""
+    """The API has this method or field, but this server does not support it."""
 
 
 class Cancelled(Error):
-    """The call was cancelled, the client closed, or the response not read within the server's send timeout."""
+    """The call was cancelled, the client was closed, or the response was not read within the server's send timeout."""
 
 
 class NotFound(Error):
-    """There is no such resident tensor: never made, dropped, its lease over, lost with its device, or another
-    owner's."""
+    """There is no such resident tensor: it was never made or was dropped, its lease has ended, it was lost with its
+    device, or it is another owner's."""
 
 
 class FailedPrecondition(Error):
-    """The resident tensor was made by another server, or by this one before it was started again: put it again. Or
-    operands lie on devices between which nothing is copied."""
+    """The resident tensor was made by another server, or by this one before it was started again, and must be put
+    again. Or the operands are on devices between which the server cannot copy."""
 
 
 class Unauthenticated(Error):
-    """The server wants to know who its clients are: connect's token_file= or token=, or tls_cert= and tls_key=."""
+    """The server asks who its clients are: give connect token_file= or token=, or tls_cert= and tls_key=."""
 
 
 class Internal(Error):
-    """A defect of the server, or of this package."""
+    """The server, or this package, has a defect."""
 
 
 _CLASSES = {

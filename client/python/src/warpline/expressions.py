@@ -21,24 +21,23 @@ _serials = itertools.count()
 
 
 class Operators(Remote):
-    """Methods and operators of expressions and resident tensors. All of them give an Expression: nothing is
-    computed before a client's run, or np.asarray.
+    """Methods and operators of expressions and of resident tensors. All of them give an Expression: nothing is computed
+    before a client's run, or np.asarray.
 
-    Operators: t + u and t - u (u: expression, resident tensor or array), t * 2.0 and -t (scaling), t @ u
-    (product).
+    The operators are t + u and t - u (u is an expression, a resident tensor or an array), t * 2.0 and -t (scaling), and
+    t @ u (product). There is no division, as t * (1 / y) would be rounded twice.
 
-    t + 1 and t - 1 take the number as an element of t's dtype, which must be known here: that of an input, what
-    astype or dtype= names, and what transposing, scaling and adding make of those. TypeError for others, for
-    which np.array(1, "f4") does, and for a number that is none of the dtype. A number is an input of the program, as an
-    array would be. There is no division, which t * (1 / y) would round twice.
+    In t + 1 and t - 1, the number becomes an element of t's dtype, and is an input of the program as an array would be.
+    The dtype must be known here: it is known of inputs, where astype or dtype= names it, and of what transposing,
+    scaling and adding make of those. TypeError for others, for which np.array(1, "f4") can be added, and for a number
+    that the dtype cannot hold.
 
-    t == u asks whether they are one object, as of any other objects; there is no comparison of elements. np.sum(t) and
-    its like are t.sum().
+    t == u asks whether both are one object. Elements are not compared.
     """
 
     @property
     def program(self) -> "Program":
-        """The one that this belongs to."""
+        """The program that this belongs to."""
         raise NotImplementedError
 
     def _known_dtype(self) -> np.dtype[Any] | None:
@@ -50,63 +49,73 @@ class Operators(Remote):
                         "whether it `is None`")
 
     def transpose(self, axes: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
-        """As Client.transpose: axis i is axis axes[i] of this one; None: the last two are swapped."""
+        """Permutes the axes: axis i of the result is axis axes[i] of this. None: the last two are swapped."""
         return self.program.transpose(self, axes, variant=variant, name=name)
 
     @property
     def mT(self) -> "Expression":
-        """With the last two axes swapped."""
+        """This with its last two axes swapped."""
         return self.transpose()
 
     def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
                ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
-        """As Client.reduce. out: what NumPy passes on; TypeError unless it is None."""
+        """Reduces axes, as `Client.reduce` does. `out` is there for NumPy, and must be None."""
         if out is not None:
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
                                    name=name)
 
     def sum(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Options of this and the next ones: those of reduce."""
+        """Sum. Options are those of `reduce`."""
         return self.reduce("sum", axis, **options)
 
     def prod(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Product. Options are those of `reduce`."""
         return self.reduce("prod", axis, **options)
 
     def min(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Least element. Options are those of `reduce`."""
         return self.reduce("min", axis, **options)
 
     def max(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Greatest element. Options are those of `reduce`."""
         return self.reduce("max", axis, **options)
 
     def mean(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Arithmetic mean. Options are those of `reduce`."""
         return self.reduce("mean", axis, **options)
 
     def var(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Variance. Options are those of `reduce`."""
         return self.reduce("var", axis, **options)
 
     def std(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Standard deviation. Options are those of `reduce`."""
         return self.reduce("std", axis, **options)
 
     def argmin(self, axis: int | None = None, **options: Any) -> "Expression":
+        """Index of the first least element. Options are those of `reduce`."""
         return self.reduce("argmin", axis, **options)
 
     def argmax(self, axis: int | None = None, **options: Any) -> "Expression":
+        """Index of the first greatest element. Options are those of `reduce`."""
         return self.reduce("argmax", axis, **options)
 
     def any(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Whether any element is true. Options are those of `reduce`."""
         return self.reduce("any", axis, **options)
 
     def all(self, axis: Axes = None, **options: Any) -> "Expression":
+        """Whether all elements are true. Options are those of `reduce`."""
         return self.reduce("all", axis, **options)
 
     def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, **options: Any) -> "Expression":
-        """The product of this and b, with the options of Program.gemm."""
+        """Product of this and b. Options are those of `Program.gemm`."""
         return self.program.gemm(self, b, c, **options)
 
     def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
-        """Floats become integers by truncation, what is out of range the nearest in range, NaN 0; integers
-        become narrower ones modulo 2^bits."""
+        """Converts the elements to another data type. Floats become integers by truncation: values out of range become
+        the nearest integer in range, and NaN becomes 0. Integers become narrower ones modulo 2^bits."""
         return self.program.cast(self, dtype, name=name)
 
     def __add__(self, other: "Expression | Input") -> "Expression":
@@ -171,11 +180,11 @@ class Operation(NamedTuple):
 
 
 class Expression(Operators):
-    """An input of a program or the result of one of its steps. Made by the methods of Program, and by methods
-    and operators of resident tensors, placeholders and expressions.
+    """An input of a program, or the result of one of its steps. It is made by the methods of Program, and by methods
+    and operators of resident tensors, placeholders and expressions. np.asarray(e) computes one that is made of resident
+    tensors, with the client of these tensors.
 
-    np.asarray(e) computes what is made of resident tensors, with the client that they are of. name: what it was given,
-    "" if nothing.
+    name: The name that it was given, "" if none.
     """
 
     def __init__(self, program: "Program", name: str = "", inputs: Sequence["Expression"] = (),
@@ -201,11 +210,13 @@ class Expression(Operators):
 
     @property
     def program(self) -> "Program":
+        """The program that this belongs to."""
         return self._program
 
     @property
     def T(self) -> "Expression":
-        """With all axes reversed. TypeError if their number is not known here, as that of placeholders is not."""
+        """This with all axes reversed. TypeError if their number is not known before the server says it, as that of
+        placeholders is not."""
         rank = self._program._rank(self)
         if rank is None:
             raise TypeError(f"the rank of {self} is not known before it is computed: mT swaps the last two axes, "

@@ -35,15 +35,16 @@ from warpline.v1 import warpline_pb2 as v1
 
 
 class Program:
-    """A graph of expressions that grows by the methods here and those of Expression. For one thread.
+    """A graph of expressions, which grows by the methods here and by those of Expression. One thread may use it at a
+    time.
 
-    Every method takes arrays, resident tensors and expressions that are not of another program; an array that is
-    used twice is sent once. Every step takes
-    name: 1 to 64 letters, digits, '_', '.' or '-', all different; "": one made of the operation and a number when
-    the program is run,
-    and variant: one implementation of it, "": the server's choice.
+    Every method takes arrays, resident tensors, and expressions that do not belong to another program. An array that is
+    used twice is sent once.
 
-    outputs: what client.run(program) computes.
+    outputs: What client.run(program) computes.
+    name: Name of the step: 1 to 64 letters, digits, '_', '.' or '-', and different from all others. "": a name is made
+        of the operation and a number when the program is run.
+    variant: Name of the implementation that is to run. "": the server's choice.
     """
 
     def __init__(self, outputs: Sequence[Operators] = ()) -> None:
@@ -58,14 +59,14 @@ class Program:
         self._graph: Graph | None = None
 
     def input(self, x: Input) -> Expression:
-        """An array or a resident tensor as an expression. Elements are read when the program is run."""
+        """Makes an expression of an array or a resident tensor. Elements are read when the program is run."""
         operand = operand_of(x)
         source = self._source(operand)
         return source if operand.in_order else self._permutation(source, operand.perm, operand.swaps_last_two)
 
     def transpose(self, x: Operators | Input, axes: Iterable[int] | None = None, *, variant: str = "",
                   name: str = "") -> Expression:
-        """As Client.transpose."""
+        """Permutes axes, as `Client.transpose` does."""
         given, step = self._expression(x), v1.TransposeStep(perm=calls.perm_of(axes))
         return self._step("transpose", [given], step, variant, name, given._dtype)
 
@@ -74,7 +75,7 @@ class Program:
              bias: Operators | Input | None = None, activation: Activation | None = None, trans_a: bool = False,
              trans_b: bool = False, precision: Precision | None = None, dtype: npt.DTypeLike | None = None,
              variant: str = "", name: str = "") -> Expression:
-        """As Client.gemm."""
+        """Multiplies matrices, as `Client.gemm` does."""
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
         beta = calls.beta_of(beta, c is not None)
         inputs = [left, right]
@@ -91,27 +92,28 @@ class Program:
 
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
-        """As Client.reduce."""
+        """Reduces axes, as `Client.reduce` does."""
         step = v1.ReduceStep(op=calls.reduce_op(op), axes=calls.axes_of(axis), keepdims=keepdims, ddof=ddof,
                              out_data_type=result_data_type(dtype))
         return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(step.out_data_type))
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
              name: str = "") -> Expression:
-        """As Expression.astype; of any element type but complex and 8-bit floats, to any such."""
+        """Converts elements to another data type, as `Expression.astype` does. Neither may be complex or an 8-bit
+        float."""
         step = v1.CastStep(data_type=result_data_type(dtype))
         return self._step("cast", [self._expression(x)], step, variant, name, _dtype_of(step.data_type))
 
     def scale(self, x: Operators | Input, factor: float, *, variant: str = "", name: str = "") -> Expression:
-        """factor * x, of the dtype of x: any but bool, complex and 8-bit floats. Integers take an integer
-        factor in [-2^53, 2^53] and count modulo 2^bits."""
+        """Multiplies x by a number, and keeps its dtype: any but bool, the complex ones and the 8-bit floats.
+        Integers take an integer factor in [-2^53, 2^53], and are multiplied modulo 2^bits."""
         given, step = self._expression(x), v1.ScaleStep(factor=_factor(factor))
         return self._step("scale", [given], step, variant, name, given._dtype)
 
     def add(self, x: Operators | Input, y: Operators | Input, *, variant: str = "",
             name: str = "") -> Expression:
-        """x + y, both of one dtype, any but complex and 8-bit floats; shapes are broadcast. Integers count
-        modulo 2^bits, bool is "or". One of them may be a number, as in t + 1."""
+        """Adds x and y, which have one dtype: any but the complex ones and the 8-bit floats. Shapes are broadcast.
+        Integers are added modulo 2^bits, and for bool the sum is "or". One of x and y may be a number, as in t + 1."""
         if is_number(y):
             left = self._expression(x)
             right = self.input(left._element(y))
@@ -121,7 +123,7 @@ class Program:
         dtype = right._dtype if left._dtype is None else left._dtype
         return self._step("add", [left, right], v1.AddStep(), variant, name, dtype)
 
-    def swapped(self, x: Resident) -> Expression:
+    def _swapped(self, x: Resident) -> Expression:
         """A tensor of rank 2 or more with its last two axes swapped, which as a factor of a product costs no
         step."""
         source = self._source(operand_of(x))
@@ -229,7 +231,7 @@ def _factor(factor: Any) -> Any:
 
 
 def program(*outputs: Operators) -> Program:
-    """A new program: empty, to be built by its methods, or one that computes what is given."""
+    """Makes a program: an empty one, to be built by its methods, or one that computes `outputs`."""
     return Program(outputs)
 
 
@@ -238,11 +240,13 @@ _RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report")
 
 
 def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
-    """An input for which each run gives an array or a resident tensor: client.run(e, name=array).
+    """Makes an input for which each run gives an array or a resident tensor: client.run(e, name=array). Arrays are sent
+    in the order of their axes: one that is transposed is gathered while it is copied.
 
-    Arrays are sent in the order of their axes: what is transposed is gathered while it is copied. dtype: of the
-    elements; None: any, and not known, so that a number cannot be added. ValueError for what is no name, or the
-    name of another argument of run.
+    name: The name: 1 to 64 letters, digits, '_', '.' or '-'. ValueError for anything else, and for the name of another
+        argument of run.
+    dtype: Data type of its elements. None: any. It is not known before the run then, so that a number cannot be
+        added.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise ValueError(f"the placeholder's name is {name!r}: 1 to 64 letters, digits, '_', '.' or '-'")

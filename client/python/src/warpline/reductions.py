@@ -10,7 +10,7 @@ from warpline.names import ReduceOp
 
 
 class Reductions:
-    """Of the blocking client. `reduce` has more reductions, and more that can be said of each."""
+    """Reductions by NumPy's names. `reduce` has their arguments, more reductions, and more that can be said of each."""
 
     def _reduced(self, x: Input, op: ReduceOp, axis: Axes, keepdims: bool, out: Array | None, timeout: float | None,
                  dtype: npt.DTypeLike | None = None, ddof: int = 0) -> Array:
@@ -20,45 +20,55 @@ class Reductions:
 
     def sum(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
             out: Array | None = None, timeout: float | None = None) -> Array:
-        """reduce(x, "sum", axis); likewise the next ones."""
+        """Sum."""
         return self._reduced(x, "sum", axis, keepdims, out, timeout, dtype)
 
     def prod(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
              out: Array | None = None, timeout: float | None = None) -> Array:
+        """Product."""
         return self._reduced(x, "prod", axis, keepdims, out, timeout, dtype)
 
     def mean(self, x: Input, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
              out: Array | None = None, timeout: float | None = None) -> Array:
+        """Arithmetic mean."""
         return self._reduced(x, "mean", axis, keepdims, out, timeout, dtype)
 
     def var(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
             dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> Array:
+        """Variance, with NumPy's ddof."""
         return self._reduced(x, "var", axis, keepdims, out, timeout, dtype, ddof)
 
     def std(self, x: Input, axis: Axes = None, *, ddof: int = 0, keepdims: bool = False,
             dtype: npt.DTypeLike | None = None, out: Array | None = None, timeout: float | None = None) -> Array:
+        """Standard deviation, with NumPy's ddof."""
         return self._reduced(x, "std", axis, keepdims, out, timeout, dtype, ddof)
 
     def min(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
+        """Least element."""
         return self._reduced(x, "min", axis, keepdims, out, timeout)
 
     def max(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
+        """Greatest element."""
         return self._reduced(x, "max", axis, keepdims, out, timeout)
 
     def argmin(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
                timeout: float | None = None) -> Array:
+        """Index of the first least element."""
         return self._reduced(x, "argmin", axis, keepdims, out, timeout)
 
     def argmax(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
                timeout: float | None = None) -> Array:
+        """Index of the first greatest element."""
         return self._reduced(x, "argmax", axis, keepdims, out, timeout)
 
     def any(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
+        """Whether any element is true."""
         return self._reduced(x, "any", axis, keepdims, out, timeout)
 
     def all(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
+        """Whether all elements are true."""
         return self._reduced(x, "all", axis, keepdims, out, timeout)

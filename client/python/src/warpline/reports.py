@@ -14,76 +14,80 @@ from warpline.v1 import warpline_pb2 as v1
 class StageTimes:
     """Wall time of the stages of a request on the server, in seconds."""
 
-    convert: float  # reading the message, validating
-    admission: float  # asking for a share of the server's budget
+    convert: float  # decoding and validating the request
+    admission: float  # asking for a share of the server's budget of jobs and bytes
     queue: float  # waiting for a free lane and for staging memory
     stage: float  # copying the elements into staging memory
-    device: float  # launch to completion: transfers and kernels
+    device: float  # from the launch to the completion: transfers and kernels
 
 
 @dataclass(frozen=True)
 class Execution:
     """How a request was carried out."""
 
-    request_id: str
+    request_id: str  # finds the request in the server's log
     backend: str  # "cuda" or "cpu"
-    device: int  # ordinal among ServerInfo.devices
-    variants: tuple[str, ...]  # that ran, one a step
-    stage_times: StageTimes
+    device: int  # ordinal among `ServerInfo.devices`
+    variants: tuple[str, ...]  # names of the implementations that ran, one for each step
+    stage_times: StageTimes  # how long each stage took
 
 
 @dataclass(frozen=True)
 class Device:
-    ordinal: int
-    name: str
-    compute_capability: str  # as "9.0"; empty on the CPU
-    lanes: int
-    memory_bytes: int  # 0 on the CPU
-    resident_bytes: int  # what all resident tensors may have together
+    """A GPU of the server, or its CPU."""
+
+    ordinal: int  # number of the device, from 0
+    name: str  # name of the device
+    compute_capability: str  # of CUDA, such as "9.0"; empty for the CPU
+    lanes: int  # how many requests it runs at one time
+    memory_bytes: int  # memory of the device; 0 for the CPU
+    resident_bytes: int  # memory that all resident tensors together may take
 
 
 @dataclass(frozen=True)
 class Variant:
     """An implementation of an operation."""
 
-    name: str
-    summary: str
-    reproducible: bool  # the same bits from run to run on the same device
-    dtypes: tuple[np.dtype[Any], ...]
-    configurations: tuple[str, ...]  # further ways to run it, as "cublas:2"
+    name: str  # name by which a request can ask for it
+    summary: str  # what it does, for people
+    reproducible: bool  # whether it gives the same bits from run to run on the same device
+    dtypes: tuple[np.dtype[Any], ...]  # data types that it takes
+    configurations: tuple[str, ...]  # further ways to run it, such as "cublas:2"
 
 
 @dataclass(frozen=True)
 class Operation:
-    name: str
-    dtypes: tuple[np.dtype[Any], ...]
-    variants: tuple[Variant, ...]  # in the order in which the server tries them
+    """Something that the server can compute."""
+
+    name: str  # "transpose", "gemm", "reduce", "cast", "scale" or "add"
+    dtypes: tuple[np.dtype[Any], ...]  # data types that at least one variant takes
+    variants: tuple[Variant, ...]  # its implementations, in the order in which the server tries them
 
 
 @dataclass(frozen=True)
 class Limits:
-    """0: there is no limit, but for max_region_bytes, where it means that there are no regions."""
+    """What the server allows."""
 
-    max_inline_bytes: int  # of one request's arrays together, and of one response's
-    max_jobs: int  # requests at one time
-    max_job_bytes: int  # of requests and results at one time
-    max_rank: int
-    max_device_seconds: float  # of one request, as the server estimates it
-    max_chunk_bytes: int  # of one message of put and numpy
-    max_ttl_seconds: float  # of resident tensors
-    max_region_bytes: int  # of shared memory, of one owner
+    max_inline_bytes: int  # size of the arrays in one request, or in one response, that travel in messages
+    max_jobs: int  # how many requests may be admitted and not yet answered at one time
+    max_job_bytes: int  # size of all these requests, with their results
+    max_rank: int  # most axes of an array
+    max_device_seconds: float  # time of one request on a device, as the server estimates it; 0: no limit
+    max_chunk_bytes: int  # size of one message of put and numpy
+    max_ttl_seconds: float  # longest lease of a resident tensor
+    max_region_bytes: int  # shared memory of one owner; 0: the server shares none
 
 
 @dataclass(frozen=True)
 class ServerInfo:
     """What a server is and can do."""
 
-    version: str
-    revision: str  # of the source; "unknown" where it was built outside a checkout
+    version: str  # such as "0.1.0"
+    revision: str  # revision of its source; "unknown" if it was built outside a checkout
     backend: str  # "cuda" or "cpu"
-    devices: tuple[Device, ...]
-    operations: tuple[Operation, ...]
-    limits: Limits
+    devices: tuple[Device, ...]  # the CPU counts as one device
+    operations: tuple[Operation, ...]  # what it can compute
+    limits: Limits  # what it allows
 
 
 def _dtypes(numbers: Iterable[v1.DataType]) -> tuple[np.dtype[Any], ...]:

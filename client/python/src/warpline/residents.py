@@ -30,20 +30,15 @@ def short(id: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class TensorInfo:
-    """A resident tensor as its owner sees it.
+    """A resident tensor as its owner sees it."""
 
-    id: a secret, which gives access to the elements. dtype, shape: of the array. device: ordinal of the device
-    on which it lies. nbytes: of the elements. missing_bytes: of these, what is still to be put. ttl: seconds that
-    its lease still lasts if it is neither used nor renewed.
-    """
-
-    id: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    device: int
-    nbytes: int
-    missing_bytes: int
-    ttl: float
+    id: str  # a secret, which gives access to the elements
+    dtype: np.dtype[Any]  # of the elements
+    shape: tuple[int, ...]  # sizes of the axes
+    device: int  # ordinal of the device on which it lies
+    nbytes: int  # size of the elements, in bytes
+    missing_bytes: int  # how many of these bytes are still to be put
+    ttl: float  # seconds that its lease still lasts if it is neither used nor renewed
 
     def __repr__(self) -> str:
         return (f"TensorInfo(id={short(self.id)!r}, dtype={self.dtype}, shape={self.shape}, device={self.device}, "
@@ -58,7 +53,7 @@ class Remote:
 
 
 class Resident(Remote):
-    """A tensor that stays on the server: base of warpline.Tensor and warpline.aio.Tensor."""
+    """What is known of a tensor without asking the server."""
 
     def __init__(self, info: TensorInfo) -> None:
         self._info = info
@@ -68,19 +63,22 @@ class Resident(Remote):
 
     @property
     def id(self) -> str:
-        """What names the tensor to the server. It is a secret: whoever has it may read and drop the tensor."""
+        """Name of the tensor at the server. It is a secret: whoever has it may read and drop the tensor."""
         return self._info.id
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Data type of the elements."""
         return self._info.dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
         return self._info.shape
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return len(self.shape)
 
     @property
@@ -90,12 +88,12 @@ class Resident(Remote):
 
     @property
     def nbytes(self) -> int:
-        """Of the elements, on the device."""
+        """Size of the elements, in bytes."""
         return self._info.nbytes
 
     @property
     def device(self) -> int:
-        """Ordinal of the device on which it lies (info().devices)."""
+        """Ordinal of the device on which it lies (`info().devices`)."""
         return self._info.device
 
     def _compute(self, expression: Any) -> Any:

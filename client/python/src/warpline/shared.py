@@ -23,6 +23,7 @@ if sys.platform == "linux":
     from warpline.pool import Pool
     from warpline.shared_shipments import SharedShipment
 
+# Whether elements travel in memory that is shared with the server.
 Mode = Literal["auto", "always", "never"]
 
 # Of a client's pool, unless it says otherwise.

@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
 
 class Handle(Resident, Operators):
-    """What resident tensors of both clients have in common: where they stand in expressions."""
+    """Tensors in expressions."""
 
     @property
     def program(self) -> Program:
-        """None in particular: expressions of resident tensors go into any program."""
+        """No program in particular: expressions of resident tensors can be used in any."""
         return FREE
 
     @property
     def T(self) -> Expression:
-        """With all axes reversed. As a factor of a product it costs nothing if there are two."""
+        """This with all axes reversed. As a factor of a product it costs nothing if there are two axes."""
         if self.ndim == 2:
-            return FREE.swapped(self)
+            return FREE._swapped(self)
         return self.transpose(reversed(range(self.ndim)))
 
     @property
     def mT(self) -> Expression:
-        """With the last two axes swapped. As a factor of a product it costs nothing."""
-        return FREE.swapped(self) if self.ndim >= 2 else self.transpose()
+        """This with its last two axes swapped. As a factor of a product it costs nothing."""
+        return FREE._swapped(self) if self.ndim >= 2 else self.transpose()
 
     def _known_dtype(self) -> np.dtype[Any]:
         return self.dtype
 
 
 class Tensor(Handle):
-    """An array that stays on a device of the server: `client.put(x)`, or a result with `keep=True`. It never
-    changes. It stands wherever an array may stand in calls of its client, and its bytes do not travel for that.
+    """An array that stays on a device of the server: what `client.put(x)` gives, or a result with `keep=True`. It never
+    changes. It may stand wherever an array may in calls of its client, and its bytes do not travel for that.
 
-    np.asarray(t) fetches the elements. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) give expressions,
-    which client.run computes, or np.asarray.
+    np.asarray(t) fetches the elements. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) give expressions, which
+    client.run computes, or np.asarray.
 
-    Its lease is renewed in the background while this object lives. When it is garbage, or at the end of a `with`
-    block, or when the client closes, the tensor is dropped, at once or soon; in the worst case its lease ends.
-    What `client.tensor(id)` gives is someone else's: it is not dropped then. After a fork, a child does not renew
-    or drop what its parent has made.
+    Its lease is renewed in the background while this object lives. The tensor is dropped at the end of a `with`
+    block, when the client is closed, or soon after the object has become garbage. If none of that can happen, its
+    lease ends. A tensor from `client.tensor(id)` is someone else's, and is not dropped. After a fork, a child
+    neither renews nor drops what its parent has made.
     """
 
     def __init__(self, client: "Client", connection: Connection, info: TensorInfo, leases: Leases | None,
@@ -86,17 +86,23 @@ class Tensor(Handle):
 
     def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
               request_id: str | None = None) -> Array:
-        """The elements, in a new array, or in `out`, which has the tensor's shape and dtype and any layout.
+        """Fetches the elements, into a new array or into `out`. Raises NotFound if the tensor is no more, and
+        InvalidArgument if its elements have not all been put.
 
-        channels: as of Client.put. Errors: NotFound, if the tensor is no more; InvalidArgument, if its elements
-        have not all been put.
+        out: Array of the tensor's shape and dtype, in any layout.
+        channels: Connections to use at once, 1 to 64. None: 4 from 64 MiB on, else 1.
+        timeout: Seconds for the whole transfer. None: the client's own.
+        request_id: As in Client.
         """
         return transfers.Get(self._connection, self, out, channels, timeout, request_id).run()
 
     def drop(self, *, timeout: float | None = None) -> None:
-        """Ends the lease now. That there is no such tensor any more is no error, nor that its server was started again,
-        or that the client is closed, which has dropped what it owned. In a child of the process that made the tensor
-        nothing happens."""
+        """Ends the lease now. It is no error if the tensor is gone already, if its server was started again, or if the
+        client is closed, which has dropped the tensors that it owned. In a child of the process that made the tensor
+        nothing happens.
+
+        timeout: Seconds. None: the client's own.
+        """
         if os.getpid() != self._process:
             return
         self.release()
@@ -116,8 +122,8 @@ class Tensor(Handle):
                 self._connection.ask(residents.DROP_METHOD, body, CALL_TIMEOUT)
 
     def release(self) -> str:
-        """Leaves the tensor to itself: it is neither renewed nor dropped by this object any more, and lasts for as
-        long as its lease. Returns the id, with which Client.tensor finds it, in any process."""
+        """Leaves the tensor to itself: this object neither renews nor drops it any more, and it lasts for as long as
+        its lease. Returns the id, with which `Client.tensor` finds it in any process."""
         if self._let_go is not None and os.getpid() == self._process:
             self._let_go()
         self._let_go = None
@@ -125,7 +131,11 @@ class Tensor(Handle):
         return self.id
 
     def renew(self, ttl: float | None = None, *, timeout: float | None = None) -> TensorInfo:
-        """Begins the lease anew. ttl: seconds; None: as long as before. NotFound if it has ended."""
+        """Begins the lease anew. Raises NotFound if it has ended.
+
+        ttl: Seconds that it lasts. None: as long as before.
+        timeout: Seconds for the call. None: the client's own.
+        """
         body = residents.encode_renew(self.id, ttl)
         response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
         return calls.valid(residents.decode_created, response, request_id)

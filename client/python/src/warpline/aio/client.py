@@ -26,11 +26,11 @@ from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 
 
 class Client(Reductions):
-    """As warpline.Client, for one event loop; an asynchronous context manager.
+    """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
 
-    Elements are copied by threads if they are more than 1 MiB, or go into shared memory; gRPC's own copies of requests
-    and responses are made on the loop's thread, but for those of `put` and `numpy`. Cancelling the task cancels the
-    call.
+    Elements are copied by threads if they are more than 1 MiB, or go into shared memory. gRPC's own copies of
+    requests and responses are made on the loop's thread, except for those of `put` and `numpy`. Cancelling the task
+    cancels the call.
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,

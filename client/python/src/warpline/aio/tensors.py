@@ -70,8 +70,8 @@ async def run(make: Callable[[], Transfer[_T]], discard: Callable[[_T], object] 
 
 
 class Tensor(Handle):
-    """As warpline.Tensor; `async with` drops it at the end. There is no np.asarray: `await t.numpy()`, and
-    `await client.run(t @ u)`."""
+    """A resident tensor of the asynchronous client. `async with` drops it at the end. np.asarray cannot fetch or
+    compute here: use `await t.numpy()` and `await client.run(t @ u)`."""
 
     def __init__(self, transport: Transport, info: TensorInfo, leases: Leases | None, owned: bool) -> None:
         """leases: those that renew it; None: nobody does."""
