@@ -1,0 +1,97 @@
+"""docs/api.md and docs/python.md are what docs/reference makes of the sources, and nothing public lacks a comment.
+
+    reference_test.py
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs/reference"))
+
+import markdown
+import proto_page
+import python_page
+
+
+class ReferenceTest(unittest.TestCase):
+    def test_is_up_to_date(self):
+        done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "docs/reference", "--check"], text=True,
+                              capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+class Sources(unittest.TestCase):
+    """Each test changes a copy."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.proto, self.python = pathlib.Path(folder.name, "proto"), pathlib.Path(folder.name, "python")
+        shutil.copytree(ROOT / "proto/warpline", self.proto / "warpline")
+        shutil.copytree(ROOT / "client/python/src", self.python)
+
+    def change(self, path, old, new):
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new, 1))
+
+    def assertLacks(self, page, folder, pattern):
+        with self.assertRaisesRegex(markdown.Undocumented, pattern):
+            page(folder)
+
+
+class ProtoTest(Sources):
+    def test_a_field_without_a_comment(self):
+        self.change(self.proto / proto_page.FILE, "  // Type of the elements.\n", "")
+        self.assertLacks(proto_page.page, str(self.proto), r"line \d+: Tensor.data_type has no comment")
+
+    def test_an_enum_value_without_a_comment(self):
+        self.change(self.proto / proto_page.FILE, "// unsigned integer, 2 bytes", "")
+        self.assertLacks(proto_page.page, str(self.proto), r"line \d+: DATA_TYPE_U16 has no comment")
+
+
+class PythonTest(Sources):
+    def test_a_method_without_a_docstring(self):
+        self.change(self.python / "warpline/client.py", '"""Asks what the server is and can do."""', "")
+        self.assertLacks(python_page.page, self.python, r"client.py, line \d+: info has no docstring")
+
+    def test_a_field_without_a_comment(self):
+        self.change(self.python / "warpline/reports.py", "  # name of the device", "")
+        self.assertLacks(python_page.page, self.python, r"reports.py, line \d+: name has no comment")
+
+    def test_a_new_name_of_the_package(self):
+        self.change(self.python / "warpline/__init__.py", '"program",', '"program", "MAX_RETRIES",')
+        self.assertLacks(python_page.page, self.python, r"differ in \['MAX_RETRIES'\]")
+
+    def test_an_asynchronous_method_with_other_arguments(self):
+        self.change(self.python / "warpline/aio/client.py", "def info(self, *,", "def info(self, all: bool, *,")
+        self.assertLacks(python_page.page, self.python, r"Client\.info takes other arguments")
+
+
+class MarkdownTest(unittest.TestCase):
+    def test_codes_become_a_table(self):
+        self.assertEqual(markdown.prose("Codes:\n\n  NOT_FOUND  There is\n             none.\n  ABORTED    Both | one."),
+                         "Codes:\n\n| code | meaning |\n| --- | --- |\n| `NOT_FOUND` | There is none. |\n"
+                         "| `ABORTED` | Both \\| one. |")
+
+    def test_lists_stay_lists(self):
+        self.assertEqual(markdown.prose("  * One\n    more.\n  * Two."), "- One more.\n- Two.")
+        self.assertEqual(markdown.prose("  1. One\n     more.\n  2. Two."), "1. One more.\n2. Two.")
+
+    def test_names_become_links_but_in_headings_and_links(self):
+        page = "# Tensor\n\nA Tensor, `Tensor.shape`, [Tensor](#a), `x Tensor`, Tensors."
+        self.assertEqual(markdown.with_links(page, ["Tensor"]),
+                         "# Tensor\n\nA [Tensor](#tensor), [`Tensor.shape`](#tensor), [Tensor](#a), `x Tensor`, Tensors.")
+
+    def test_headings_that_are_alike_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "program"):
+            markdown.check_anchors("# Program\n\n## program\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
