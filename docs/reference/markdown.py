@@ -83,7 +83,8 @@ def _block(lines):
     if code:
         return table(["code", "meaning"], [[f"`{name}`", _marked(meaning)] for name, meaning in _entries(lines, _CODE)])
     if item:
-        return "\n".join(f"{'-' if mark == '*' else mark} {_marked(meaning)}" for mark, meaning in _entries(lines, _ITEM))
+        entries = _entries(lines, _ITEM)
+        return "\n".join(f"{'-' if mark == '*' else mark} {_marked(meaning)}" for mark, meaning in entries)
     return sentence(" ".join(lines))
 
 

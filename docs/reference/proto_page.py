@@ -41,8 +41,8 @@ class Page:
             "# gRPC API",
             f"<!-- Made by docs/reference from proto/{FILE}. Do not edit it. -->",
             f"The package `{self.file.package}`, as its file [`{FILE.rpartition('/')[2]}`](../proto/{FILE}) describes "
-            "it. How to call it from various languages, how errors are reported and how large messages may be is on the "
-            "page about [clients](clients.md); the [Python package](python.md) has a page of its own.",
+            "it. How to call it from various languages, how errors are reported and how large messages may be is on "
+            "the page about [clients](clients.md); the [Python package](python.md) has a page of its own.",
             table(["service", "methods"],
                   [[link(service.name), ", ".join(f"[{method.name}](#{anchor(service.name + method.name)})"
                                                   for method in service.method)]

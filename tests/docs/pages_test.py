@@ -27,8 +27,8 @@ PAGES = {"README.md": CHECKOUT, "docs/getting-started.md": CHECKOUT, "docs/ident
 # Blocks of Python here are run by the package's own tests, which look at the results too.
 PYTHON_PAGE = "client/python/README.md"
 # Programs of which pages show calls.
-COMMAND = re.compile(r"^(\$ |sudo |(\S+/)?warplined? |\./quickstart|cmake |ctest |docker |apt |npm |curl |haproxy |openssl |"
-                     r"nsys |ncu |systemctl |install |/usr/bin/python3 )", re.M)
+COMMAND = re.compile(r"^(\$ |sudo |(\S+/)?warplined? |\./quickstart|cmake |ctest |docker |apt |npm |curl |haproxy |"
+                     r"openssl |nsys |ncu |systemctl |install |/usr/bin/python3 )", re.M)
 
 
 def pages():

@@ -75,7 +75,8 @@ class PythonTest(Sources):
 
 class MarkdownTest(unittest.TestCase):
     def test_codes_become_a_table(self):
-        self.assertEqual(markdown.prose("Codes:\n\n  NOT_FOUND  There is\n             none.\n  ABORTED    Both | one."),
+        self.assertEqual(markdown.prose("Codes:\n\n"
+                                        "  NOT_FOUND  There is\n             none.\n  ABORTED    Both | one."),
                          "Codes:\n\n| code | meaning |\n| --- | --- |\n| `NOT_FOUND` | There is none. |\n"
                          "| `ABORTED` | Both \\| one. |")
 
@@ -85,8 +86,8 @@ class MarkdownTest(unittest.TestCase):
 
     def test_names_become_links_but_in_headings_and_links(self):
         page = "# Tensor\n\nA Tensor, `Tensor.shape`, [Tensor](#a), `x Tensor`, Tensors."
-        self.assertEqual(markdown.with_links(page, ["Tensor"]),
-                         "# Tensor\n\nA [Tensor](#tensor), [`Tensor.shape`](#tensor), [Tensor](#a), `x Tensor`, Tensors.")
+        linked = "# Tensor\n\nA [Tensor](#tensor), [`Tensor.shape`](#tensor), [Tensor](#a), `x Tensor`, Tensors."
+        self.assertEqual(markdown.with_links(page, ["Tensor"]), linked)
 
     def test_headings_that_are_alike_are_refused(self):
         with self.assertRaisesRegex(ValueError, "program"):

@@ -1,0 +1,129 @@
+"""What pages show and no shell runs: configuration files, problems to tune, JSON, C++.
+
+    files_test.py BIN_DIR
+
+Those of C++ are compiled into BIN_DIR/docs_snippets (cpp_snippets.py), and run if that is there.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from checkout import ROOT, SERVER, blocks, checkout
+
+BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+DOCS = ROOT / "docs"
+
+
+def block(page, beginning):
+    """The one of a page that begins so."""
+    found = [text for _, text in blocks(DOCS / page) if text.startswith(beginning)]
+    assert len(found) == 1, f"{page} has {len(found)} blocks that begin with {beginning}"
+    return found[0]
+
+
+class ConfigurationTest(unittest.TestCase):
+    def setUp(self):
+        self.made = self.enterContext(checkout(BIN))
+        # The files that the example names.
+        self.made.run("sh", block("tls.md", "openssl req -x509"))
+        self.made.run("sh", block("identity.md", "umask 077"))
+        self.file = self.made.folder / "warplined.toml"
+        self.text = block("configuration.md", "listen = ").replace("/etc/warpline", str(self.made.folder))
+
+    def check(self, text, **environment):
+        """Code and errors of the daemon that is to check this."""
+        self.file.write_text(text)
+        done = subprocess.run([BIN / "warplined", "--check-config", "--config", self.file.name], cwd=self.made.folder,
+                              env=os.environ | environment, text=True, capture_output=True)
+        return done.returncode, done.stderr
+
+    def assertValid(self, text):
+        code, errors = self.check(text)
+        self.assertEqual(code, 0, errors)
+        self.assertIn("the configuration is valid", errors)
+
+    def test_the_example_is_valid(self):
+        self.assertValid(self.text)
+
+    def test_errors_are_those_of_the_page(self):
+        unknown, out_of_range, environment = block("configuration.md", "warplined: ").splitlines(keepends=True)
+        self.assertEqual(self.check(self.text.replace("inline-bytes", "inline-byte")), (2, unknown))
+        self.assertEqual(self.check(self.text.replace("lanes = 8", "lanes = 65")), (2, out_of_range))
+        self.assertEqual(self.check(self.text, WARPLINED_LANES="many"), (2, environment))
+
+    def test_the_table_of_owners_is_valid(self):
+        owners = block("identity.md", "[owner.").replace('"..."', f'"{"0" * 64}"')
+        (self.made.folder / "tokens.toml").write_text(owners)
+        self.assertValid(self.text)
+
+
+class TuningTest(unittest.TestCase):
+    def test_problems_are_understood(self):
+        with checkout(BIN) as made:
+            (made.folder / "problems.txt").write_text(block("tuning.md", "gemm bf16"))
+            code, _, errors = made.end_of(["warplined", "--tuning=write", "--tuning-file=tuned.toml", "--backend=cpu",
+                                           "--tune=problems.txt"])
+            # Of a line that is wrong it would say so, with 2.
+            self.assertEqual((code, errors), (1, "warplined: --tune: the cpu backend is not tuned\n"))
+
+
+class JsonTest(unittest.TestCase):
+    """The calls that clients.md shows with buf, which comes from a registry, are made by protobuf's JSON here."""
+
+    def test_requests_give_the_responses_of_the_page(self):
+        page = block("clients.md", "$ cat run.json")
+        request, response = re.fullmatch(
+            r"\$ cat run\.json\n(\{\n.*?^\})\n\$ call [^\n]*\n(\{\n.*?^\})\n\$ base64.*", page, re.M | re.S).groups()
+        mistaken = request.replace('"inputs": ["t"]', '"inputs": ["tt"]')
+        error = json.loads(block("clients.md", '{\n   "code"'))["message"]
+        with checkout(BIN) as made:
+            made.run("sh", "warplined\n")
+            for number, text in enumerate((request, mistaken)):
+                (made.folder / f"{number}.json").write_text(text)
+            (made.folder / "call.py").write_text(CALL)
+            made.run("sh", "protoc -I proto --python_out=. proto/warpline/v1/warpline.proto\n"
+                           "/usr/bin/python3 call.py 0.json >response.json\n"
+                           "! /usr/bin/python3 call.py 1.json 2>error")
+            got, shown = json.loads((made.folder / "response.json").read_text()), json.loads(response)
+            for each in (got, shown):
+                each["execution"].pop("stageTimes")
+            self.assertEqual(got, shown)
+            without_id = error.partition(" (request")[0]
+            self.assertIn(without_id, (made.folder / "error").read_text())
+
+
+CALL = """
+import os, pathlib, sys
+import grpc
+from google.protobuf import json_format
+from warpline.v1 import warpline_pb2 as v1
+
+request = json_format.Parse(pathlib.Path(sys.argv[1]).read_text(), v1.RunRequest())
+run = grpc.insecure_channel(os.environ["WARPLINE_SERVER"], [("grpc.enable_http_proxy", 0)]).unary_unary(
+    "/warpline.v1.KernelService/Run", v1.RunRequest.SerializeToString, v1.RunResponse.FromString)
+try:
+    response = run(request, timeout=60, metadata=[("x-request-id", "by-hand-1")])
+except grpc.RpcError as error:
+    sys.exit(error.details())
+print(json_format.MessageToJson(response))
+"""
+
+
+@unittest.skipUnless((BIN / "docs_snippets").exists(), "docs_snippets is not built here")
+class CppTest(unittest.TestCase):
+    def test_snippets_run(self):
+        with checkout(BIN) as made:
+            socket = f"unix:{made.folder}/socket"
+            made.run("sh", f"warplined --listen=127.0.0.1:0 --listen={socket}\n")
+            done = subprocess.run([BIN / "docs_snippets", made.addresses[SERVER], socket], text=True,
+                                  capture_output=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
