@@ -56,7 +56,7 @@ def with_links(text, names):
         before, name, fields, after = found.groups()
         return f"[{before}{name}{fields}{after}](#{anchor(name)})" if before == after else found[0]
 
-    parts = re.split(r"(^```.*?^```$|^#[^\n]*$|^\| ?`\w+`|\[[^\]]*\]\([^)]*\))", text, flags=re.M | re.S)
+    parts = re.split(r"(^```.*?^```$|^#[^\n]*$|^\| ?`\w+`|\[[^\[\]\n]*\]\([^)\n]*\))", text, flags=re.M | re.S)
     return "".join(part if i % 2 else re.sub(word, linked, part) for i, part in enumerate(parts))
 
 

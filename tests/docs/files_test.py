@@ -62,6 +62,13 @@ class ConfigurationTest(unittest.TestCase):
         self.assertValid(self.text)
 
 
+class TlsTest(unittest.TestCase):
+    def test_plaintext_beyond_loopback_is_refused_as_the_page_says(self):
+        told = re.search(r"^    (warplined: --listen=(\S+): .*\n)", (DOCS / "tls.md").read_text(), re.M)
+        done = subprocess.run([BIN / "warplined", f"--listen={told[2]}"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (2, told[1]))
+
+
 class TuningTest(unittest.TestCase):
     def test_problems_are_understood(self):
         with checkout(BIN) as made:

@@ -89,6 +89,10 @@ class MarkdownTest(unittest.TestCase):
         linked = "# Tensor\n\nA [Tensor](#tensor), [`Tensor.shape`](#tensor), [Tensor](#a), `x Tensor`, Tensors."
         self.assertEqual(markdown.with_links(page, ["Tensor"]), linked)
 
+    def test_brackets_of_prose_are_no_links(self):
+        self.assertEqual(markdown.with_links("In [0, 2), as of Step, see [x](#x).", ["Step"]),
+                         "In [0, 2), as of [Step](#step), see [x](#x).")
+
     def test_headings_that_are_alike_are_refused(self):
         with self.assertRaisesRegex(ValueError, "program"):
             markdown.check_anchors("# Program\n\n## program\n")

@@ -39,7 +39,7 @@ class Device:
     ordinal: int  # number of the device, from 0
     name: str  # name of the device
     compute_capability: str  # of CUDA, such as "9.0"; empty for the CPU
-    lanes: int  # how many requests it runs at one time
+    lanes: int  # each runs one program at a time
     memory_bytes: int  # memory of the device; 0 for the CPU
     resident_bytes: int  # memory that all resident tensors together may take
 
@@ -85,7 +85,7 @@ class ServerInfo:
     version: str  # such as "0.1.0"
     revision: str  # revision of its source; "unknown" if it was built outside a checkout
     backend: str  # "cuda" or "cpu"
-    devices: tuple[Device, ...]  # the CPU counts as one device
+    devices: tuple[Device, ...]  # its GPUs, or with the backend "cpu" the CPU
     operations: tuple[Operation, ...]  # what it can compute
     limits: Limits  # what it allows
 
