@@ -1,6 +1,6 @@
 """The pages say what is so: their commands run as they stand, and their links lead somewhere.
 
-    pages_test.py BIN_DIR
+    pages_test.py BIN_DIR [TEST...]
 
 BIN_DIR: of the daemon and the command line. The blocks of a page are run in their order in a scratch folder that looks
 like the checkout (checkout.py). Those of text after another are what it prints. A comment before a block, `<!-- not run
@@ -40,7 +40,7 @@ def pages():
 INSTALL = next(text for language, text in blocks(ROOT / "README.md") if "pip install" in text)
 
 
-class CommandsTest(unittest.TestCase):
+class PageTest(unittest.TestCase):
     @classmethod
     @functools.cache
     def virtual_environment(cls):
@@ -67,6 +67,8 @@ class CommandsTest(unittest.TestCase):
                     printed += 1
         return ran, printed
 
+
+class CommandsTest(PageTest):
     def test_of_the_readme(self):
         self.assertEqual(self.run_page("README.md"), (4, 1))
 
@@ -81,10 +83,6 @@ class CommandsTest(unittest.TestCase):
 
     def test_of_tls(self):
         self.assertEqual(self.run_page("docs/tls.md"), (6, 0))
-
-    @unittest.skipUnless(shutil.which("haproxy"), "there is no haproxy")
-    def test_of_restarts(self):
-        self.assertEqual(self.run_page("docs/restarts.md"), (2, 1))
 
     def test_of_the_python_package(self):
         self.assertEqual(self.run_page(PYTHON_PAGE, languages=("sh",)), (1, 0))
@@ -113,6 +111,14 @@ class CommandsTest(unittest.TestCase):
         told = subprocess.run([BIN / "warplined", "--help"], env=environment, text=True, capture_output=True, check=True)
         text = " ".join(told.stdout.split())
         self.assertRegex(text, rf"--listen=.*?Default {SERVER}\. --metrics-listen=.*?Default {METRICS}\.")
+
+
+class RestartsTest(PageTest):
+    """By itself, as the health checks in it have time limits."""
+
+    @unittest.skipUnless(shutil.which("haproxy"), "there is no haproxy")
+    def test_commands(self):
+        self.assertEqual(self.run_page("docs/restarts.md"), (2, 1))
 
 
 class VersionTest(unittest.TestCase):
