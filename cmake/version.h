@@ -4,8 +4,9 @@
 
 namespace warpline {
 
-extern const char kVersion[];   // "0.1.0"
-extern const char kRevision[];  // of git, "b5af04a12345", "-dirty" after it if files were changed; or "unknown"
+extern const char kVersion[];  // "0.1.0"
+// Of git, "b5af04a12345", with "-dirty" behind it if files were changed; or "unknown".
+extern const char kRevision[];
 
 }  // namespace warpline
 
