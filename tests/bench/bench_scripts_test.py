@@ -1,4 +1,4 @@
-"""The scripts of kernels/bench/ that need no GPU, on made-up numbers, and the command lines of tests/gpu/. Needs
+"""The scripts of kernels/bench/report/ that need no GPU, on made-up numbers, and the command lines of tests/gpu/. Needs
 nothing installed."""
 
 import contextlib
@@ -13,7 +13,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "kernels" / "bench"))
+sys.path.insert(0, str(HERE.parent.parent / "kernels" / "bench" / "report"))
 import breadth_report
 import ncu_table
 import plot_ladder
