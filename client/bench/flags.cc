@@ -1,5 +1,6 @@
 #include "client/bench/flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 #include <string_view>

@@ -1,5 +1,6 @@
 #include "client/cli/args.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -81,6 +82,17 @@ CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<do
 }
 
 // CLI11 appends to the name what the checks of an option say of themselves, as "NAME:{sum,prod}".
+CLI::Option* AddNames(CLI::App& app, const std::string& option, std::vector<std::string> names,
+                      std::function<void(std::size_t)> choose, const std::string& help) {
+  const auto find = [names, choose = std::move(choose)](const std::string& name) {
+    choose(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));
+  };
+  // It brings the name into lower case.
+  return app.add_option_function<std::string>(option, find, help)
+      ->transform(CLI::IsMember(names, CLI::ignore_case))
+      ->type_name("NAME");
+}
+
 std::string ValueName(const CLI::Option& option) {
   if (option.get_type_size_max() == 0) return "";
   const std::string type = option.get_type_name();

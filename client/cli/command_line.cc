@@ -1,5 +1,7 @@
 #include "client/cli/command_line.h"
 
+#include <CLI/CLI.hpp>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,17 +12,19 @@
 
 namespace warpline::client {
 
-CommandLine::CommandLine() : app("", "warpline") {
-  app.formatter(HelpFormatter());
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CommandLine::~CommandLine() = default;
+
+CommandLine::CommandLine() : app(std::make_unique<CLI::App>("", "warpline")) {
+  app->formatter(HelpFormatter());
+  app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // Common flags may stand behind the command too. What follows it is never another one.
-  app.fallthrough();
-  app.require_subcommand(0, 1);
-  common.AddTo(app);
-  app.set_help_flag("-h,--help", "this text; after a command, the command's");
-  app.set_version_flag("--version", absl::StrCat("warpline ", kVersion, " (", kRevision, ")\n"),
-                       "print the version");
-  app.footer(
+  app->fallthrough();
+  app->require_subcommand(0, 1);
+  common.AddTo(*app);
+  app->set_help_flag("-h,--help", "this text; after a command, the command's");
+  app->set_version_flag("--version", absl::StrCat("warpline ", kVersion, " (", kRevision, ")\n"),
+                        "print the version");
+  app->footer(
       "An array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
       "`warpline COMMAND --help` tells more, with an example.\n"
       "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a wrong "
@@ -42,7 +46,7 @@ CommandLine::CommandLine() : app("", "warpline") {
 
 CLI::App& CommandLine::AddCommand(const std::string& name, const std::string& help,
                                   const std::string& example, std::function<absl::Status()> run) {
-  CLI::App* const command = app.add_subcommand(name, help);
+  CLI::App* const command = app->add_subcommand(name, help);
   command->set_help_flag();  // the program's serves
   command->footer(absl::StrCat("example: warpline ", example, "\n"));
   runs[command] = std::move(run);
@@ -55,8 +59,8 @@ absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
     words.erase(words.begin());
     words.push_back("--help");
   }
-  absl::StatusOr<std::string> text = client::Parse(app, words);
-  const std::vector<CLI::App*> commands = app.get_subcommands();
+  absl::StatusOr<std::string> text = client::Parse(*app, words);
+  const std::vector<CLI::App*> commands = app->get_subcommands();
   if (!text.ok() && !commands.empty())
     return WithAdviceOnCommand(text.status(), commands.front()->get_name());
   if (text.ok() && text->empty() && commands.empty()) return UsageError("a command is missing");
@@ -64,9 +68,9 @@ absl::StatusOr<std::string> CommandLine::Parse(std::vector<std::string> words) {
 }
 
 absl::Status CommandLine::Run() {
-  const CLI::App* const command = app.get_subcommands().front();
+  const CLI::App* const command = app->get_subcommands().front();
   const auto run = [&]() -> absl::Status {
-    RETURN_IF_ERROR(common.Complete(app));
+    RETURN_IF_ERROR(common.Complete(*app));
     return WithAdviceOnServer(runs.at(command)(), common.server);
   };
   return WithAdviceOnCommand(run(), command->get_name());

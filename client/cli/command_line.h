@@ -2,7 +2,6 @@
 #ifndef WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
 #define WARPLINE_CLIENT_CLI_COMMAND_LINE_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@ namespace warpline::client {
 
 struct CommandLine {
   CommandLine();
+  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
@@ -44,7 +44,7 @@ struct CommandLine {
   // Once parsed.
   absl::Status Run();
 
-  CLI::App app;
+  const std::unique_ptr<CLI::App> app;
   CommonFlags common;
   std::map<const CLI::App*, std::function<absl::Status()>> runs;  // of each command
 };

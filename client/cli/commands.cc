@@ -1,6 +1,7 @@
 // `warpline transpose`, `gemm`, `reduce`, `info` and `health`.
 #include <google/protobuf/util/json_util.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <limits>

@@ -1,5 +1,6 @@
 #include "client/cli/completion.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -184,7 +185,7 @@ void AddCompletion(CommandLine& line) {
   auto [app, flags, common] =
       line.Add("completion", "print a script that completes command lines",
                "completion bash >~/.local/share/bash-completion/completions/warpline", RunCompletion);
-  flags.program = &line.app;
+  flags.program = line.app.get();
   const std::vector<std::string> shells = {"bash", "zsh"};
   app.add_option("SHELL", flags.shell)->required()->check(CLI::IsMember(shells))->type_name("SHELL");
   app.footer(

@@ -2,8 +2,9 @@
 #ifndef WARPLINE_CLIENT_CLI_COMPLETION_H_
 #define WARPLINE_CLIENT_CLI_COMPLETION_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "client/cli/args.h"
 
 namespace warpline::client {
 

@@ -1,17 +1,30 @@
 #include "client/cli/flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/session.h"
 #include "client/src/enum_names.h"
 #include "client/src/tls.h"
 #include "warpline/array.h"
 
 namespace warpline::client {
 namespace {
+
+constexpr char kTransports[] = R"(--transport:
+    auto    shm for large arrays, if the server is at unix:/path or --regions is given (then it is an error if
+            there is none), and stream for what is too large for a request; else inline
+    inline  in the request and in the response
+    shm     in memory that is shared with the server: files are read into it, and results written from it
+    stream  operands are put on the server before the request, and results fetched after it, in pieces
+
+What is read may also be - (standard input) or @ID, a tensor that is on the server (`warpline put --help`).
+
+)";
 
 constexpr char kDefaultPort[] = "50051";
 
@@ -119,6 +132,16 @@ void CommonFlags::AddDType(CLI::App& command) {
 void CommonFlags::AddRetries(CLI::App& command) {
   command.add_option("--retries", retries, "send again when the server is full or restarting (default: 0)")
       ->check(CLI::Range(0, 1000));
+}
+
+void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
+  AddTime(command, "--ttl", ttl,
+          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
+  common.AddRetries(command);
+  command.add_flag("--timings", common.timings, "print what ran, how arrays travelled, and how long it took");
+  AddTransport(command, transport);
+  common.AddRegions(command, "the server's region socket (default: of unix:/path, /path.regions)");
+  command.footer(kTransports + command.get_footer());
 }
 
 absl::Status CommonFlags::Complete(const CLI::App& program) {

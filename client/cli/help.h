@@ -2,11 +2,12 @@
 #ifndef WARPLINE_CLIENT_CLI_HELP_H_
 #define WARPLINE_CLIENT_CLI_HELP_H_
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "client/cli/args.h"
 
 namespace warpline::client {
 

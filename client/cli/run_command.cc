@@ -1,4 +1,5 @@
 // `warpline run`.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -19,17 +19,6 @@
 namespace warpline::client {
 namespace {
 
-constexpr char kTransports[] = R"(--transport:
-    auto    shm for large arrays, if the server is at unix:/path or --regions is given (then it is an error if
-            there is none), and stream for what is too large for a request; else inline
-    inline  in the request and in the response
-    shm     in memory that is shared with the server: files are read into it, and results written from it
-    stream  operands are put on the server before the request, and results fetched after it, in pieces
-
-What is read may also be - (standard input) or @ID, a tensor that is on the server (`warpline put --help`).
-
-)";
-
 Timing::Array Described(const std::string& name, const Array& array, const std::optional<Tensor>& tensor) {
   if (tensor) return {.name = name, .dtype = tensor->dtype(), .shape = tensor->shape()};
   return {.name = name, .dtype = array.dtype(), .shape = array.shape()};
@@ -84,16 +73,6 @@ absl::Status CheckPath(const std::string& path, std::span<const std::string> oth
 }
 
 }  // namespace
-
-void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
-  AddTime(command, "--ttl", ttl,
-          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
-  common.AddRetries(command);
-  command.add_flag("--timings", common.timings, "print what ran, how arrays travelled, and how long it took");
-  AddTransport(command, transport);
-  common.AddRegions(command, "the server's region socket (default: of unix:/path, /path.regions)");
-  command.footer(kTransports + command.get_footer());
-}
 
 absl::StatusOr<Session> Session::Create(const SessionFlags& flags, const CommonFlags& common,
                                         std::span<const std::string> outputs) {

@@ -26,7 +26,7 @@ struct SessionFlags {
   absl::Duration ttl;  // zero: the server's default
   TransportKind transport = TransportKind::kAuto;
 
-  void AddTo(CLI::App& command, CommonFlags& common);
+  void AddTo(CLI::App& command, CommonFlags& common);  // in flags.cc
 };
 inline constexpr char kOutputHelp[] =
     "where the result goes, a .npy file; - is standard output, @ leaves it on the server";

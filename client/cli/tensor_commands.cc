@@ -1,4 +1,5 @@
 // `warpline put`, `get`, `drop` and `tensors`.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
 #include <optional>

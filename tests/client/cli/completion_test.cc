@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+
 #include "client/cli/command_line.h"
 
 namespace warpline::client {
@@ -12,8 +14,8 @@ using testing::HasSubstr;
 
 TEST(CompletionTest, KnowsEveryCommandAndFlag) {
   CommandLine line;
-  for (const std::string& script : {BashCompletion(line.app), ZshCompletion(line.app)}) {
-    for (const CLI::App* command : line.app.get_subcommands({})) {
+  for (const std::string& script : {BashCompletion(*line.app), ZshCompletion(*line.app)}) {
+    for (const CLI::App* command : line.app->get_subcommands({})) {
       EXPECT_THAT(script, HasSubstr("    " + command->get_name() + ")\n"));
       for (const CLI::Option* flag : command->get_options()) {
         if (flag->get_positional()) continue;
@@ -27,14 +29,14 @@ TEST(CompletionTest, KnowsEveryCommandAndFlag) {
 }
 
 TEST(CompletionTest, TellsOfEachCommandsOwnFlags) {
-  EXPECT_THAT(ZshCompletion(CommandLine().app),
+  EXPECT_THAT(ZshCompletion(*CommandLine().app),
               HasSubstr("[where the elements go, a .npy file; - is standard output]"));
 }
 
 TEST(CompletionTest, EscapesWhatZshWouldRead) {
-  EXPECT_THAT(ZshCompletion(CommandLine().app),
+  EXPECT_THAT(ZshCompletion(*CommandLine().app),
               HasSubstr(R"('--perm=[axis i of the result is axis AXES\[i\] of the input)"));
-  EXPECT_THAT(ZshCompletion(CommandLine().app),
+  EXPECT_THAT(ZshCompletion(*CommandLine().app),
               HasSubstr(R"('--help[this text; after a command, the command'\''s]')"));
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -40,7 +41,7 @@ TEST(HelpTest, SaysWhereATensorMayStandForAFile) {
 
 TEST(HelpTest, ShowsExamplesThatTheCommandTakes) {
   CommandLine names;
-  for (const CLI::App* command : names.app.get_subcommands({})) {
+  for (const CLI::App* command : names.app->get_subcommands({})) {
     const std::string footer = command->get_footer();
     const std::string start = "\nexample: warpline ";
     const std::size_t begin = ("\n" + footer).find(start) + start.size() - 1;
@@ -58,7 +59,7 @@ TEST(HelpTest, ShowsExamplesThatTheCommandTakes) {
     CommandLine line;
     const auto text = line.Parse(words);
     ASSERT_TRUE(text.ok()) << text.status();
-    EXPECT_EQ(line.app.get_subcommands().front()->get_name(), command->get_name());
+    EXPECT_EQ(line.app->get_subcommands().front()->get_name(), command->get_name());
   }
 }
 
@@ -92,7 +93,7 @@ TEST(HelpTest, ListsEveryOperationAndItsFields) {
 TEST(HelpTest, MentionsEveryCommandAndItsFlags) {
   CommandLine line;
   const std::string all = *line.Parse({"--help"});
-  for (const CLI::App* command : line.app.get_subcommands({})) {
+  for (const CLI::App* command : line.app->get_subcommands({})) {
     EXPECT_THAT(all, HasSubstr("\n  " + command->get_name()));
     const std::string help = Help(command->get_name());
     EXPECT_THAT(help, AllOf(HasSubstr("--server"), HasSubstr("example: warpline " + command->get_name())));
