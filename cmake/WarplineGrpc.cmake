@@ -8,9 +8,8 @@
 #
 # Installed too: find_package(warpline) finds the user's with it.
 include_guard(GLOBAL)
-# All targets for the whole of the user's project, of which this may be a part in a folder of its own.
-set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
-find_package(Threads REQUIRED)
+# All targets are for the whole of the user's project, of which this may be a part in a folder of its own.
+find_package(Threads REQUIRED GLOBAL)
 # The installed package has set it already.
 if(NOT DEFINED WARPLINE_GRPC_CONFIG)
   option(WARPLINE_GRPC_CONFIG "gRPC, protobuf, Abseil and OpenSSL by find_package, not the distribution's archives" OFF)
@@ -23,15 +22,15 @@ function(warpline_find_archive variable name)
 endfunction()
 
 if(WARPLINE_GRPC_CONFIG)
-  find_package(absl CONFIG REQUIRED)
-  find_package(OpenSSL REQUIRED)
-  find_package(ZLIB REQUIRED)
+  find_package(absl CONFIG REQUIRED GLOBAL)
+  find_package(OpenSSL REQUIRED GLOBAL)
+  find_package(ZLIB REQUIRED GLOBAL)
   # A protobuf that has a package of its own was built with it; Debian's has none, and CMake knows where it is.
-  find_package(Protobuf CONFIG QUIET)
+  find_package(Protobuf CONFIG QUIET GLOBAL)
   if(NOT Protobuf_FOUND)
-    find_package(Protobuf REQUIRED)
+    find_package(Protobuf REQUIRED GLOBAL)
   endif()
-  find_package(gRPC CONFIG REQUIRED)
+  find_package(gRPC CONFIG REQUIRED GLOBAL)
   foreach(name IN ITEMS absl openssl protobuf grpc)
     add_library(warpline_${name} INTERFACE IMPORTED GLOBAL)
   endforeach()

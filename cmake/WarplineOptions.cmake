@@ -10,14 +10,18 @@ include(GNUInstallDirs)
 # Libraries that travel beside the binaries (prometheus-cpp is shared only).
 file(RELATIVE_PATH libraries_from_binaries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 set(CMAKE_INSTALL_RPATH "$ORIGIN/${libraries_from_binaries}")
+# Otherwise CMake leaves room for it in what it builds, in the form of empty folders: the linker takes those for the
+# current one, and would load a library from wherever a binary is run.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
 set(WARPLINE_SANITIZE "" CACHE STRING "Passed to -fsanitize")
 
-# Warnings are errors in our code; generated code is built without this. Not with compilers that we have not
-# tried: what they newly warn of must keep nobody from building. Nor with sanitizers: GCC warns of impossible accesses
+# Warnings are errors in our code; generated code is built without this. Not where another project takes this one in, nor
+# with compilers that we have not tried: what they newly warn of must keep nobody from building. Nor with sanitizers: GCC warns of impossible accesses
 # in the code that they add (GCC 13 of a std::vector's assignment in convert.cc); the other builds see our code.
 set(werror OFF)
-if(NOT WARPLINE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+if(PROJECT_IS_TOP_LEVEL AND NOT WARPLINE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
+   CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   set(werror ON)
 endif()
 option(WARPLINE_WERROR "Warnings in our code are errors" ${werror})
@@ -34,20 +38,26 @@ if(WARPLINE_WERROR)
 endif()
 
 # The daemon reads what strangers send: a mistake in our code shall end it, and not be of use to them. Not with
-# sanitizers, which see more, nor where another project decides.
+# sanitizers, which see more, nor where another project decides; and not in a Debug build, as glibc's checks need
+# optimisation. What CUDA's compiler passes on to the host's has none of it.
 set(harden OFF)
-if(PROJECT_IS_TOP_LEVEL AND NOT WARPLINE_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+if(PROJECT_IS_TOP_LEVEL AND NOT WARPLINE_SANITIZE)
   set(harden ON)
 endif()
 option(WARPLINE_HARDEN "Checks of libstdc++ and glibc, protected stacks, a read-only relocation table" ${harden})
 if(WARPLINE_HARDEN)
-  add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;-D_GLIBCXX_ASSERTIONS>"
-                      "$<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-fstack-clash-protection>")
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-fcf-protection>")
-  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-mbranch-protection=standard>")
+  set(fortify 3)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+    set(fortify 2)
   endif()
+  set(hardening -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${fortify} -D_GLIBCXX_ASSERTIONS -fstack-protector-strong
+                -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND hardening -fcf-protection)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    list(APPEND hardening -mbranch-protection=standard)
+  endif()
+  add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>>:${hardening}>")
   add_link_options(LINKER:-z,relro,-z,now)
 endif()
 

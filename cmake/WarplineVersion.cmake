@@ -1,20 +1,29 @@
 # The library warpline_version: the version, from project(), and the git revision, looked up whenever something is built
 # and not when CMake last ran, with -dirty where files differ from it. One small file is compiled anew when it changes.
-# A build of sources without git, of a tarball say, takes -DWARPLINE_REVISION.
+# A tarball of `git archive` has its commit in revision.txt. -DWARPLINE_REVISION overrides all of this.
 #
 # Also the script that a build runs: cmake -D SOURCE=... -D OUTPUT=... -D VERSION=... -D REVISION=... -P WarplineVersion.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
   if(NOT REVISION)
-    set(REVISION unknown)
-    execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE commit
-                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-    if("${failed}" STREQUAL 0)
-      set(REVISION ${commit})
+    # The commit, if these sources are all of a repository, and not unpacked somewhere below another one.
+    set(git git --no-optional-locks)
+    execute_process(COMMAND ${git} rev-parse --short=12 --show-prefix HEAD WORKING_DIRECTORY ${SOURCE}
+                    OUTPUT_VARIABLE commit ERROR_QUIET RESULT_VARIABLE failed)
+    if("${failed}" STREQUAL 0 AND commit MATCHES "^\n([0-9a-f]+)\n$")
+      set(REVISION ${CMAKE_MATCH_1})
       # Missing files do not count: an image is built from some of them, and a build that needs one fails without.
-      execute_process(COMMAND git diff --quiet --diff-filter=d HEAD WORKING_DIRECTORY ${SOURCE} ERROR_QUIET
+      execute_process(COMMAND ${git} diff --quiet --diff-filter=d HEAD WORKING_DIRECTORY ${SOURCE} ERROR_QUIET
                       RESULT_VARIABLE dirty)
       if(dirty)
         string(APPEND REVISION -dirty)
+      endif()
+    else()
+      # `git archive` puts the commit into this file.
+      file(READ ${SOURCE}/cmake/revision.txt archived)
+      string(REGEX MATCH "^[0-9a-f]+" REVISION "${archived}")
+      string(SUBSTRING "${REVISION}" 0 12 REVISION)
+      if(NOT REVISION)
+        set(REVISION unknown)
       endif()
     endif()
   endif()

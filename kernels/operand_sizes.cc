@@ -21,7 +21,7 @@ std::vector<OperandSize> Inputs(const ReduceProblem& p) {
 }
 std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
   std::vector<OperandSize> inputs = {{Extent(p.shape, p.x_strides), p.dtype}};
-  if (p.op == ElementwiseOp::kAdd) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
+  if (ReadsY(p.op)) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
   return inputs;
 }
 std::vector<OperandSize> Inputs(const GemmProblem& p) {

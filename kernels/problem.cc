@@ -155,7 +155,7 @@ double BytesOf(const Problem& problem) {
                      }
                      return count * static_cast<double>(SizeOf(p.dtype));
                    };
-                   return operand(p.x_strides) + (p.op == ElementwiseOp::kAdd ? operand(p.y_strides) : 0) +
+                   return operand(p.x_strides) + (ReadsY(p.op) ? operand(p.y_strides) : 0) +
                           Bytes(p.shape, p.out_dtype);
                  }},
       problem);

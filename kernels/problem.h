@@ -115,6 +115,8 @@ struct ReduceProblem {
 };
 
 enum class ElementwiseOp : std::uint8_t { kCast, kScale, kAdd };
+// Whether it has a second operand, y.
+constexpr bool ReadsY(ElementwiseOp op) { return op == ElementwiseOp::kAdd; }
 
 // out = cast(x), factor * x, or x + y; dense, of out_dtype, which is `dtype` but for casts. Along each axis
 // of the result, neighbours are so many elements apart in x and in y: 0 where they are broadcast.

@@ -98,7 +98,7 @@ std::string Details(const ElementwiseProblem& p) {
   };
   if (p.op == ElementwiseOp::kCast) absl::StrAppend(&text, " >", ToAbsl(Name(p.out_dtype)));
   append("x", p.x_strides);
-  if (p.op == ElementwiseOp::kAdd) append("y", p.y_strides);
+  if (ReadsY(p.op)) append("y", p.y_strides);
   return text;
 }
 
@@ -327,7 +327,7 @@ Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape&
       line.Refuse(">TYPE, that of the result");
     }
   }
-  if (op != ElementwiseOp::kAdd) {
+  if (!ReadsY(op)) {
     line.TakeSteps("x", shape.rank, p.x_strides.data());
     return p;
   }

@@ -96,12 +96,14 @@ std::string VariableOf(const CLI::Option& option) {
   return absl::StrCat("WARPLINED_", absl::AsciiStrToUpper(absl::StrReplaceAll(NameOf(option), {{"-", "_"}})));
 }
 
-std::string DidYouMean(const std::string& name, const std::vector<CLI::Option*>& options) {
+// `prefix` stands before a name: "--" on the command line.
+std::string DidYouMean(std::string_view prefix, const std::string& name,
+                       const std::vector<CLI::Option*>& options) {
   std::vector<std::string> names;
   names.reserve(options.size());
   for (const CLI::Option* option : options) names.push_back(NameOf(*option));
   const std::string nearest = NearestName(name, names);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", std::string(prefix), nearest, "?");
 }
 
 absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
@@ -115,7 +117,7 @@ absl::Status ParseFlags(int argc, const char* const* argv, Flags& flags) {
       return absl::InvalidArgumentError(absl::StrCat(extra, ": unknown argument"));
     const std::string name = extra.substr(2, extra.find('=') - 2);
     return absl::InvalidArgumentError(absl::StrCat(
-        "--", name, ": unknown flag", DidYouMean(name, flags.app.get_options()), "; see --help"));
+        "--", name, ": unknown flag", DidYouMean("--", name, flags.app.get_options()), "; see --help"));
   }
   return absl::OkStatus();
 }
@@ -164,7 +166,7 @@ class Settings {
       }
       if (option == options.end()) {
         return absl::InvalidArgumentError(
-            absl::StrCat(source, ": ", entry.name, ": unknown setting", DidYouMean(entry.name, options)));
+            absl::StrCat(source, ": ", entry.name, ": unknown setting", DidYouMean("", entry.name, options)));
       }
       const bool is_switch = IsSwitch(**option);
       if (is_switch != entry.is_boolean) {

@@ -189,7 +189,7 @@ void AddCompletion(CommandLine& line) {
   const std::vector<std::string> shells = {"bash", "zsh"};
   app.add_option("SHELL", flags.shell)->required()->check(CLI::IsMember(shells))->type_name("SHELL");
   app.footer(
-      absl::StrCat("Of zsh the script goes as _warpline into a folder of $fpath.\n\n", app.get_footer()));
+      absl::StrCat("For zsh, save the script as _warpline in a folder of $fpath.\n\n", app.get_footer()));
 }
 
 }  // namespace warpline::client

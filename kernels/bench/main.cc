@@ -137,7 +137,7 @@ class Session {
       results_.push_back(RunLadder(device_, roofs, clocks_, bench_case, options));
       bench_case.choice_only ? PrintLine(results_.back()) : Print(results_.back());
     }
-    nlohmann::ordered_json gemm;
+    nlohmann::ordered_json gemm = nlohmann::ordered_json::object();
     for (const auto& [type, rate] : roofs.gemm()) gemm[type] = rate;
     roofs_["copy"] = roofs.copy();
     roofs_["read"] = roofs.read();

@@ -15,7 +15,7 @@ CudaLaunch<ReduceProblem> LaunchReduceShared;
 CudaLaunch<ReduceProblem> LaunchReduceCooperative;
 CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 
-// The rung `cub`, in reduce_cub_<dtype>.cu.
+// The rung `cub`, in cub_<dtype>.cu.
 template <DType kDType>
 cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
 

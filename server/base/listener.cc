@@ -28,7 +28,8 @@ absl::Status CannotListen(const std::string& address, std::string_view why) {
 }
 
 absl::Status CannotListen(const std::string& address, const char* call, int error) {
-  return CannotListen(address, absl::StrCat(call, ": ", std::strerror(error)));
+  return CannotListen(address, absl::StrCat(call, ": ", std::strerror(error),
+                                            error == EADDRINUSE ? "; is another warplined running?" : ""));
 }
 
 absl::Status BadAddress(const std::string& address, std::string_view why) {

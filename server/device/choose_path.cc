@@ -38,7 +38,7 @@ Access AccessOf(const ElementwiseProblem& problem) {
   for (int i = 0; i < problem.shape.rank; ++i) {
     if (problem.shape[i] == 1) continue;
     if (problem.x_strides[i] != dense[i]) return Access::kScattered;
-    if (problem.op == ElementwiseOp::kAdd && problem.y_strides[i] != dense[i]) return Access::kScattered;
+    if (ReadsY(problem.op) && problem.y_strides[i] != dense[i]) return Access::kScattered;
   }
   return Access::kOnce;
 }

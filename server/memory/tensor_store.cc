@@ -85,7 +85,7 @@ absl::StatusOr<absl::Duration> TensorStore::Ttl(double seconds) const {
   if (seconds == 0) return options_.default_ttl;
   if (seconds > 0 && seconds <= absl::ToDoubleSeconds(options_.max_ttl)) return absl::Seconds(seconds);
   return absl::InvalidArgumentError(
-      absl::StrFormat("%g is not above 0 and at most %g seconds, the server's --max-ttl", seconds,
+      absl::StrFormat("%g is outside (0, %g] seconds; the greatest is the server's --max-ttl", seconds,
                       absl::ToDoubleSeconds(options_.max_ttl)));
 }
 

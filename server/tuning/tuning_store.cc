@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "kernels/status_macros.h"
 #include "server/base/read_file.h"
 #include "server/base/unique_fd.h"
@@ -17,6 +21,25 @@ namespace {
 
 absl::Status WithFlag(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("--tuning-file=", path, ": ", status.message()));
+}
+
+// Daemons that write the same file take turns by a lock on another one beside it, as the file itself is
+// replaced. Only their user can hold it; who does not get it for long goes on, since the file stays whole in
+// any case.
+UniqueFd LockOf(const std::string& target) {
+  constexpr absl::Duration kPatience = absl::Seconds(2);
+  const std::string name = target + ".lock";
+  UniqueFd file(open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const absl::Time until = absl::Now() + kPatience;
+  while (!file.ok() || flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (!file.ok() || (errno != EWOULDBLOCK && errno != EINTR) || absl::Now() > until) {
+      Log("warning", "the tuning file is written without a lock",
+          {{"lock", name}, {"reason", std::strerror(errno)}});
+      break;
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return file;
 }
 
 }  // namespace
@@ -49,23 +72,26 @@ TuningFile::Choices TuningStore::Of(const DeviceKind& kind) const {
   return file_.Of(kind);
 }
 
-absl::Status TuningStore::Save(const DeviceKind& kind, const std::string& problem,
-                               const TunedChoice& choice) const {
+absl::Status TuningStore::Save() {
   std::error_code error;
-  const std::filesystem::path target = std::filesystem::weakly_canonical(path_, error);
-  const UniqueFd folder(open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A file system without locks is no reason to write nothing.
-  if (folder.ok()) flock(folder.get(), LOCK_EX);
-  if (!std::filesystem::exists(target, error)) return file_.Write(path_);
-  ASSIGN_OR_RETURN(TuningFile file, ReadTuningFile(path_, mode_));
-  file.Set(kind, problem, choice);
-  return file.Write(path_);
+  const std::string target = std::filesystem::weakly_canonical(std::filesystem::absolute(path_), error);
+  const UniqueFd lock = LockOf(target);
+  if (!std::filesystem::exists(target, error)) {
+    RETURN_IF_ERROR(file_.Write(path_));
+  } else {
+    ASSIGN_OR_RETURN(TuningFile file, ReadTuningFile(path_, mode_));
+    for (const Found& found : unsaved_) file.Set(found.kind, found.problem, found.choice);
+    RETURN_IF_ERROR(file.Write(path_));
+  }
+  unsaved_.clear();
+  return absl::OkStatus();
 }
 
 void TuningStore::Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice) {
   MutexLock lock(&mutex_);
   file_.Set(kind, problem, choice);
-  if (const absl::Status written = Save(kind, problem, choice); !written.ok()) {
+  unsaved_.push_back({kind, problem, choice});
+  if (const absl::Status written = Save(); !written.ok()) {
     Log("warning", "the tuning file was not written", {{"reason", std::string(written.message())}});
   }
 }

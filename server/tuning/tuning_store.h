@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -26,14 +28,18 @@ class TuningStore {
   // Whether the file could be replaced now. Leaves it as it is. The error names --tuning-file.
   absl::Status CheckWritable() const { return CheckTuningFileWritable(path_); }
   TuningFile::Choices Of(const DeviceKind& kind) const;
-  // A file that cannot be written is logged: what was found counts until the process ends.
+  // A file that cannot be written is logged, and what was found goes there with the next.
   void Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice);
 
  private:
-  // Adds the choice to the file as it is now: another daemon may have added others. They take turns by a lock
-  // on the folder, as the file itself is replaced.
-  absl::Status Save(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct Found {
+    DeviceKind kind;
+    std::string problem;
+    TunedChoice choice;
+  };
+
+  // Adds what is unsaved to the file as it is now: another daemon may have added to it.
+  absl::Status Save() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TuningStore(std::string path, Mode mode, TuningFile file)
       : path_(std::move(path)), mode_(mode), file_(std::move(file)) {}
 
@@ -41,6 +47,7 @@ class TuningStore {
   const Mode mode_;
   mutable Mutex mutex_;
   TuningFile file_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Found> unsaved_ ABSL_GUARDED_BY(mutex_);  // more than one after a failure to write
 };
 
 // The file as it is; empty if it is not there and `mode` is kWrite. Errors name --tuning-file.

@@ -70,6 +70,7 @@ TEST_F(CliArraysTest, TransposesInEitherOrder) {
     EXPECT_EQ(Compute<std::int32_t>("transpose x.npy"), Swapped(x)) << fortran;
     EXPECT_EQ(Compute<std::int32_t>("transpose x.npy --perm 2,0,1"), Transposed(x, {2, 0, 1})) << fortran;
     EXPECT_EQ(Compute<std::int32_t>("transpose x.npy --perm=0,1,2"), x) << fortran;
+    EXPECT_EQ(Compute<std::int32_t>("transpose x.npy --perm=-1,0,-2"), Transposed(x, {2, 0, 1})) << fortran;
   }
 }
 

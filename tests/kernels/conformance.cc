@@ -64,7 +64,7 @@ void AddTensors(Program& program, const ReduceProblem& p) {
 void AddTensors(Program& program, const ElementwiseProblem& p) {
   const std::int64_t x = StorageElements(p.shape, p.x_strides), y = StorageElements(p.shape, p.y_strides);
   AddOperand(program, Spec(p.dtype, {x}, x));
-  if (p.op == ElementwiseOp::kAdd) AddOperand(program, Spec(p.dtype, {y}, y));
+  if (ReadsY(p.op)) AddOperand(program, Spec(p.dtype, {y}, y));
   program.tensors.push_back(Spec(p.out_dtype, p.shape, p.shape.Count()));
 }
 

@@ -33,7 +33,7 @@ std::vector<Bytes> Operands(const ReduceProblem& p, std::uint64_t seed) {
 std::vector<Bytes> Operands(const ElementwiseProblem& p, std::uint64_t seed) {
   const auto random = p.op == ElementwiseOp::kCast ? RandomWideTensor : RandomTensorWithSpecials;
   std::vector<Bytes> operands = {random(p.dtype, StorageElements(p.shape, p.x_strides), seed)};
-  if (p.op == ElementwiseOp::kAdd) {
+  if (ReadsY(p.op)) {
     operands.push_back(random(p.dtype, StorageElements(p.shape, p.y_strides), seed + 1));
   }
   return operands;
@@ -91,6 +91,20 @@ class SkippedTest : public ::testing::Test {
   void TestBody() override { GTEST_SKIP() << "no such backend in this build or on this machine"; }
 };
 
+class ListedTest : public ::testing::Test {
+ public:
+  ListedTest(Backend& backend, Op op) : backend_(backend), op_(op) {}
+  void TestBody() override {
+    const auto variants = backend_.Variants();
+    EXPECT_TRUE(std::any_of(variants.begin(), variants.end(),
+                            [this](const VariantInfo& variant) { return variant.op == op_; }));
+  }
+
+ private:
+  Backend& backend_;
+  const Op op_;
+};
+
 template <typename ProblemT>
 std::vector<Problem> ToProblems(const std::vector<ProblemT>& problems) {
   return {problems.begin(), problems.end()};
@@ -144,6 +158,13 @@ void RegisterShapeTests(std::string_view backend_name, Backend* backend) {
     ::testing::RegisterTest(std::string(backend_name).c_str(), "IsAvailable", nullptr, nullptr, __FILE__,
                             __LINE__, []() -> ::testing::Test* { return new SkippedTest; });
     return;
+  }
+  // What is not listed would have no test below, and clients would not hear of it.
+  for (Op op : kAllOps) {
+    const std::string suite(backend_name);
+    ::testing::RegisterTest((suite + ".Lists").c_str(), std::string(Name(op)).c_str(), nullptr, nullptr,
+                            __FILE__, __LINE__,
+                            [=]() -> ::testing::Test* { return new ListedTest(*backend, op); });
   }
   std::vector<std::pair<Op, DType>> chosen;
   for (const VariantInfo& variant : backend->Variants()) {

@@ -125,7 +125,7 @@ TEST_F(CommandLineTest, AnErrorSaysWhereTheValueStands) {
 }
 
 TEST_F(CommandLineTest, AnUnknownNameIsAnErrorWithTheNearest) {
-  EXPECT_EQ(ErrorOf({"--max-job=3"}), "--max-job: unknown flag; did you mean max-jobs?; see --help");
+  EXPECT_EQ(ErrorOf({"--max-job=3"}), "--max-job: unknown flag; did you mean --max-jobs?; see --help");
   EXPECT_EQ(ErrorOf({"--qqqqqqqq"}), "--qqqqqqqq: unknown flag; see --help");
   EXPECT_EQ(ErrorOf({File("max_inline_bytes = \"1M\"\n").c_str()}),
             path_ + ":1: max_inline_bytes: unknown setting; did you mean max-inline-bytes?");

@@ -319,7 +319,7 @@ std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype
       return result;
     };
     p.x_strides = strides(broadcast_x, PaddedRow(shape, all.size()));
-    if (op == ElementwiseOp::kAdd) p.y_strides = strides(broadcast_y, 0);
+    if (ReadsY(op)) p.y_strides = strides(broadcast_y, 0);
     all.push_back(p);
   };
   const Shape shapes[] = {
@@ -327,7 +327,7 @@ std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype
   for (int repeat = 0; repeat < 3; ++repeat) {  // meets both kinds of padding
     for (const Shape& shape : shapes) add(shape, 0, 0);
   }
-  if (op == ElementwiseOp::kAdd) {
+  if (ReadsY(op)) {
     for (std::uint32_t x = 0; x < 8; ++x) {
       for (std::uint32_t y = 0; y < 8; ++y) add({5, 7, 33}, x & ~y, y);
     }

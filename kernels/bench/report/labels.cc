@@ -39,7 +39,7 @@ std::string Detail(const ElementwiseProblem& problem) {
   if (problem.op == ElementwiseOp::kCast) return absl::StrCat(" to ", std::string(Name(problem.out_dtype)));
   std::string detail;
   for (int axis = 0; axis < problem.shape.rank; ++axis) {
-    if (problem.op == ElementwiseOp::kAdd && problem.y_strides[axis] == 0 && problem.shape[axis] != 1) {
+    if (ReadsY(problem.op) && problem.y_strides[axis] == 0 && problem.shape[axis] != 1) {
       absl::StrAppend(&detail, " broadcast ", axis);
     }
   }

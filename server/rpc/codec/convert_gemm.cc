@@ -142,7 +142,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   for (const Operand* operand : {&a, &b}) {
     if (operand->shape.rank >= 2) continue;
     return FieldError(operand->field + ".shape",
-                      absl::StrCat("rank ", operand->shape.rank, " is below the least, 2"));
+                      absl::StrCat("rank ", operand->shape.rank, "; at least 2 is needed"));
   }
   RETURN_IF_ERROR(CheckSameType(b, a.dtype, a.field));
   const bool integers = a.dtype == DType::kI8;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -68,6 +69,20 @@ TEST(BenchValuesTest, KnowsTheResultOfEveryReduction) {
     EXPECT_TRUE(CheckReduce(args, Array::Over(DType::kF64, {}, &y, 8)).ok()) << v1::ReduceOp_Name(op);
     y += 0.01;
     EXPECT_FALSE(CheckReduce(args, Array::Over(DType::kF64, {}, &y, 8)).ok()) << v1::ReduceOp_Name(op);
+  }
+}
+
+TEST(BenchValuesTest, TakesALogarithmThatWasComputedInSinglePrecision) {
+  for (int i = 0; i < 125; ++i) {
+    const float x[] = {static_cast<float>(i % 5 - 2), static_cast<float>(i / 5 % 5 - 2),
+                       static_cast<float>(i / 25 - 2)};
+    const float greatest = std::max({x[0], x[1], x[2]});
+    const float sum = std::exp(x[0] - greatest) + std::exp(x[1] - greatest) + std::exp(x[2] - greatest);
+    float y = greatest + std::log(sum);
+    const ReduceArgs args{.x = {DType::kF32, {3}, 0, x}, .op = v1::REDUCE_OP_LOGSUMEXP};
+    EXPECT_TRUE(CheckReduce(args, Array::Over(DType::kF32, {}, &y, sizeof(y))).ok()) << x[0] << x[1] << x[2];
+    y += 1e-5f;
+    EXPECT_FALSE(CheckReduce(args, Array::Over(DType::kF32, {}, &y, sizeof(y))).ok()) << x[0] << x[1] << x[2];
   }
 }
 

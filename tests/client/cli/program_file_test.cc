@@ -55,12 +55,19 @@ TEST(ProgramTest, ReadsWhatProtobufWrites) {
 
 TEST(ProgramTest, SaysWhatIsWrong) {
   for (const char* json : {"", "[]", "{", R"({"steps": [{"reduce": {"op": "median"}}]})", R"({"step": []})",
-                           R"({"steps": "\)", R"({"op)", "\"", R"({"outputs": ["\u00"]})"}) {
+                           R"({"steps": "\)", R"({"op)", "\"", R"({"outputs": ["\u00"]})",
+                           R"({"outputs": ["a",]})", R"({outputs: []})", R"({'outputs': []})"}) {
     const auto program = ParseProgram(json);
     EXPECT_TRUE(absl::IsInvalidArgument(program.status())) << json;
   }
   EXPECT_THAT(std::string(ParseProgram(R"({"steps": [{"reduce": {"op": "median"}}]})").status().message()),
               testing::HasSubstr("median"));
+  EXPECT_THAT(std::string(ParseProgram("{\n \"outputs\": [}").status().message()),
+              testing::HasSubstr("line 2"));
+  // Not so deep that reading it would exhaust the stack.
+  const std::string deep(100000, '[');
+  EXPECT_THAT(std::string(ParseProgram(deep + std::string(100000, ']')).status().message()),
+              testing::HasSubstr("nested more than 32 deep"));
 }
 
 TEST(ProgramTest, TakesDamagedTextWithoutHarm) {

@@ -1,6 +1,7 @@
 #include "client/src/result_type.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
 #include "warpline/program.h"
@@ -77,6 +78,24 @@ TEST(ResultTypeTest, ProgramsAreFollowedStepByStep) {
   EXPECT_FALSE(types[4].has_value());
   args.inputs[0].second = {.resident = "id"};
   for (const std::optional<ArrayType>& type : ResultTypesOf(args)) EXPECT_FALSE(type.has_value());
+}
+
+// Otherwise the result of a new step could not go into shared memory, and nothing would say so.
+TEST(ResultTypeTest, EveryStepHasOne) {
+  const auto* operations = v1::Step::descriptor()->FindOneofByName("operation");
+  for (int i = 0; i < operations->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = operations->field(i);
+    RunArgs args{.inputs = {{"x", Of(kF32, {2, 2})}, {"y", Of(kF32, {2, 2})}}};
+    v1::Step& step = *args.program.add_steps();
+    step.set_name("s");
+    step.add_inputs("x");
+    step.add_inputs("y");
+    args.program.add_outputs("s");
+    step.GetReflection()->MutableMessage(&step, field);
+    if (step.has_cast()) step.mutable_cast()->set_data_type(v1::DATA_TYPE_F64);
+    if (step.has_reduce()) step.mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
+    EXPECT_TRUE(ResultTypesOf(args)[0].has_value()) << field->name();
+  }
 }
 
 TEST(ResultTypeTest, TensorsOfUnknownShapeHaveResultsOfUnknownShape) {

@@ -257,7 +257,7 @@ TEST_F(TensorStoreTest, LeasesHaveLimits) {
   EXPECT_EQ(*store_.Ttl(86400), absl::Hours(24));
   for (double seconds : {-1.0, 86401.0, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
     EXPECT_THAT(store_.Ttl(seconds),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("at most 86400")));
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("outside (0, 86400] seconds")));
   }
 }
 

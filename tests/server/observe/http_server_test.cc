@@ -94,8 +94,8 @@ TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyOut) {
 TEST_F(HttpServerTest, NamesAnAddressThatIsTaken) {
   const auto second = HttpServer::Start(server_->address(), nullptr, metrics_, {});
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
-  EXPECT_EQ(second.status().message(),
-            "--metrics-listen: cannot listen on " + server_->address() + ": bind: Address already in use");
+  EXPECT_EQ(second.status().message(), "--metrics-listen: cannot listen on " + server_->address() +
+                                           ": bind: Address already in use; is another warplined running?");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -24,7 +25,10 @@ const TunedChoice kChoice = {.variant = "cub", .untuned = "vectorized", .us = 1,
 class TuningStoreTest : public testing::Test {
  protected:
   TuningStoreTest() { std::remove(path_.c_str()); }
-  ~TuningStoreTest() override { std::remove(path_.c_str()); }
+  ~TuningStoreTest() override {
+    std::remove(path_.c_str());
+    std::remove((path_ + ".lock").c_str());
+  }
 
   // Tests run side by side.
   const std::string path_ = testing::TempDir() + "/tuning_store_test_" +
@@ -57,6 +61,27 @@ TEST_F(TuningStoreTest, SeveralProcessesAddToOneFile) {
   one.join();
   other.join();
   EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 2u * kEach);
+}
+
+TEST_F(TuningStoreTest, WhatCouldNotBeWrittenGoesThereWithTheNext) {
+  const auto store = TuningStore::Open(path_, Mode::kWrite);
+  (*store)->Set(kKind, kProblem, kChoice);
+  std::ofstream(path_) << "edited = wrong\n";
+  (*store)->Set(kKind, "sum f32 1000 all", kChoice);
+  std::ofstream(path_) << "";
+  (*store)->Set(kKind, "sum f32 2000 all", kChoice);
+  EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 2u);
+}
+
+TEST_F(TuningStoreTest, APathMayBeRelative) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(testing::TempDir());
+  const std::string name = std::filesystem::path(path_).filename();
+  const auto store = TuningStore::Open(name, Mode::kWrite);
+  (*store)->Set(kKind, kProblem, kChoice);
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::exists(path_ + ".lock"));
+  EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 1u);
 }
 
 TEST_F(TuningStoreTest, WritesAllThatItKnowsWhereTheFileIsGone) {

@@ -104,9 +104,9 @@ TEST(ConvertErrorsTest, BadGemmIsRefused) {
        "beta is nan"},
       {"i32", [](auto& r) { r.request.mutable_a()->set_data_type(v1::DATA_TYPE_I32); }, "a.data_type",
        "gemm does not take i32; supported: i8, f16, bf16, f32, f64"},
-      {"rank 1", [](auto& r) { r.Reshape(r.request.mutable_a(), 0, {3}); }, "a.shape", "rank 1 is below"},
+      {"rank 1", [](auto& r) { r.Reshape(r.request.mutable_a(), 0, {3}); }, "a.shape", "rank 1; at least 2"},
       {"rank of b", [](auto& r) { r.Reshape(r.request.mutable_b(), 1, {3}); }, "b.shape",
-       "rank 1 is below the least, 2"},
+       "rank 1; at least 2 is needed"},
       {"rank of c",
        [](auto& r) {
          r.Reshape(r.request.mutable_c(), 2, {1, 2, 4});
@@ -173,8 +173,8 @@ TEST(ConvertErrorsTest, BadIntegerProductIsRefused) {
     v1::GemmRequest request;
   };
   ExpectRefused<IntegerGemm>({
-      {"fraction", [](auto& r) { r.request.set_alpha(0.5); }, "alpha", "0.5; of integers it is an integer"},
-      {"too large", [](auto& r) { r.request.set_alpha(1e10); }, "alpha", "of integers it is an integer in"},
+      {"fraction", [](auto& r) { r.request.set_alpha(0.5); }, "alpha", "0.5; for operands of integers it must be an integer"},
+      {"too large", [](auto& r) { r.request.set_alpha(1e10); }, "alpha", "for operands of integers it must be an integer in"},
       {"NaN", [](auto& r) { r.request.set_alpha(NAN); }, "alpha", "nan"},
       {"activation", [](auto& r) { r.request.set_activation(v1::ACTIVATION_RELU); }, "activation",
        "products of i8 have none"},

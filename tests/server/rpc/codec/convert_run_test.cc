@@ -195,7 +195,7 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
          r.SetPayloadBytes(1, 12);
          r.step(1).mutable_scale()->set_factor(0.5);
        },
-       "program.steps[1].factor", "0.5; of integers"},
+       "program.steps[1].factor", "0.5; for operands of integers"},
       {"shapes that do not broadcast", [](Chain& r) { r.step(0).mutable_add(); },
        "program.steps[0].inputs[1].shape", "cannot be broadcast"},
   };
