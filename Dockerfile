@@ -3,7 +3,7 @@
 #   docker build -t warpline:cpu .
 #   docker compose -f deploy/compose.yaml -f deploy/compose.gpu.yaml build warpline    (tags it warpline)
 #
-#   docker run --gpus all --stop-timeout 30 -p 50051:50051 -p 9400:9400 warpline
+#   docker run --gpus all --stop-timeout 30 -p 127.0.0.1:50051:50051 -p 127.0.0.1:9400:9400 warpline
 #
 # Both bases of an image are of one distribution: the build links its glibc and libstdc++.
 ARG BUILD_BASE=debian:12-slim
