@@ -13,7 +13,7 @@ import sys
 
 from checkout import ROOT, blocks
 
-ADDRESSES = {'"127.0.0.1:50051"': "argv[1]", '"unix:/run/warpline.sock"': "argv[2]"}
+ADDRESSES = {'"127.0.0.1:50051"': "argv[1]", '"unix:/tmp/warpline.sock"': "argv[2]"}
 PAGE = "docs/clients.md"
 
 
