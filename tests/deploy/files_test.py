@@ -71,7 +71,7 @@ class AlertsTest(unittest.TestCase):
         self.assertEqual({name for name, _ in alerts}, tested)
         for name, text in alerts:
             self.assertRegex(text, r"labels: \{severity: (critical|warning)\}", name)
-            self.assertIn(f"runbook: docs/runbook.md#{name.lower()}\n", text + "\n")
+            self.assertIn(f"runbook_url: docs/runbook.md#{name.lower()}\n", text + "\n")
 
 
 class FilesTest(unittest.TestCase):
