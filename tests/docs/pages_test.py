@@ -26,6 +26,10 @@ PAGES = {"README.md": CHECKOUT, "docs/getting-started.md": PACKAGE, "docs/identi
          "docs/bytes.md": SERVER_TOO, "docs/tutorial.md": SERVER_TOO, "docs/clients.md": SERVER_TOO}
 # Blocks of Python here are run by the package's own tests, which look at the results too.
 PYTHON_PAGE = "client/python/README.md"
+# Paths that begin with a folder of the checkout.
+PATH = re.compile(r"(?<![\w./-])(?:\.ci|\.github|client|cmake|deploy|docs|kernels|proto|server|tests)/[\w./*-]*")
+# Those that a reader makes.
+MADE = {"deploy/tls", "deploy/edge"}
 # Programs of which pages show calls.
 COMMAND = re.compile(r"^(\$ |sudo |(\S+/)?warplined? |\./quickstart|cmake |ctest |docker |apt |npm |curl |haproxy |"
                      r"openssl |nsys |ncu |systemctl |install |/usr/bin/python3 )", re.M)
@@ -141,6 +145,22 @@ class LinksTest(unittest.TestCase):
                     broken.append(f"{page.relative_to(ROOT)}: {target}")
         self.assertEqual(broken, [])
         self.assertGreater(seen, 50)
+
+    def test_paths_in_backticks_are_there(self):
+        """A page may leave out the ending, as of server/rpc/acceptor. NAME stands for any name."""
+        missing, seen = [], 0
+        for page in pages():
+            # Measurements of a day name the files of that day.
+            if "benchmarks" in page.parts:
+                continue
+            for words in re.findall(r"`([^`]+)`", without_blocks(page)):
+                for path in PATH.findall(words):
+                    seen += 1
+                    names = path.replace("NAME", "*")
+                    if path not in MADE and not [*ROOT.glob(names), *ROOT.glob(names + ".*")]:
+                        missing.append(f"{page.relative_to(ROOT)}: {path}")
+        self.assertEqual(missing, [])
+        self.assertGreater(seen, 100)
 
 
 def without_blocks(page):
