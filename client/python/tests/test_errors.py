@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import re
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ import pytest
 from daemon import Daemon, slow_program
 
 import warpline
-from warpline import errors
+from warpline import errors, hints
 from warpline import wire
 from warpline.v1 import warpline_pb2 as v1
 
@@ -130,19 +131,58 @@ def test_overload_says_when_to_try_again():
         assert refused and refused[0].retry_after > 0
 
 
-def test_no_server():
+@pytest.fixture
+def free_address():
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with warpline.connect(f"127.0.0.1:{port}", max_retries=1) as client:
-        with pytest.raises(warpline.Unavailable) as caught:
-            client.transpose(X)
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("retries, tried", [(0, ""), (2, r" \(tried 3 times in 0\.\d s; max_retries=0 fails at once\)")])
+def test_no_server(free_address, retries, tried):
+    text = (rf"^UNAVAILABLE: no server answers at {free_address}{tried}: start warplined there, or name another\. "
+            r"gRPC: failed to connect to all addresses.* \(request \w+\)$")
+    with warpline.connect(free_address, max_retries=retries) as client:
+        for call in (lambda: client.transpose(X), client.info, lambda: client.put(X)):
+            with pytest.raises(warpline.Unavailable, match=text) as caught:
+                call()
     assert not caught.value.answered and not pickle.loads(pickle.dumps(caught.value)).answered
+
+    async def main():
+        async with warpline.aio.connect(free_address, max_retries=retries) as client:
+            await client.transpose(X)
+
+    with pytest.raises(warpline.Unavailable, match=text):
+        asyncio.run(main())
 
 
 def test_no_server_at_a_socket(tmp_path):
+    text = f"no server answers at unix:{tmp_path}/s .tried 2 times in 0.. s; .* gRPC: failed"
     with warpline.connect(f"unix:{tmp_path}/s", max_retries=1) as client:
-        with pytest.raises(warpline.Unavailable, match=f"no server answers at unix:{tmp_path}/s .gRPC: "):
+        with pytest.raises(warpline.Unavailable, match=text):
             client.transpose(X)
+
+
+@pytest.mark.parametrize("reason, text", [
+    ("INTERNAL: ipv4:127.0.0.1:9400: Trying to connect an http1.x server", "is this the metrics port[?] gRPC: "),
+    ("UNAVAILABLE: ipv4:127.0.0.1:9400: Failed parsing HTTP/2", "cannot connect to host:1[.] gRPC: "),
+    ("UNKNOWN: ipv4:127.0.0.1:9400: Failed to connect to remote host: Connection refused", "no server answers at host:1"),
+])
+def test_reasons_for_no_connection(reason, text):
+    assert re.search(text, hints.unreachable(f"failed to connect to all addresses; last error: {reason}", "host:1", 1, 0))
+
+
+def test_other_reasons_for_no_connection():
+    assert hints.unreachable("draining", "host:1", 3, 1.0) == "draining"
+    unresolved = hints.unreachable("DNS resolution failed for host:1", "host:1", 3, 1.0)
+    assert unresolved.startswith("cannot connect to host:1 (tried 3 times in 1.0 s;")
+    denied = "failed to connect to all addresses; last error: UNKNOWN: unix:/s: Permission denied"
+    assert hints.unreachable(denied, "unix:/s", 1, 0).startswith("this user may not connect to unix:/s: a server makes")
+
+
+def test_the_metrics_port(daemon):
+    with warpline.connect(daemon.metrics, max_retries=1) as client:
+        with pytest.raises(warpline.Unavailable, match="speaks HTTP/1, .*: is this the metrics port[?] gRPC: failed"):
+            client.info()
 
 
 def test_timeout(client, daemon):

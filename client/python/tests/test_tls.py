@@ -162,7 +162,7 @@ def test_a_client_certificate_is_wanted(mutual_daemon, ca, other_ca, alice):
 
 
 def test_nobody_is_there(ca):
-    assert refusal("127.0.0.1:1", tls_ca=ca.file).startswith("failed to connect to all addresses")
+    assert refusal("127.0.0.1:1", tls_ca=ca.file).startswith("no server answers at 127.0.0.1:1 (tried")
 
 
 def test_files_that_are_no_good(ca, alice, other_ca, tmp_path):

@@ -108,9 +108,9 @@ _FIRST_RETRY_DELAY = 0.1
 _WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
 
 
-def from_rpc_error(error: Any, request_id: str, target: str = "") -> Error:
-    """Of a grpc.RpcError. target: of the connection. The details in its trailers are read by hand: generated classes of
-    google.rpc would clash with those of googleapis-common-protos in protobuf's one registry of a process."""
+def from_rpc_error(error: Any, request_id: str) -> Error:
+    """Of a grpc.RpcError. The details in its trailers are read by hand: generated classes of google.rpc would clash with
+    those of googleapis-common-protos in protobuf's one registry of a process."""
     violations: list[FieldViolation] = []
     retry_after = None
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
@@ -125,7 +125,7 @@ def from_rpc_error(error: Any, request_id: str, target: str = "") -> Error:
                 request_id = _texts(detail).get(1) or request_id
     except ValueError:
         pass  # Details that cannot be read are left out.
-    message = hints.hinted(error.code(), error.details() or "", target)
+    message = hints.hinted(error.code(), error.details() or "")
     made = of_code(error.code(), message, request_id, violations, retry_after)
     made.answered = bool(status)
     return made
@@ -135,6 +135,13 @@ def of_code(code: grpc.StatusCode, message: str, request_id: str = "", violation
             retry_after: float | None = None) -> Error:
     """An error of the class that is for its code."""
     return _CLASSES.get(code, Error)(code, message, request_id, violations, retry_after)
+
+
+def reworded(error: Error, message: str) -> Error:
+    """The same error with another message."""
+    made = of_code(error.code, message, error.request_id, error.violations, error.retry_after)
+    made.answered = error.answered
+    return made
 
 
 def closed(request_id: str) -> Error:

@@ -1,4 +1,4 @@
-"""What to do about an error that the server cannot put into the words of this package."""
+"""What to do about an error of which neither the server nor gRPC can say it in the words of this package."""
 
 import re
 
@@ -11,8 +11,8 @@ _ELEMENTS_TOO_LARGE = r" takes? \d+ bytes(, \d+ with those before it)?; the limi
 _TOKEN = "connect's token_file= or token="
 
 
-def hinted(code: grpc.StatusCode, message: str, target: str) -> str:
-    """The message of an error, with what to do about it where that is known. target: of the connection."""
+def hinted(code: grpc.StatusCode, message: str) -> str:
+    """The message of an error, with what to do about it where that is known."""
     if code is grpc.StatusCode.UNAUTHENTICATED and "token" in message:
         # The server's own hint is for the command line.
         replaced = message.replace("--token-file of our clients", _TOKEN)
@@ -21,12 +21,24 @@ def hinted(code: grpc.StatusCode, message: str, target: str) -> str:
         return _with(message, _TOO_LARGE)
     if code is grpc.StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
         return _with(message, _TOO_LARGE)
-    if code is grpc.StatusCode.FAILED_PRECONDITION and re.search(r"\btensor \S+ was made by server", message):
-        return _with(message, "the server was started again, or this is another one: put the tensor again")
-    # What may be wrong with TLS is in the way of TCP only.
-    if code is grpc.StatusCode.UNAVAILABLE and target.startswith("unix:") and "failed to connect" in message:
-        return f"no server answers at {target} (gRPC: {message})"
     return message
+
+
+def unreachable(message: str, target: str, attempts: int, seconds: float) -> str:
+    """What gRPC says of a server that it could not connect to, behind a sentence that says what to do. Any other
+    message is returned as it is. target: of the connection. attempts, seconds: how many have failed, in which time."""
+    if "failed to connect" not in message and "resolution failed" not in message:
+        return message
+    tried = f" (tried {attempts} times in {seconds:.1f} s; max_retries=0 fails at once)" if attempts > 1 else ""
+    if "http1.x server" in message:
+        text = f"what answers at {target} speaks HTTP/1, and no gRPC{tried}: is this the metrics port?"
+    elif target.startswith("unix:") and "Permission denied" in message:
+        text = f"this user may not connect to {target}{tried}: a server makes its sockets for its own user only."
+    elif target.startswith("unix:") or "remote host" in message:
+        text = f"no server answers at {target}{tried}: start warplined there, or name another."
+    else:
+        text = f"cannot connect to {target}{tried}."
+    return f"{text} gRPC: {message}"
 
 
 def _with(message: str, hint: str) -> str:

@@ -10,7 +10,9 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from warpline import errors
+import grpc
+
+from warpline import errors, hints
 
 _DEFAULT_PORT = 50051
 HEALTH_METHOD = "/grpc.health.v1.Health/Check"
@@ -111,6 +113,7 @@ class Attempts:
         authorization = (("authorization", f"Bearer {token}"),) if token else ()
         self.metadata = (("x-request-id", request_id), *authorization)
         self.failed = 0
+        self._begun = time.monotonic()
         self._deadline = deadline
         self._max_retries = max_retries
         self._target = target
@@ -126,7 +129,7 @@ class Attempts:
 
     def error_of(self, rpc_error: Any) -> errors.Error:
         """What a grpc.RpcError of an attempt says."""
-        return errors.from_rpc_error(rpc_error, self.request_id, self._target)
+        return errors.from_rpc_error(rpc_error, self.request_id)
 
     def delay_for(self, error: errors.Error) -> float | None:
         """Seconds to wait before the next attempt, if this one failed so; None: there is to be none."""
@@ -134,9 +137,17 @@ class Attempts:
         return delay if delay is not None and time.monotonic() + delay < self._deadline else None
 
     def delay_after(self, error: errors.Error) -> float:
-        """Seconds to wait before the next attempt. Raises the error if there is to be none."""
+        """Seconds to wait before the next attempt. Raises the error if there is to be none, with what is to be said of
+        all attempts where gRPC could not connect."""
         delay = self.delay_for(error)
         if delay is None:
-            raise error from None
+            raise self._last(error) from None
         self.failed += 1
         return delay
+
+    def _last(self, error: errors.Error) -> errors.Error:
+        if error.answered or error.code is not grpc.StatusCode.UNAVAILABLE:
+            return error
+        seconds = time.monotonic() - self._begun
+        message = hints.unreachable(error.message, self._target, self.failed + 1, seconds)
+        return error if message == error.message else errors.reworded(error, message)

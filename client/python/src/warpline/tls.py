@@ -63,12 +63,7 @@ def explained(error: errors.Error, target: str, credentials: grpc.ChannelCredent
     if credentials is not None and not isinstance(credentials, FileCredentials):
         return error
     problem = _problem(target, credentials.files if credentials is not None else None, min(seconds, _LONGEST))
-    if not problem:
-        return error
-    explained = errors.Unavailable(error.code, f"{problem} (gRPC: {error.message})", error.request_id,
-                                   error.violations, error.retry_after)
-    explained.answered = error.answered
-    return explained
+    return errors.reworded(error, f"{problem} (gRPC: {error.message})") if problem else error
 
 
 def _read(name: str, path: str) -> bytes:
