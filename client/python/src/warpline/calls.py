@@ -3,6 +3,7 @@
 What the blocking and the asynchronous client have in common; neither of them looks at arrays.
 """
 
+import contextlib
 import dataclasses
 import io
 import operator
@@ -115,10 +116,29 @@ def axes_of(axis: Axes) -> list[int]:
     # An array of no axes has __iter__ too, but is one number.
     given: Any = axis
     several = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
-    axes = [operator.index(a) for a in (given if several else [given])]
+    axes = [_integer(f"axis[{i}]", a) for i, a in enumerate(given)] if several else [_integer("axis", given)]
     if not axes:
         raise ValueError("axis is empty: there is nothing to reduce")
     return axes
+
+
+def ddof_of(ddof: Any) -> int:
+    """For the wire. Floats without a fraction are taken, as by NumPy. TypeError for anything else but integers."""
+    return _integer("ddof", int(ddof) if isinstance(ddof, (float, np.floating)) and ddof.is_integer() else ddof)
+
+
+def _integer(name: str, value: Any) -> int:
+    """For a field of 32 bits. TypeError for what is no integer, and for a bool, which is likely to be another argument
+    that is in the wrong place. ValueError for what the field cannot hold."""
+    integer = None
+    if not isinstance(value, (bool, np.bool_)):
+        with contextlib.suppress(TypeError):
+            integer = operator.index(value)
+    if integer is None:
+        raise TypeError(f"{name} is {value!r}: expected an integer")
+    if not -(1 << 31) <= integer < 1 << 31:
+        raise ValueError(f"{name} is {integer}: expected an integer of 32 bits")
+    return integer
 
 
 def beta_of(beta: float | None, has_c: bool) -> float | None:
@@ -258,7 +278,7 @@ def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | N
         else:
             axes = [operand.perm[i] for i in logical] if axes else []
             finish = _axes_back(operand.perm, logical, keepdims)
-    request = v1.ReduceRequest(op=reduce_op(op), axes=axes, keepdims=keepdims, ddof=ddof, variant=variant,
+    request = v1.ReduceRequest(op=reduce_op(op), axes=axes, keepdims=keepdims, ddof=ddof_of(ddof), variant=variant,
                                out_data_type=result_data_type(dtype), options=keep.options())
     fields = [Field(v1.ReduceRequest.X_FIELD_NUMBER, operand)]
     return Call(_KERNELS + "Reduce", request, fields, finish, keep.results, "reduce")

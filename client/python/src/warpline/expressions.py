@@ -10,7 +10,7 @@ import numpy.typing as npt
 from warpline.arrays import AnyOperand, Array
 from warpline.calls import Axes, Input
 from warpline.dtypes import ML_DTYPES
-from warpline.names import ReduceOp
+from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote
 
 if TYPE_CHECKING:
@@ -65,53 +65,68 @@ class Operators(Remote):
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
                                    name=name)
 
-    def sum(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Sum. Options are those of `reduce`."""
-        return self.reduce("sum", axis, **options)
+    def sum(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
+            name: str = "", out: None = None) -> "Expression":
+        """Sum."""
+        return self.reduce("sum", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
-    def prod(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Product. Options are those of `reduce`."""
-        return self.reduce("prod", axis, **options)
+    def prod(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
+             name: str = "", out: None = None) -> "Expression":
+        """Product."""
+        return self.reduce("prod", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
-    def min(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Least element. Options are those of `reduce`."""
-        return self.reduce("min", axis, **options)
+    def min(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
+            name: str = "", out: None = None) -> "Expression":
+        """Least element."""
+        return self.reduce("min", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
-    def max(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Greatest element. Options are those of `reduce`."""
-        return self.reduce("max", axis, **options)
+    def max(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
+            name: str = "", out: None = None) -> "Expression":
+        """Greatest element."""
+        return self.reduce("max", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
-    def mean(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Arithmetic mean. Options are those of `reduce`."""
-        return self.reduce("mean", axis, **options)
+    def mean(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
+             name: str = "", out: None = None) -> "Expression":
+        """Arithmetic mean."""
+        return self.reduce("mean", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
-    def var(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Variance. Options are those of `reduce`."""
-        return self.reduce("var", axis, **options)
+    def var(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: int = 0,
+            variant: str = "", name: str = "", out: None = None) -> "Expression":
+        """Variance, with NumPy's ddof."""
+        return self.reduce("var", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name, out=out)
 
-    def std(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Standard deviation. Options are those of `reduce`."""
-        return self.reduce("std", axis, **options)
+    def std(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: int = 0,
+            variant: str = "", name: str = "", out: None = None) -> "Expression":
+        """Standard deviation, with NumPy's ddof."""
+        return self.reduce("std", axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant, name=name, out=out)
 
-    def argmin(self, axis: int | None = None, **options: Any) -> "Expression":
-        """Index of the first least element. Options are those of `reduce`."""
-        return self.reduce("argmin", axis, **options)
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False, variant: str = "", name: str = "",
+               out: None = None) -> "Expression":
+        """Index of the first least element."""
+        return self.reduce("argmin", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
-    def argmax(self, axis: int | None = None, **options: Any) -> "Expression":
-        """Index of the first greatest element. Options are those of `reduce`."""
-        return self.reduce("argmax", axis, **options)
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False, variant: str = "", name: str = "",
+               out: None = None) -> "Expression":
+        """Index of the first greatest element."""
+        return self.reduce("argmax", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
-    def any(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Whether any element is true. Options are those of `reduce`."""
-        return self.reduce("any", axis, **options)
+    def any(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
+            out: None = None) -> "Expression":
+        """Whether any element is true."""
+        return self.reduce("any", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
-    def all(self, axis: Axes = None, **options: Any) -> "Expression":
-        """Whether all elements are true. Options are those of `reduce`."""
-        return self.reduce("all", axis, **options)
+    def all(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
+            out: None = None) -> "Expression":
+        """Whether all elements are true."""
+        return self.reduce("all", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
-    def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, **options: Any) -> "Expression":
-        """Product of this and b. Options are those of `Program.gemm`."""
-        return self.program.gemm(self, b, c, **options)
+    def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, *, alpha: float | None = None,
+             beta: float | None = None, bias: "Expression | Input | None" = None, activation: Activation | None = None,
+             trans_a: bool = False, trans_b: bool = False, precision: Precision | None = None,
+             dtype: npt.DTypeLike | None = None, variant: str = "", name: str = "") -> "Expression":
+        """Product of this and b, as `Client.gemm` computes it."""
+        return self.program.gemm(self, b, c, alpha=alpha, beta=beta, bias=bias, activation=activation, trans_a=trans_a,
+                                 trans_b=trans_b, precision=precision, dtype=dtype, variant=variant, name=name)
 
     def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
         """Converts the elements to another data type. Floats become integers by truncation: values out of range become

@@ -93,8 +93,8 @@ class Program:
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
         """Reduces axes, as `Client.reduce` does."""
-        step = v1.ReduceStep(op=calls.reduce_op(op), axes=calls.axes_of(axis), keepdims=keepdims, ddof=ddof,
-                             out_data_type=result_data_type(dtype))
+        step = v1.ReduceStep(op=calls.reduce_op(op), axes=calls.axes_of(axis), keepdims=keepdims,
+                             ddof=calls.ddof_of(ddof), out_data_type=result_data_type(dtype))
         return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(step.out_data_type))
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
