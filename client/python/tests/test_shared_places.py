@@ -47,7 +47,7 @@ def test_empty_arrays_are_operands_where_they_lie(regions, watched):
                  a.reshape(-1)[1:9], a.reshape(3, 100, 400)[:, 0], a.reshape(3, 100, 400)[:, :, :7]):
         regions.seen.clear()
         want = np.asarray(view).copy()
-        assert np.array_equal(watched.transpose(view), want.swapaxes(-1, -2) if want.ndim > 1 else want)
+        assert np.array_equal(watched.transpose(view), want.T)
         assert regions.seen[0][1:3] == (0, 1), f"{view.shape} {view.strides} was copied"
     assert len(regions.opened) == 1
 
@@ -58,7 +58,7 @@ def test_views_that_no_tensor_describes_are_copied(regions, watched):
     for view in (a[::-1], a[:, ::2], a[:, ::-1], a.view("u1").reshape(300, -1)[:, 1:-7].view("V1").view("u1"),
                  a.astype(">f8"), a.reshape(3, 100, 400)[:, 4], a.reshape(3, 100, 400)[:, 5:, 3:],
                  np.broadcast_to(a[:1], (50, 400))):
-        assert np.array_equal(watched.transpose(view), np.asarray(view).swapaxes(-1, -2))
+        assert np.array_equal(watched.transpose(view), np.asarray(view).T)
     # Elements that lie across what they should: 8 bytes from the byte 1 on.
     odd = np.ndarray((299, 400), "f8", a, offset=1)
     assert watched.transpose(odd).tobytes() == odd.T.tobytes()

@@ -146,11 +146,22 @@ def beta_of(beta: float | None, has_c: bool) -> float | None:
     return 1.0 if beta is None and has_c else beta
 
 
-def perm_of(perm: Iterable[int] | None) -> list[int]:
-    """A permutation for the wire, where none means that the last two axes are swapped. As many axes as it has
-    entries it must be for, so that negative ones, which the wire has not, can be counted here."""
-    axes = [] if perm is None else [operator.index(a) for a in perm]
-    return _from_front(axes, len(axes))
+def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:
+    """A permutation for the wire. It must have an entry for each axis, so that negative ones, which the wire does not
+    have, can be counted here. ValueError if it has none although there may be axes: the wire means something else by
+    that. rank: of what is permuted; None: it is not known."""
+    if not isinstance(axes, Iterable):
+        raise TypeError(f"axes is {axes!r}: expected an entry for each axis, as (1, 0)")
+    perm = [_integer(f"axes[{i}]", axis) for i, axis in enumerate(axes)]
+    if not perm and rank != 0:
+        raise ValueError("axes is empty: expected an entry for each axis, or None, which reverses them")
+    return _from_front(perm, len(perm))
+
+
+def reversed_axes(rank: int) -> list[int]:
+    """The permutation that reverses all axes, for the wire. By an empty one the wire means that the last two axes are
+    swapped, which is the same if there are two."""
+    return [] if rank == 2 else list(reversed(range(rank)))
 
 
 def _from_front(axes: Sequence[int], rank: int) -> list[int]:
@@ -224,16 +235,17 @@ def _head(field: Field, operand: SentOperand) -> bytes:
     return wire.length_prefix(field.number, len(named) + operand.nbytes) + named
 
 
-def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep = INLINE) -> Call:
-    operand, axes = operand_of(x), perm_of(perm)
+def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep = INLINE) -> Call:
+    operand = operand_of(x)
     rank = operand.rank
+    perm = reversed_axes(rank) if axes is None else perm_of(axes, rank)
     if not operand.in_order:
-        wanted = axes or [*range(rank - 2), rank - 1, rank - 2]
+        wanted = perm or [1, 0]
         if sorted(wanted) == list(range(rank)):
-            axes = [operand.perm[a] for a in wanted]
+            perm = [operand.perm[a] for a in wanted]
         else:
             operand = operand_of(x, any_order=False)
-    request = v1.TransposeRequest(perm=axes, variant=variant, options=keep.options())
+    request = v1.TransposeRequest(perm=perm, variant=variant, options=keep.options())
     fields = [Field(v1.TransposeRequest.X_FIELD_NUMBER, operand)]
     return Call(_KERNELS + "Transpose", request, fields, keeps=keep.results, operation="transpose")
 

@@ -110,8 +110,9 @@ class Client(Reductions):
         """Permutes the axes of an array.
 
         x: Array of any element type and rank 0 to 8.
-        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: the last two axes
-            are swapped. (NumPy's default is another one: it reverses all axes.)
+        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: all axes are
+            reversed, as by NumPy. TypeError for None if x is an expression of which the number of axes is not known
+            here.
         """
         call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)

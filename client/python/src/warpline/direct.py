@@ -12,10 +12,10 @@ from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import FREE, plan_program
 
 
-def transpose(x: Any, perm: Iterable[int] | None, variant: str, keep: Keep) -> Call:
+def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep) -> Call:
     if isinstance(x, Expression):
-        return _run(FREE.transpose(x, perm, variant=variant), keep)
-    return calls.transpose(x, perm, variant, keep)
+        return _run(FREE.transpose(x, axes, variant=variant), keep)
+    return calls.transpose(x, axes, variant, keep)
 
 
 def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: Activation | None,

@@ -49,13 +49,14 @@ class Operators(Remote):
                         "whether it `is None`")
 
     def transpose(self, axes: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
-        """Permutes the axes: axis i of the result is axis axes[i] of this. None: the last two are swapped."""
+        """Permutes the axes: axis i of the result is axis axes[i] of this. None: all are reversed, as by NumPy.
+        TypeError if their number is not known before the server says it, as that of placeholders is not."""
         return self.program.transpose(self, axes, variant=variant, name=name)
 
     @property
     def mT(self) -> "Expression":
-        """This with its last two axes swapped."""
-        return self.transpose()
+        """This with its last two axes swapped, however many there are."""
+        return self.program._swapped(self)
 
     def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
                ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
@@ -230,13 +231,8 @@ class Expression(Operators):
 
     @property
     def T(self) -> "Expression":
-        """This with all axes reversed. TypeError if their number is not known before the server says it, as that of
-        placeholders is not."""
-        rank = self._program._rank(self)
-        if rank is None:
-            raise TypeError(f"the rank of {self} is not known before it is computed: mT swaps the last two axes, "
-                            "transpose(axes) any")
-        return self.transpose(reversed(range(rank)))
+        """This with all axes reversed, as by `transpose`."""
+        return self.transpose()
 
     def _known_dtype(self) -> np.dtype[Any] | None:
         return self._dtype

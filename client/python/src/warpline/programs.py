@@ -67,8 +67,16 @@ class Program:
     def transpose(self, x: Operators | Input, axes: Iterable[int] | None = None, *, variant: str = "",
                   name: str = "") -> Expression:
         """Permutes axes, as `Client.transpose` does."""
-        given, step = self._expression(x), v1.TransposeStep(perm=calls.perm_of(axes))
-        return self._step("transpose", [given], step, variant, name, given._dtype)
+        given = self._expression(x)
+        rank = self._rank(given)
+        if axes is not None:
+            perm = calls.perm_of(axes, rank)
+        elif rank is not None:
+            perm = calls.reversed_axes(rank)
+        else:
+            raise TypeError(f"the rank of {given} is not known before it is computed: mT swaps the last two axes, "
+                            "transpose(axes) any")
+        return self._transposed(given, perm, variant, name)
 
     def gemm(self, a: Operators | Input, b: Operators | Input,
              c: Operators | Input | None = None, *, alpha: float | None = None, beta: float | None = None,
@@ -123,12 +131,20 @@ class Program:
         dtype = right._dtype if left._dtype is None else left._dtype
         return self._step("add", [left, right], v1.AddStep(), variant, name, dtype)
 
-    def _swapped(self, x: Resident) -> Expression:
+    def _swapped(self, x: Operators) -> Expression:
+        """With its last two axes swapped, however many it has."""
+        return self._transposed(self._expression(x), [])
+
+    def _swapped_tensor(self, x: Resident) -> Expression:
         """A tensor of rank 2 or more with its last two axes swapped, which as a factor of a product costs no
         step."""
         source = self._source(operand_of(x))
         perm = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
         return self._permutation(source, perm, True)
+
+    def _transposed(self, x: Expression, perm: Sequence[int], variant: str = "", name: str = "") -> Expression:
+        """perm: as the wire has it."""
+        return self._step("transpose", [x], v1.TransposeStep(perm=perm), variant, name, x._dtype)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError("a program is no array: a client's run computes its outputs")
@@ -160,7 +176,7 @@ class Program:
         key = (source._serial, perm)
         permuted = self._permuted.get(key)
         if permuted is None:
-            permuted = self.transpose(source, perm)
+            permuted = self._transposed(source, perm)
             permuted._stored = source if swaps_last_two else None
             self._permuted[key] = permuted
         return permuted

@@ -33,13 +33,13 @@ class Handle(Resident, Operators):
     def T(self) -> Expression:
         """This with all axes reversed. As a factor of a product it costs nothing if there are two axes."""
         if self.ndim == 2:
-            return FREE._swapped(self)
-        return self.transpose(reversed(range(self.ndim)))
+            return FREE._swapped_tensor(self)
+        return self.transpose()
 
     @property
     def mT(self) -> Expression:
         """This with its last two axes swapped. As a factor of a product it costs nothing."""
-        return FREE._swapped(self) if self.ndim >= 2 else self.transpose()
+        return FREE._swapped_tensor(self) if self.ndim >= 2 else self.transpose()
 
     def _known_dtype(self) -> np.dtype[Any]:
         return self.dtype
