@@ -60,6 +60,8 @@ class Page:
             "## Types in signatures", self.types(),
         ]) + "\n"
         check_anchors(page)
+        # Docstrings name other pages by their paths in the repository.
+        page = re.sub(r"(?<![\w/(\[])docs/((\w+)\.md(?:#[\w-]+)?)", r"[\2](\1)", page)
         return with_links(page, [name for name in headings if name not in WORDS])
 
     def part(self, names):
@@ -128,8 +130,8 @@ class Page:
             shown = [each for each in members(base_node) if each.name not in hidden]
             if base_node.name in self.root.exported():
                 continue
-            self.listed[base_node.name] = name
             if shown:
+                self.listed[base_node.name] = name
                 texts += [prose(base_module.docstring(base_node)), self.table_of(base_module, shown)]
             texts += self.bases(name, base_module, base_node, hidden | {each.name for each in shown})
         return texts

@@ -194,15 +194,16 @@ class Client(Reductions):
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """Reduces an array over some of its axes. Results are those of NumPy, except that floats keep the dtype of x,
-        whatever the operation, and that sums of float16, bfloat16 and float32 are accumulated in float32.
+        """Reduces an array over some of its axes. Results are those of NumPy, but for the differences listed in
+        docs/operations.md#results-and-numpy.
 
         x: Array of any element type but the complex ones and the 8-bit floats.
         op: What is computed. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
         axis: One axis, several, or None for all. argmin and argmax take one or all.
         keepdims: Whether the reduced axes stay, with size 1.
-        dtype: Data type of the result. None: the operation's own.
-        ddof: For var and std, as NumPy's.
+        dtype: Data type of the result. None: the operation's own. argmin, argmax, any, all and count_nonzero have no
+            other.
+        ddof: For var and std, as NumPy's. It must be 0 for all others.
         """
         call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)

@@ -21,8 +21,8 @@ _serials = itertools.count()
 
 
 class Operators(Remote):
-    """Methods and operators of expressions and of resident tensors. All of them give an Expression: nothing is computed
-    before a client's run, or np.asarray.
+    """Expressions and resident tensors have the same methods and operators. All of them give an Expression: nothing is
+    computed before a client's run, or np.asarray.
 
     The operators are t + u and t - u (u is an expression, a resident tensor or an array), t * 2.0 and -t (scaling), and
     t @ u (product). There is no division, as t * (1 / y) would be rounded twice.

@@ -53,7 +53,7 @@ class Remote:
 
 
 class Resident(Remote):
-    """What is known of a tensor without asking the server."""
+    """These properties of a tensor are known without asking the server."""
 
     def __init__(self, info: TensorInfo) -> None:
         self._info = info

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Handle(Resident, Operators):
-    """Tensors in expressions."""
+    """A resident tensor can be part of an expression."""
 
     @property
     def program(self) -> Program:
