@@ -13,6 +13,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVER, METRICS = "127.0.0.1:50051", "127.0.0.1:9400"  # as the pages have them
+# As pages have it. Another one is taken, as for addresses.
+SOCKET = "/tmp/warpline.sock"
 # Ports that pages use beside those, for which others are taken so that tests can run beside each other.
 FURTHER = ("127.0.0.1:50052", "127.0.0.1:50100", "127.0.0.1:8404")
 # A block of one line that runs the daemon, which goes on if it becomes ready.
@@ -37,6 +39,7 @@ class Checkout:
     def __init__(self, folder, bin_folder):
         self.folder, self.servers, self.sessions = pathlib.Path(folder), [], []
         self.addresses = {usual: f"127.0.0.1:{free_port()}" for usual in (SERVER, METRICS, *FURTHER)}
+        self.addresses[SOCKET] = str(self.folder / "warpline.sock")
         (self.folder / "build/release").mkdir(parents=True)
         (self.folder / "build/release/bin").symlink_to(bin_folder)
         for name in ("proto", "client/python", "deploy"):
@@ -63,6 +66,7 @@ class Checkout:
     def run(self, language, text):
         """What the block prints. A server, which has a line to itself, goes on until stop()."""
         if SERVE.fullmatch(text):
+            text = text.replace(SOCKET, self.addresses[SOCKET])
             return self.serve(re.sub(r"--(?:metrics-)?listen=(?!unix:)\S+|--backend=auto", "", text))
         program = {"sh": ["bash", "-eu", "-o", "pipefail", "-c"], "python": [".venv/bin/python", "-c"]}[language]
         code, printed, errors = self.end_of([*program, self.with_own_addresses(text)])

@@ -12,7 +12,7 @@ FIRST, SECOND, THIRD = re.findall(r"```python\n(.*?)```", README.read_text(), re
 def run(example, address):
     """The names that it leaves."""
     names = {}
-    exec(example.replace("127.0.0.1:50051", address).replace("unix:/run/warplined.sock", address), names)
+    exec(example.replace("127.0.0.1:50051", address).replace("unix:/tmp/warpline.sock", address), names)
     return names
 
 
