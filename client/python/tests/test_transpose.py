@@ -55,10 +55,11 @@ def test_permutations_of_any_kind(client):
     assert client.transpose(scalar, np.array([], int)) == scalar
 
 
-def test_every_way_reverses_all_axes(client, address):
+def test_every_way_reverses_all_axes(address):
     x = np.arange(24.0).reshape(2, 3, 4)
     p = warpline.program()
-    with client.put(x) as t, client.put(x[0]) as matrix, client.put(x[0, 0]) as vector:
+    with warpline.connect(address) as client, client.put(x) as t, client.put(x[0]) as matrix, \
+            client.put(x[0, 0]) as vector:
         assert np.array_equal(client.transpose(t), x.T)
         for e in (t.transpose(), np.transpose(t), t.T, (t + t).transpose() * 0.5, np.transpose(t * 1.0), (t * 1.0).T,
                   p.transpose(x), p.transpose(t), p.input(x).transpose(), p.transpose(x.T).T):
