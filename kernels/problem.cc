@@ -123,42 +123,47 @@ bool ReadsScalars(const Problem& problem) {
   return op == Op::kGemm || op == Op::kScale;
 }
 
+namespace {
+
+double BytesMoved(const TransposeProblem& p) { return 2 * Bytes(p.shape, p.dtype); }
+
+double BytesMoved(const GemmProblem& p) {
+  // A broadcast operand is read once. The largest index that occurs tells how many there are.
+  double a = 1, b = 1, c = 1;
+  for (int i = 0; i < p.batch.rank; ++i) {
+    const auto size = static_cast<double>(p.batch.dims[i]);
+    a *= p.batch.a[i] != 0 ? size : 1;
+    b *= p.batch.b[i] != 0 ? size : 1;
+    c *= p.batch.c[i] != 0 ? size : 1;
+  }
+  const auto in = static_cast<double>(SizeOf(p.dtype));
+  const auto out = static_cast<double>(SizeOf(p.OutDType()));
+  const double mn = static_cast<double>(p.m) * static_cast<double>(p.n);
+  return a * static_cast<double>(p.m) * static_cast<double>(p.k) * in +
+         b * static_cast<double>(p.k) * static_cast<double>(p.n) * in +
+         mn * out * (static_cast<double>(p.batch.Count()) + (p.has_c ? c : 0)) +
+         (p.has_bias ? static_cast<double>(p.n) * out : 0);
+}
+
+double BytesMoved(const ReduceProblem& p) {
+  return Bytes(p.shape, p.dtype) + Bytes(p.OutputShape(false), p.OutDType());
+}
+
+double BytesMoved(const ElementwiseProblem& p) {
+  const auto operand = [&](const Strides& strides) {
+    double count = 1;
+    for (int i = 0; i < p.shape.rank; ++i) {
+      if (strides[i] != 0) count *= static_cast<double>(p.shape[i]);
+    }
+    return count * static_cast<double>(SizeOf(p.dtype));
+  };
+  return operand(p.x_strides) + (ReadsY(p.op) ? operand(p.y_strides) : 0) + Bytes(p.shape, p.out_dtype);
+}
+
+}  // namespace
+
 double BytesOf(const Problem& problem) {
-  return std::visit(
-      Overloaded{[](const TransposeProblem& p) { return 2 * Bytes(p.shape, p.dtype); },
-                 [](const GemmProblem& p) {
-                   // A broadcast operand is read once. The largest index that occurs tells how many there
-                   // are.
-                   double a = 1, b = 1, c = 1;
-                   for (int i = 0; i < p.batch.rank; ++i) {
-                     const auto size = static_cast<double>(p.batch.dims[i]);
-                     a *= p.batch.a[i] != 0 ? size : 1;
-                     b *= p.batch.b[i] != 0 ? size : 1;
-                     c *= p.batch.c[i] != 0 ? size : 1;
-                   }
-                   const auto in = static_cast<double>(SizeOf(p.dtype));
-                   const auto out = static_cast<double>(SizeOf(p.OutDType()));
-                   const double mn = static_cast<double>(p.m) * static_cast<double>(p.n);
-                   return a * static_cast<double>(p.m) * static_cast<double>(p.k) * in +
-                          b * static_cast<double>(p.k) * static_cast<double>(p.n) * in +
-                          mn * out * (static_cast<double>(p.batch.Count()) + (p.has_c ? c : 0)) +
-                          (p.has_bias ? static_cast<double>(p.n) * out : 0);
-                 },
-                 [](const ReduceProblem& p) {
-                   return Bytes(p.shape, p.dtype) + Bytes(p.OutputShape(false), p.OutDType());
-                 },
-                 [](const ElementwiseProblem& p) {
-                   const auto operand = [&](const Strides& strides) {
-                     double count = 1;
-                     for (int i = 0; i < p.shape.rank; ++i) {
-                       if (strides[i] != 0) count *= static_cast<double>(p.shape[i]);
-                     }
-                     return count * static_cast<double>(SizeOf(p.dtype));
-                   };
-                   return operand(p.x_strides) + (ReadsY(p.op) ? operand(p.y_strides) : 0) +
-                          Bytes(p.shape, p.out_dtype);
-                 }},
-      problem);
+  return std::visit([](const auto& p) { return BytesMoved(p); }, problem);
 }
 
 double FlopsOf(const Problem& problem) {

@@ -42,7 +42,8 @@ absl::Status CheckInteger(const char* field, double value, std::int64_t least, s
     return absl::OkStatus();
   }
   return FieldError(
-      field, absl::StrFormat("%.17g; for operands of integers it must be an integer in [%d, %d]", value, least, greatest));
+      field, absl::StrFormat("%.17g; for operands of integers it must be an integer in [%d, %d]", value,
+                             least, greatest));
 }
 
 }  // namespace warpline

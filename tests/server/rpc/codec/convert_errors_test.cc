@@ -173,8 +173,10 @@ TEST(ConvertErrorsTest, BadIntegerProductIsRefused) {
     v1::GemmRequest request;
   };
   ExpectRefused<IntegerGemm>({
-      {"fraction", [](auto& r) { r.request.set_alpha(0.5); }, "alpha", "0.5; for operands of integers it must be an integer"},
-      {"too large", [](auto& r) { r.request.set_alpha(1e10); }, "alpha", "for operands of integers it must be an integer in"},
+      {"fraction", [](auto& r) { r.request.set_alpha(0.5); }, "alpha",
+       "0.5; for operands of integers it must be an integer"},
+      {"too large", [](auto& r) { r.request.set_alpha(1e10); }, "alpha",
+       "for operands of integers it must be an integer in"},
       {"NaN", [](auto& r) { r.request.set_alpha(NAN); }, "alpha", "nan"},
       {"activation", [](auto& r) { r.request.set_activation(v1::ACTIVATION_RELU); }, "activation",
        "products of i8 have none"},
