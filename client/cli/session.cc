@@ -1,11 +1,15 @@
 #include "client/cli/session.h"
 
 #include <cstdio>
+#include <random>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cli/args.h"
 #include "client/cli/operands.h"
@@ -70,6 +74,17 @@ absl::Status CheckPath(const std::string& path, std::span<const std::string> oth
         absl::StrCat("-o ", path, ": the terminal would show bytes: name a file, or redirect it"));
   }
   return absl::OkStatus();
+}
+
+std::string NewRequestId() {
+  std::random_device random;
+  return absl::StrFormat("cli-%08x%08x", random(), random());
+}
+
+// The server's own errors have the id. One that was not there to answer in time did not say it.
+absl::Status WithRequestId(const absl::Status& status, const std::string& request_id) {
+  if (!absl::IsDeadlineExceeded(status) || absl::StrContains(status.message(), request_id)) return status;
+  return absl::DeadlineExceededError(absl::StrCat(status.message(), " (request ", request_id, ")"));
 }
 
 }  // namespace
@@ -143,11 +158,12 @@ std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands
 
 template <typename Send>
 auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
-                    Send send) -> decltype(send()) {
+                    Send send) -> decltype(send(std::string())) {
   // What cannot be sent at all is refused here, and must not look like an answer of the server's.
   if (!sendable.ok()) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
-  auto result = send();
+  const std::string request_id = NewRequestId();
+  auto result = send(request_id);
   if (result.ok() && common_.timings) {
     const Timing timing{.op = op,
                         .arrays = Described(*result),
@@ -156,18 +172,18 @@ auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span
                         .execution = result->execution};
     std::fputs(FormatTiming(timing, common_.json).c_str(), prints_to_stderr_ ? stderr : stdout);
   }
-  if (!result.ok()) return transport_.Explained(result.status());
+  if (!result.ok()) return transport_.Explained(WithRequestId(result.status(), request_id));
   return result;
 }
 
 absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& request,
                                           const Destination& destination, std::string_view way) {
-  const CallOptions options{.destination = destination};
   const absl::Status sendable = std::visit(
       [&](const auto& args) { return Encode(args, destination, transport_.shared()).status(); }, request);
   std::vector<std::string_view> ways = WaysOf(OperandsOf(request));
   ways.push_back(way);
-  return Timed(sendable, op, ways, [&]() -> absl::StatusOr<Result> {
+  return Timed(sendable, op, ways, [&](const std::string& request_id) -> absl::StatusOr<Result> {
+    const CallOptions options{.request_id = request_id, .destination = destination};
     if (const auto* transpose = std::get_if<TransposeArgs>(&request)) {
       return client_->Transpose(*transpose, common_.deadline, options);
     }
@@ -206,8 +222,9 @@ absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
     if (!stays[i]) request.destinations[i] = places[i];
   }
   const absl::Status sendable = Encode(request, transport_.shared()).status();
-  ASSIGN_OR_RETURN(RunResult result,
-                   Timed(sendable, "run", ways, [&] { return client_->Run(request, common_.deadline); }));
+  ASSIGN_OR_RETURN(RunResult result, Timed(sendable, "run", ways, [&](const std::string& request_id) {
+                     return client_->Run(request, common_.deadline, {.request_id = request_id});
+                   }));
   for (std::size_t i = 0; i < stays.size(); ++i) {
     if (!stays[i]) RETURN_IF_ERROR(transport_.Fetch(result.outputs[i].second, result.tensors[i]));
   }

@@ -62,10 +62,10 @@ class Session {
   // Without fetching the result. `way`: how that travels.
   absl::StatusOr<Result> ComputeAt(std::string_view op, OperationArgs& request,
                                    const Destination& destination, std::string_view way);
-  // `ways`: how the arrays travel, each as Transport::WayOf has it.
+  // `ways`: how the arrays travel, each as Transport::WayOf has it. `send` gets the id of the request.
   template <typename Send>
   auto Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
-             Send send) -> decltype(send());
+             Send send) -> decltype(send(std::string()));
   std::vector<std::string_view> WaysOf(std::span<Operand* const> operands) const;
 
   CommonFlags common_;

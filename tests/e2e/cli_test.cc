@@ -220,7 +220,7 @@ TEST_F(CliProgramTest, ObeysTheDeadline) {
   const Finished finished =
       Run("warpline transpose x.npy -o y.npy --deadline 200ms --server " + silent.address());
   EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, StartsWith("warpline: DEADLINE_EXCEEDED: "));
+  EXPECT_THAT(finished.err, AllOf(StartsWith("warpline: DEADLINE_EXCEEDED: "), HasSubstr("(request cli-")));
 }
 
 TEST_F(CliProgramTest, CountsTheDeadlineFromTheRequestAndNotFromTheStart) {
