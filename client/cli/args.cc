@@ -82,7 +82,7 @@ CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<do
 }
 
 // CLI11 appends to the name what the checks of an option say of themselves, as "NAME:{sum,prod}".
-CLI::Option* AddNames(CLI::App& app, const std::string& option, std::vector<std::string> names,
+CLI::Option* AddNames(CLI::App& app, const std::string& option, const std::vector<std::string>& names,
                       std::function<void(std::size_t)> choose, const std::string& help) {
   const auto find = [names, choose = std::move(choose)](const std::string& name) {
     choose(static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin()));

@@ -42,7 +42,7 @@ std::string NotAnOption(const std::string& value);
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help);
 // One of the names, in upper or lower case; `choose` gets its index.
-CLI::Option* AddNames(CLI::App& app, const std::string& option, std::vector<std::string> names,
+CLI::Option* AddNames(CLI::App& app, const std::string& option, const std::vector<std::string>& names,
                       std::function<void(std::size_t)> choose, const std::string& help);
 // One of these, by its name.
 template <typename T>
@@ -53,7 +53,7 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& option, Into& into, con
   std::vector<std::string> names;
   for (const auto& [name, value] : choices) names.push_back(name);
   return AddNames(
-      app, option, std::move(names), [&into, choices](std::size_t i) { into = choices[i].second; }, help);
+      app, option, names, [&into, choices](std::size_t i) { into = choices[i].second; }, help);
 }
 
 // What the value of an option or argument is called: "FILE"; empty: it takes none.

@@ -16,7 +16,7 @@ Tuner::Tuner(std::unique_ptr<Workbench> workbench, TunedChoices& choices, Settle
     : workbench_(std::move(workbench)),
       choices_(choices),
       settled_(std::move(settled)),
-      series_(std::move(series)),
+      series_(series),
       thread_([this] { Loop(); }) {}
 
 Tuner::~Tuner() {

@@ -54,7 +54,7 @@ absl::StatusOr<TuningFile> ReadTuningFile(const std::string& path, TuningStore::
 }
 
 absl::Status CheckTuningFileWritable(const std::string& path) {
-  const absl::Status status = TuningFile::CheckWritable(path);
+  absl::Status status = TuningFile::CheckWritable(path);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("--tuning-file=", path,
                                                   ": --tuning=write replaces it, and so makes a file "
