@@ -6,7 +6,7 @@ import typing
 import pytest
 
 import warpline
-from warpline import calls, names
+from warpline import arguments, names
 from warpline.v1 import warpline_pb2 as v1
 
 
@@ -25,8 +25,8 @@ def test_stubs_of_the_messages_are_installed():
 
 
 @pytest.mark.parametrize("names_of, understood, enum", [
-    (names.ReduceOp, calls.reduce_op, v1.ReduceOp), (names.Activation, calls.activation_of, v1.Activation),
-    (names.Precision, calls.precision_of, v1.Precision)])
+    (names.ReduceOp, arguments.reduce_op, v1.ReduceOp), (names.Activation, arguments.activation_of, v1.Activation),
+    (names.Precision, arguments.precision_of, v1.Precision)])
 def test_names_are_those_of_the_api(names_of, understood, enum):
     """0 is what stands where nothing is given."""
     assert {understood(name) for name in typing.get_args(names_of)} | {0} == set(enum.values())

@@ -3,10 +3,8 @@
 What the blocking and the asynchronous client have in common; neither of them looks at arrays.
 """
 
-import contextlib
 import dataclasses
 import io
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,6 +14,8 @@ import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
 from warpline import copies, shapes, wire
+from warpline.arguments import (Axes, activation_of, axes_of, beta_of, ddof_of, from_front, perm_of, precision_of,
+                                reduce_op, reversed_axes)
 from warpline.arrays import AnyOperand, Array, InRegion, SentOperand, decode_tensor, operand_of
 from warpline.dtypes import result_data_type
 from warpline.errors import Error, Internal, ResourceExhausted
@@ -32,8 +32,6 @@ INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
 
 # Called with the Execution of a request that has been carried out.
 Report = Callable[[Execution], None]
-# One axis, several, or all of them. -1 is the last axis.
-Axes = int | Iterable[int] | None
 # Whatever may be given as an array: anything that NumPy takes, or a resident tensor.
 Input = npt.ArrayLike | Resident
 
@@ -82,91 +80,6 @@ class Call:
             return shapes.outputs_of(self.request.program, {x.name: x.operand.kind for x in self.operands})
         except shapes.Unknown:
             return None
-
-
-# --- What a caller may say in words
-
-
-def _enum(kind: Any, prefix: str, name: str | None, what: str) -> Any:
-    """The number of the value that is called `name`, in lower case and without the prefix."""
-    if name is None:
-        return 0
-    numbers = {key.removeprefix(prefix).lower(): number for key, number in kind.items() if number}
-    if name not in numbers:
-        raise ValueError(f"{what} is {name!r}; there are {', '.join(numbers)}")
-    return numbers[name]
-
-
-def reduce_op(name: str) -> v1.ReduceOp:
-    return _enum(v1.ReduceOp, "REDUCE_OP_", name, "op")
-
-
-def activation_of(name: str | None) -> v1.Activation:
-    return _enum(v1.Activation, "ACTIVATION_", name, "activation")
-
-
-def precision_of(name: str | None) -> v1.Precision:
-    return _enum(v1.Precision, "PRECISION_", name, "precision")
-
-
-def axes_of(axis: Axes) -> list[int]:
-    """Axes for the wire, where none means all. ValueError for an empty tuple: NumPy then reduces nothing."""
-    if axis is None:
-        return []
-    # An array of no axes has __iter__ too, but is one number.
-    given: Any = axis
-    several = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
-    axes = [_integer(f"axis[{i}]", a) for i, a in enumerate(given)] if several else [_integer("axis", given)]
-    if not axes:
-        raise ValueError("axis is empty: there is nothing to reduce")
-    return axes
-
-
-def ddof_of(ddof: Any) -> int:
-    """For the wire. Floats without a fraction are taken, as by NumPy. TypeError for anything else but integers."""
-    return _integer("ddof", int(ddof) if isinstance(ddof, (float, np.floating)) and ddof.is_integer() else ddof)
-
-
-def _integer(name: str, value: Any) -> int:
-    """For a field of 32 bits. TypeError for what is no integer, and for a bool, which is likely to be another argument
-    that is in the wrong place. ValueError for what the field cannot hold."""
-    integer = None
-    if not isinstance(value, (bool, np.bool_)):
-        with contextlib.suppress(TypeError):
-            integer = operator.index(value)
-    if integer is None:
-        raise TypeError(f"{name} is {value!r}: expected an integer")
-    if not -(1 << 31) <= integer < 1 << 31:
-        raise ValueError(f"{name} is {integer}: expected an integer of 32 bits")
-    return integer
-
-
-def beta_of(beta: float | None, has_c: bool) -> float | None:
-    """Whoever gives a c wants it added."""
-    return 1.0 if beta is None and has_c else beta
-
-
-def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:
-    """A permutation for the wire. It must have an entry for each axis, so that negative ones, which the wire does not
-    have, can be counted here. ValueError if it has none although there may be axes: the wire means something else by
-    that. rank: of what is permuted; None: it is not known."""
-    if not isinstance(axes, Iterable):
-        raise TypeError(f"axes is {axes!r}: expected an entry for each axis, as (1, 0)")
-    perm = [_integer(f"axes[{i}]", axis) for i, axis in enumerate(axes)]
-    if not perm and rank != 0:
-        raise ValueError("axes is empty: expected an entry for each axis, or None, which reverses them")
-    return _from_front(perm, len(perm))
-
-
-def reversed_axes(rank: int) -> list[int]:
-    """The permutation that reverses all axes, for the wire. By an empty one the wire means that the last two axes are
-    swapped, which is the same if there are two."""
-    return [] if rank == 2 else list(reversed(range(rank)))
-
-
-def _from_front(axes: Sequence[int], rank: int) -> list[int]:
-    """Negative axes count from the last one. What is out of range stays so, for the server to refuse."""
-    return [a + rank if -rank <= a < 0 else a for a in axes]
 
 
 class Keep(NamedTuple):
@@ -283,7 +196,7 @@ def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | N
     operand, axes = operand_of(x, any_order=not any(keep.results)), axes_of(axis)
     rank, finish = operand.rank, None
     if not operand.in_order:
-        logical = _from_front(axes, rank) or list(range(rank))
+        logical = from_front(axes, rank) or list(range(rank))
         index_of_all = op in ("argmin", "argmax") and len(logical) == rank
         if index_of_all or not set(logical) <= set(range(rank)):
             operand = operand_of(x, any_order=False)

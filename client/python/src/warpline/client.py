@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from warpline import calls, direct, residents, shared, transfers
 from warpline.arrays import Array
-from warpline.calls import Axes, Call, Input, Report
+from warpline.arguments import Axes
+from warpline.calls import Call, Input, Report
 from warpline.connections import Connection
 from warpline.expressions import Operators
 from warpline.leases import Leases

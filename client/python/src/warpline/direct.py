@@ -6,7 +6,8 @@ from typing import Any
 import numpy.typing as npt
 
 from warpline import calls
-from warpline.calls import Axes, Call, Keep
+from warpline.arguments import Axes
+from warpline.calls import Call, Keep
 from warpline.expressions import Expression
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import FREE, plan_program

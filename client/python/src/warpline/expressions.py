@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline.arrays import AnyOperand, Array
-from warpline.calls import Axes, Input
+from warpline.arguments import Axes
+from warpline.calls import Input
 from warpline.dtypes import ML_DTYPES
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote

@@ -24,9 +24,10 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, shapes
+from warpline import arguments, calls, shapes
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
-from warpline.calls import Axes, Call, Input
+from warpline.arguments import Axes
+from warpline.calls import Call, Input
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.expressions import Expression, Operation, Operators, is_number
 from warpline.names import Activation, Precision, ReduceOp
@@ -70,9 +71,9 @@ class Program:
         given = self._expression(x)
         rank = self._rank(given)
         if axes is not None:
-            perm = calls.perm_of(axes, rank)
+            perm = arguments.perm_of(axes, rank)
         elif rank is not None:
-            perm = calls.reversed_axes(rank)
+            perm = arguments.reversed_axes(rank)
         else:
             raise TypeError(f"the rank of {given} is not known before it is computed: mT swaps the last two axes, "
                             "transpose(axes) any")
@@ -85,7 +86,7 @@ class Program:
              variant: str = "", name: str = "") -> Expression:
         """Multiplies matrices, as `Client.gemm` does."""
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
-        beta = calls.beta_of(beta, c is not None)
+        beta = arguments.beta_of(beta, c is not None)
         inputs = [left, right]
         # A step has no place for a c that is not read.
         if c is not None and beta != 0:
@@ -94,15 +95,15 @@ class Program:
             inputs.append(self._expression(bias))
         step = v1.GemmStep(
             trans_a=bool(trans_a) != a_swapped, trans_b=bool(trans_b) != b_swapped, alpha=alpha, beta=beta,
-            precision=calls.precision_of(precision), has_bias=bias is not None,
-            activation=calls.activation_of(activation), out_data_type=result_data_type(dtype))
+            precision=arguments.precision_of(precision), has_bias=bias is not None,
+            activation=arguments.activation_of(activation), out_data_type=result_data_type(dtype))
         return self._step("gemm", inputs, step, variant, name, _dtype_of(step.out_data_type))
 
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
         """Reduces axes, as `Client.reduce` does."""
-        step = v1.ReduceStep(op=calls.reduce_op(op), axes=calls.axes_of(axis), keepdims=keepdims,
-                             ddof=calls.ddof_of(ddof), out_data_type=result_data_type(dtype))
+        step = v1.ReduceStep(op=arguments.reduce_op(op), axes=arguments.axes_of(axis), keepdims=keepdims,
+                             ddof=arguments.ddof_of(ddof), out_data_type=result_data_type(dtype))
         return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(step.out_data_type))
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",

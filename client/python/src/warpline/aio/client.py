@@ -16,7 +16,8 @@ from warpline.aio.reductions import Reductions
 from warpline.aio.tensors import Tensor, Transport
 from warpline.aio.threads import copying, in_thread, unless_small
 from warpline.arrays import Array
-from warpline.calls import Axes, Call, Input, Report
+from warpline.arguments import Axes
+from warpline.calls import Call, Input, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_program

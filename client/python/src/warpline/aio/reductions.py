@@ -5,7 +5,8 @@ from typing import Any
 import numpy.typing as npt
 
 from warpline.arrays import Array
-from warpline.calls import Axes, Input
+from warpline.arguments import Axes
+from warpline.calls import Input
 from warpline.names import ReduceOp
 
 
