@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-// Each file that includes CLI11's headers takes 10 seconds more to compile with sanitizers, as they have
-// objects of their own for each: these are enough for one that declares or passes options on.
+// Each file that includes CLI11's headers takes several times as long to compile with sanitizers, as they
+// have objects of their own for each: these are enough for one that declares or passes options on.
 namespace CLI {
 class App;
 class FormatterBase;
