@@ -370,6 +370,23 @@ absl::StatusOr<Problem> ParseProblem(std::string_view text) {
   return problem;
 }
 
+absl::StatusOr<std::vector<Problem>> ParseProblems(std::string_view text, std::string_view source) {
+  std::vector<Problem> problems;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    auto problem = ParseProblem({line.data(), line.size()});
+    if (!problem.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(absl::string_view(source.data(), source.size()), ":",
+                                                     number, ": ", problem.status().message()));
+    }
+    problems.push_back(*std::move(problem));
+  }
+  return problems;
+}
+
 std::string ProblemText(const Problem& problem) {
   return std::visit(
       [&](const auto& p) -> std::string {

@@ -16,6 +16,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/problem.h"
@@ -24,6 +25,10 @@ namespace warpline {
 
 // INVALID_ARGUMENT with the text and what was expected.
 absl::StatusOr<Problem> ParseProblem(std::string_view text);
+
+// One a line; what follows a # is a comment. INVALID_ARGUMENT also with `source`, where the text comes from,
+// and the number of the line.
+absl::StatusOr<std::vector<Problem>> ParseProblems(std::string_view text, std::string_view source);
 
 // The shortest line that means the problem. Equal for two problems exactly when they are the same. Of arrays
 // without axes or elements there is none: empty.

@@ -73,6 +73,8 @@ struct Variant {
   // Further ways to run it, of the same cost and as reproducible, whose launch may find out that there are
   // not so many. They are taken by their name only, never by the rules above.
   std::span<const std::string_view> configurations = {};
+  // Its place in the ladder that docs/kernels.md climbs, from the plainest, 1; 0: beside the ladder.
+  int step = 0;
 };
 
 // Which way to run the row has this name: 0 the row itself, i its configuration i - 1; nothing if it is not

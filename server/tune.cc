@@ -4,8 +4,6 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
 #include "server/base/read_file.h"
@@ -25,19 +23,7 @@ int Fail(int code, const absl::Status& status) {
 
 absl::StatusOr<std::vector<Problem>> ReadProblems(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  std::vector<Problem> problems;
-  int number = 0;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++number;
-    line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    auto problem = ParseProblem({line.data(), line.size()});
-    if (!problem.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", problem.status().message()));
-    }
-    problems.push_back(*std::move(problem));
-  }
-  return problems;
+  return ParseProblems(text, path);
 }
 
 int Tune(const ServerOptions& options, const std::string& path) {

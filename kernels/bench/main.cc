@@ -24,6 +24,7 @@
 #include "kernels/bench/harness/device.h"
 #include "kernels/bench/harness/ladder.h"
 #include "kernels/bench/harness/roofs.h"
+#include "kernels/bench/harness/variants_of.h"
 #include "kernels/bench/report/json.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/suites/articles.h"
@@ -36,7 +37,7 @@ const std::map<std::string, Buffers> kBuffers = {
     {"auto", Buffers::kAuto}, {"warm", Buffers::kWarm}, {"rotating", Buffers::kRotating}};
 
 struct Flags {
-  std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", json,
+  std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", problems, json,
               commit = kRevision;
   std::vector<std::string> ops, variants, dtypes, shapes;
   int rounds = 0;
@@ -61,6 +62,10 @@ struct Flags {
     add_list("--dtypes", dtypes, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
     add_list("--shapes", shapes,
              "as 8192x8192 (transpositions and sums), 1048576 (sums) or 4096x4096x4096 (products: m, n, k)");
+    app.add_option(
+        "--problems", problems,
+        "file of problems, a line each as warplined --tune reads them, in place of the suite's; with "
+        "--suite=breadth the server's own choice of them, else all variants");
     app.add_option("--json", json, "file to write all numbers to");
     app.add_option("--rounds", rounds, "timings of each row; default: 15, of the pipeline 5")
         ->check(CLI::Range(0, 1 << 20));
@@ -69,7 +74,8 @@ struct Flags {
     app.add_option("--tensor", tensor, "f32 tensor of the pipeline experiments; default: 8192x8192");
     app.add_option("--commit", commit, "goes into the JSON; default: that of the build")
         ->envname("WARPLINE_COMMIT");
-    app.add_flag("--list", list, "list the variants, of --ops and --variants only, and end");
+    app.add_flag("--list", list,
+                 "list the variants by their step in the ladder, of --ops and --variants only, and end");
   }
 };
 
@@ -78,17 +84,22 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 void List(const std::vector<std::string>& ops, const std::vector<std::string>& names) {
-  MakeCases(ops, {}, {}, names);  // refuses what there is not
+  std::vector<std::string> laddered = ops;
+  std::erase(laddered, "elementwise");                                       // of the breadth alone
+  if (!laddered.empty() || ops.empty()) MakeCases(laddered, {}, {}, names);  // refuses what there is not
   const auto list = [&](const char* op, const auto& table) {
     if (!ops.empty() && !Contains(ops, op)) return;
-    for (const auto& row : table) {
-      if (!names.empty() && !Contains(names, row.name)) continue;
-      std::printf("%-10s %-20s %s\n", op, std::string(row.name).c_str(), std::string(row.summary).c_str());
+    for (const auto* row : Climb(table)) {
+      if (!names.empty() && !Contains(names, row->name)) continue;
+      const std::string step = row->step > 0 ? absl::StrCat(row->step) : "-";
+      std::printf("%-11s %2s %-19s %s\n", op, step.c_str(), std::string(row->name).c_str(),
+                  std::string(row->summary).c_str());
     }
   };
   list("transpose", CudaTransposeVariants());
   list("gemm", CudaGemmVariants());
   list("reduce", CudaReduceVariants());
+  list("elementwise", CudaElementwiseVariants());
 }
 
 PipelineOptions MakePipelineOptions(const Flags& flags) {
@@ -253,6 +264,12 @@ std::vector<Case> CasesOf(const Flags& flags) {
   if (filters && (flags.mode == "pipeline" || flags.mode == "articles")) {
     throw Failure(
         absl::StrCat("--mode=", flags.mode, " takes none of --ops, --dtypes, --shapes, --variants"));
+  }
+  if (!flags.problems.empty()) {
+    if (flags.mode != "ladder" || filters) {
+      throw Failure("--problems takes --suite, and none of --mode, --ops, --dtypes, --shapes, --variants");
+    }
+    return FileCases(flags.problems, /*choice_only=*/flags.suite == "breadth");
   }
   if (flags.suite == "breadth") {
     if (flags.mode != "ladder" || !flags.dtypes.empty() || !flags.shapes.empty() || !flags.variants.empty()) {

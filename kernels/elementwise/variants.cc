@@ -31,7 +31,8 @@ constexpr CudaVariant<ElementwiseProblem> kVariants[] = {
      .supports_dtype = IsReal,
      .supports = [](const ElementwiseProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = [](const ElementwiseProblem&, const DeviceTraits&) -> std::size_t { return 0; },
-     .launch = LaunchElementwise},
+     .launch = LaunchElementwise,
+     .step = 2},
     {.name = "naive",
      .summary = "an element a load, types decided at run time",
      .reproducible = true,
@@ -39,7 +40,8 @@ constexpr CudaVariant<ElementwiseProblem> kVariants[] = {
      .supports = [](const ElementwiseProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = [](const ElementwiseProblem&, const DeviceTraits&) -> std::size_t { return 0; },
      .launch = LaunchElementwiseNaive,
-     .cost = [](const ElementwiseProblem&, const DeviceTraits&) -> VariantCost { return {.transfer = 4}; }},
+     .cost = [](const ElementwiseProblem&, const DeviceTraits&) -> VariantCost { return {.transfer = 4}; },
+     .step = 1},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The part of `register_tiled` and `double_buffered` that multiplies: 256 threads, a 128 x 128 tile of D, 8 x
-// 8 elements a thread.
+// The part of `register_tiled`, `wide_loads` and `double_buffered` that multiplies: 256 threads, a 128 x 128
+// tile of D, 8 x 8 elements a thread.
 #ifndef WARPLINE_KERNELS_GEMM_FRAGMENT_CUH_
 #define WARPLINE_KERNELS_GEMM_FRAGMENT_CUH_
 

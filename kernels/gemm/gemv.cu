@@ -4,8 +4,10 @@
 //
 // Where the rows of M lie along its columns (`Columns`) a thread owns neighbouring columns, the warps of a
 // CTA share k, and CTAs share it too where tiles are few. Where they lie along k (`Rows`) warps share a few
-// of them. Partial sums meet in a fixed order: the bits are the same each time. Limit: memory, up to about
-// eight vectors; beyond that of 16-bit types the f32 units, where the next rung, `cublas`, has tensor cores.
+// of them. Partial sums meet in a fixed order: the bits are the same each time.
+//
+// Limit: device memory, up to about eight vectors; beyond that of 16-bit types the f32 units, where `cublas`
+// has tensor cores.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

@@ -54,6 +54,7 @@ CudaLaunch<GemmProblem> LaunchGemmRegisterTiled;
 // Need A and B aligned to 16 bytes, and AreGemmRowsAligned.
 CudaLaunch<GemmProblem> LaunchGemmVectorized;  // D too
 CudaLaunch<GemmProblem> LaunchGemmDoubleBuffered;
+CudaLaunch<GemmProblem> LaunchGemmWideLoads;
 CudaLaunch<GemmProblem> LaunchGemmWmma;
 CudaLaunch<GemmProblem> LaunchGemmMma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;

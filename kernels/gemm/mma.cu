@@ -3,9 +3,11 @@
 // take no registers; tiles swizzled in shared memory, so that neither the copies nor ldmatrix meet in a bank;
 // the fragments of the next 16 along k loaded while those before are multiplied; sums stored from where they
 // lie. A warp has 64 x 64 elements of D, a CTA 128 x 256. The method is that of CUTLASS for sm_80
-// (https://github.com/NVIDIA/cutlass). It has half of what cuBLAS gets on an H200, and so have tiles of other
-// sizes and depths (docs/benchmarks/2026-11-23-h200-mma.md): mma.sync itself is the limit there, and only
-// wgmma, the next rung, reaches all of Hopper's tensor cores.
+// (https://github.com/NVIDIA/cutlass).
+//
+// Limit: on Hopper mma.sync itself. It has half of what cuBLAS gets on an H200, and so have tiles of other
+// sizes and depths (docs/benchmarks/2026-11-23-h200-mma.md).
+// Next, `wgmma`: instructions that reach all of Hopper's tensor cores.
 #include <cuda_pipeline_primitives.h>
 
 #include "kernels/gemm/kernels.h"

@@ -1,7 +1,9 @@
 // Variant `naive`: one thread an element of D, operands straight from global memory. Neighbouring threads
 // read neighbouring elements of B and the same one of A, so that reads are coalesced (not where B is
-// transposed), but each element of A is read n times and each of B m times: the load units and L1 are the
-// limit. The next rung, `shared`, keeps tiles of both where reading is cheaper.
+// transposed), but each element of A is read n times and each of B m times.
+//
+// Limit: the load units and the L1.
+// Next, `shared`: tiles of both lie where reading is cheaper.
 #include "kernels/gemm/device.cuh"
 #include "kernels/gemm/kernels.h"
 

@@ -1,7 +1,10 @@
 // Variant `register_tiled`: 128 x 128 x 8 tiles, 8 x 8 elements of D in the registers of a thread, so that 16
 // words from shared memory serve 64 multiplications. Any shape, alignment and type, as elements are loaded
-// one by one. The limit is that all threads wait for global memory before they compute, and compute before
-// they load. The next rung, `double_buffered`, does both at once.
+// one by one.
+//
+// Limit: loads of one element each, of which every one takes an address and a bound; and a barrier before and
+// after every 8 steps of k.
+// Next, `wide_loads`: 16 bytes a load.
 #include "kernels/gemm/fragment.cuh"
 #include "kernels/gemm/kernels.h"
 

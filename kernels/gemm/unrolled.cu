@@ -1,6 +1,8 @@
 // Variant `unrolled`: `shared` with the loop over a tile unrolled, so that addresses are constants in the
-// instructions and loads are issued ahead of their use. Two loads from shared memory for every multiplication
-// are the limit. The next rung, `vectorized`, uses each loaded word more often.
+// instructions and loads are issued ahead of their use.
+//
+// Limit: two loads from shared memory for every multiplication.
+// Next, `vectorized`: each loaded word is used more often.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/tile32.cuh"
 

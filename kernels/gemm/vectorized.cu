@@ -1,7 +1,10 @@
 // Variant `vectorized`: a thread computes a vector of 16 bytes of D, so that global memory and the tile of B
 // are accessed in vectors: one load of a word of A and one of a vector of B for four multiplications (two in
-// f64). Shared memory is still the limit. The next rung, `register_tiled`, gives a thread a square of D, for
-// which loads grow with the side and multiplications with the area.
+// f64).
+//
+// Limit: shared memory, still.
+// Next, `register_tiled`: a square of D for a thread, of which loads grow with the side and multiplications
+// with the area.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/vectors.cuh"
 

@@ -1,8 +1,10 @@
 // Variant `wmma`: tensor cores through the WMMA API, for f16 and bf16 on every GPU since Ampere. A warp
-// multiplies 64 x 32 elements of D in 16 x 16 x 16 fragments that it loads from shared memory. The limit is
-// not the tensor cores, of which it gets 8 % of what cuBLAS gets on an H200: one pair of tiles is loaded,
-// then multiplied, with a barrier before and after, and the padded rows of a tile are stored with conflicts.
-// The next rung, `mma`, loads ahead, without registers, and knows where its sums lie.
+// multiplies 64 x 32 elements of D in 16 x 16 x 16 fragments that it loads from shared memory.
+//
+// Limit: not the tensor cores, of which it gets 8 % of what cuBLAS gets on an H200: one pair of tiles is
+// loaded, then multiplied, with a barrier before and after, and the padded rows of a tile are stored with
+// conflicts.
+// Next, `mma`: it loads ahead, without registers, and knows where its sums lie.
 #include <mma.h>
 
 #include "kernels/gemm/kernels.h"

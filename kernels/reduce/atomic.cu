@@ -2,10 +2,10 @@
 // shared memory, each CTA adds what it has to the result's in the workspace. (Privatised: all threads adding
 // to one address of device memory would take turns.) A small kernel turns the totals into results.
 //
-// What limits it: atomic additions of one address follow one another, 32 to a warp's accumulator and one a
+// Limit: atomic additions of one address follow one another, 32 to a warp's accumulator and one a
 // CTA to a result's; sums are all it can do; and the order of additions, so the last bits of a floating-point
 // sum, differ from run to run. (An addition to device memory also takes f32 below the normal range for 0.)
-// The next rung, `shared`, combines in a fixed order.
+// Next, `shared`: combined in a fixed order.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

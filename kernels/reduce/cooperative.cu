@@ -2,9 +2,9 @@
 // the partial results and their combination. They must then all be resident at once, so there are only as
 // many as the device holds, and each goes through several tiles.
 //
-// What limits it: every CTA waits for the slowest, twice the latency of L2 at least; no other kernel may take
+// Limit: every CTA waits for the slowest, twice the latency of L2 at least; no other kernel may take
 // the place of a CTA, so the launch waits for an idle device.
-// The next rung, `single_pass`, lets only the last CTA of each result wait.
+// Next, `single_pass`: only the last CTA of each result combines, and nobody waits.
 #include <cooperative_groups.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // Variant `shared`: the threads of a result combine what they took in by a tree in shared memory, and several
 // CTAs of one result through partial results, which a second kernel combines by the same tree.
 //
-// What limits it: a barrier of the whole CTA at each of the tree's eight levels, half of the threads idle
+// Limit: a barrier of the whole CTA at each of the tree's eight levels, half of the threads idle
 // after each, every value through shared memory; and the second launch.
-// The next rung, `warp_shuffle`, exchanges registers within a warp, which needs no barrier.
+// Next, `warp_shuffle`: a warp exchanges registers, which needs no barrier.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

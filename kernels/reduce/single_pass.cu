@@ -1,9 +1,9 @@
 // Variant `single_pass`: one kernel, in which the CTA that finishes a result's last part combines all of its
 // parts, in the order of the parts, whichever CTA that is: the same bits in every run. Nobody waits.
 //
-// What limits it: device memory; for small inputs, the fence and the ticket of every CTA, and clearing the
+// Limit: device memory; for small inputs, the fence and the ticket of every CTA, and clearing the
 // tickets, since the workspace holds nothing between launches.
-// The next rung, `cub`, is the library that this ladder is measured against.
+// Next, `vectorized`: loads of 16 bytes whatever the type is, and CTAs by what a multiprocessor holds.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

@@ -2,8 +2,8 @@
 // CTA instead of one a level of the tree. Where few results have many elements, several CTAs share a result
 // and a second kernel combines their partial results.
 //
-// What limits it: device memory, for large inputs; for small ones the launch of the second kernel.
-// The next rung, `cooperative`, stays in one kernel.
+// Limit: device memory, for large inputs; for small ones the launch of the second kernel.
+// Next, `cooperative`: one kernel.
 #include "kernels/reduce/by_shuffles.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

@@ -53,6 +53,7 @@ CudaLaunch<TransposeProblem> LaunchTransposeShuffle;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzled;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzledPacked;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzledVectorized;
+CudaLaunch<TransposeProblem> LaunchTransposeUnpadded;
 CudaLaunch<TransposeProblem> LaunchTransposeVectorized;
 
 }  // namespace warpline

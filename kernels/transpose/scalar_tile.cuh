@@ -8,6 +8,12 @@
 
 namespace warpline {
 
+// Rows follow each other: a column of elements of 4 bytes lies in one bank.
+struct RowMajorTile {
+  static constexpr int kElements = kTileSide * kTileSide;
+  __device__ static constexpr int Index(int y, int x) { return y * kTileSide + x; }
+};
+
 // CTAs of a multiprocessor that the compiler must leave registers for. Elements of 4 bytes need all the
 // threads there can be, even if that spills two registers; of 8 bytes enough is in flight anyway.
 template <typename T, int kRows>

@@ -8,14 +8,6 @@
 #include "kernels/transpose/scalar_tile.cuh"
 
 namespace warpline {
-namespace {
-
-struct RowMajorTile {
-  static constexpr int kElements = kTileSide * kTileSide;
-  __device__ static constexpr int Index(int y, int x) { return y * kTileSide + x; }
-};
-
-}  // namespace
 
 cudaError_t LaunchTransposeShared(const TransposeProblem& problem, const Operands& operands,
                                   const CudaContext& /*context*/, cudaStream_t stream) {

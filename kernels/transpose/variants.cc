@@ -34,8 +34,8 @@ bool IsSmall(const TileWalk& walk) {
   return walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
 }
 
-constexpr TransposeVariant Row(std::string_view name, std::string_view summary, bool (*supports_dtype)(DType),
-                               decltype(TransposeVariant::supports) supports,
+constexpr TransposeVariant Row(int step, std::string_view name, std::string_view summary,
+                               bool (*supports_dtype)(DType), decltype(TransposeVariant::supports) supports,
                                CudaLaunch<TransposeProblem>* launch,
                                decltype(TransposeVariant::cost) cost = nullptr) {
   return {.name = name,
@@ -45,7 +45,8 @@ constexpr TransposeVariant Row(std::string_view name, std::string_view summary, 
           .supports = supports,
           .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
           .launch = launch,
-          .cost = cost};
+          .cost = cost,
+          .step = step};
 }
 
 // Of a rung that takes so many times as long as a copy.
@@ -78,31 +79,34 @@ constexpr TransposeVariant kVariants[] = {
      .supports = TakesVectors,
      .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
      .launch = LaunchTransposePaddedVectorized,
-     .preferred = FillsSmallTiles},
-    Row("swizzled_packed",
+     .preferred = FillsSmallTiles,
+     .step = 7},
+    Row(12, "swizzled_packed",
         "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; boxes of "
         "runs "
         "where axes are short; row copy where rows stay rows",
         kAnyDType, AnyProblem, LaunchTransposeSwizzledPacked),
-    Row("naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
+    Row(2, "naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
         LaunchTransposeNaiveWrite, Slower<4>),
-    Row("shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
+    Row(3, "shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
         LaunchTransposeShared, Slower<4>),
-    Row("padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded,
+    Row(4, "padded", "33 columns in the tile, no bank conflicts", IsWord, AnyProblem, LaunchTransposePadded,
         Slower<3>),
-    Row("multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
+    Row(5, "multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
         LaunchTransposeMultiElement),
-    Row("vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
+    Row(0, "unpadded", "multi_element without padding: what bank conflicts cost as many threads", IsWord,
+        AnyProblem, LaunchTransposeUnpadded),
+    Row(6, "vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
         IsWord, TakesVectors, LaunchTransposeVectorized),
-    Row("shifted", "4 elements a thread, row y of the tile rotated by y", IsWord, AnyProblem,
+    Row(8, "shifted", "4 elements a thread, row y of the tile rotated by y", IsWord, AnyProblem,
         LaunchTransposeShifted),
-    Row("swizzled", "4 elements a thread, XOR-swizzled tile", IsWord, AnyProblem, LaunchTransposeSwizzled),
-    Row("swizzled_vectorized", "16-byte vectors of global memory, tile XOR-swizzled by vectors", IsWord,
+    Row(9, "swizzled", "4 elements a thread, XOR-swizzled tile", IsWord, AnyProblem, LaunchTransposeSwizzled),
+    Row(10, "swizzled_vectorized", "16-byte vectors of global memory, tile XOR-swizzled by vectors", IsWord,
         TakesVectors, LaunchTransposeSwizzledVectorized),
-    Row("shuffle", "32 x 32 tile in the registers of a warp, no shared memory", IsWord, AnyProblem,
+    Row(11, "shuffle", "32 x 32 tile in the registers of a warp, no shared memory", IsWord, AnyProblem,
         LaunchTransposeShuffle),
-    Row("naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem, LaunchTransposeNaive,
-        Slower<8>),
+    Row(1, "naive_read", "one thread an element, coalesced reads", kAnyDType, AnyProblem,
+        LaunchTransposeNaive, Slower<8>),
 };
 
 // The widest elements that rows and both bases consist of, in bytes, for a transposition that keeps rows.

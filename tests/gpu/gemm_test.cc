@@ -155,8 +155,9 @@ TEST_F(GemmAlignmentTest, OnlyVectorRungsRefuseMisalignedOperands) {
         operands.in[1] = base + (std::size_t{2} << 20) + at;
         operands.out = base + (std::size_t{3} << 20) + at;
         operands.scalars = reinterpret_cast<const StepScalars*>(base);
-        const bool is_vector = row.name == "vectorized" || row.name == "double_buffered" ||
-                               row.name == "wmma" || row.name == "mma" || row.name == "wgmma";
+        const bool is_vector = row.name == "vectorized" || row.name == "wide_loads" ||
+                               row.name == "double_buffered" || row.name == "wmma" || row.name == "mma" ||
+                               row.name == "wgmma";
         const cudaError_t want = at != 0 && is_vector ? cudaErrorNotSupported : cudaSuccess;
         EXPECT_EQ(row.launch(problem, operands, context, stream->get()), want)
             << std::string(row.name) << " " << std::string(Name(dtype)) << " at " << at;

@@ -105,6 +105,18 @@ TEST(ProblemTextTest, WhatMeansTheSameReadsTheSame) {
   EXPECT_EQ(ProblemText(batch), "gemm f32 2x3x4 x5");
 }
 
+TEST(ProblemTextTest, FilesHaveALineAProblemAndComments) {
+  const auto problems =
+      ParseProblems("# of yesterday\n\n  sum f32 2x3 1  # often\ngemm f32 2x3x4", "mine.txt");
+  ASSERT_TRUE(problems.ok()) << problems.status();
+  ASSERT_EQ(problems->size(), 2u);
+  EXPECT_EQ(ProblemText((*problems)[1]), "gemm f32 2x3x4");
+  EXPECT_TRUE(ParseProblems("", "none.txt")->empty());
+  const auto wrong = ParseProblems("sum f32 2x3 1\nsum f33 2x3 1\n", "mine.txt");
+  EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(wrong.status().message()), testing::StartsWith("mine.txt:2: "));
+}
+
 TEST(ProblemTextTest, ScalarsAndWhatHasNoElementsHaveNone) {
   EXPECT_EQ(ProblemText(TransposeProblem{}), "");
   auto product = std::get<GemmProblem>(*ParseProblem("gemm f32 2x3x4"));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 namespace warpline::bench {
 namespace {
@@ -40,7 +41,12 @@ std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& devic
   std::visit(
       [&](const auto& problem) {
         const DeviceTraits& traits = device.context.traits;
-        for (const auto& row : CudaTable(problem)) {
+        const auto table = CudaTable(problem);
+        std::vector<const std::remove_cvref_t<decltype(table[0])>*> rows;
+        for (const auto& row : table) rows.push_back(&row);
+        if (!bench_case.choice_only) rows = Climb(table);
+        for (const auto* at : rows) {
+          const auto& row = *at;
           if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
           if (bench_case.choice_only && !MayChoose(row, problem, traits)) continue;
           BoundVariant variant;

@@ -3,8 +3,10 @@
 #ifndef WARPLINE_KERNELS_BENCH_HARNESS_VARIANTS_OF_H_
 #define WARPLINE_KERNELS_BENCH_HARNESS_VARIANTS_OF_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,19 @@ struct BoundVariant {
   std::function<cudaError_t(const Operands&, cudaStream_t)> launch_shrunk;
 };
 
-// In the order of the table. `device` must outlive them.
+// The rows of a table as one climbs: by step, then those beside the ladder, in the order of the table.
+template <typename Row>
+std::vector<const Row*> Climb(std::span<const Row> table) {
+  std::vector<const Row*> rows;
+  for (const Row& row : table) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) {
+    return static_cast<unsigned>(a->step) - 1 < static_cast<unsigned>(b->step) - 1;  // 0 comes last
+  });
+  return rows;
+}
+
+// Of the server's own choice in the order of the table, by which it chooses; else as one climbs. `device`
+// must outlive them.
 std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& device);
 
 }  // namespace warpline::bench

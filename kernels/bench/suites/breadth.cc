@@ -1,7 +1,10 @@
 #include "kernels/bench/suites/breadth.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/problem_text.h"
@@ -25,6 +28,18 @@ std::vector<Case> BreadthCases(std::span<const std::string> ops) {
   if (cases.empty()) {
     throw Failure("--ops: expected some of transpose, gemm, reduce, elementwise");
   }
+  return cases;
+}
+
+std::vector<Case> FileCases(const std::string& path, bool choice_only) {
+  std::ifstream file(path);
+  if (!file) throw Failure(absl::StrCat("--problems: cannot open ", path));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::vector<Case> cases;
+  for (Problem& problem : Value(ParseProblems(text, path))) {
+    cases.push_back({.problem = std::move(problem), .variants = {}, .choice_only = choice_only});
+  }
+  if (cases.empty()) throw Failure(absl::StrCat("--problems: ", path, " has none"));
   return cases;
 }
 

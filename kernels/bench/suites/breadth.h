@@ -14,6 +14,10 @@ namespace warpline::bench {
 // The table, in the form of kernels/problem_text.h.
 std::span<const std::string_view> BreadthLines();
 
+// The problems of a file of such lines, with the server's own choice alone or with all variants. Throws
+// Failure.
+std::vector<Case> FileCases(const std::string& path, bool choice_only);
+
 // The lines of these operations ("transpose", "gemm", "reduce", "elementwise"; empty: all).
 std::vector<Case> BreadthCases(std::span<const std::string> ops);
 

@@ -1,0 +1,16 @@
+// Variant `wide_loads`: `register_tiled` with loads of 16 bytes, a quarter of the instructions that load, and
+// tiles of f32 that are 16 deep, so that half as many barriers are waited at.
+//
+// Limit: all threads wait for global memory before they multiply, and multiply before they load.
+// Next, `double_buffered`: both at once.
+#include "kernels/gemm/kernels.h"
+#include "kernels/gemm/vector_tile.cuh"
+
+namespace warpline {
+
+cudaError_t LaunchGemmWideLoads(const GemmProblem& problem, const Operands& operands,
+                                const CudaContext& /*context*/, cudaStream_t stream) {
+  return LaunchGemmVectorTile<1>(problem, operands, stream);
+}
+
+}  // namespace warpline
