@@ -125,46 +125,52 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
   }
 }
 
+// Blocks begin at any element: vectors begin at the first multiple of their size, and what is before it is
+// taken element by element.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
   const CanonicalReduce& reduce = task.reduce;
-  const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
-  const int pack = plan.aligned ? kColumns : 1;
-  const std::int64_t block = reduce.reduced_count * plan.inner, first_result = task.Tile() * plan.inner;
+  const int part = task.Part(), thread = static_cast<int>(threadIdx.x), inner = static_cast<int>(plan.inner);
+  const std::int64_t first_result = task.Tile() * plan.inner;
   const std::int64_t offset = reduce.kept.Offset(first_result);
-  // Steps of all threads; a thread's packs are `stride` elements apart, which is a multiple of a row.
-  const std::int64_t stride = std::int64_t{plan.lanes} * pack;
+  // Elements of the block before its first vector.
+  const int misaligned = static_cast<int>(
+      (reinterpret_cast<std::uintptr_t>(task.x) / task.element_bytes + static_cast<std::uint64_t>(offset)) %
+      kColumns);
+  const int lead = misaligned == 0 ? 0 : kColumns - misaligned;
+  const std::int64_t block = reduce.reduced_count * plan.inner - lead;
+  // Steps of all threads; a thread's packs are `stride` elements apart, which is a multiple of a row, so that
+  // place p, counted from the first vector, is of column (lead + p) mod inner at every step.
+  const std::int64_t stride = std::int64_t{plan.lanes} * kColumns;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
   typename R::Acc acc[kColumns];
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) acc[c] = R::Identity();
   if (thread < plan.lanes) {
-    const std::int64_t place = std::int64_t{thread} * pack;
+    const int place = thread * kColumns;
     const std::int64_t rows_a_step = stride / plan.inner;
     // The number of whole packs of this thread.
-    const std::int64_t whole = block < place + pack ? 0 : (block - place - pack) / stride + 1;
+    const std::int64_t whole = block < place + kColumns ? 0 : (block - place - kColumns) / stride + 1;
     VisitElements<Number>(task.dtype, [&]<typename T>(T) {
-      const T* x = static_cast<const T*>(task.x) + offset + place;
-      if constexpr (kHasShift<R>) {
-        // The elements of the first row, wherever in the block this thread begins.
+      const T* x = static_cast<const T*>(task.x) + offset;
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) acc[c] = StartOf<R>((x - place)[(place + c) % plan.inner]);
+      for (int c = 0; c < kColumns; ++c) {
+        const int column = (lead + place + c) % inner;
+        // The elements of the first row, wherever in the block this thread begins.
+        if constexpr (kHasShift<R>) acc[c] = StartOf<R>(x[column]);
+        // What is before the first vector goes to the first places of the same columns.
+        if (part != 0 || place + c >= inner) continue;
+        for (int i = column; i < lead; i += inner) R::Add(acc[c], Widen<typename R::Value>(x[i]), i / inner);
       }
+      x += lead + place;
       const auto index_of = [&](int c, std::int64_t step) {
-        return (place + c + step * stride) / plan.inner;
+        return (lead + place + c) / inner + step * rows_a_step;
       };
       const auto load = [&](std::int64_t step) {
-        const T* at = x + step * stride;
-        RawVector<kColumns * sizeof(T)> raw = {};
-        if (plan.aligned) {
-          raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at);
-        } else {
-          SetElement(raw, 0, *at);  // of the other columns nobody asks
-        }
-        return raw;
+        return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(x + step * stride);
       };
       AddColumns<R, T, kColumns, kIsLight<R, true>>(begin, min(end, whole), 1, rows_a_step, load, index_of,
                                                     acc);
@@ -172,34 +178,38 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
       if (part == plan.split - 1) {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {
-          if (c < pack && whole * stride + place + c < block) {
+          if (whole * stride + place + c < block) {
             R::Add(acc[c], Widen<typename R::Value>(x[whole * stride + c]), index_of(c, whole));
           }
         }
       }
     });
   }
-  // Place p of a step is of column p mod inner.
-  __shared__ typename R::Acc shared[kVectorThreads * kColumns];
+  __shared__ typename R::Acc shared[kVectorThreads * kColumns];  // [place]
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) {
-    if (thread < plan.lanes && c < pack) shared[thread * pack + c] = acc[c];
+    if (thread < plan.lanes) shared[thread * kColumns + c] = acc[c];
   }
   __syncthreads();
-  const int inner = static_cast<int>(plan.inner), places = static_cast<int>(stride);
+  const int places = static_cast<int>(stride);
+  const auto first_place = [lead, inner](int column) {
+    const int before = lead % inner;
+    return column >= before ? column - before : column - before + inner;
+  };
   if (inner >= 2 * kWarp) {
     // A thread takes a column: there are many of them, of few places each.
-    for (int column = thread; column < inner; column += kVectorThreads) {
-      typename R::Acc total = shared[column];
-      for (int p = column + inner; p < places; p += inner) total = R::Combine(total, shared[p]);
+    for (int column = thread; column < inner; column += plan.threads) {
+      int p = first_place(column);
+      typename R::Acc total = shared[p];
+      for (p += inner; p < places; p += inner) total = R::Combine(total, shared[p]);
       task.Store(first_result + column, part, total);
     }
     return;
   }
   // A warp takes a column, its lanes the places of it.
-  for (int column = thread / kWarp; column < inner; column += kVectorThreads / kWarp) {
+  for (int column = thread / kWarp; column < inner; column += plan.threads / kWarp) {
     typename R::Acc total = R::Identity();
-    for (int p = column + thread % kWarp * inner; p < places; p += kWarp * inner) {
+    for (int p = first_place(column) + thread % kWarp * inner; p < places; p += kWarp * inner) {
       total = R::Combine(total, shared[p]);
     }
     total = ReduceLanes<R>(total, kWarp);

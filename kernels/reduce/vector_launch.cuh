@@ -8,6 +8,9 @@
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/vector_columns.cuh"
 #include "kernels/reduce/vector_rows.cuh"
@@ -37,7 +40,7 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
     const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
-    kernel<<<static_cast<unsigned>(blocks), kVectorThreads, shared, stream>>>(task);
+    kernel<<<static_cast<unsigned>(blocks), plan.threads, shared, stream>>>(task);
   };
   switch (plan.shape) {
     case ReduceShape::kRows:
@@ -54,8 +57,11 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
       break;
   }
   if (cudaError_t error = cudaGetLastError(); error != cudaSuccess || plan.split == 1) return error;
-  // A warp a result, unless there are many parts: between warps there is a barrier.
-  const int lanes = plan.split > 8 * kWarp ? kVectorThreads : kWarp;
+  // A thread a part, up to a warp a result, unless there are many parts: between warps there is a barrier.
+  const int lanes =
+      plan.split > 8 * kWarp
+          ? kVectorThreads
+          : static_cast<int>(std::min(std::bit_ceil(static_cast<unsigned>(plan.split)), unsigned{kWarp}));
   const std::int64_t grid = CeilDiv(task.reduce.results, kVectorThreads / lanes);
   CombineVectorParts<R><<<static_cast<unsigned>(grid), kVectorThreads, 0, stream>>>(task, lanes);
   return cudaGetLastError();

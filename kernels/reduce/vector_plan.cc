@@ -21,17 +21,20 @@ bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
   return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
 }
 
-// What a CTA must have at least to repay a second launch, and CTAs a multiprocessor that all are cut into:
-// twice as many as it holds at the same time, so that the last of them end at about the same time.
-constexpr std::int64_t kMinBytes = 32768;
+// CTAs a multiprocessor that all are cut into: twice as many as it holds at the same time, so that the last
+// of them end at about the same time. And what a CTA must have at least to repay the second launch, two
+// microseconds: less where multiprocessors would have nothing to do without, more where that only evens them
+// out.
 constexpr std::int64_t kCtasPerMultiprocessor = 8;
+constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 512 << 10;  // bytes
 
 // Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile.
 void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
   std::int64_t split = 1;
   const std::int64_t wanted = kCtasPerMultiprocessor * multiprocessors;
   if (plan->tiles > 0 && 2 * plan->tiles <= wanted) {
-    split = std::clamp<std::int64_t>(wanted / plan->tiles, 1, std::max<std::int64_t>(1, bytes / kMinBytes));
+    const std::int64_t least = plan->tiles < multiprocessors ? kLeastOfIdle : kLeastOfBusy;
+    split = std::clamp<std::int64_t>(wanted / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
   }
   plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
   plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
@@ -61,11 +64,8 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
-// Combining what threads have of var in f64 takes divisions: warps should have many elements for each.
-constexpr std::int64_t kRowOfCta = 65536, kRowOfCtaInMoments = 524288;  // bytes
-
 void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base,
-              int multiprocessors, std::int64_t row_of_cta, VectorPlan* plan) {
+              int multiprocessors, bool has_costly_ends, VectorPlan* plan) {
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
@@ -74,12 +74,20 @@ void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool ali
   const bool vectors = plan->aligned || reduce.reduced.rank == 1;
   plan->steps = vectors ? reduce.reduced_count / vector : reduce.reduced_count;
   const std::int64_t bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
-  // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better.
+  // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better. If
+  // combining what threads have takes long, they should have many elements each.
+  const std::int64_t row_of_cta = has_costly_ends ? 524288 : 65536;
   const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
   if (bytes >= row_of_cta || (few && bytes >= 8192)) {
     plan->lanes = kVectorThreads;
   } else {
-    plan->lanes = CeilPow2(CeilDiv(plan->steps, 4), kWarpLanes);
+    plan->lanes = CeilPow2(CeilDiv(plan->steps, kRowLoads), kWarpLanes);
+    // More of them while multiprocessors have room and each has loads to keep in flight.
+    const std::int64_t room = std::int64_t{kRowCtas} * kVectorThreads * multiprocessors;
+    while (!has_costly_ends && 2 * plan->lanes <= kVectorThreads &&
+           2 * plan->lanes * reduce.results <= room && plan->steps >= 2 * plan->lanes * kRowLoads) {
+      plan->lanes *= 2;
+    }
   }
   plan->results_per_cta = kVectorThreads / plan->lanes;
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
@@ -93,27 +101,23 @@ std::int64_t InnerOf(const CanonicalReduce& reduce) {
 }
 
 // Whether columns are a block of memory, or several that are each worth a CTA.
-bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::size_t element_bytes, bool aligned) {
-  constexpr std::int64_t kLeastBytes = 16384, kWidestUnaligned = 32;
+bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::size_t element_bytes) {
+  constexpr std::int64_t kLeastBytes = 16384;
   const std::int64_t bytes = reduce.reduced_count * inner * static_cast<std::int64_t>(element_bytes);
   return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kLeastBytes &&
-         inner <= (aligned ? kVectorThreads : kWidestUnaligned);
-}
-
-bool IsFlatAligned(const CanonicalReduce& reduce, std::int64_t columns, bool aligned_base) {
-  return aligned_base && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns);
+         inner <= kVectorThreads;
 }
 
 void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
                      int multiprocessors, VectorPlan* plan) {
   const std::int64_t block = reduce.reduced_count * plan->inner;
-  const std::int64_t pack = plan->aligned ? columns : 1;
-  const std::int64_t period = plan->inner / std::gcd(plan->inner, pack);
+  const std::int64_t period = plan->inner / std::gcd(plan->inner, columns);
   plan->shape = ReduceShape::kFlatColumns;
   plan->lanes = static_cast<int>(kVectorThreads / period * period);
+  plan->threads = CeilDiv(plan->lanes, kWarpLanes) * kWarpLanes;
   plan->results_per_cta = plan->inner;
   plan->tiles = reduce.results / plan->inner;
-  plan->steps = CeilDiv(block, plan->lanes * pack);
+  plan->steps = CeilDiv(block, plan->lanes * columns);
   Split(block * static_cast<std::int64_t>(element_bytes), multiprocessors, plan);
 }
 
@@ -193,17 +197,16 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     if (IsPacked(reduce, row_bytes, aligned_base)) {
       PlanPackedRows(reduce, row_bytes, multiprocessors, &plan);
     } else {
-      const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
-                           NumberClassOf(problem) == NumberClass::kF64;
-      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, moments ? kRowOfCtaInMoments : kRowOfCta,
-               &plan);
+      // The moments of f64 are combined by divisions.
+      const bool has_costly_ends = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
+                                   NumberClassOf(problem) == NumberClass::kF64;
+      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, has_costly_ends, &plan);
     }
     return plan;
   }
   plan.inner = InnerOf(reduce);
   const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
-  plan.aligned = IsFlatAligned(reduce, columns, aligned_base);
-  if (IsFlat(reduce, plan.inner, element_bytes, plan.aligned)) {
+  if (IsFlat(reduce, plan.inner, element_bytes)) {
     PlanFlatColumns(reduce, element_bytes, columns, multiprocessors, &plan);
   } else {
     PlanColumns(reduce, element_bytes, columns, aligned_base, multiprocessors, &plan);

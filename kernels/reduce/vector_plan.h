@@ -11,6 +11,8 @@
 namespace warpline {
 
 inline constexpr int kVectorThreads = 256;
+inline constexpr int kRowLoads = 4;  // of 16 bytes, that a thread of kRows has in flight
+inline constexpr int kRowCtas = 4;   // a multiprocessor
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
@@ -42,10 +44,12 @@ constexpr int ColumnsOf(NumberClass numbers) {
 struct VectorPlan {
   ReduceShape shape = ReduceShape::kRows;
   // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows of one run begin
-  // and end with single elements, and all else is loaded in single elements.
+  // and end with single elements, and all else is loaded in single elements. Flat blocks have whole loads
+  // wherever they begin.
   bool aligned = true;
-  int lanes = kVectorThreads;  // of kFlatColumns: threads at work
-  std::int64_t inner = 1;      // of columns: results side by side in memory
+  int lanes = kVectorThreads;    // of kFlatColumns: threads at work
+  int threads = kVectorThreads;  // of a CTA; of kFlatColumns whole warps of those at work
+  std::int64_t inner = 1;        // of columns: results side by side in memory
   std::int64_t results_per_cta = 1;
   std::int64_t tiles = 0;  // CTAs / split
   // What a CTA takes of each of its results, and how many CTAs share them: in 16-byte vectors or elements of

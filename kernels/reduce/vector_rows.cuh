@@ -8,8 +8,6 @@
 
 namespace warpline {
 
-inline constexpr int kRowLoads = 4;  // of 16 bytes, in flight a thread
-
 // Vector v of a result, where element 0 of it has index first + v * elements.
 template <typename R, typename Number>
 __device__ void AddVector(DType dtype, const void* address, std::int64_t first, std::int64_t v,
@@ -56,7 +54,7 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
 }
 
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? 4 : 3)
+__global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ? kRowCtas : 3)
     ReduceRows(const __grid_constant__ VectorTask<R> task) {
   const VectorPlan& plan = task.plan;
   const AxisList& reduced = task.reduce.reduced;

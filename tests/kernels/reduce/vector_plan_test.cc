@@ -38,6 +38,25 @@ TEST(VectorPlanTest, ShapesGoToTheirKernels) {
   EXPECT_FALSE(Plan(Problem(DType::kF32, {16384, 16384}, 1), /*aligned_base=*/false).aligned);
 }
 
+TEST(VectorPlanTest, OddBlocksAreFlatWhereverTheyBegin) {
+  for (const bool aligned_base : {false, true}) {
+    const VectorPlan plan = Plan(Problem(DType::kF32, {4000, 127, 129}, 2), aligned_base);
+    EXPECT_EQ(plan.shape, ReduceShape::kFlatColumns);
+    EXPECT_EQ(plan.lanes, 129);  // four rows of 129 elements are whole vectors
+    EXPECT_EQ(plan.threads, 160);
+  }
+  EXPECT_EQ(Plan(Problem(DType::kF32, {4000, 127, 257}, 2)).shape, ReduceShape::kColumns);
+}
+
+TEST(VectorPlanTest, RowsThatLeaveRoomAreTakenByMoreThreads) {
+  const VectorPlan few = Plan(Problem(DType::kF32, {2048, 2048}, 2));
+  EXPECT_EQ(few.lanes, 64);
+  EXPECT_EQ(few.split, 1);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {8192, 2048}, 2)).lanes, 32);
+  // Two loads each would be too few.
+  EXPECT_EQ(Plan(Problem(DType::kF32, {600, 1024}, 2)).lanes, 64);
+}
+
 TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
   EXPECT_GT(Plan(Problem(DType::kF32, {1 << 28}, 1)).split, kMultiprocessors);
   EXPECT_GT(Plan(Problem(DType::kF32, {20000000, 3}, 1)).split, kMultiprocessors);
@@ -122,10 +141,10 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           }
           break;
         case ReduceShape::kFlatColumns: {
-          const std::int64_t pack = plan.aligned ? columns : 1;
-          ASSERT_EQ(plan.lanes * pack % plan.inner, 0);
-          ASSERT_LE(plan.lanes, kVectorThreads);
-          ASSERT_GE(plan.chunk * plan.split * plan.lanes * pack, reduce.reduced_count * plan.inner);
+          ASSERT_EQ(plan.lanes * columns % plan.inner, 0);
+          ASSERT_LE(plan.lanes, plan.threads);
+          ASSERT_LE(plan.threads, kVectorThreads);
+          ASSERT_GE(plan.chunk * plan.split * plan.lanes * columns, reduce.reduced_count * plan.inner);
           break;
         }
       }
