@@ -97,6 +97,19 @@ class NcuTableTest(unittest.TestCase):
         self.assertEqual(of["one_kernel"]["us"], "5.5")
         self.assertEqual(of["one_kernel"]["tensor instructions"], "10")  # 80, of which 70 move constants
 
+    def test_what_kernels_hold_and_wait_for_is_a_table_of_its_own(self):
+        text = "\n".join([
+            '"ID","Kernel Name","Grid Size","gpu__time_duration.sum","launch__registers_per_thread",'
+            '"launch__shared_mem_per_block","smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",'
+            '"smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"',
+            '"","","","ns","register/thread","byte/block","inst","inst"',
+            '"1","VariantMarker()","(1, 1, 1)","1,000","16","0","0","0"',
+            '"2","Big()","(512, 1, 1)","20,000","72","33,280","1.25","8.5"',
+            '"3","Small()","(1, 1, 1)","2,000","255","0","90","0"'])
+        lines = ncu_table.table("title", self.ONCE, text).splitlines()
+        self.assertEqual(lines[-3:], ["| variant | registers | shared KiB | waits most for |", "|---|---|---|---|",
+                                      "| two_kernels | 72 | 32.5 | long_scoreboard 8.5 |"])
+
     def test_products_count_operations(self):
         case = self.ONCE["cases"][0] | {"unit": "FLOP/s"}
         self.assertIn("| two_kernels | 22.0 | 0.5 |", ncu_table.table("title", {"cases": [case]}, self.CSV))

@@ -1,4 +1,5 @@
-"""Turns what Nsight Compute says of `warpline-bench-kernels --mode=once` into a Markdown table.
+"""Turns what Nsight Compute says of `warpline-bench-kernels --mode=once` into two Markdown tables: what each variant
+did, and what it holds of a multiprocessor and waits for.
 
 Usage: ncu_table.py TITLE ONCE.json NCU.csv
 
@@ -25,6 +26,21 @@ SUMS = (("us", ("gpu__time_duration.sum",), 1e3),
 TENSOR_MOVES = "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"
 RATIOS = (("sectors/load", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"),
           ("sectors/store", "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"))
+# What the longest kernel holds and reaches: heading, metric, divisor, decimals.
+RESOURCES = (("registers", "launch__registers_per_thread", 1, 0),
+             ("threads", "launch__block_size", 1, 0),
+             ("shared KiB", "launch__shared_mem_per_block", 1024, 1),
+             ("CTAs", "launch__grid_size", 1, 0),
+             ("occupancy %", "sm__maximum_warps_per_active_cycle_pct", 1, 0),
+             ("reached %", "sm__warps_active.avg.pct_of_peak_sustained_active", 1, 0),
+             ("L1 hits %", "l1tex__t_sector_hit_rate.pct", 1, 0),
+             ("L2 hits %", "lts__t_sector_hit_rate.pct", 1, 0),
+             ("DRAM %", "dram__throughput.avg.pct_of_peak_sustained_elapsed", 1, 0),
+             ("issue slots %", "smsp__issue_active.avg.pct_of_peak_sustained_active", 1, 0))
+STALL = "smsp__average_warps_issue_stalled_%s_per_issue_active.ratio"
+STALLS = ("long_scoreboard", "short_scoreboard", "barrier", "mio_throttle", "lg_throttle", "math_pipe_throttle", "wait",
+          "not_selected", "no_instruction", "membar", "drain", "gmma", "tex_throttle", "imc_miss", "branch_resolve", "sleeping",
+          "dispatch_stall")
 MARKER = "VariantMarker"
 SCALES = {"": 1, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9,
           "nsecond": 1, "usecond": 1e3, "msecond": 1e6, "second": 1e9, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -32,7 +48,8 @@ SCALES = {"": 1, "byte": 1, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9,
 
 def metrics():
     """Names to ask ncu for."""
-    return [name for _, group, _ in SUMS for name in group] + [TENSOR_MOVES] + [name for _, name in RATIOS]
+    return ([name for _, group, _ in SUMS for name in group] + [TENSOR_MOVES] + [name for _, name in RATIOS]
+            + [name for _, name, _, _ in RESOURCES] + [STALL % name for name in STALLS])
 
 
 def number(cell):
@@ -103,6 +120,20 @@ def summary(kernels):
     return cells
 
 
+def resources(kernels):
+    """{heading: text} of the longest kernel of one variant."""
+    longest = max(kernels, key=lambda row: sum(matching(row, "gpu__time_duration.sum")), default={})
+    cells = {}
+    for heading, name, divisor, decimals in RESOURCES:
+        if found := matching(longest, name):
+            cells[heading] = f"{found[0] / divisor:.{decimals}f}"
+    stalls = [(found[0], name) for name in STALLS if (found := matching(longest, STALL % name))]
+    if stalls:
+        most, name = max(stalls)
+        cells["waits most for"] = f"{name} {most:.1f}"
+    return cells
+
+
 def rate(case, kernels):
     """{heading: text}: what the case counts, by the time of the kernels."""
     seconds = sum(max(matching(row, "gpu__time_duration.sum"), default=0) for row in kernels) / 1e9
@@ -113,17 +144,25 @@ def rate(case, kernels):
     return {"GB/s": f"{case['bytes'] / seconds / 1e9:,.0f}"}
 
 
+def lines_of(headings, rows):
+    """A Markdown table of the headings that any row has."""
+    used = [heading for heading in headings if any(heading in cells for _, cells in rows)]
+    lines = ["", "| variant | " + " | ".join(used) + " |", "|---" * (len(used) + 1) + "|"]
+    return lines + [f"| {name} | " + " | ".join(cells.get(heading, "-") for heading in used) + " |" for name, cells in rows]
+
+
 def table(title, once, text):
     groups = by_variant(read_rows(text))
-    rows = []
+    did, holds = [], []
     for case in once["cases"]:  # one case a run of ncu
         for number_of, row in enumerate(case["rows"], start=1):
             if groups.get(number_of):
-                rows.append((row["name"], summary(groups[number_of]) | rate(case, groups[number_of])))
+                did.append((row["name"], summary(groups[number_of]) | rate(case, groups[number_of])))
+                holds.append((row["name"], resources(groups[number_of])))
     headings = ["us", "GB/s", "TFLOP/s"] + [sum_[0] for sum_ in SUMS[1:]] + [ratio[0] for ratio in RATIOS] + ["kernels"]
-    used = [heading for heading in headings if any(heading in cells for _, cells in rows)]
-    lines = [f"### {title}", "", "| variant | " + " | ".join(used) + " |", "|---" * (len(used) + 1) + "|"]
-    lines += [f"| {name} | " + " | ".join(cells.get(heading, "-") for heading in used) + " |" for name, cells in rows]
+    lines = [f"### {title}", *lines_of(headings, did)]
+    if any(cells for _, cells in holds):
+        lines += lines_of([resource[0] for resource in RESOURCES] + ["waits most for"], holds)
     return "\n".join(lines) + "\n"
 
 
