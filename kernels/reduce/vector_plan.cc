@@ -21,20 +21,23 @@ bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
   return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
 }
 
-// CTAs a multiprocessor that all are cut into: twice as many as it holds at the same time, so that the last
-// of them end at about the same time. And what a CTA must have at least to repay the second launch, two
+// CTAs that a multiprocessor holds at the same time, and such waves that all are cut into: two, so that the
+// last CTAs end at about the same time. And what a CTA must have at least to repay the second launch, two
 // microseconds: less where multiprocessors would have nothing to do without, more where that only evens them
 // out.
-constexpr std::int64_t kCtasPerMultiprocessor = 8;
+constexpr std::int64_t kCtasOfWave = 4, kWaves = 2;
 constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 512 << 10;  // bytes
 
 // Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile.
 void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
   std::int64_t split = 1;
-  const std::int64_t wanted = kCtasPerMultiprocessor * multiprocessors;
-  if (plan->tiles > 0 && 2 * plan->tiles <= wanted) {
+  const std::int64_t wave = kCtasOfWave * multiprocessors;
+  if (plan->tiles > 0 && 2 * plan->tiles <= kWaves * wave) {
     const std::int64_t least = plan->tiles < multiprocessors ? kLeastOfIdle : kLeastOfBusy;
-    split = std::clamp<std::int64_t>(wanted / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
+    split =
+        std::clamp<std::int64_t>(kWaves * wave / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
+    // Half a wave more than one takes as long as two.
+    if (4 * split * plan->tiles < 7 * wave) split = std::min(split, wave / plan->tiles);
   }
   plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
   plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));

@@ -68,6 +68,19 @@ TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
   EXPECT_GE(rows.tiles * rows.split, 6 * kMultiprocessors);
 }
 
+TEST(VectorPlanTest, CtasAreWholeWaves) {
+  // Twelve parts of 64 KiB each would be a wave and a half.
+  const VectorPlan images = Plan(Problem(DType::kU8, {64, 512, 512, 3}, 6, ReduceOp::kMean));
+  EXPECT_EQ(images.tiles, 64);
+  EXPECT_EQ(images.split, 8);
+}
+
+TEST(VectorPlanTest, TilesThatKeepAllMultiprocessorsBusyAreSharedIfTheyAreLarge) {
+  EXPECT_EQ(Plan(Problem(DType::kF32, {256, 128, 128}, 2)).split, 1);
+  EXPECT_GT(Plan(Problem(DType::kF32, {200, 1 << 20}, 2)).split, 1);
+  EXPECT_GT(Plan(Problem(DType::kF64, {64, 256, 256}, 2)).split, 1);  // 64 tiles
+}
+
 TEST(VectorPlanTest, RowsOfVarInF64AreTakenByWarps) {
   EXPECT_EQ(Plan(Problem(DType::kF64, {8192, 8192}, 2)).lanes, kVectorThreads);
   EXPECT_EQ(Plan(Problem(DType::kF64, {8192, 8192}, 2, ReduceOp::kVar)).lanes, 32);
