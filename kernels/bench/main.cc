@@ -186,7 +186,7 @@ class Session {
     attempt([&] {
       for (Experiment& experiment : HostMemoryExperiments(device_, options)) Add(std::move(experiment));
     });
-    for (const auto measure : {DefaultStreamTrap, CacheWindow, Carveout, Occupancy}) {
+    for (const auto measure : {DefaultStreamTrap, Launches, CacheWindow, Carveout, Occupancy}) {
       attempt([&] { Add(measure(device_, options)); });
     }
   }

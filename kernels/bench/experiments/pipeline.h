@@ -25,6 +25,9 @@ std::vector<Experiment> HostMemoryExperiments(const Device& device, const Pipeli
 // Something in the legacy default stream between the chunks, with streams that wait for it and that do not.
 Experiment DefaultStreamTrap(const Device& device, const PipelineOptions& options);
 
+// Kernels that do next to nothing, as calls in a stream and as a graph: what the host spends on launching.
+Experiment Launches(const Device& device, const PipelineOptions& options);
+
 // An L2 window that persists for a buffer that is read again and again, beside one that streams through.
 Experiment CacheWindow(const Device& device, const PipelineOptions& options);
 // The share of the L1 that is shared memory, for the tile kernel.

@@ -21,6 +21,8 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void Tiny(float* word) { *word = 1; }
 
+__global__ void Count(unsigned* word) { ++*word; }
+
 // The tile of a CTA is kSide x kSide of the input, which is rows x columns.
 template <int kSide>
 __global__ void __launch_bounds__(kThreads) PaddedTile(const float* __restrict__ in, float* __restrict__ out,
@@ -85,6 +87,11 @@ float Iterate(float x, int steps) {
 
 cudaError_t LaunchTiny(float* word, cudaStream_t stream) {
   Tiny<<<1, 1, 0, stream>>>(word);
+  return cudaGetLastError();
+}
+
+cudaError_t LaunchCount(unsigned* word, cudaStream_t stream) {
+  Count<<<1, 1, 0, stream>>>(word);
   return cudaGetLastError();
 }
 

@@ -17,6 +17,9 @@ float Iterate(float x, int steps);
 // Next to nothing; writes one word.
 cudaError_t LaunchTiny(float* word, cudaStream_t stream);
 
+// The same, adding one to it, so that it tells how many there were.
+cudaError_t LaunchCount(unsigned* word, cudaStream_t stream);
+
 // The transposition through a padded tile of `side` (32 or 64) squared f32 elements by 256 threads. Sizes are
 // multiples of the side.
 cudaError_t LaunchPaddedTile(int side, const float* in, float* out, std::int64_t rows, std::int64_t columns,

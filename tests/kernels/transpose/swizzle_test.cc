@@ -45,7 +45,7 @@ using Arrays =
     testing::Types<Array<4, 4, 32>, Array<8, 8, 32>, Array<4, 16, 32>, Array<8, 16, 32>, Array<1, 16, 128>,
                    Array<2, 16, 128>, Array<4, 16, 64>, Array<16, 16, 16>, Array<1, 1, 128>, Array<1, 4, 128>,
                    Array<2, 2, 64>, Array<2, 4, 64>, Array<4, 8, 256>, Array<4, 4, 8>, Array<4, 16, 8>,
-                   Array<2, 2, 16>, Array<8, 8, 8>>;
+                   Array<2, 2, 16>, Array<8, 8, 8>, Array<4, 4, 16>>;
 TYPED_TEST_SUITE(SwizzledArrayTest, Arrays);
 
 TYPED_TEST(SwizzledArrayTest, IsABijectionWithinEachRow) {
