@@ -1,8 +1,9 @@
 // Variant `wide_loads`: `register_tiled` with loads of 16 bytes, a quarter of the instructions that load, and
 // tiles of f32 that are 16 deep, so that half as many barriers are waited at.
 //
-// Limit: all threads wait for global memory before they multiply, and multiply before they load.
-// Next, `double_buffered`: both at once.
+// Limit: the f32 units, and the instructions that feed them. All threads of a CTA wait for global memory
+// before they multiply, but the other CTA of the multiprocessor multiplies meanwhile. Next,
+// `double_buffered`: both at once within a CTA.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/vector_tile.cuh"
 

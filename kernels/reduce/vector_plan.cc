@@ -26,7 +26,7 @@ bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
 // microseconds: less where multiprocessors would have nothing to do without, more where that only evens them
 // out.
 constexpr std::int64_t kCtasOfWave = 4, kWaves = 2;
-constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 512 << 10;  // bytes
+constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 768 << 10;  // bytes
 
 // Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile.
 void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {

@@ -2,8 +2,8 @@
 // whole and aligned, so that the tile is filled by 16-byte stores; the gathers take single elements.
 //
 // Limit: the gathers, a load of shared memory for each element.
-// Next, `swizzled_packed`: elements change places in registers before they are stored, whole chunks are read,
-// and elements may be of any size. (`shuffle`, which follows in the table, does without shared memory.)
+// Next, `shuffle`: no shared memory at all. `swizzled_packed`, the step after it, keeps the tile, but changes
+// elements' places in registers before they are stored, so that whole chunks are read.
 #include "kernels/transpose/vector_tile.cuh"
 
 namespace warpline {

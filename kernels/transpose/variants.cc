@@ -94,7 +94,7 @@ constexpr TransposeVariant kVariants[] = {
         Slower<3>),
     Row(5, "multi_element", "padded tile, 32 x 8 threads of 4 elements each", IsWord, AnyProblem,
         LaunchTransposeMultiElement),
-    Row(0, "unpadded", "multi_element without padding: what bank conflicts cost as many threads", IsWord,
+    Row(0, "unpadded", "multi_element without padding: what bank conflicts cost with as many threads", IsWord,
         AnyProblem, LaunchTransposeUnpadded),
     Row(6, "vectorized", "16-byte vectors of global memory, which rows must be multiples of; bank conflicts",
         IsWord, TakesVectors, LaunchTransposeVectorized),

@@ -2,10 +2,11 @@
 they hold of a multiprocessor and what they wait for.
 
 Usage: ladder_table.py BENCH RESULTS [PAGE]
+       ladder_table.py --cases RESULT.json
 
 BENCH is warpline-bench-kernels, whose --list has the rows; RESULTS a folder with ladder.json and ncu.md, which
 tests/gpu/ladder writes. Prints the tables, or puts them into PAGE between its two markers. What was not measured is
-"-". Needs Python's standard library only.
+"-". With --cases: tables of all cases of a result, a column each. Needs Python's standard library only.
 """
 
 import json
@@ -82,6 +83,30 @@ def tables(listing, result, markdown):
                        for operation, rows in rows_of(listing).items()) + "\n"
 
 
+def case_tables(result):
+    """Of each operation, all rows of all its cases: time, rate and share of the roof."""
+    lines = []
+    for operation in dict.fromkeys(case["op"] for case in result["cases"]):
+        cases = [case for case in result["cases"] if case["op"] == operation]
+        names = list(dict.fromkeys(row["name"] for case in cases for row in case["rows"]))
+        unit, scale = ("TFLOP/s", 1e12) if cases[0]["unit"] == "FLOP/s" else ("GB/s", 1e9)
+        warm = [" warm" if case["buffers"] == "warm" else "" for case in cases]
+        heads = [case["label"].split(" ", 1)[1] + what for case, what in zip(cases, warm)]
+        lines += [f"## {operation.capitalize()}", "", f"us, and {unit} (% of the roof):", "",
+                  "| variant | " + " | ".join(heads) + " |", "|---" * (len(cases) + 1) + "|"]
+        for name in names:
+            cells = []
+            for case in cases:
+                row = next((row for row in case["rows"] if row["name"] == name), None)
+                if row is None or row["status"] != "ok":
+                    cells.append("left out" if row and row["status"].startswith("left out") else "-")
+                else:
+                    cells.append(f"{row['seconds'] * 1e6:.1f}, {row['rate'] / scale:.4g} ({100 * row['roof_ratio']:.0f} %)")
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def replaced(page, made):
     """The page with other text between its markers."""
     before, rest = page.split(BEGIN)
@@ -97,6 +122,9 @@ def make(bench, results):
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
+    if sys.argv[1] == "--cases":
+        print(case_tables(json.loads(pathlib.Path(sys.argv[2]).read_text())), end="")
+        return
     made = make(*sys.argv[1:3])
     if len(sys.argv) == 3:
         print(made, end="")
