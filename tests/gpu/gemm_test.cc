@@ -36,7 +36,7 @@ constexpr DeviceTraits kAmpere = {.compute_capability = 80, .multiprocessors = 1
 TEST(GemmChoiceTest, LargeProductsGoToTheFastestRungOfTheirTypeAndDevice) {
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kHopper), "wgmma");
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kAmpere), "mma");
-  EXPECT_EQ(Choice(Product(DType::kF32, 4096, 4096, 64), kHopper), "double_buffered");
+  EXPECT_EQ(Choice(Product(DType::kF32, 4096, 4096, 64), kHopper), "wide_loads");
   EXPECT_EQ(Choice(Product(DType::kF32, 4095, 4095, 63), kHopper), "register_tiled");
   EXPECT_EQ(Choice(Product(DType::kI8, 4096, 4096, 64), kHopper), "register_tiled");
 }

@@ -186,8 +186,8 @@ TEST_F(TuningTest, ALaneTakesOverWhatIsFoundWhileItRuns) {
   ASSERT_TRUE(std::regex_search(file, found, std::regex("200x300x400\" = \\{ variant = \"([^\"]*)\"")))
       << file;
   EXPECT_THAT(VariantsOf(*runs, ProgramOf(kProduct)), ElementsAre(found[1].str()));
-  EXPECT_THAT(first, ElementsAre(testing::AnyOf(found[1].str(), "cublas", "double_buffered", "vectorized",
-                                                "unrolled")));
+  EXPECT_THAT(first,
+              ElementsAre(testing::AnyOf(found[1].str(), "cublas", "wide_loads", "vectorized", "unrolled")));
 }
 
 TEST_F(TuningTest, AVariantsConfigurationsAreNamesOfTheirOwn) {
