@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "kernels" / "bench" / "report"))
 import breadth_report
 import ncu_table
+import pairs
 import plot_ladder
 import torch_column
 
@@ -192,6 +193,40 @@ class BreadthReportTest(unittest.TestCase):
             breadth_report.heat_map(problems, f"{folder}/map.svg")
             root = ElementTree.parse(f"{folder}/map.svg").getroot()
         self.assertEqual(len(root.findall(".//" + SVG + "rect")), 3)
+
+
+class PairsTest(unittest.TestCase):
+    def fake(self, folder, name, factor):
+        """A benchmark whose problems take times of their own, and which counts its runs."""
+        program = pathlib.Path(folder) / name
+        program.write_text(f"""#!/usr/bin/python3
+import json, pathlib, sys
+runs = pathlib.Path({str(folder)!r}) / "runs"
+runs.write_text((runs.read_text() if runs.exists() else "") + "{name[0]}")
+step = len(runs.read_text())
+def case(label, *rows):
+    return {{"label": label, "rows": [{{"name": n, "status": "ok", "is_baseline": False, "seconds": s}} for n, s in rows]}}
+noise = 1 + 0.05 * (step % 3)
+assert sys.argv[1:3] == ["--suite", "breadth"], sys.argv
+json.dump({{"cases": [case("changed", ("a", 1e-3 * {factor})), case("same", ("a", 1e-3 * noise)),
+                      case("both", ("a", 1e-3), ("b", 2e-3 * {factor}))]}}, open(sys.argv[-1], "w"))
+""")
+        program.chmod(0o755)
+        return str(program)
+
+    def test_what_changed_is_told_from_noise_by_processes_in_turns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            measured = pairs.measure(self.fake(folder, "old", 1), self.fake(folder, "new", 0.5), 10, ["--suite", "breadth"])
+            self.assertEqual((pathlib.Path(folder) / "runs").read_text(), "onno" * 5)
+        text = pairs.report(pairs.changes_of(measured), 0.02)
+        self.assertIn("Changed beyond noise: 2 of 4, in 10 pairs", text)
+        self.assertRegex(text, r"changed +1000.00 -> +500.00 us, 2.000 times")
+        self.assertRegex(text, r"both, b +2000.00 -> +1000.00 us, 2.000 times")
+        self.assertNotIn("same", text)
+
+    def test_a_benchmark_that_fails_ends_it(self):
+        with self.assertRaisesRegex(SystemExit, "exit code 1"):
+            pairs.times("/bin/false", [])
 
 
 if __name__ == "__main__":
