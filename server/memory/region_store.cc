@@ -274,7 +274,14 @@ void RegionStore::Return(OwnerId owner, std::size_t bytes) {
 void RegionStore::Show(OwnerId owner, double bytes) const {
   regions_gauge_.Set(static_cast<double>(all_.regions));
   bytes_gauge_.Set(static_cast<double>(all_.bytes));
-  if (options_.owner_metrics != nullptr) options_.owner_metrics->Of(owner).region_bytes.Add(bytes);
+  if (options_.owner_metrics == nullptr) return;
+  const OwnerSeries& series = options_.owner_metrics->Of(owner);
+  series.region_bytes.Add(bytes);
+  if (series.label == OwnerMetrics::kOthers || options_.limits_of == nullptr) return;
+  const auto own = owners_.find(owner);
+  const double used = own == owners_.end() ? 0 : static_cast<double>(own->second.bytes);
+  const auto quota = options_.limits_of(owner).region_bytes;
+  series.region_quota_ratio.Set(quota.has_value() ? used / std::max(static_cast<double>(*quota), 1.0) : 0);
 }
 
 }  // namespace warpline

@@ -113,6 +113,19 @@ absl::Status TensorStore::CheckQuota(OwnerId owner, int device, std::size_t byte
   return bytes <= limit ? Full(text) : absl::ResourceExhaustedError(text);
 }
 
+double TensorStore::QuotaRatio(OwnerId owner) const {
+  if (options_.limits_of == nullptr) return 0;
+  const std::optional<std::int64_t> quota = options_.limits_of(owner).resident_bytes;
+  if (!quota.has_value()) return 0;
+  std::size_t most = 0;
+  for (int device = 0; device < static_cast<int>(used_bytes_.size()); ++device) {
+    if (const auto found = owners_bytes_.find({owner, device}); found != owners_bytes_.end()) {
+      most = std::max(most, found->second);
+    }
+  }
+  return static_cast<double>(most) / std::max(static_cast<double>(*quota), 1.0);
+}
+
 void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tensors) {
   std::size_t& own = owners_bytes_[{owner, device}];
   own += bytes * static_cast<std::size_t>(tensors);
@@ -121,7 +134,9 @@ void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tenso
   charged_tensors_ += static_cast<std::size_t>(tensors);
   tensors_.Add(tensors);
   if (options_.owner_metrics != nullptr) {
-    options_.owner_metrics->Of(owner).resident_bytes.Add(tensors * static_cast<double>(bytes));
+    const OwnerSeries& series = options_.owner_metrics->Of(owner);
+    series.resident_bytes.Add(tensors * static_cast<double>(bytes));
+    if (series.label != OwnerMetrics::kOthers) series.resident_quota_ratio.Set(QuotaRatio(owner));
   }
   bytes_[static_cast<std::size_t>(device)].Add(tensors * static_cast<double>(bytes));
 }

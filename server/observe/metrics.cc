@@ -129,6 +129,10 @@ struct Metrics::Impl {
       NewGauge("warpline_owner_resident_bytes", "Memory of the owner's resident tensors, on all devices.");
   Family<prometheus::Gauge>& owner_region_bytes =
       NewGauge("warpline_owner_region_bytes", "Bytes of the owner's shared regions.");
+  Family<prometheus::Gauge>& owner_quota_ratio =
+      NewGauge("warpline_owner_quota_used_ratio",
+               "How much of a quota the owner uses, as of its last tensor or region: resident-bytes, on the "
+               "device where it is the most, and region-bytes. 0 without a quota, and of \"other\".");
   Family<prometheus::Counter>& access_log_lines =
       NewCounter("warpline_access_log_lines_total",
                  "Lines of the access log, by what became of them. Without --access-log there are none.");
@@ -271,7 +275,11 @@ OwnerSeries Metrics::Owner(const std::string& label) {
           .jobs = Gauge(&impl_->owner_jobs.Add(labels)),
           .bytes = Gauge(&impl_->owner_bytes.Add(labels)),
           .resident_bytes = Gauge(&impl_->owner_resident_bytes.Add(labels)),
-          .region_bytes = Gauge(&impl_->owner_region_bytes.Add(labels))};
+          .region_bytes = Gauge(&impl_->owner_region_bytes.Add(labels)),
+          .resident_quota_ratio =
+              Gauge(&impl_->owner_quota_ratio.Add({{"owner", label}, {"quota", "resident-bytes"}})),
+          .region_quota_ratio =
+              Gauge(&impl_->owner_quota_ratio.Add({{"owner", label}, {"quota", "region-bytes"}}))};
 }
 
 void Metrics::CountOwnerRequest(const std::string& label, std::string_view code) {

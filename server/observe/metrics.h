@@ -100,6 +100,8 @@ struct OwnerSeries {
   Counter device_seconds;
   Gauge jobs, bytes;  // admitted
   Gauge resident_bytes, region_bytes;
+  // Of what its quotas allow, from 0 to 1, or more where a quota was lowered; 0 without one.
+  Gauge resident_quota_ratio, region_quota_ratio;
 };
 
 struct GraphCacheSeries {

@@ -13,7 +13,8 @@ const OwnerSeries& OwnerMetrics::Of(OwnerId owner) {
   const bool full = series_.size() >= limit_;
   std::unique_ptr<const OwnerSeries>& series = full ? others_ : series_[owner];
   if (series == nullptr) {
-    series = std::make_unique<const OwnerSeries>(metrics_.Owner(full ? "other" : name_of_(owner)));
+    series =
+        std::make_unique<const OwnerSeries>(metrics_.Owner(full ? std::string(kOthers) : name_of_(owner)));
   }
   return *series;
 }

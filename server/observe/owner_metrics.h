@@ -19,6 +19,9 @@ namespace warpline {
 // make up new owners cannot make up series. Thread-safe.
 class OwnerMetrics {
  public:
+  // The label of those who share series. Their quotas differ, so that no ratio is shown of them.
+  static constexpr std::string_view kOthers = "other";
+
   // `name_of` and the metrics outlive it.
   OwnerMetrics(int limit, std::function<std::string(OwnerId)> name_of, Metrics& metrics);
 

@@ -237,6 +237,26 @@ TEST_F(RegionStoreTest, WithdrawalsRaceWithCallsAndEachIsAnsweredOnce) {
   EXPECT_EQ(using_after_end.load(), 0);
 }
 
+TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
+  Metrics metrics;
+  OwnerMetrics owners(
+      1, [](OwnerId) { return "token:alice"; }, metrics);
+  RegionStore store({.max_bytes = 100 * kPage,
+                     .max_bytes_per_owner = 50 * kPage,
+                     .max_regions = 100,
+                     .max_regions_per_owner = 100,
+                     .limits_of = [](OwnerId) { return OwnerLimits{.region_bytes = 4 * kPage}; },
+                     .owner_metrics = &owners},
+                    metrics);
+  const auto region = store.Open(kOwner, 3 * kPage);
+  ASSERT_THAT(region, IsOk());
+  EXPECT_DOUBLE_EQ(owners.Of(kOwner).region_quota_ratio.Value(), 0.75);
+  // Owners without series of their own share one, of which a ratio would say nothing.
+  ASSERT_THAT(store.Open(kOther, 2 * kPage), IsOk());
+  EXPECT_EQ(owners.Of(kOther).label, OwnerMetrics::kOthers);
+  EXPECT_EQ(owners.Of(kOther).region_quota_ratio.Value(), 0);
+}
+
 TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
   Metrics metrics;
   RegionStore store({.max_bytes = 100 * kPage,

@@ -290,6 +290,33 @@ TEST_F(TensorStoreTest, ManyThreadsUseAndDropTheSameTensors) {
   EXPECT_EQ(metrics_.ResidentBytes(0).Value() + metrics_.ResidentBytes(1).Value(), 0);
 }
 
+TEST(TensorQuotaTest, WhatIsUsedOfAQuotaIsShownOfTheFullestDevice) {
+  Metrics metrics;
+  OwnerMetrics owners(
+      2, [](OwnerId owner) { return owner == kOwner ? "token:alice" : "token:bob"; }, metrics);
+  TensorStore store(
+      {.device_bytes = {8192, 8192},
+       .limits_of =
+           [](OwnerId owner) {
+             return owner == kOwner ? OwnerLimits{.resident_bytes = 2048} : OwnerLimits();
+           },
+       .owner_metrics = &owners},
+      [](int device, std::size_t) -> absl::StatusOr<Buffer> {
+        return Buffer({}, {.kind = Place::Kind::kHost, .device = device}, std::make_shared<int>());
+      },
+      metrics);
+  auto first = store.Allocate(kOwner, 0, 1536);
+  const auto second = store.Allocate(kOwner, 1, 512);
+  EXPECT_DOUBLE_EQ(owners.Of(kOwner).resident_quota_ratio.Value(), 0.75);
+  first = Buffer();
+  EXPECT_DOUBLE_EQ(owners.Of(kOwner).resident_quota_ratio.Value(), 0.25);
+  const auto without = store.Allocate(kOther, 0, 4096);
+  EXPECT_EQ(owners.Of(kOther).resident_quota_ratio.Value(), 0);
+  EXPECT_THAT(
+      metrics.Scrape(),
+      HasSubstr("warpline_owner_quota_used_ratio{owner=\"token:alice\",quota=\"resident-bytes\"} 0.25\n"));
+}
+
 TEST(TensorQuotaTest, AnOwnerGetsNoMoreThanItsQuotaOnEachDevice) {
   Metrics metrics;
   std::size_t quota = 2048;
