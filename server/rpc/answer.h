@@ -12,7 +12,7 @@ namespace warpline {
 template <typename Request, typename Response, typename Answer>
 void AnswerCall(UnaryCall& call, const Answer& answer) {
   Request request;
-  if (!request.ParseFromString(ToString(call.TakeRequest()))) {
+  if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) {
     return call.RespondError(
         absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
   }

@@ -177,10 +177,10 @@ GetStream::GetStream(const TensorService::Engine& engine, const Caller& caller)
 
 GetStream::~GetStream() = default;
 
-void GetStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
+void GetStream::OnMessage(MessageStream& stream, MessageSlices message) {
   if (chunks_ != nullptr) return;  // gRPC's own clients send one
   v1::GetRequest request;
-  if (!request.ParseFromString(ToString(message))) {
+  if (!request.ParseFromString(ToString(message.slices()))) {
     return stream.Finish(absl::InvalidArgumentError("the message is no warpline.v1.GetRequest"));
   }
   absl::StatusOr<AskedRange> asked = FindAsked(request, caller_.owner, engine_.tensors);

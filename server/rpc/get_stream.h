@@ -18,7 +18,7 @@ class GetStream final : public MessageStream::Handler {
   ~GetStream() override;
 
   std::size_t least_progress() const override;
-  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override;
+  void OnMessage(MessageStream& stream, MessageSlices message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnSent(MessageStream& stream) override;
   void OnEnd(MessageStream& stream) override;

@@ -20,11 +20,11 @@ class HealthService::Watch final : public MessageStream::Handler {
  public:
   explicit Watch(HealthService& service) : service_(service) {}
 
-  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override {
+  void OnMessage(MessageStream& stream, MessageSlices message) override {
     if (asked_) return stream.Finish(absl::InvalidArgumentError("a second message; there is to be one"));
     asked_ = true;
     health::HealthCheckRequest request;
-    if (!request.ParseFromString(ToString(message))) return stream.Finish(Malformed());
+    if (!request.ParseFromString(ToString(message.slices()))) return stream.Finish(Malformed());
     service_.AddWatcher(stream, request.service());
   }
   void OnLastMessage(MessageStream& stream) override {
@@ -57,7 +57,7 @@ void HealthService::SetServing(bool serving) {
 
 void HealthService::Check(UnaryCall& call) {
   health::HealthCheckRequest request;
-  if (!request.ParseFromString(ToString(call.TakeRequest()))) return call.RespondError(Malformed());
+  if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) return call.RespondError(Malformed());
   if (!request.service().empty() && !services_.contains(request.service())) {
     return call.RespondError(absl::NotFoundError(absl::StrCat("unknown service ", request.service())));
   }

@@ -30,10 +30,12 @@ ReceivedMessage SlicesOf(grpc::ByteBuffer& message) {
   if (buffer == nullptr) return received;
   received.compressed = buffer->data.raw.compression != GRPC_COMPRESS_NONE;
   const grpc_slice_buffer& slices = buffer->data.raw.slice_buffer;
-  received.slices.reserve(slices.count);
+  std::vector<grpc::Slice> references;
+  references.reserve(slices.count);
   for (std::size_t i = 0; i < slices.count; ++i) {
-    received.slices.emplace_back(slices.slices[i], grpc::Slice::ADD_REF);
+    references.emplace_back(slices.slices[i], grpc::Slice::ADD_REF);
   }
+  received.slices = MessageSlices(std::move(references));
   return received;
 }
 

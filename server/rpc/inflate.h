@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/rpc/message_slices.h"
 
 namespace warpline {
 
 // A message's slices and whether they are compressed; the slices are references, the message keeps its own.
 struct ReceivedMessage {
-  std::vector<grpc::Slice> slices;
+  MessageSlices slices;
   bool compressed = false;
 };
 ReceivedMessage SlicesOf(grpc::ByteBuffer& message);

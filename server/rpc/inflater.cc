@@ -33,7 +33,7 @@ void LowerPriority() {
 // One message from Start to `done`. Deletes itself.
 class Inflation final : public CompletionTag {
  public:
-  Inflation(std::vector<grpc::Slice> compressed, std::size_t limit, Ticket ticket, Inflater::Done done)
+  Inflation(MessageSlices compressed, std::size_t limit, Ticket ticket, Inflater::Done done)
       : compressed_(std::move(compressed)),
         limit_(limit),
         ticket_(std::move(ticket)),
@@ -41,10 +41,10 @@ class Inflation final : public CompletionTag {
 
   void RunOnWorker(grpc::CompletionQueue& queue) {
     LowerPriority();
-    absl::StatusOr<std::vector<grpc::Slice>> slices = Inflate(compressed_, limit_);
-    compressed_.clear();
+    absl::StatusOr<std::vector<grpc::Slice>> slices = Inflate(compressed_.slices(), limit_);
+    compressed_.Clear();
     if (slices.ok()) {
-      result_ = Inflater::Inflated{.slices = *std::move(slices), .ticket = std::move(ticket_)};
+      result_ = Inflater::Inflated{.slices = MessageSlices(*std::move(slices)), .ticket = std::move(ticket_)};
     } else {
       ticket_.Return();
       result_ = slices.status();
@@ -61,7 +61,7 @@ class Inflation final : public CompletionTag {
   }
 
  private:
-  std::vector<grpc::Slice> compressed_;
+  MessageSlices compressed_;
   const std::size_t limit_;
   Ticket ticket_;
   Inflater::Done done_;
@@ -73,7 +73,7 @@ class Inflation final : public CompletionTag {
 
 }  // namespace
 
-absl::Status Inflater::Start(std::vector<grpc::Slice> compressed, std::size_t limit, OwnerId owner,
+absl::Status Inflater::Start(MessageSlices compressed, std::size_t limit, OwnerId owner,
                              grpc::CompletionQueue& queue, Done done) {
   limit = std::min(limit, static_cast<std::size_t>(admission_.MostBytesOf(owner)));
   std::size_t bytes = 0;

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/worker_pool.h"
+#include "server/rpc/message_slices.h"
 #include "server/schedule/admission.h"
 #include "server/schedule/owner.h"
 
@@ -23,7 +24,7 @@ namespace warpline {
 class Inflater {
  public:
   struct Inflated {
-    std::vector<grpc::Slice> slices;
+    MessageSlices slices;
     // Pays for the slices until they are admitted as what they are.
     Ticket ticket;
   };
@@ -35,8 +36,8 @@ class Inflater {
   // Calls `done` on the thread that polls `queue`, whose tags are CompletionTags, with the content of a gzip
   // or zlib stream (see inflate.h for the errors) of at most `limit` bytes, and of no more than its owner may
   // have admitted. If admission refuses it, this returns the refusal and never calls `done`.
-  absl::Status Start(std::vector<grpc::Slice> compressed, std::size_t limit, OwnerId owner,
-                     grpc::CompletionQueue& queue, Done done);
+  absl::Status Start(MessageSlices compressed, std::size_t limit, OwnerId owner, grpc::CompletionQueue& queue,
+                     Done done);
 
  private:
   Admission& admission_;

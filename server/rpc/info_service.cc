@@ -70,8 +70,8 @@ void InfoService::GetInfo(UnaryCall& call) const {
 }
 
 void Echo(UnaryCall& call) {
-  const std::vector<grpc::Slice> slices = call.TakeRequest();
-  call.Respond(grpc::ByteBuffer(slices.data(), slices.size()));
+  const MessageSlices slices = call.TakeRequest();
+  call.Respond(grpc::ByteBuffer(slices.slices().data(), slices.size()));
 }
 
 }  // namespace warpline

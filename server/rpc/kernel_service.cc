@@ -110,7 +110,7 @@ absl::StatusOr<KernelService::Scanned> KernelService::Scan(UnaryCall& call, cons
   const nvtx::Range range(nvtx::Name::kConvert, call.number());
   Scanned scanned;
   scanned.slices = call.TakeRequest();
-  ASSIGN_OR_RETURN(scanned.message, ScanMessage(codec.schema, SpansOf(scanned.slices)));
+  ASSIGN_OR_RETURN(scanned.message, ScanMessage(codec.schema, SpansOf(scanned.slices.slices())));
   for (const Reference& reference : scanned.message.references) {
     if (static_cast<ReferenceKind>(reference.field) == ReferenceKind::kRegion) {
       scanned.references.emplace_back(TensorSpec());

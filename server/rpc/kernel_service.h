@@ -19,6 +19,7 @@
 #include "server/observe/metrics.h"
 #include "server/plan/plan_cache.h"
 #include "server/rpc/codec/codec.h"
+#include "server/rpc/message_slices.h"
 #include "server/rpc/plan_compiler.h"
 #include "server/rpc/result_sinks.h"
 #include "server/schedule/admission.h"
@@ -55,7 +56,7 @@ class KernelService {
  private:
   // A request as received and scanned. Its payloads are ranges of its slices.
   struct Scanned {
-    std::vector<grpc::Slice> slices;
+    MessageSlices slices;
     ScannedMessage message;
     // What its references name, from here on kept from expiring; and the same as the plan sees it.
     std::vector<Buffer> referred;

@@ -193,7 +193,7 @@ void MessageStream::TellLastMessage() {
   if (!is_over()) handler_->OnLastMessage(*this);
 }
 
-void MessageStream::OnMessage(std::vector<grpc::Slice> slices) {
+void MessageStream::OnMessage(MessageSlices slices) {
   std::size_t bytes = 0;
   for (const grpc::Slice& slice : slices) bytes += slice.size();
   if (const std::size_t limit = handler_->max_message_bytes(); bytes > limit) {

@@ -23,6 +23,7 @@
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
+#include "server/rpc/message_slices.h"
 #include "server/rpc/polling_helpers.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/schedule/owner.h"
@@ -64,7 +65,7 @@ class MessageStream final : private SendWatchdog::Call {
     virtual std::size_t max_message_bytes() const { return 64 << 10; }
     // Of work: what a client has to send, or to take, within the send timeout. Less is no progress.
     virtual std::size_t least_progress() const { return 1; }
-    virtual void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) = 0;
+    virtual void OnMessage(MessageStream& stream, MessageSlices message) = 0;
     // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
     // set, this may come too when the client has gone.
     virtual void OnLastMessage(MessageStream& stream) = 0;
@@ -139,7 +140,7 @@ class MessageStream final : private SendWatchdog::Call {
   ~MessageStream();
   void Begin();
   void OnRead(bool ok);
-  void OnMessage(std::vector<grpc::Slice> slices);
+  void OnMessage(MessageSlices slices);
   void TellLastMessage();
   void OnConfirmed(bool ok);
   void OnWritten(bool ok);

@@ -29,16 +29,16 @@ std::vector<std::span<const std::byte>> TakeFront(std::vector<std::span<const st
 
 }  // namespace
 
-void PutStream::OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) {
+void PutStream::OnMessage(MessageStream& stream, MessageSlices message) {
   const absl::Status accepted = Accept(stream, std::move(message));
   if (accepted.ok()) return;
   MutexLock lock(&mutex_);
   Fail(stream, accepted);
 }
 
-absl::Status PutStream::Accept(MessageStream& stream, std::vector<grpc::Slice> message) {
-  const auto slices = std::make_shared<const std::vector<grpc::Slice>>(std::move(message));
-  const std::vector<std::span<const std::byte>> spans = SpansOf(*slices);
+absl::Status PutStream::Accept(MessageStream& stream, MessageSlices message) {
+  const auto slices = std::make_shared<const MessageSlices>(std::move(message));
+  const std::vector<std::span<const std::byte>> spans = SpansOf(slices->slices());
   ASSIGN_OR_RETURN(const PutMessage read, ReadPutMessage(schema_, spans));
   MutexLock lock(&mutex_);
   if (ended_) return absl::OkStatus();

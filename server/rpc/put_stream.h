@@ -37,19 +37,19 @@ class PutStream final : public MessageStream::Handler {
 
   std::size_t max_message_bytes() const override { return kMaxChunkBytes + (64 << 10); }
   std::size_t least_progress() const override { return ChunkWindow::kChunkBytes; }
-  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override;
+  void OnMessage(MessageStream& stream, MessageSlices message) override;
   void OnLastMessage(MessageStream& stream) override;
   void OnEnd(MessageStream& stream) override;
 
  private:
   // Some bytes of a message, in the order of the tensor.
   struct Chunk {
-    std::shared_ptr<const std::vector<grpc::Slice>> message;
+    std::shared_ptr<const MessageSlices> message;
     std::vector<std::span<const std::byte>> pieces;  // of the message
     ByteRange to;                                    // in the tensor
   };
 
-  absl::Status Accept(MessageStream& stream, std::vector<grpc::Slice> message);
+  absl::Status Accept(MessageStream& stream, MessageSlices message);
   // For what is left of the tensor.
   absl::Status OpenWindow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TensorStore::Writing& writing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sequence_.writing(); }

@@ -5,7 +5,7 @@
 
 namespace warpline {
 
-ReceivedPayloads::ReceivedPayloads(std::vector<grpc::Slice> slices, const std::vector<PayloadRange>& ranges,
+ReceivedPayloads::ReceivedPayloads(MessageSlices slices, const std::vector<PayloadRange>& ranges,
                                    const Plan& plan)
     : slices_(std::move(slices)) {
   payloads_.reserve(plan.inputs.size());
@@ -21,7 +21,7 @@ void ReceivedPayloads::CopyPart(std::span<std::byte> region, int part, int parts
     return bytes_ * static_cast<std::size_t>(index) / static_cast<std::size_t>(parts);
   };
   const std::size_t begin = border(part), end = border(part + 1);
-  const std::vector<std::span<const std::byte>> spans = SpansOf(slices_);
+  const std::vector<std::span<const std::byte>> spans = SpansOf(slices_.slices());
   std::vector<std::span<const std::byte>> pieces;
   std::size_t at = 0;  // counts the bytes of all payloads, as if one lay behind the other
   for (const Payload& payload : payloads_) {

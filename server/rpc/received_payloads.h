@@ -2,8 +2,6 @@
 #ifndef WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
 #define WARPLINE_SERVER_RPC_RECEIVED_PAYLOADS_H_
 
-#include <grpcpp/support/slice.h>
-
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "proto/wire/slices.h"
 #include "server/memory/copy_payload.h"
 #include "server/plan/plan.h"
+#include "server/rpc/message_slices.h"
 
 namespace warpline {
 
@@ -18,8 +17,7 @@ namespace warpline {
 class ReceivedPayloads {
  public:
   // `ranges` are what the scan of the slices found.
-  ReceivedPayloads(std::vector<grpc::Slice> slices, const std::vector<PayloadRange>& ranges,
-                   const Plan& plan);
+  ReceivedPayloads(MessageSlices slices, const std::vector<PayloadRange>& ranges, const Plan& plan);
 
   // Writes part `part` of `parts`, about equal in bytes, to where the plan places the inputs in `region`.
   void CopyPart(std::span<std::byte> region, int part, int parts, CopySite& site) const;
@@ -29,7 +27,7 @@ class ReceivedPayloads {
     PayloadRange range;
     std::size_t offset = 0;  // in the region
   };
-  std::vector<grpc::Slice> slices_;
+  MessageSlices slices_;
   std::vector<Payload> payloads_;
   std::size_t bytes_ = 0;
 };

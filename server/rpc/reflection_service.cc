@@ -61,8 +61,8 @@ class ReflectionStream final : public MessageStream::Handler {
  public:
   explicit ReflectionStream(const ReflectionService& service) : service_(service) {}
 
-  void OnMessage(MessageStream& stream, std::vector<grpc::Slice> message) override {
-    const std::string answer = service_.Answer(ToString(message));
+  void OnMessage(MessageStream& stream, MessageSlices message) override {
+    const std::string answer = service_.Answer(ToString(message.slices()));
     if (answer.empty()) {
       return stream.Finish(
           absl::InvalidArgumentError("the message is no grpc.reflection.v1alpha.ServerReflectionRequest"));

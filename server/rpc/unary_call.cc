@@ -134,7 +134,7 @@ void UnaryCall::RespondError(const absl::Status& status) {
 
 void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status) {
   // What the handler did not use, it does not need.
-  message_.clear();
+  message_.Clear();
   provisional_ticket_.Return();
   if (awaits_device_) server_.counts.RemoveAwaiting();
   server_.metrics.requests_in_flight.Add(-1);

@@ -26,6 +26,7 @@
 #include "server/rpc/completion_tag.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/inflater.h"
+#include "server/rpc/message_slices.h"
 #include "server/rpc/send_watchdog.h"
 #include "server/schedule/owner.h"
 
@@ -75,7 +76,7 @@ class UnaryCall final : private SendWatchdog::Call {
   static void Start(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
 
   // The request's bytes, decompressed. The caller now holds the only reference. Once.
-  std::vector<grpc::Slice> TakeRequest() { return std::move(message_); }
+  MessageSlices TakeRequest() { return std::move(message_); }
   // Gives back what was admitted for the decompression of the message. Whoever asks for the real ticket does
   // so just after this.
   void ReturnProvisionalTicket() { provisional_ticket_.Return(); }
@@ -145,7 +146,7 @@ class UnaryCall final : private SendWatchdog::Call {
   SentTag sent_tag_{*this};
   DoneTag done_tag_{*this};
   grpc::ByteBuffer request_;
-  std::vector<grpc::Slice> message_;
+  MessageSlices message_;
   Ticket provisional_ticket_;
   std::optional<grpc::ByteBuffer> response_;
   std::function<void()> on_not_sent_;

@@ -290,7 +290,7 @@ std::string KernelCheck::Run(const Request& request, const Plan& plan) {
   }
 
   const Buffer input = ExactMemory(plan.memory.input_bytes), output = ExactMemory(plan.memory.output_bytes);
-  const ReceivedPayloads payloads(request.slices, request.message.payloads, plan);
+  const ReceivedPayloads payloads(MessageSlices(request.slices), request.message.payloads, plan);
   for (int part = 0; part < 3; ++part) payloads.CopyPart(input.bytes(), part, 3, site_);
   for (std::size_t i = 0, next = 0; i < plan.program.steps.size(); ++i) {
     if (!ReadsScalars(plan.program.steps[i].problem)) continue;
