@@ -2,9 +2,9 @@
 // of tiles, the next is on its way from global memory into their registers; one barrier a tile instead of
 // two.
 //
-// Limit: that of `wide_loads`. On an H200 nothing is gained, as two CTAs share a multiprocessor there
-// (docs/benchmarks/2026-11-23-h200-ladder.md); with one CTA there would be.
-// Next, `wmma`: multiplications by the tensor cores, which take 16-bit elements.
+// Limit: that of `wide_loads`. On an H200 nothing is gained over it in f32, with two CTAs a multiprocessor
+// nor with one (docs/benchmarks/2026-11-23-h200-ladder.md). Next, `wmma`: multiplications by the tensor
+// cores, which take 16-bit elements.
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/vector_tile.cuh"
 

@@ -31,6 +31,11 @@ bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.m >= kTileM / 2 && problem.n >= kTileN / 2 && tiles >= traits.multiprocessors / 2;
 }
 
+// Of f64, of which a multiprocessor has one CTA, it has not been measured.
+bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
+  return problem.dtype == DType::kF32 && FillsTiles<128, 128>(problem, traits);
+}
+
 // Of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
 // large problems it takes kSlowdown times as long as cuBLASLt does, and on 16-bit types kSlowdownHalf times:
 // there most rungs use the f32 units (docs/benchmarks/2026-11-21-h200-ladder.md). The empty part of a tile
@@ -141,13 +146,13 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .cost = TileCost<128, 128, 1, 1, 13>,
      .step = 8},
     {.name = "wide_loads",
-     .summary = "register_tiled with 16-byte loads, of tiles as deep as two CTAs a multiprocessor allow",
+     .summary = "register_tiled with 16-byte loads, tiles twice as deep, and two CTAs a multiprocessor",
      .reproducible = true,
      .supports_dtype = IsSingleOrDouble,
      .supports = SupportsVectors,
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmWideLoads,
-     .preferred = FillsTiles<128, 128>,
+     .preferred = SuitsWideLoads,
      .cost = TileCost<128, 128, 1, 2, 2>,
      .step = 6},
     {.name = "double_buffered",

@@ -21,10 +21,10 @@ bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
   return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
 }
 
-// CTAs that a multiprocessor holds at the same time, and such waves that all are cut into: two, so that the
-// last CTAs end at about the same time. And what a CTA must have at least to repay the second launch, two
-// microseconds: less where multiprocessors would have nothing to do without, more where that only evens them
-// out.
+// CTAs that a multiprocessor holds at the same time of most kernels (of some it is three), and such waves
+// that all are cut into: two, so that the last CTAs end at about the same time. And what a CTA must have at
+// least to repay the second launch, two microseconds: less where multiprocessors would have nothing to do
+// without, more where that only evens them out.
 constexpr std::int64_t kCtasOfWave = 4, kWaves = 2;
 constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 768 << 10;  // bytes
 

@@ -1,5 +1,5 @@
-"""Draws in which banks of shared memory a column of a 32 x 32 tile of 4-byte elements lies, for each layout that a rung
-of the transpositions has.
+"""Draws in which banks of shared memory a column of a 32 x 32 tile of 4-byte elements lies, for four layouts that rungs
+of the transpositions have.
 
 Usage: banks.py FILE.svg
 

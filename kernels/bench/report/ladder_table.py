@@ -35,7 +35,7 @@ def rows_of(listing):
 
 
 def times_of(result):
-    """{case: {variant: "133.1 us, 95 %"}}; where a case was measured with several buffers, the largest."""
+    """{case: {variant: "133.1 us, 95 %"}}; of the cases with rotating buffers."""
     times = {}
     for case in result["cases"]:
         if case["buffers"] == "rotating":
@@ -60,8 +60,13 @@ def profiles_of(markdown):
     return profiles
 
 
+def file_of(operation, name):
+    """Of a rung that is one file."""
+    return f"kernels/{operation}/{'naive' if name == 'naive_read' else name}.cu"
+
+
 def link(operation, name):
-    file = f"kernels/{operation}/{name}.cu"
+    file = file_of(operation, name)
     return f"[{name}](../{file})" if (ROOT / file).exists() else name
 
 
