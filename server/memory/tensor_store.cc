@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <list>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/align.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/memory/tensor_entry.h"
 
 namespace warpline {
 namespace {
@@ -24,21 +24,6 @@ absl::Status Full(const std::string& text) {
 }
 
 }  // namespace
-
-struct TensorStore::Entry {
-  Key key;
-  TensorSpec spec;
-  absl::Duration ttl;
-  MonotonicTime lease_begin;
-  MonotonicTime expiry;  // under which it stands in expiries_
-  int uses = 0;
-  Buffer memory;
-  bool complete = false;
-  ByteRanges written;
-  std::list<const ByteRange*> writing;
-
-  MonotonicTime LeaseEnd() const { return lease_begin + absl::ToChronoNanoseconds(ttl); }
-};
 
 // Keeps a tensor from expiring.
 struct TensorStore::Use {
@@ -274,71 +259,6 @@ absl::StatusOr<TensorStore::Writing> TensorStore::Write(OwnerId owner, std::stri
   writing.store_ = this;
   writing.entry_ = std::move(entry);
   return writing;
-}
-
-TensorStore::Writing& TensorStore::Writing::operator=(Writing&& other) noexcept {
-  if (this == &other) return *this;
-  Abandon();
-  memory_ = std::move(other.memory_);
-  store_ = std::exchange(other.store_, nullptr);
-  entry_ = std::move(other.entry_);
-  range_ = other.range_;
-  if (store_ != nullptr) {
-    MutexLock lock(&store_->mutex_);
-    std::replace(entry_->writing.begin(), entry_->writing.end(), static_cast<const ByteRange*>(&other.range_),
-                 static_cast<const ByteRange*>(&range_));
-  }
-  return *this;
-}
-
-absl::Status TensorStore::Writing::Extend(std::size_t bytes) {
-  MutexLock lock(&store_->mutex_);
-  const std::size_t size = entry_->spec.bytes;
-  if (bytes > size - range_.end) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(ByteRange{range_.end, range_.end + bytes}),
-                                                   " are not within the tensor, which has ", size, " bytes"));
-  }
-  if (bytes == 0) return absl::OkStatus();  // which nobody else can be writing
-  const ByteRange more{range_.end, range_.end + bytes};
-  if (entry_->complete) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToString(more), " are there already: the tensor is complete"));
-  }
-  if (const auto common = entry_->written.FirstCommon(more); common.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(ToString(*common), " are there already"));
-  }
-  for (const ByteRange* other : entry_->writing) {
-    if (other == &range_ || other->begin >= more.end || other->end <= more.begin) continue;
-    return WithRetryAfter(absl::AbortedError(absl::StrCat("another call writes some of ", ToString(more))),
-                          absl::Milliseconds(100));
-  }
-  if (range_.size() == 0) entry_->writing.push_back(&range_);
-  range_.end += bytes;
-  return absl::OkStatus();
-}
-
-std::size_t TensorStore::Writing::Commit() {
-  std::size_t missing = 0;
-  {
-    MutexLock lock(&store_->mutex_);
-    entry_->written.Add(range_);
-    missing = entry_->spec.bytes - entry_->written.bytes();
-    if (missing == 0) entry_->complete = true;
-  }
-  Abandon();
-  return missing;
-}
-
-void TensorStore::Writing::Abandon() {
-  if (store_ == nullptr) return;
-  {
-    MutexLock lock(&store_->mutex_);
-    entry_->writing.remove(&range_);
-  }
-  memory_ = Buffer();
-  store_->EndUse(entry_);
-  entry_.reset();
-  store_ = nullptr;
 }
 
 void TensorStore::EndUse(const std::shared_ptr<Entry>& entry) {

@@ -150,10 +150,10 @@ class TensorStore {
   void EndUse(const std::shared_ptr<Entry>& entry);
   Info InfoOf(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Why the owner may not have so many bytes more on the device.
-  // How much of its quota the owner uses, on the device where it is the most; 0 without a quota.
-  double QuotaRatio(OwnerId owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckQuota(OwnerId owner, int device, std::size_t bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How much of its quota the owner uses, on the device where it is the most; 0 without a quota.
+  double QuotaRatio(OwnerId owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, int device, std::size_t bytes, int tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireInTurn();

@@ -6,7 +6,6 @@
 #include <grpcpp/support/slice.h>
 
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 

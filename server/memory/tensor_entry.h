@@ -1,0 +1,34 @@
+// What the store keeps of a tensor. For its own files.
+#ifndef WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
+#define WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
+
+#include <list>
+
+#include "absl/time/time.h"
+#include "kernels/program.h"
+#include "server/base/clock.h"
+#include "server/memory/buffer.h"
+#include "server/memory/byte_ranges.h"
+#include "server/memory/tensor_store.h"
+
+namespace warpline {
+
+// Guarded by the store's mutex.
+struct TensorStore::Entry {
+  Key key;
+  TensorSpec spec;
+  absl::Duration ttl;
+  MonotonicTime lease_begin;
+  MonotonicTime expiry;  // under which it stands in expiries_
+  int uses = 0;
+  Buffer memory;
+  bool complete = false;
+  ByteRanges written;
+  std::list<const ByteRange*> writing;
+
+  MonotonicTime LeaseEnd() const { return lease_begin + absl::ToChronoNanoseconds(ttl); }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
