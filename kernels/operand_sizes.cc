@@ -24,10 +24,18 @@ std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
   if (ReadsY(p.op)) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
   return inputs;
 }
+// Of so many matrices, whose rows of `row` elements are `ld` apart.
+std::int64_t Extent(std::int64_t matrices, std::int64_t stride, std::int64_t row, std::int64_t ld) {
+  return matrices * stride == 0 || row == 0 ? 0 : matrices * stride - (ld - row);
+}
+
 std::vector<OperandSize> Inputs(const GemmProblem& p) {
-  std::vector<OperandSize> inputs = {{p.batch.CountAlong(p.batch.a) * p.StrideA(), p.dtype},
-                                     {p.batch.CountAlong(p.batch.b) * p.StrideB(), p.dtype}};
-  if (p.has_c) inputs.push_back({p.batch.CountAlong(p.batch.c) * p.StrideC(), p.OutDType()});
+  std::vector<OperandSize> inputs = {
+      {Extent(p.batch.CountAlong(p.batch.a), p.StrideA(), p.trans_a ? p.m : p.k, p.lda), p.dtype},
+      {Extent(p.batch.CountAlong(p.batch.b), p.StrideB(), p.trans_b ? p.k : p.n, p.ldb), p.dtype}};
+  if (p.has_c) {
+    inputs.push_back({Extent(p.batch.CountAlong(p.batch.c), p.StrideC(), p.n, p.ldc), p.OutDType()});
+  }
   if (p.has_bias) inputs.push_back({p.n, p.OutDType()});
   return inputs;
 }

@@ -15,7 +15,7 @@ namespace warpline {
 struct TensorSpec {
   DType dtype = DType::kF32;
   Shape shape;
-  std::size_t bytes = 0;  // of its storage, row padding included
+  std::size_t bytes = 0;  // of its storage, up to the last element
 };
 
 struct Step {

@@ -30,11 +30,9 @@ absl::StatusOr<std::size_t> ByteSize(const ConstArray& array) {
   if (shape.rank == 0 && array.row_stride != 0) {
     return absl::InvalidArgumentError("a scalar has no row stride");
   }
-  // A row that is empty but padded still counts: the API sends (product of all but the last) * row stride.
-  if (empty && array.row_stride == 0) return 0;
-  for (int axis = 0; axis + 1 < shape.rank; ++axis) {
-    if (shape[axis] == 0) return 0;
-  }
+  if (empty) return 0;
+  // Behind the last row there need be no padding.
+  if (array.row_stride != 0) bytes -= (array.row_stride - shape[shape.rank - 1]) * SizeOf(array.dtype);
   return static_cast<std::size_t>(bytes);
 }
 

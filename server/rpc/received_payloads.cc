@@ -11,8 +11,11 @@ ReceivedPayloads::ReceivedPayloads(MessageSlices slices, const std::vector<Paylo
   payloads_.reserve(plan.inputs.size());
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
     if (plan.inputs[i].payload == PlannedInput::kNone) continue;
-    payloads_.push_back({ranges[plan.inputs[i].payload], plan.memory.tensors[i].offset});
-    bytes_ += payloads_.back().range.length;
+    // Without the padding behind the last row, which a client may send.
+    PayloadRange read = ranges[plan.inputs[i].payload];
+    read.length = plan.program.tensors[i].bytes;
+    payloads_.push_back({read, plan.memory.tensors[i].offset});
+    bytes_ += read.length;
   }
 }
 

@@ -190,6 +190,20 @@ TEST_F(RegionsTest, OneSliceMayBeAllOperandsAndRowsMayBePadded) {
   EXPECT_THAT(F32Values(answer.response.d()), ElementsAre(7, 10, 15, 22));
 }
 
+TEST_F(RegionsTest, PaddedRowsMayEndWithTheRegion) {
+  // Five elements: the last row needs no padding.
+  constexpr auto kBegin = static_cast<std::int64_t>(64 * kMiB - 5 * sizeof(float));
+  region_.Write(kBegin, std::vector<float>{1, 2, -1, 3, 4});
+  v1::TransposeRequest request;
+  region_.Fill(request.mutable_x(), v1::DATA_TYPE_F32, {2, 2}, kBegin);
+  request.mutable_x()->set_row_stride(3);
+  const auto answer = Transpose(request);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  EXPECT_THAT(F32Values(answer.response.y()), ElementsAre(1, 3, 2, 4));
+  request.mutable_x()->set_row_stride(4);
+  EXPECT_THAT(Transpose(request).status.error_message(), HasSubstr("a slice of 24 bytes"));
+}
+
 TEST_F(RegionsTest, EmptyTensorsMayLieAnywhere) {
   const auto answer = Transpose(FromTo({3, 0}, 0, 0));
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();

@@ -48,6 +48,26 @@ TEST_F(ServiceTest, MultipliesWithAlphaBetaAndC) {
   EXPECT_EQ(F32Values(response.d()), (std::vector<float>{33, 45, 77, 105}));
 }
 
+TEST_F(ServiceTest, ThePaddingOfLastRowsMayBeSentOrNot) {
+  const std::vector<float> rows = {1, 2, -7, 3, 4, -7};  // 3 apart
+  const std::vector<float> short_rows(rows.begin(), rows.end() - 1);
+  for (const auto& [a, b] : {std::pair(rows, short_rows), std::pair(short_rows, rows)}) {
+    v1::GemmRequest request;
+    *request.mutable_a() = F32Tensor({2, 2}, a);
+    *request.mutable_b() = F32Tensor({2, 2}, b);
+    *request.mutable_c() = F32Tensor({2, 2}, {1, 1, 1, 1});
+    request.mutable_a()->set_row_stride(3);
+    request.mutable_b()->set_row_stride(3);
+    request.set_beta(1);
+    v1::GemmResponse response;
+    grpc::ClientContext context;
+    SetTimeout(context, absl::Seconds(60));
+    const grpc::Status status = kernels_->Gemm(&context, request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(F32Values(response.d()), (std::vector<float>{8, 11, 16, 23}));
+  }
+}
+
 TEST_F(ServiceTest, ReducesWithKeepdims) {
   grpc::ClientContext context;
   SetTimeout(context, absl::Seconds(60));

@@ -161,11 +161,7 @@ long double ReduceIntegers(const ReduceProblem& p, const std::vector<std::uint64
 }  // namespace
 
 std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride) {
-  std::int64_t count = 1;
-  for (int axis = 0; axis < shape.rank; ++axis) {
-    count *= axis == shape.rank - 1 && row_stride != 0 ? row_stride : shape[axis];
-  }
-  return count;
+  return StorageElements(shape, RowMajorStrides(shape, row_stride));
 }
 
 std::int64_t StorageElements(const Shape& shape, const Strides& strides) {

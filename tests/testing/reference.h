@@ -43,11 +43,11 @@ Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scal
 // What a cast makes of a value of type `from`, apart from rounding to a float; `bits` are the integer's.
 long double Converted(DType from, long double value, std::uint64_t bits, DType to);
 
-// Elements of storage, padding of every row included.
+// Elements of storage up to the last one: the padding of every row but the last is included.
 std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride);
 std::int64_t StorageElements(const Shape& shape, const Strides& strides);
 
-// Elements of storage of the operands, row padding of every row included.
+// Of the operands, likewise.
 std::int64_t ElementsOfA(const GemmProblem& problem);
 std::int64_t ElementsOfB(const GemmProblem& problem);
 std::int64_t ElementsOfC(const GemmProblem& problem);

@@ -55,6 +55,13 @@ std::int64_t MatrixCount(const GemmBatch& batch, const std::int64_t* strides) {
   return last + 1;
 }
 
+// Up to the last element of matrices that are `stride` apart, with rows of `row` elements that are `ld`
+// apart.
+std::int64_t Extent(std::int64_t matrices, std::int64_t stride, std::int64_t row, std::int64_t ld) {
+  if (matrices == 0 || stride == 0 || row == 0) return 0;
+  return matrices * stride - (ld - row);
+}
+
 long double Activated(Activation activation, long double x) {
   switch (activation) {
     case Activation::kNone:
@@ -98,10 +105,14 @@ Reference GemmOfIntegers(const GemmProblem& p, const StepScalars& scalars, std::
 
 }  // namespace
 
-std::int64_t ElementsOfA(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.a) * p.StrideA(); }
-std::int64_t ElementsOfB(const GemmProblem& p) { return MatrixCount(p.batch, p.batch.b) * p.StrideB(); }
+std::int64_t ElementsOfA(const GemmProblem& p) {
+  return Extent(MatrixCount(p.batch, p.batch.a), p.StrideA(), p.trans_a ? p.m : p.k, p.lda);
+}
+std::int64_t ElementsOfB(const GemmProblem& p) {
+  return Extent(MatrixCount(p.batch, p.batch.b), p.StrideB(), p.trans_b ? p.k : p.n, p.ldb);
+}
 std::int64_t ElementsOfC(const GemmProblem& p) {
-  return p.has_c ? MatrixCount(p.batch, p.batch.c) * p.StrideC() : 0;
+  return p.has_c ? Extent(MatrixCount(p.batch, p.batch.c), p.StrideC(), p.n, p.ldc) : 0;
 }
 
 Reference Gemm(const GemmProblem& p, const StepScalars& scalars, std::span<const std::byte> a_data,

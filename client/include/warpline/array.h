@@ -30,7 +30,7 @@ class Region;
 struct ConstArray {
   DType dtype = DType::kF32;
   Shape shape{};
-  // Distance between the starts of rows, in elements; 0 is dense. With padding the last row's is read too.
+  // Distance between the starts of rows, in elements; 0 is dense. The padding of the last row is not read.
   std::int64_t row_stride = 0;
   const void* data = nullptr;
   std::shared_ptr<const void> owner = nullptr;
@@ -56,7 +56,7 @@ struct Operand {
 
 inline ConstArray::operator Operand() const { return {dtype, shape, row_stride, data, owner}; }
 
-// Bytes from the first element to the end of the last row. InvalidArgument for a negative size, a row stride
+// Bytes from the first element to the end of the last one. InvalidArgument for a negative size, a row stride
 // below the row's length, or a product that does not fit.
 absl::StatusOr<std::size_t> ByteSize(const ConstArray& array);
 

@@ -144,14 +144,20 @@ class RegionServer(TensorServer):
         shape, dtype = list(tensor.shape), DTYPES[tensor.data_type]
         stride = tensor.row_stride or (shape[-1] if shape else 1)
         nbytes = int(np.prod(shape[:-1], dtype="i8")) * stride * dtype.itemsize
+        if shape and nbytes:
+            nbytes -= (stride - shape[-1]) * dtype.itemsize
         if tensor.WhichOneof("source") == "region":
             assert tensor.region.offset % dtype.itemsize == 0
             data = self.place(tensor.region, nbytes, context)
         else:
             data = np.frombuffer(tensor.inline, "u1")
         assert len(data) == nbytes
-        rows = data.view(dtype).reshape(*shape[:-1], stride) if shape else data.view(dtype).reshape(())
-        return rows[..., : shape[-1]] if shape else rows
+        if not shape:
+            return data.view(dtype).reshape(())
+        # The padding that the last row lacks.
+        padded = np.zeros(int(np.prod(shape[:-1], dtype="i8")) * stride, dtype)
+        padded.view("u1")[: len(data)] = data
+        return padded.reshape(*shape[:-1], stride)[..., : shape[-1]]
 
     def result(self, array, options, context, name=""):
         sinks = [sink for sink in options.sinks if sink.output == name and sink.WhichOneof("place") == "region"]

@@ -1,6 +1,5 @@
 #include "server/rpc/codec/codec.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -140,12 +139,8 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   for (CheckedTensor::Source& source : conversion.sources) {
     PlannedInput& input = decoded.plan.inputs.emplace_back();
     input.slice = std::move(source.slice);
-    if (source.reference.has_value()) {
-      input.reference = *source.reference;
-    } else if (source.payload.length > 0) {
-      const auto found = std::find(message.payloads.begin(), message.payloads.end(), source.payload);
-      input.payload = static_cast<std::size_t>(found - message.payloads.begin());
-    }
+    input.payload = source.payload.value_or(PlannedInput::kNone);
+    input.reference = source.reference.value_or(PlannedInput::kNone);
   }
   decoded.plan.scalars = std::move(conversion.scalars);
   decoded.reproducible = conversion.reproducible;

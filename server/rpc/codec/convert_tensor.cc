@@ -35,28 +35,38 @@ absl::StatusOr<std::int64_t> CheckRowStride(std::string_view field, std::int64_t
   return row_stride;
 }
 
-absl::StatusOr<PayloadRange> CheckPayload(std::string_view field, const v1::Tensor& tensor,
-                                          std::span<const PayloadRange> payloads,
-                                          const CheckedTensor& expected) {
+// The bytes of all rows, each with its padding. Cannot overflow, as StorageBytes has been asked before.
+std::size_t PaddedBytes(const CheckedTensor& tensor) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < tensor.spec.shape.rank; ++axis) rows *= tensor.spec.shape[axis];
+  return static_cast<std::size_t>(rows * tensor.row_stride) * SizeOf(tensor.spec.dtype);
+}
+
+// The number of the payload; none if there is nothing to read.
+absl::StatusOr<std::optional<std::size_t>> CheckPayload(std::string_view field, const v1::Tensor& tensor,
+                                                        std::span<const PayloadRange> payloads,
+                                                        const CheckedTensor& expected) {
+  const std::size_t bytes = expected.spec.bytes, padded = PaddedBytes(expected);
   const auto expectation = [&] {
-    return absl::StrCat(expected.spec.bytes, " bytes (", std::string(Name(expected.spec.dtype)), " ",
-                        ToString(expected.spec.shape), ", rows ", expected.row_stride, " elements apart)");
+    return absl::StrCat(
+        bytes, padded == bytes ? "" : absl::StrCat(" or, with the padding of the last row, ", padded),
+        " bytes (", std::string(Name(expected.spec.dtype)), " ", ToString(expected.spec.shape), ", rows ",
+        expected.row_stride, " elements apart)");
   };
   if (!tensor.has_inline_()) {
     // An empty array has no elements to send, so a client may leave them out.
-    if (expected.spec.bytes == 0) return PayloadRange{};
+    if (bytes == 0) return std::optional<std::size_t>();
     return FieldError(Sub(field, "inline"), absl::StrCat("missing; expected ", expectation()));
   }
   const std::optional<std::size_t> index = PayloadIndex(tensor.inline_());
   if (!index.has_value() || *index >= payloads.size()) {
     return absl::InternalError(absl::StrCat(std::string(field), ": the header does not come from a scan"));
   }
-  const PayloadRange& payload = payloads[*index];
-  if (payload.length != expected.spec.bytes) {
-    return FieldError(Sub(field, "inline"),
-                      absl::StrCat("got ", payload.length, " bytes; expected ", expectation()));
+  const std::size_t length = payloads[*index].length;
+  if (length != bytes && length != padded) {
+    return FieldError(Sub(field, "inline"), absl::StrCat("got ", length, " bytes; expected ", expectation()));
   }
-  return payload;
+  return bytes == 0 ? std::nullopt : index;
 }
 
 // A resident tensor brings its data type and its shape; those that the request gives must be the same.
@@ -166,7 +176,9 @@ absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, co
     }
     if (factor != 0) bytes *= factor;
   }
-  return empty ? 0 : static_cast<std::size_t>(bytes);
+  if (empty || RowSize(shape) == 0) return 0;
+  const std::int64_t padding = row_stride == 0 ? 0 : row_stride - RowSize(shape);
+  return static_cast<std::size_t>(bytes) - static_cast<std::size_t>(padding) * SizeOf(dtype);
 }
 
 absl::StatusOr<Shape> CheckShape(std::string_view field,

@@ -39,10 +39,10 @@ struct TokenValues {
 
 // A tensor whose data type, shape, row stride and source agree with one another.
 struct CheckedTensor {
-  // A payload of spec.bytes bytes, the resident tensor that a reference of the request names, or a slice of a
-  // shared region.
+  // A payload of which the first spec.bytes bytes are read, the resident tensor that a reference of the
+  // request names, or a slice of a shared region. None of them if there are no bytes.
   struct Source {
-    PayloadRange payload;
+    std::optional<std::size_t> payload;    // number in TokenValues::payloads
     std::optional<std::size_t> reference;  // number in TokenValues::references
     std::optional<PlannedSlice> slice;
   };
@@ -72,9 +72,10 @@ class TensorReader {
   std::size_t bytes_ = 0;
 };
 
-// Bytes of the storage of a shape whose rows are `row_stride` elements apart (0: dense). Fails unless the
-// product of all sizes that are not zero, in bytes, is at most 2^56. Then so is the product of any selection
-// of them.
+// Bytes from the first element to the end of the last one of a shape whose rows are `row_stride` elements
+// apart (0: dense). The last row needs no padding. Fails unless the product of all sizes that are not zero,
+// the row stride in place of the last, in bytes, is at most 2^56. Then so is the product of any selection of
+// them.
 absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
                                          std::int64_t row_stride);
 

@@ -109,8 +109,8 @@ TEST(EncodeTest, WritesTheTypeAndTheDegreesOfFreedomOfAReduction) {
 }
 
 TEST(EncodeTest, WritesAProgramAndItsInputs) {
-  // One that is copied into the message, one that is left in place, one with padded rows.
-  std::vector<std::int32_t> small(6), large(100'000), padded(8);
+  // One that is copied into the message, one that is left in place, one with padded rows but for the last.
+  std::vector<std::int32_t> small(6), large(100'000), padded(7);
   std::iota(small.begin(), small.end(), 0);
   std::iota(large.begin(), large.end(), 7);
   RunArgs args;

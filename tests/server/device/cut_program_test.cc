@@ -24,8 +24,9 @@ TransposeProblem Problem(DType dtype, const std::vector<std::int64_t>& dims, con
 std::size_t StorageBytes(const TransposeProblem& problem) {
   const std::int64_t row = problem.shape.rank > 0 ? problem.shape[problem.shape.rank - 1] : 1;
   const std::int64_t stride = problem.row_stride != 0 ? problem.row_stride : row;
-  return row == 0 ? 0
-                  : static_cast<std::size_t>(problem.shape.Count() / row * stride) * SizeOf(problem.dtype);
+  if (problem.shape.Count() == 0) return 0;
+  // The last row has no padding.
+  return static_cast<std::size_t>((problem.shape.Count() / row - 1) * stride + row) * SizeOf(problem.dtype);
 }
 
 Program ProgramOf(const TransposeProblem& problem) {

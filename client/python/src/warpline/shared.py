@@ -99,13 +99,9 @@ class Shared:
             nbytes *= n
         if self._path is None or not nbytes:
             return np.empty(sizes, element)
-        # With room for the padding of a last row, views of some columns, or of every other row, can be sent as they
-        # lie too.
-        row = sizes[-1] * element.itemsize if len(sizes) > 1 else 0
-        padding = row if row * 16 <= nbytes else 0
         try:
             pool = self._pool()
-            slice = pool.take(nbytes + padding, seconds, extra=True)
+            slice = pool.take(nbytes, seconds, extra=True)
         except (errors.ResourceExhausted, errors.Unimplemented, NoRegionSocket):
             if self._strict:
                 raise

@@ -212,9 +212,11 @@ class SharedShipment(Shipment):
         stride = None if slice is None else row_stride(array)
         if slice is None or stride is None:
             return None
-        length = array.nbytes if not stride else array.nbytes // array.shape[-1] * stride
+        # With the padding of all rows but the last.
+        length = array.nbytes
+        if stride:
+            length = array.nbytes // array.shape[-1] * stride - (stride - array.shape[-1]) * array.itemsize
         offset = slice.offset + address - slice.address
-        # The padding of the last row is part of the slice that is sent.
         if offset + length > slice.offset + slice.size or offset % array.itemsize:
             return None
         self._use(slice, address, length)

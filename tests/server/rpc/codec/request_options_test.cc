@@ -155,7 +155,7 @@ TEST(RequestSourcesTest, AResidentTensorBringsItsTypeAndShape) {
   EXPECT_EQ(converted->program.tensors[1].shape, (Shape{3, 4}));
   EXPECT_FALSE(converted->sources.at(0).reference.has_value());
   EXPECT_EQ(converted->sources.at(1).reference, 0u);
-  EXPECT_EQ(converted->sources.at(1).payload.length, 0u);
+  EXPECT_FALSE(converted->sources.at(1).payload.has_value());
 }
 
 TEST(RequestSourcesTest, WhatARequestSaysOfAResidentTensorMustBeTrue) {

@@ -115,10 +115,12 @@ ScalarValues ScalarsOf(const Conversion& conversion, const Request& r) {
   return ScalarsOf(conversion.scalars, TakeScalars(request));
 }
 
-// Of the inputs, in their order.
-inline std::vector<PayloadRange> PayloadsOf(const Conversion& conversion) {
-  std::vector<PayloadRange> payloads;
-  for (const CheckedTensor::Source& source : conversion.sources) payloads.push_back(source.payload);
+// The numbers of the inputs' payloads, in their order; -1 where there is none.
+inline std::vector<int> PayloadsOf(const Conversion& conversion) {
+  std::vector<int> payloads;
+  for (const CheckedTensor::Source& source : conversion.sources) {
+    payloads.push_back(source.payload.has_value() ? static_cast<int>(*source.payload) : -1);
+  }
   return payloads;
 }
 
