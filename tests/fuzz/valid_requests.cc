@@ -179,7 +179,7 @@ class Requests {
     const auto bytes = StorageBytes("", *dtype, shape, tensor.row_stride());
     std::string elements(*bytes, '\0');
     // The padding of the last row may be sent too.
-    if (!elements.empty() && tensor.row_stride() > dims.back() && random_.OneIn(2)) {
+    if (tensor.row_stride() > 0 && random_.OneIn(2)) {
       elements.resize(*bytes + static_cast<std::size_t>(tensor.row_stride() - dims.back()) * SizeOf(*dtype));
     }
     for (char& byte : elements) byte = static_cast<char>(random_.Below(256));
