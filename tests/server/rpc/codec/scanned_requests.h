@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -113,6 +114,16 @@ template <typename Request>
 ScalarValues ScalarsOf(const Conversion& conversion, const Request& r) {
   auto request = r.request;
   return ScalarsOf(conversion.scalars, TakeScalars(request));
+}
+
+// The first output, and the problem of the first step.
+inline const TensorSpec& OutputOf(const Conversion& conversion) {
+  return conversion.program.tensors.at(conversion.program.outputs.at(0));
+}
+
+template <typename ProblemT>
+const ProblemT& ProblemOf(const Conversion& conversion) {
+  return std::get<ProblemT>(conversion.program.steps.at(0).problem);
 }
 
 // The numbers of the inputs' payloads, in their order; -1 where there is none.
