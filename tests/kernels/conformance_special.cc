@@ -203,6 +203,22 @@ void RunsProgramsOfSeveralSteps(Backend& backend) {
   for (std::size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-10) << i;
 }
 
+// Such an array takes no memory, so a request of a few bytes may bring it; walking its rows would take hours.
+void SumsManyEmptyRows(Backend& backend, std::string_view variant, DType dtype) {
+  Harness harness(backend);
+  for (std::int64_t row_stride : {0, 8}) {
+    const ReduceProblem sum{ReduceOp::kSum, dtype, {std::int64_t{1} << 40, 0}, 3, {}, row_stride, 0};
+    if (!backend.CheckVariant(sum, variant).ok()) {
+      ++refused;
+      continue;
+    }
+    ++checked;
+    const absl::StatusOr<Outcome> outcome = harness.Run(MakeProgram(sum, variant), {Bytes()});
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_EQ(outcome->outputs[0], Bytes(SizeOf(sum.OutDType()))) << row_stride;
+  }
+}
+
 using VariantTest = void (*)(Backend& backend, std::string_view variant, DType dtype);
 
 void Register(std::string_view backend_name, const std::string& fact, const std::string& test,
@@ -221,6 +237,7 @@ void RegisterSpecialTests(std::string_view backend_name, Backend* backend) {
       {"ReducePropagatesFromEveryPlace", Op::kReduce, true, PropagatesFromEveryPlace},
       {"VarianceBearsAnOutlier", Op::kReduce, true, VarianceBearsAnOutlier},
       {"ArgTakesTheFirstOfEquals", Op::kReduce, false, TakesTheFirstOfEquals},
+      {"ReduceSumsManyEmptyRows", Op::kReduce, false, SumsManyEmptyRows},
       {"GemmDoesNotReadCForZeroBeta", Op::kGemm, true, DoesNotReadCForZeroBeta},
       {"GemmKeepsNaNScalars", Op::kGemm, true, KeepsNaNScalars},
       {"GemmKeepsNaNOperands", Op::kGemm, true, KeepsNaNOperands},
