@@ -6,12 +6,9 @@
 
 namespace warpline {
 
-// Whether a thread has registers to spare: a number is all that is kept of a column, and there is one address
-// for all columns. Then more threads are resident, with fewer loads each.
 template <typename R, bool kAligned>
-inline constexpr bool kIsLight = kAligned ? std::is_arithmetic_v<typename R::Acc> : false;
-template <typename R, bool kAligned>
-inline constexpr int kColumnCtas = kIsLight<R, kAligned> ? 4 : 3;  // a multiprocessor
+inline constexpr int kCtasOfColumns =
+    kAligned&& std::is_arithmetic_v<typename R::Acc> ? kNumberColumnCtas : kColumnCtas;
 
 // Columns of a thread, as ColumnsOf says of the class.
 template <typename Number>
@@ -42,12 +39,12 @@ __device__ std::int64_t AddSteps(std::int64_t begin, std::int64_t end, std::int6
 
 // Steps begin, begin + stride, ... below `end`: load(step) is a raw vector with an element of each column,
 // index_of(column, step) the index of one.
-template <typename R, typename T, int kColumns, bool kLight, typename Load, typename IndexOf>
+template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
 __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
   constexpr int kBytes = kColumns * sizeof(T);
   constexpr bool kIsNumber = std::is_arithmetic_v<typename R::Acc>;
-  constexpr int kInFlight = kLight || !kIsNumber ? 64 : 128;
+  constexpr int kInFlight = 64;  // bytes of a thread
   constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
   std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
   // Of a hundred steps that a few threads share, what is left over takes as long as the others if it is taken
@@ -64,9 +61,45 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   }
 }
 
+// Whether columns that begin anywhere are loaded in words.
+template <typename R, typename T>
+inline constexpr bool kHasWords = std::is_arithmetic_v<typename R::Acc> && sizeof(T) < 4;
+
+// kBytes of a row, from any byte on, out of the words that they touch.
+template <int kBytes>
+class ShiftedColumns {
+ public:
+  // `first` is the byte of the row that the thread begins with, so many bytes from `row`; what it takes later
+  // must be multiples of 4 bytes from it.
+  __device__ ShiftedColumns(const void* row, std::int64_t first)
+      : lead_(static_cast<int>((reinterpret_cast<std::uintptr_t>(row) + static_cast<std::uint64_t>(first)) %
+                               4)),
+        last_(lead_ == 0 ? kWords - 1 : kWords),
+        words_(static_cast<const char*>(row) - lead_) {}
+
+  __device__ RawVector<kBytes> Load(std::int64_t offset) const {
+    const auto* at = reinterpret_cast<const std::uint32_t*>(words_ + offset);
+    RawVector<kBytes> raw;
+    std::uint32_t word = at[0];
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const std::uint32_t next = at[i + 1 < kWords ? i + 1 : last_];
+      raw.words[i] = __funnelshift_r(word, next, lead_ * 8);
+      word = next;
+    }
+    return raw;
+  }
+
+ private:
+  static constexpr int kWords = kBytes < 4 ? 1 : kBytes / 4;
+  int lead_;  // bytes of the first word that are before
+  int last_;  // the last word that is touched; none behind it is read
+  const char* words_;
+};
+
 // kAligned is plan.aligned.
 template <typename R, typename Number, bool kAligned>
-__global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
+__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
     ReduceColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -74,9 +107,9 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
   const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
   const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
   // Of column c: first + c * apart.
-  const std::int64_t tile = task.Tile() * plan.results_per_cta;
-  const std::int64_t first = tile + (kAligned ? lane * kColumns : lane);
-  const int apart = kAligned ? 1 : plan.lanes;
+  const bool neighbours = kAligned || (std::is_arithmetic_v<typename R::Acc> && task.element_bytes < 4);
+  const std::int64_t first = task.Tile() * plan.results_per_cta + (neighbours ? lane * kColumns : lane);
+  const int apart = neighbours ? 1 : plan.lanes;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
   typename R::Acc acc[kColumns];
   std::int64_t offsets[kColumns];
@@ -86,6 +119,10 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
     const std::int64_t result = first + c * apart;
     offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
   }
+  // Whether words may be loaded: not where these columns are of two rows, nor what is beyond the first
+  // element of the input and the last.
+  const bool words = offsets[kColumns - 1] == offsets[0] + kColumns - 1 && first > 0 &&
+                     first + kColumns + 3 <= reduce.results;
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
     const T* x = static_cast<const T*>(task.x);
 #pragma unroll
@@ -100,19 +137,33 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
       const std::int64_t in_run = reduced.rank > 1 ? TakeRemainder(outer, run) : start;
       const std::int64_t steps = reduced.rank > 1 ? min(end - start, run - in_run) : end - start;
       const T* from = x + (reduced.rank > 1 ? reduced.OffsetOfRun(outer) : 0) + in_run * apart_in_run;
-      const auto load = [&](std::int64_t step) {
-        const T* at = from + step * apart_in_run;
-        RawVector<kColumns * sizeof(T)> raw = {};
-        if constexpr (kAligned) {
-          raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at + offsets[0]);
-        } else {
-#pragma unroll
-          for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
-        }
-        return raw;
-      };
       const auto index_of = [start](int, std::int64_t step) { return start + step; };
-      AddColumns<R, T, kColumns, kIsLight<R, kAligned>>(peer, steps, peers, peers, load, index_of, acc);
+      const auto add = [&](auto load) {
+        AddColumns<R, T, kColumns>(peer, steps, peers, peers, load, index_of, acc);
+      };
+      constexpr int kBytes = kColumns * sizeof(T);
+      if constexpr (kAligned) {
+        add([&](std::int64_t step) {
+          return *reinterpret_cast<const RawVector<kBytes>*>(from + step * apart_in_run + offsets[0]);
+        });
+      } else {
+        // All steps of a thread begin at the same byte of a word.
+        const std::int64_t step_bytes = apart_in_run * static_cast<int>(sizeof(T));
+        if (kHasWords<R, T> && words && peers * step_bytes % 4 == 0) {
+          if constexpr (kHasWords<R, T>) {
+            const ShiftedColumns<kBytes> columns(from + offsets[0], peer * step_bytes);
+            add([&](std::int64_t step) { return columns.Load(step * step_bytes); });
+          }
+        } else {
+          add([&](std::int64_t step) {
+            const T* at = from + step * apart_in_run;
+            RawVector<kBytes> raw = {};
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
+            return raw;
+          });
+        }
+      }
       start += steps;
     }
   });
@@ -128,7 +179,7 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, kAligned>)
 // Blocks begin at any element: vectors begin at the first multiple of their size, and what is before it is
 // taken element by element.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
+__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -172,8 +223,7 @@ __global__ void __launch_bounds__(kVectorThreads, kColumnCtas<R, true>)
       const auto load = [&](std::int64_t step) {
         return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(x + step * stride);
       };
-      AddColumns<R, T, kColumns, kIsLight<R, true>>(begin, min(end, whole), 1, rows_a_step, load, index_of,
-                                                    acc);
+      AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
       // What is left of a block that is no multiple of a pack.
       if (part == plan.split - 1) {
 #pragma unroll

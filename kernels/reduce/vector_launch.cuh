@@ -1,10 +1,10 @@
 // Variant `vectorized`: 16 bytes of any type a load, several of them in flight a thread, in as many CTAs as
-// make a few waves; short rows go through shared memory, and results that lie side by side in small numbers
-// are taken as one block. Partial results, where CTAs share a result, are combined by a second kernel, in
-// their order.
+// the device holds at the same time; short rows and blocks of columns go through shared memory, and results
+// that lie side by side in small numbers are taken as one block. Partial results, where CTAs share a result,
+// are combined by a second kernel, in a fixed order.
 //
-// Limit: device memory; of var, argmax and logsumexp also what they do for each element; for small problems
-// the launch of the second kernel.
+// Limit: device memory; of bytes, var, argmax and logsumexp also what they do for each element; for small
+// problems the launch of the second kernel.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_LAUNCH_CUH_
 
@@ -13,6 +13,7 @@
 
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/vector_columns.cuh"
+#include "kernels/reduce/vector_packed.cuh"
 #include "kernels/reduce/vector_rows.cuh"
 
 namespace warpline {
@@ -40,30 +41,39 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
     const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
+    if (constexpr std::size_t kWithoutAsking = 48 << 10; shared > kWithoutAsking) {
+      const cudaError_t error =
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+      if (error != cudaSuccess) return error;
+    }
     kernel<<<static_cast<unsigned>(blocks), plan.threads, shared, stream>>>(task);
+    return cudaGetLastError();
   };
+  cudaError_t error = cudaErrorNotSupported;
   switch (plan.shape) {
     case ReduceShape::kRows:
-      launch(&ReduceRows<R, Number>);
+      error = launch(&ReduceRows<R, Number>);
       break;
     case ReduceShape::kPackedRows:
-      launch(&ReducePackedRows<R, Number>);
+      error = launch(&ReducePackedRows<R, Number>);
       break;
     case ReduceShape::kColumns:
-      launch(plan.aligned ? &ReduceColumns<R, Number, true> : &ReduceColumns<R, Number, false>);
+      error = launch(plan.aligned ? &ReduceColumns<R, Number, true> : &ReduceColumns<R, Number, false>);
+      break;
+    case ReduceShape::kPackedColumns:
+      error = launch(&ReducePackedColumns<R, Number>);
       break;
     case ReduceShape::kFlatColumns:
-      launch(&ReduceFlatColumns<R, Number>);
+      error = launch(&ReduceFlatColumns<R, Number>);
       break;
   }
-  if (cudaError_t error = cudaGetLastError(); error != cudaSuccess || plan.split == 1) return error;
-  // A thread a part, up to a warp a result, unless there are many parts: between warps there is a barrier.
-  const int lanes =
-      plan.split > 8 * kWarp
-          ? kVectorThreads
-          : static_cast<int>(std::min(std::bit_ceil(static_cast<unsigned>(plan.split)), unsigned{kWarp}));
-  const std::int64_t grid = CeilDiv(task.reduce.results, kVectorThreads / lanes);
-  CombineVectorParts<R><<<static_cast<unsigned>(grid), kVectorThreads, 0, stream>>>(task, lanes);
+  if (error != cudaSuccess || plan.split == 1) return error;
+  // A thread takes up to four parts of a result.
+  const int peers = static_cast<int>(
+      std::min<unsigned>(std::bit_ceil(static_cast<unsigned>(CeilDiv(plan.split, 4))), kVectorThreads));
+  const int width = kVectorThreads / peers;
+  const std::int64_t grid = CeilDiv(task.reduce.results, width);
+  CombineVectorParts<R><<<static_cast<unsigned>(grid), kVectorThreads, 0, stream>>>(task, width);
   return cudaGetLastError();
 }
 

@@ -21,26 +21,36 @@ bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
   return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
 }
 
-// CTAs that a multiprocessor holds at the same time of most kernels (of some it is three), and such waves
-// that all are cut into: two, so that the last CTAs end at about the same time. And what a CTA must have at
-// least to repay the second launch, two microseconds: less where multiprocessors would have nothing to do
-// without, more where that only evens them out.
-constexpr std::int64_t kCtasOfWave = 4, kWaves = 2;
+// What a CTA must have at least to repay the second launch, two microseconds: less where multiprocessors
+// would have nothing to do without, more where that only evens them out.
 constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 768 << 10;  // bytes
 
-// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile.
-void Split(std::int64_t bytes, int multiprocessors, VectorPlan* plan) {
+// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile. No
+// more CTAs than the device holds at the same time, `ctas` a multiprocessor: what each has is written and
+// read once more.
+void Split(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan) {
   std::int64_t split = 1;
-  const std::int64_t wave = kCtasOfWave * multiprocessors;
-  if (plan->tiles > 0 && 2 * plan->tiles <= kWaves * wave) {
+  if (plan->tiles > 0) {
     const std::int64_t least = plan->tiles < multiprocessors ? kLeastOfIdle : kLeastOfBusy;
-    split =
-        std::clamp<std::int64_t>(kWaves * wave / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
-    // Half a wave more than one takes as long as two.
-    if (4 * split * plan->tiles < 7 * wave) split = std::min(split, wave / plan->tiles);
+    split = std::clamp<std::int64_t>(std::int64_t{ctas} * multiprocessors / plan->tiles, 1,
+                                     std::max<std::int64_t>(1, bytes / least));
   }
   plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
   plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
+}
+
+// Whether one number is kept of a result.
+bool HasNumber(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kArgmin:
+    case ReduceOp::kArgmax:
+    case ReduceOp::kVar:
+    case ReduceOp::kStd:
+    case ReduceOp::kLogSumExp:
+      return false;
+    default:
+      return true;
+  }
 }
 
 // Rows of which a warp that takes one straight from global memory has no more than some vectors a lane:
@@ -67,8 +77,8 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
-void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base,
-              int multiprocessors, bool has_costly_ends, VectorPlan* plan) {
+void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base, ReduceOp op,
+              bool has_costly_ends, int multiprocessors, VectorPlan* plan) {
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
@@ -94,7 +104,7 @@ void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool ali
   }
   plan->results_per_cta = kVectorThreads / plan->lanes;
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
-  Split(bytes * plan->results_per_cta, multiprocessors, plan);
+  Split(bytes * plan->results_per_cta, HasNumber(op) ? kRowCtas : kRowCtas - 1, multiprocessors, plan);
 }
 
 // Results side by side in memory, whatever comes before them.
@@ -112,7 +122,7 @@ bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::size_t eleme
 }
 
 void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
-                     int multiprocessors, VectorPlan* plan) {
+                     bool has_number, int multiprocessors, VectorPlan* plan) {
   const std::int64_t block = reduce.reduced_count * plan->inner;
   const std::int64_t period = plan->inner / std::gcd(plan->inner, columns);
   plan->shape = ReduceShape::kFlatColumns;
@@ -121,27 +131,53 @@ void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, s
   plan->results_per_cta = plan->inner;
   plan->tiles = reduce.results / plan->inner;
   plan->steps = CeilDiv(block, plan->lanes * columns);
-  Split(block * static_cast<std::int64_t>(element_bytes), multiprocessors, plan);
+  Split(block * static_cast<std::int64_t>(element_bytes), has_number ? kNumberColumnCtas : kColumnCtas,
+        multiprocessors, plan);
+}
+
+// Blocks that follow each other, enough for all multiprocessors, of which shared memory holds three: one is
+// added up while others are copied.
+bool IsPackedColumns(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
+                     bool aligned_base, int multiprocessors) {
+  const std::int64_t block = reduce.reduced_count * inner;
+  return aligned_base && block > 0 && block * element_bytes <= kPackedBlockBytes &&
+         reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && reduce.kept.rank == 2 &&
+         reduce.kept.strides[0] == block && reduce.kept.dims[0] >= multiprocessors;
+}
+
+void PlanPackedColumns(const CanonicalReduce& reduce, std::int64_t element_bytes, int multiprocessors,
+                       VectorPlan* plan) {
+  constexpr std::int64_t kBytes = 32768;  // of a CTA, unless a block has more
+  const std::int64_t blocks = reduce.kept.dims[0],
+                     block_bytes = reduce.reduced_count * plan->inner * element_bytes;
+  const std::int64_t share = CeilDiv(blocks, 8 * std::int64_t{multiprocessors});
+  const std::int64_t blocks_per_cta = std::clamp<std::int64_t>(kBytes / block_bytes, 1, share);
+  plan->shape = ReduceShape::kPackedColumns;
+  plan->results_per_cta = blocks_per_cta * plan->inner;
+  plan->lanes = static_cast<int>(
+      std::clamp<std::int64_t>(kVectorThreads / plan->results_per_cta, 1, reduce.reduced_count));
+  plan->tiles = CeilDiv(blocks, blocks_per_cta);
 }
 
 void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
-                 bool aligned_base, int multiprocessors, VectorPlan* plan) {
+                 bool aligned_base, bool has_number, int multiprocessors, VectorPlan* plan) {
   const auto bytes = static_cast<std::int64_t>(element_bytes);
   plan->shape = ReduceShape::kColumns;
   const int outer = std::max(0, reduce.kept.rank - 1);
   plan->aligned = aligned_base && plan->inner % columns == 0 && AreMultiples(reduce.kept, outer, columns) &&
                   AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
-  // 512 bytes side by side; the others of the CTA share the elements where each gets at least 4.
-  const int wide = static_cast<int>(std::max<std::int64_t>(kWarpLanes, 512 / (columns * bytes)));
+  // 256 bytes side by side; the others of the CTA share the elements where each gets some groups of loads.
+  const std::int64_t least = plan->aligned ? 4 : 32;
+  const int wide = static_cast<int>(std::max<std::int64_t>(kWarpLanes, 256 / (columns * bytes)));
   const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), std::min(wide, kVectorThreads));
   const auto rows_worth = static_cast<int>(std::bit_floor(
-      static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / 4, 1, kVectorThreads))));
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / least, 1, kVectorThreads))));
   plan->lanes = kVectorThreads / std::min(kVectorThreads / side_by_side, rows_worth);
   plan->results_per_cta = plan->lanes * columns;
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
   plan->steps = reduce.reduced_count;
-  Split(reduce.reduced_count * std::min(reduce.results, plan->results_per_cta) * bytes, multiprocessors,
-        plan);
+  Split(reduce.reduced_count * std::min(reduce.results, plan->results_per_cta) * bytes,
+        plan->aligned && has_number ? kNumberColumnCtas : kColumnCtas, multiprocessors, plan);
 }
 
 NumberClass ClassOfType(DType dtype) {
@@ -203,16 +239,19 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
       // The moments of f64 are combined by divisions.
       const bool has_costly_ends = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                                    NumberClassOf(problem) == NumberClass::kF64;
-      PlanRows(reduce, element_bytes, aligned_base, multiprocessors, has_costly_ends, &plan);
+      PlanRows(reduce, element_bytes, aligned_base, problem.op, has_costly_ends, multiprocessors, &plan);
     }
     return plan;
   }
   plan.inner = InnerOf(reduce);
   const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
-  if (IsFlat(reduce, plan.inner, element_bytes)) {
-    PlanFlatColumns(reduce, element_bytes, columns, multiprocessors, &plan);
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  if (IsPackedColumns(reduce, plan.inner, bytes, aligned_base, multiprocessors)) {
+    PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
+  } else if (IsFlat(reduce, plan.inner, element_bytes)) {
+    PlanFlatColumns(reduce, element_bytes, columns, HasNumber(problem.op), multiprocessors, &plan);
   } else {
-    PlanColumns(reduce, element_bytes, columns, aligned_base, multiprocessors, &plan);
+    PlanColumns(reduce, element_bytes, columns, aligned_base, HasNumber(problem.op), multiprocessors, &plan);
   }
   return plan;
 }

@@ -12,9 +12,14 @@ namespace warpline {
 
 inline constexpr int kVectorThreads = 256;
 inline constexpr int kRowLoads = 4;  // of 16 bytes, that a thread of kRows has in flight
-inline constexpr int kRowCtas = 4;   // a multiprocessor
+inline constexpr int kRowCtas = 4;   // a multiprocessor, one less where more than a number is kept of a row
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
+
+inline constexpr int kColumnCtas = 3;        // a multiprocessor
+inline constexpr int kNumberColumnCtas = 4;  // where loads are whole and one number is kept of a column
+// Of blocks of columns that go through shared memory whole: three of a multiprocessor's 227 KiB.
+inline constexpr int kPackedBlockBytes = 73728;
 
 // Who takes what.
 //
@@ -29,7 +34,10 @@ inline constexpr int kPackedBytes = 16384;
 //
 // kFlatColumns: as kColumns where few results lie side by side, so that all elements of a block follow each
 // other: a thread takes packs in steps that are multiples of a row, and so of the same columns.
-enum class ReduceShape : std::uint8_t { kRows, kPackedRows, kColumns, kFlatColumns };
+//
+// kPackedColumns: many blocks of columns follow each other; a CTA copies whole blocks into shared memory,
+// where `lanes` threads share a result, or one thread takes one after the other.
+enum class ReduceShape : std::uint8_t { kRows, kPackedRows, kColumns, kFlatColumns, kPackedColumns };
 
 // Which kernel takes a problem: there is one for all element types that are computed in the same numbers, and
 // one that is compiled for all types, in f64 and 64-bit integers, for what is asked for more rarely.
@@ -44,8 +52,9 @@ constexpr int ColumnsOf(NumberClass numbers) {
 struct VectorPlan {
   ReduceShape shape = ReduceShape::kRows;
   // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows of one run begin
-  // and end with single elements, and all else is loaded in single elements. Flat blocks have whole loads
-  // wherever they begin.
+  // and end with single elements, and all else is loaded in single elements. (Columns of less than 4 bytes
+  // are loaded in the words that they touch, where only a number is kept of each.) Flat blocks have whole
+  // loads wherever they begin.
   bool aligned = true;
   int lanes = kVectorThreads;    // of kFlatColumns: threads at work
   int threads = kVectorThreads;  // of a CTA; of kFlatColumns whole warps of those at work
@@ -57,10 +66,10 @@ struct VectorPlan {
   std::int64_t steps = 0, chunk = 0;
   int split = 1;
 
-  // Of short rows of so many bytes, which may begin anywhere in the first 16.
-  std::size_t SharedBytes(std::int64_t row_bytes) const {
-    return shape == ReduceShape::kPackedRows
-               ? static_cast<std::size_t>(results_per_cta * row_bytes + 31) / 16 * 16
+  // Of packed results with so many bytes of elements each, which may begin anywhere in the first 16.
+  std::size_t SharedBytes(std::int64_t result_bytes) const {
+    return shape == ReduceShape::kPackedRows || shape == ReduceShape::kPackedColumns
+               ? static_cast<std::size_t>(results_per_cta * result_bytes + 31) / 16 * 16
                : 0;
   }
   std::size_t WorkspaceBytes(std::int64_t results) const;

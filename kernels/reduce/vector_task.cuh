@@ -11,7 +11,7 @@ template <typename R>
 struct VectorTask {
   const void* x;
   void* y;
-  typename R::Acc* partials;  // [result][part]; used if plan.split > 1
+  typename R::Acc* partials;  // [part][result]; used if plan.split > 1
   DType dtype;
   std::int32_t element_bytes;
   CanonicalReduce reduce;
@@ -24,7 +24,7 @@ struct VectorTask {
   // Of what one CTA took in of a result.
   __device__ void Store(std::int64_t result, int part, const typename R::Acc& acc) const {
     if (plan.split > 1) {
-      partials[result * plan.split + part] = acc;
+      partials[part * reduce.results + result] = acc;
     } else {
       Finish(result, acc);
     }
@@ -58,19 +58,20 @@ __device__ typename R::Acc CombineLanes(typename R::Acc acc, int lanes) {
   return acc;
 }
 
-// Results from their partial ones, `lanes` threads each.
+// Results from their partial ones, `width` neighbouring results a CTA, whose threads share the parts.
 template <typename R>
 __global__ void __launch_bounds__(kVectorThreads)
-    CombineVectorParts(const __grid_constant__ VectorTask<R> task, int lanes) {
-  const int thread = static_cast<int>(threadIdx.x), split = task.plan.split;
-  const std::int64_t result = std::int64_t{blockIdx.x} * (kVectorThreads / lanes) + thread / lanes;
-  typename R::Acc acc = R::Identity();
+    CombineVectorParts(const __grid_constant__ VectorTask<R> task, int width) {
+  const int thread = static_cast<int>(threadIdx.x), peer = thread / width, peers = kVectorThreads / width;
+  const std::int64_t result = std::int64_t{blockIdx.x} * width + thread % width;
+  typename R::Acc acc[1] = {R::Identity()};
   if (result < task.reduce.results) {
-    const typename R::Acc* parts = task.partials + result * split;
-    for (int part = thread % lanes; part < split; part += lanes) acc = R::Combine(acc, parts[part]);
+    for (int part = peer; part < task.plan.split; part += peers) {
+      acc[0] = R::Combine(acc[0], task.partials[part * task.reduce.results + result]);
+    }
   }
-  acc = CombineLanes<R>(acc, lanes);
-  if (result < task.reduce.results && thread % lanes == 0) task.Finish(result, acc);
+  CombineByTree<R>({result, peer, peers, width}, acc);
+  if (result < task.reduce.results && peer == 0) task.Finish(result, acc[0]);
 }
 
 }  // namespace warpline

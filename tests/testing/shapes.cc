@@ -298,6 +298,18 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
       all.back().row_stride = 0;
     }
   }
+  if (MeetsAllShapes(op, dtype) || op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax) {
+    const auto add_block = [&](const Shape& shape) {  // without padding
+      add(shape, 0b010);
+      all.back().row_stride = 0;
+    };
+    // Blocks of columns for every multiprocessor: several of them a CTA and threads that share a result, more
+    // results than threads, and more bytes than shared memory has without asking.
+    for (const Shape& shape : {Shape{1203, 5, 3}, Shape{300, 33, 17}, Shape{140, 9, 300}}) add_block(shape);
+    if (SizeOf(dtype) == 4) add_block({132, 99, 125});
+    // Odd rows of more columns than such blocks have: words of narrow elements begin before them.
+    for (const Shape& shape : {Shape{1, 523, 261}, Shape{3, 130, 1033}}) add_block(shape);
+  }
   if (!HasIdentity(op)) {
     std::erase_if(all, [](const ReduceProblem& p) {
       return p.ReducedCount() == 0 && p.OutputShape(false).Count() != 0;

@@ -29,8 +29,8 @@ TEST(VectorPlanTest, ShapesGoToTheirKernels) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 16384}, 1)).shape, ReduceShape::kColumns);
   EXPECT_EQ(Plan(Problem(DType::kF32, {1000000, 3}, 1)).shape, ReduceShape::kFlatColumns);
   EXPECT_EQ(Plan(Problem(DType::kF32, {256, 512, 512}, 5)).shape, ReduceShape::kRows);
-  // Small blocks do not repay a CTA each.
-  EXPECT_EQ(Plan(Problem(DType::kF32, {100000, 12, 12}, 2)).shape, ReduceShape::kColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100000, 12, 12}, 2)).shape, ReduceShape::kPackedColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100, 12, 12}, 2)).shape, ReduceShape::kColumns);
   // Padded rows do not follow each other.
   ReduceProblem padded = Problem(DType::kF32, {1000, 10}, 2);
   padded.row_stride = 12;
@@ -39,13 +39,28 @@ TEST(VectorPlanTest, ShapesGoToTheirKernels) {
 }
 
 TEST(VectorPlanTest, OddBlocksAreFlatWhereverTheyBegin) {
-  for (const bool aligned_base : {false, true}) {
-    const VectorPlan plan = Plan(Problem(DType::kF32, {4000, 127, 129}, 2), aligned_base);
-    EXPECT_EQ(plan.shape, ReduceShape::kFlatColumns);
-    EXPECT_EQ(plan.lanes, 129);  // four rows of 129 elements are whole vectors
-    EXPECT_EQ(plan.threads, 160);
-  }
-  EXPECT_EQ(Plan(Problem(DType::kF32, {4000, 127, 257}, 2)).shape, ReduceShape::kColumns);
+  const VectorPlan plan = Plan(Problem(DType::kF32, {100, 127, 129}, 2));
+  EXPECT_EQ(plan.shape, ReduceShape::kFlatColumns);
+  EXPECT_EQ(plan.lanes, 129);  // four rows of 129 elements are whole vectors
+  EXPECT_EQ(plan.threads, 160);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100, 127, 129}, 2), /*aligned_base=*/false).shape,
+            ReduceShape::kFlatColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100, 127, 257}, 2)).shape, ReduceShape::kColumns);
+}
+
+TEST(VectorPlanTest, BlocksForAllMultiprocessorsGoThroughSharedMemory) {
+  const VectorPlan large = Plan(Problem(DType::kF32, {4000, 127, 129}, 2));
+  EXPECT_EQ(large.shape, ReduceShape::kPackedColumns);
+  EXPECT_EQ(large.results_per_cta, 129);
+  EXPECT_EQ(large.lanes, 1);
+  const VectorPlan small = Plan(Problem(DType::kF32, {300000, 64, 7}, 2));
+  EXPECT_EQ(small.shape, ReduceShape::kPackedColumns);
+  EXPECT_EQ(small.results_per_cta, 18 * 7);  // 32 KiB
+  EXPECT_EQ(small.lanes, 2);
+  EXPECT_NE(Plan(Problem(DType::kF32, {131, 127, 129}, 2)).shape, ReduceShape::kPackedColumns);
+  EXPECT_NE(Plan(Problem(DType::kF32, {4000, 144, 129}, 2)).shape, ReduceShape::kPackedColumns);  // 73 KB
+  EXPECT_NE(Plan(Problem(DType::kF32, {4000, 127, 129}, 2), /*aligned_base=*/false).shape,
+            ReduceShape::kPackedColumns);
 }
 
 TEST(VectorPlanTest, RowsThatLeaveRoomAreTakenByMoreThreads) {
@@ -62,10 +77,11 @@ TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
   EXPECT_GT(Plan(Problem(DType::kF32, {20000000, 3}, 1)).split, kMultiprocessors);
   EXPECT_EQ(Plan(Problem(DType::kF32, {1 << 20, 64}, 2)).split, 1);
   EXPECT_EQ(Plan(Problem(DType::kF32, {4096}, 1)).split, 1);
-  // As many as end together: 200 rows took a wave and a bit once.
+  // As many as the device holds at the same time.
   const VectorPlan rows = Plan(Problem(DType::kF32, {200, 1 << 20}, 2));
-  EXPECT_LE(rows.tiles * rows.split, 8 * kMultiprocessors);
-  EXPECT_GE(rows.tiles * rows.split, 6 * kMultiprocessors);
+  EXPECT_LE(rows.tiles * rows.split, 4 * kMultiprocessors);
+  EXPECT_GE(rows.tiles * rows.split, 3 * kMultiprocessors);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {1 << 28}, 1, ReduceOp::kArgmax)).split, 3 * kMultiprocessors);
 }
 
 TEST(VectorPlanTest, CtasAreWholeWaves) {
@@ -131,6 +147,14 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           // Wherever in 16 bytes the first row begins.
           ASSERT_GE(plan.SharedBytes(row_bytes), plan.results_per_cta * row_bytes + 15);
           ASSERT_EQ(plan.aligned, row_bytes % 16 == 0);
+          ASSERT_EQ(plan.split, 1);
+          break;
+        case ReduceShape::kPackedColumns:
+          ASSERT_EQ(plan.results_per_cta % plan.inner, 0);  // whole blocks
+          ASSERT_LE(plan.SharedBytes(row_bytes), kPackedBlockBytes + 32);
+          ASSERT_GE(plan.SharedBytes(row_bytes), plan.results_per_cta * row_bytes + 15);
+          ASSERT_TRUE(plan.lanes == 1 || plan.lanes * plan.results_per_cta <= kVectorThreads);
+          ASSERT_LE(plan.lanes, reduce.reduced_count);
           ASSERT_EQ(plan.split, 1);
           break;
         case ReduceShape::kRows: {
