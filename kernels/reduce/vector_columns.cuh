@@ -61,42 +61,6 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   }
 }
 
-// Whether columns that begin anywhere are loaded in words.
-template <typename R, typename T>
-inline constexpr bool kHasWords = std::is_arithmetic_v<typename R::Acc> && sizeof(T) < 4;
-
-// kBytes of a row, from any byte on, out of the words that they touch.
-template <int kBytes>
-class ShiftedColumns {
- public:
-  // `first` is the byte of the row that the thread begins with, so many bytes from `row`; what it takes later
-  // must be multiples of 4 bytes from it.
-  __device__ ShiftedColumns(const void* row, std::int64_t first)
-      : lead_(static_cast<int>((reinterpret_cast<std::uintptr_t>(row) + static_cast<std::uint64_t>(first)) %
-                               4)),
-        last_(lead_ == 0 ? kWords - 1 : kWords),
-        words_(static_cast<const char*>(row) - lead_) {}
-
-  __device__ RawVector<kBytes> Load(std::int64_t offset) const {
-    const auto* at = reinterpret_cast<const std::uint32_t*>(words_ + offset);
-    RawVector<kBytes> raw;
-    std::uint32_t word = at[0];
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const std::uint32_t next = at[i + 1 < kWords ? i + 1 : last_];
-      raw.words[i] = __funnelshift_r(word, next, lead_ * 8);
-      word = next;
-    }
-    return raw;
-  }
-
- private:
-  static constexpr int kWords = kBytes < 4 ? 1 : kBytes / 4;
-  int lead_;  // bytes of the first word that are before
-  int last_;  // the last word that is touched; none behind it is read
-  const char* words_;
-};
-
 // kAligned is plan.aligned.
 template <typename R, typename Number, bool kAligned>
 __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
@@ -107,9 +71,8 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
   const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
   const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
   // Of column c: first + c * apart.
-  const bool neighbours = kAligned || (std::is_arithmetic_v<typename R::Acc> && task.element_bytes < 4);
-  const std::int64_t first = task.Tile() * plan.results_per_cta + (neighbours ? lane * kColumns : lane);
-  const int apart = neighbours ? 1 : plan.lanes;
+  const std::int64_t first = task.Tile() * plan.results_per_cta + (kAligned ? lane * kColumns : lane);
+  const int apart = kAligned ? 1 : plan.lanes;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
   typename R::Acc acc[kColumns];
   std::int64_t offsets[kColumns];
@@ -119,10 +82,6 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
     const std::int64_t result = first + c * apart;
     offsets[c] = reduce.kept.Offset(result < reduce.results ? result : 0);
   }
-  // Whether words may be loaded: not where these columns are of two rows, nor what is beyond the first
-  // element of the input and the last.
-  const bool words = offsets[kColumns - 1] == offsets[0] + kColumns - 1 && first > 0 &&
-                     first + kColumns + 3 <= reduce.results;
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
     const T* x = static_cast<const T*>(task.x);
 #pragma unroll
@@ -137,33 +96,19 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
       const std::int64_t in_run = reduced.rank > 1 ? TakeRemainder(outer, run) : start;
       const std::int64_t steps = reduced.rank > 1 ? min(end - start, run - in_run) : end - start;
       const T* from = x + (reduced.rank > 1 ? reduced.OffsetOfRun(outer) : 0) + in_run * apart_in_run;
-      const auto index_of = [start](int, std::int64_t step) { return start + step; };
-      const auto add = [&](auto load) {
-        AddColumns<R, T, kColumns>(peer, steps, peers, peers, load, index_of, acc);
-      };
-      constexpr int kBytes = kColumns * sizeof(T);
-      if constexpr (kAligned) {
-        add([&](std::int64_t step) {
-          return *reinterpret_cast<const RawVector<kBytes>*>(from + step * apart_in_run + offsets[0]);
-        });
-      } else {
-        // All steps of a thread begin at the same byte of a word.
-        const std::int64_t step_bytes = apart_in_run * static_cast<int>(sizeof(T));
-        if (kHasWords<R, T> && words && peers * step_bytes % 4 == 0) {
-          if constexpr (kHasWords<R, T>) {
-            const ShiftedColumns<kBytes> columns(from + offsets[0], peer * step_bytes);
-            add([&](std::int64_t step) { return columns.Load(step * step_bytes); });
-          }
+      const auto load = [&](std::int64_t step) {
+        const T* at = from + step * apart_in_run;
+        RawVector<kColumns * sizeof(T)> raw = {};
+        if constexpr (kAligned) {
+          raw = *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(at + offsets[0]);
         } else {
-          add([&](std::int64_t step) {
-            const T* at = from + step * apart_in_run;
-            RawVector<kBytes> raw = {};
 #pragma unroll
-            for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
-            return raw;
-          });
+          for (int c = 0; c < kColumns; ++c) SetElement(raw, c, at[offsets[c]]);
         }
-      }
+        return raw;
+      };
+      const auto index_of = [start](int, std::int64_t step) { return start + step; };
+      AddColumns<R, T, kColumns>(peer, steps, peers, peers, load, index_of, acc);
       start += steps;
     }
   });
@@ -173,6 +118,66 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
   for (int c = 0; c < kColumns; ++c) {
     const std::int64_t result = first + c * apart;
     if (result < reduce.results) task.Store(result, part, acc[c]);
+  }
+}
+
+// Rows begin at any element. A thread takes rows that all begin at the same place of a vector, and of them
+// whole vectors: columns that are up to kColumns - 1 before those that threads with other rows take. They
+// meet in shared memory.
+template <typename R, typename Number>
+__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
+    ReduceShiftedColumns(const __grid_constant__ VectorTask<R> task) {
+  constexpr int kColumns = kColumnsOf<Number>;
+  const VectorPlan& plan = task.plan;
+  const CanonicalReduce& reduce = task.reduce;
+  const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
+  // The tile: columns [0, columns) from `column` on, of one row of results.
+  std::int64_t outer = task.Tile();
+  const std::int64_t column =
+      TakeRemainder(outer, (plan.inner + plan.results_per_cta - 1) / plan.results_per_cta) *
+      plan.results_per_cta;
+  const std::int64_t first = outer * plan.inner + column, offset = reduce.kept.Offset(first);
+  const int columns = static_cast<int>(min(plan.results_per_cta, plan.inner - column));
+  // Rows row, row + peers, ... of the part. `lead` elements of the first vector are before the tile.
+  const std::int64_t row = part * plan.chunk + peer, end = min(part * plan.chunk + plan.chunk, plan.steps);
+  const std::int64_t apart = peers * reduce.reduced.strides[0];
+  const std::int64_t of_row = offset + row * reduce.reduced.strides[0];
+  const int lead = static_cast<int>(of_row % kColumns), place = lane * kColumns - lead;
+  const std::int64_t rows = row < end && place < columns ? (end - row + peers - 1) / peers : 0;
+  // The last vector of the input may reach beyond it: it is taken element by element.
+  const bool is_last = rows > 0 && place + kColumns > columns && first + columns == reduce.results &&
+                       row + (rows - 1) * peers == plan.steps - 1;
+  const std::int64_t whole = is_last ? rows - 1 : rows;
+  __shared__ typename R::Acc shared[kVectorThreads * kColumns];  // [peer][column]
+  VisitElements<Number>(task.dtype, [&]<typename T>(T) {
+    const T* x = static_cast<const T*>(task.x);
+    typename R::Acc acc[kColumns];
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      acc[c] = R::Identity();
+      if constexpr (kHasShift<R>) {
+        if (rows > 0) acc[c] = StartOf<R>(x[offset + min(max(place + c, 0), columns - 1)]);
+      }
+    }
+    const T* from = x + of_row + place;
+    const auto load = [&](std::int64_t step) {
+      return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(from + step * apart);
+    };
+    const auto index_of = [&](int, std::int64_t step) { return row + step * peers; };
+    AddColumns<R, T, kColumns>(0, whole, 1, peers, load, index_of, acc);
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+      if (place + c < 0 || place + c >= columns) continue;
+      if (is_last) R::Add(acc[c], Widen<typename R::Value>(from[whole * apart + c]), plan.steps - 1);
+      shared[peer * plan.lanes * kColumns + place + c] = acc[c];
+    }
+  });
+  __syncthreads();
+  for (int c = thread; c < columns; c += kVectorThreads) {
+    typename R::Acc total = shared[c];
+    for (int p = 1; p < peers; ++p) total = R::Combine(total, shared[p * plan.lanes * kColumns + c]);
+    task.Store(first + c, part, total);
   }
 }
 

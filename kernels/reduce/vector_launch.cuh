@@ -60,6 +60,9 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
     case ReduceShape::kColumns:
       error = launch(plan.aligned ? &ReduceColumns<R, Number, true> : &ReduceColumns<R, Number, false>);
       break;
+    case ReduceShape::kShiftedColumns:
+      error = launch(&ReduceShiftedColumns<R, Number>);
+      break;
     case ReduceShape::kPackedColumns:
       error = launch(&ReducePackedColumns<R, Number>);
       break;

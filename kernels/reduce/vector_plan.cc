@@ -180,6 +180,32 @@ void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::
         plan->aligned && has_number ? kNumberColumnCtas : kColumnCtas, multiprocessors, plan);
 }
 
+// Whether rows begin anywhere in a vector. Few rows of elements that are not narrow are taken faster element
+// by element: what threads have of shifted columns must meet in shared memory.
+bool IsShifted(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t inner,
+               std::int64_t columns, bool aligned_base) {
+  constexpr std::int64_t kLeastColumns = 64;
+  const std::int64_t least_rows = element_bytes < 4 ? 16 : 128;
+  const bool aligned = inner % columns == 0 && AreMultiples(reduce.kept, reduce.kept.rank - 1, columns) &&
+                       AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
+  return aligned_base && !aligned && reduce.reduced.rank == 1 && inner >= kLeastColumns &&
+         reduce.reduced_count >= least_rows;
+}
+
+void PlanShiftedColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
+                        bool has_number, int multiprocessors, VectorPlan* plan) {
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  constexpr std::int64_t kManyRows = 64;
+  plan->shape = ReduceShape::kShiftedColumns;
+  // Four threads of a result, or eight: multiples of the columns of a vector.
+  plan->lanes = reduce.reduced_count < kManyRows || columns * bytes * kWarpLanes < 256 ? 64 : 32;
+  plan->results_per_cta = (plan->lanes - 1) * columns + 1;  // wherever in a vector they begin
+  plan->tiles = reduce.results / plan->inner * CeilDiv(plan->inner, plan->results_per_cta);
+  plan->steps = reduce.reduced_count;
+  Split(reduce.reduced_count * std::min(plan->inner, plan->results_per_cta) * bytes,
+        has_number ? kNumberColumnCtas : kColumnCtas, multiprocessors, plan);
+}
+
 NumberClass ClassOfType(DType dtype) {
   if (IsFloat(dtype)) return dtype == DType::kF64 ? NumberClass::kF64 : NumberClass::kF32;
   const bool wide = SizeOf(dtype) == 8;
@@ -250,6 +276,8 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
   } else if (IsFlat(reduce, plan.inner, element_bytes)) {
     PlanFlatColumns(reduce, element_bytes, columns, HasNumber(problem.op), multiprocessors, &plan);
+  } else if (IsShifted(reduce, element_bytes, plan.inner, columns, aligned_base)) {
+    PlanShiftedColumns(reduce, element_bytes, columns, HasNumber(problem.op), multiprocessors, &plan);
   } else {
     PlanColumns(reduce, element_bytes, columns, aligned_base, HasNumber(problem.op), multiprocessors, &plan);
   }

@@ -32,12 +32,22 @@ inline constexpr int kPackedBlockBytes = 73728;
 // stand side by side, and the others of the CTA share the elements. Where a thread's results cannot be loaded
 // at once, they are `lanes` apart, so that neighbouring threads still are.
 //
+// kShiftedColumns: as kColumns where rows begin anywhere; a thread takes vectors that begin a few columns
+// before its own, the same few in all of its rows.
+//
 // kFlatColumns: as kColumns where few results lie side by side, so that all elements of a block follow each
 // other: a thread takes packs in steps that are multiples of a row, and so of the same columns.
 //
 // kPackedColumns: many blocks of columns follow each other; a CTA copies whole blocks into shared memory,
 // where `lanes` threads share a result, or one thread takes one after the other.
-enum class ReduceShape : std::uint8_t { kRows, kPackedRows, kColumns, kFlatColumns, kPackedColumns };
+enum class ReduceShape : std::uint8_t {
+  kRows,
+  kPackedRows,
+  kColumns,
+  kShiftedColumns,
+  kFlatColumns,
+  kPackedColumns
+};
 
 // Which kernel takes a problem: there is one for all element types that are computed in the same numbers, and
 // one that is compiled for all types, in f64 and 64-bit integers, for what is asked for more rarely.
@@ -52,9 +62,8 @@ constexpr int ColumnsOf(NumberClass numbers) {
 struct VectorPlan {
   ReduceShape shape = ReduceShape::kRows;
   // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows of one run begin
-  // and end with single elements, and all else is loaded in single elements. (Columns of less than 4 bytes
-  // are loaded in the words that they touch, where only a number is kept of each.) Flat blocks have whole
-  // loads wherever they begin.
+  // and end with single elements, and all else is loaded in single elements. Shifted columns and flat blocks
+  // have whole loads wherever they begin.
   bool aligned = true;
   int lanes = kVectorThreads;    // of kFlatColumns: threads at work
   int threads = kVectorThreads;  // of a CTA; of kFlatColumns whole warps of those at work

@@ -45,7 +45,22 @@ TEST(VectorPlanTest, OddBlocksAreFlatWhereverTheyBegin) {
   EXPECT_EQ(plan.threads, 160);
   EXPECT_EQ(Plan(Problem(DType::kF32, {100, 127, 129}, 2), /*aligned_base=*/false).shape,
             ReduceShape::kFlatColumns);
-  EXPECT_EQ(Plan(Problem(DType::kF32, {100, 127, 257}, 2)).shape, ReduceShape::kColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {100, 128, 257}, 2)).shape, ReduceShape::kShiftedColumns);
+}
+
+TEST(VectorPlanTest, RowsThatBeginAnywhereAreShifted) {
+  const VectorPlan many = Plan(Problem(DType::kF32, {16384, 4097}, 1));
+  EXPECT_EQ(many.shape, ReduceShape::kShiftedColumns);
+  EXPECT_EQ(many.lanes, 32);
+  EXPECT_EQ(many.results_per_cta, 125);
+  const VectorPlan few = Plan(Problem(DType::kBF16, {2000, 17, 4001}, 2));
+  EXPECT_EQ(few.shape, ReduceShape::kShiftedColumns);
+  EXPECT_EQ(few.lanes, 64);
+  EXPECT_EQ(few.results_per_cta, 253);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 4096}, 1)).shape, ReduceShape::kColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 4097}, 1), /*aligned_base=*/false).shape,
+            ReduceShape::kColumns);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {2000, 17, 2001}, 2)).shape, ReduceShape::kColumns);
 }
 
 TEST(VectorPlanTest, BlocksForAllMultiprocessorsGoThroughSharedMemory) {
@@ -134,7 +149,9 @@ TEST(VectorPlanTest, PlansCoverEverything) {
       SCOPED_TRACE(ToString(problem.shape) + " mask " + std::to_string(problem.axes_mask));
       ASSERT_GE(plan.results_per_cta, 1);
       ASSERT_GE(plan.tiles * plan.results_per_cta, reduce.results);
-      ASSERT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
+      if (plan.shape != ReduceShape::kShiftedColumns) {
+        ASSERT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
+      }
       ASSERT_GE(plan.split, 1);
       ASSERT_EQ(plan.WorkspaceBytes(reduce.results) > 0, plan.split > 1);
       const std::int64_t row_bytes = reduce.reduced_count * bytes;
@@ -177,6 +194,16 @@ TEST(VectorPlanTest, PlansCoverEverything) {
             ASSERT_EQ(plan.inner % columns, 0);
           }
           break;
+        case ReduceShape::kShiftedColumns: {
+          const std::int64_t tiles_of_row = plan.tiles / (reduce.results / plan.inner);
+          ASSERT_GE(tiles_of_row * plan.results_per_cta, plan.inner);
+          ASSERT_LT((tiles_of_row - 1) * plan.results_per_cta, plan.inner);
+          ASSERT_EQ(plan.steps, reduce.reduced_count);
+          ASSERT_GE(plan.chunk * plan.split, plan.steps);
+          ASSERT_EQ(kVectorThreads / plan.lanes % columns, 0);
+          ASSERT_GE(plan.lanes * columns, plan.results_per_cta + columns - 1);
+          break;
+        }
         case ReduceShape::kFlatColumns: {
           ASSERT_EQ(plan.lanes * columns % plan.inner, 0);
           ASSERT_LE(plan.lanes, plan.threads);
