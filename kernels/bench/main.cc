@@ -85,12 +85,14 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
 
 void List(const std::vector<std::string>& ops, const std::vector<std::string>& names) {
   std::vector<std::string> laddered = ops;
-  std::erase(laddered, "elementwise");                                       // of the breadth alone
-  if (!laddered.empty() || ops.empty()) MakeCases(laddered, {}, {}, names);  // refuses what there is not
+  std::erase(laddered, "elementwise");                                    // of the breadth alone
+  if (!laddered.empty() || ops.empty()) MakeCases(laddered, {}, {}, {});  // refuses operations there are not
+  std::vector<std::string> missing = names;
   const auto list = [&](const char* op, const auto& table) {
     if (!ops.empty() && !Contains(ops, op)) return;
     for (const auto* row : Climb(table)) {
       if (!names.empty() && !Contains(names, row->name)) continue;
+      std::erase(missing, row->name);
       const std::string step = row->step > 0 ? absl::StrCat(row->step) : "-";
       std::printf("%-11s %2s %-19s %s\n", op, step.c_str(), std::string(row->name).c_str(),
                   std::string(row->summary).c_str());
@@ -100,6 +102,10 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
   list("gemm", CudaGemmVariants());
   list("reduce", CudaReduceVariants());
   list("elementwise", CudaElementwiseVariants());
+  if (!missing.empty()) {
+    throw Failure(absl::StrCat("--variants: ", absl::StrJoin(missing, ", "), ": no variant of ",
+                               ops.empty() ? "any operation" : absl::StrJoin(ops, " or ")));
+  }
 }
 
 PipelineOptions MakePipelineOptions(const Flags& flags) {

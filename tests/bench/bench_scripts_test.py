@@ -204,11 +204,12 @@ import json, pathlib, sys
 runs = pathlib.Path({str(folder)!r}) / "runs"
 runs.write_text((runs.read_text() if runs.exists() else "") + "{name[0]}")
 step = len(runs.read_text())
-def case(label, *rows):
-    return {{"label": label, "rows": [{{"name": n, "status": "ok", "is_baseline": False, "seconds": s}} for n, s in rows]}}
+def case(label, *rows, buffers="rotating"):
+    return {{"label": label, "buffers": buffers, "rows": [{{"name": n, "status": "ok", "is_baseline": False, "seconds": s}} for n, s in rows]}}
 noise = 1 + 0.05 * (step % 3)
 assert sys.argv[1:3] == ["--suite", "breadth"], sys.argv
 json.dump({{"cases": [case("changed", ("a", 1e-3 * {factor})), case("same", ("a", 1e-3 * noise)),
+                      case("changed", ("a", 3e-3 * {factor}), buffers="warm"),
                       case("both", ("a", 1e-3), ("b", 2e-3 * {factor}))]}}, open(sys.argv[-1], "w"))
 """)
         program.chmod(0o755)
@@ -219,9 +220,10 @@ json.dump({{"cases": [case("changed", ("a", 1e-3 * {factor})), case("same", ("a"
             measured = pairs.measure(self.fake(folder, "old", 1), self.fake(folder, "new", 0.5), 10, ["--suite", "breadth"])
             self.assertEqual((pathlib.Path(folder) / "runs").read_text(), "onno" * 5)
         text = pairs.report(pairs.changes_of(measured), 0.02)
-        self.assertIn("Changed beyond noise: 2 of 4, in 10 pairs", text)
-        self.assertRegex(text, r"changed +1000.00 -> +500.00 us, 2.000 times")
-        self.assertRegex(text, r"both, b +2000.00 -> +1000.00 us, 2.000 times")
+        self.assertIn("Changed beyond noise: 3 of 5, in 10 pairs", text)
+        self.assertRegex(text, r"changed \(warm\) +3000.00 -> +1500.00 us, 2.000 times")
+        self.assertRegex(text, r"changed \(rotating\) +1000.00 -> +500.00 us, 2.000 times")
+        self.assertRegex(text, r"both \(rotating\), b +2000.00 -> +1000.00 us, 2.000 times")
         self.assertNotIn("same", text)
 
     def test_a_benchmark_that_fails_ends_it(self):

@@ -33,6 +33,17 @@ class LadderTest(unittest.TestCase):
             steps = [int(step) for step, _, _ in rows if step != "-"]
             self.assertEqual(steps, list(range(1, len(steps) + 1)), operation)
 
+    def test_names_that_no_chosen_operation_has_are_refused(self):
+        def run(*flags):
+            return subprocess.run([BENCH, "--list", *flags], capture_output=True, text=True, check=False)
+
+        known = run("--ops=gemm,elementwise", "--variants=cublas,elementwise")
+        self.assertEqual([line.split()[2] for line in known.stdout.splitlines()], ["cublas", "elementwise"])
+        unknown = run("--ops=elementwise", "--variants=cublas")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("--variants: cublas: no variant of elementwise", unknown.stderr)
+        self.assertIn("--ops", run("--ops=gem").stderr)
+
     def test_every_rung_says_its_limit_and_the_step_after_it(self):
         looked_at = 0
         for operation, rows in self.rows.items():

@@ -1,5 +1,5 @@
-// Estimates for the cuda backend against what docs/benchmarks/2026-11-21-h200-ladder.md measured. Needs no
-// GPU.
+// Estimates for the cuda backend against what docs/benchmarks/2026-11-21-h200-ladder.md measured, of
+// wide_loads that of 2026-11-23. Needs no GPU.
 #include "server/plan/cost.h"
 
 #include <gtest/gtest.h>
@@ -59,6 +59,7 @@ TEST(CudaCostTest, EstimatesAreWithinAFactorOfThreeOfTheLadder) {
       {Transpose(DType::kF64, 8192), "naive_read", 1270.6},
       {Gemm(DType::kF32, 4096), "cublas", 2677.5},
       {Gemm(DType::kF32, 4096), "double_buffered", 3958.7},
+      {Gemm(DType::kF32, 4096), "wide_loads", 3890.4},
       {Gemm(DType::kF32, 4096), "register_tiled", 6747.1},
       {Gemm(DType::kF32, 4096), "vectorized", 12891.4},
       {Gemm(DType::kF32, 4096), "unrolled", 29668.8},

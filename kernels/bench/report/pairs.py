@@ -33,8 +33,10 @@ def times(program, flags):
     found = {}
     for case in result["cases"]:
         own = [row for row in case["rows"] if row["status"] == "ok" and not row["is_baseline"]]
+        # One problem may be measured with buffers in turns and with the same ones.
+        label = f"{case['label']} ({case['buffers']})"
         for row in own:
-            found[case["label"] if len(own) == 1 else f"{case['label']}, {row['name']}"] = row["seconds"]
+            found[label if len(own) == 1 else f"{label}, {row['name']}"] = row["seconds"]
     return found
 
 
