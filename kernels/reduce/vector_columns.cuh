@@ -121,9 +121,10 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
   }
 }
 
-// Rows begin at any element. A thread takes rows that all begin at the same place of a vector, and of them
-// whole vectors: columns that are up to kColumns - 1 before those that threads with other rows take. They
-// meet in shared memory.
+// Rows begin at any element. A thread takes rows that all begin at the same place of a vector, and whole
+// vectors of them. With rows of 129 elements, vectors of 4 and 8 threads a result, thread 0 takes columns 0
+// to 3 of rows 0, 8, 16, ..., and the first one of those that take rows 1, 9, 17, ... takes columns -1 to 2,
+// of which the first is no column of the tile. Columns meet in shared memory.
 template <typename R, typename Number>
 __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
     ReduceShiftedColumns(const __grid_constant__ VectorTask<R> task) {
@@ -145,9 +146,10 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
   const std::int64_t of_row = offset + row * reduce.reduced.strides[0];
   const int lead = static_cast<int>(of_row % kColumns), place = lane * kColumns - lead;
   const std::int64_t rows = row < end && place < columns ? (end - row + peers - 1) / peers : 0;
-  // The last vector of the input may reach beyond it: it is taken element by element.
-  const bool is_last = rows > 0 && place + kColumns > columns && first + columns == reduce.results &&
-                       row + (rows - 1) * peers == plan.steps - 1;
+  // In the last row vectors may reach beyond the input, of the last tile and of the one before if the last
+  // has less than a vector: they are taken element by element.
+  const bool is_last =
+      rows > 0 && first + place + kColumns > reduce.results && row + (rows - 1) * peers == plan.steps - 1;
   const std::int64_t whole = is_last ? rows - 1 : rows;
   __shared__ typename R::Acc shared[kVectorThreads * kColumns];  // [peer][column]
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {

@@ -1,7 +1,7 @@
-// Variant `vectorized`: 16 bytes of any type a load, several of them in flight a thread, in as many CTAs as
-// the device holds at the same time; short rows and blocks of columns go through shared memory, and results
-// that lie side by side in small numbers are taken as one block. Partial results, where CTAs share a result,
-// are combined by a second kernel, in a fixed order.
+// Variant `vectorized`: 16 bytes of any type a load, several of them in flight a thread; short rows and
+// blocks of columns go through shared memory, and results that lie side by side in small numbers are taken as
+// one block. Few results are shared among as many CTAs as the device holds at the same time; what these have
+// is combined by a second kernel, in a fixed order.
 //
 // Limit: device memory; of bytes, var, argmax and logsumexp also what they do for each element; for small
 // problems the launch of the second kernel.
@@ -41,9 +41,11 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
     const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
-    if (constexpr std::size_t kWithoutAsking = 48 << 10; shared > kWithoutAsking) {
+    // More than is there without asking, with what the kernel has of its own. The limit is of the kernel, not
+    // of this launch: always the same, as other threads may be launching it.
+    if (plan.shape == ReduceShape::kPackedColumns) {
       const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kPackedSharedBytes);
       if (error != cudaSuccess) return error;
     }
     kernel<<<static_cast<unsigned>(blocks), plan.threads, shared, stream>>>(task);

@@ -135,8 +135,8 @@ void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, s
         multiprocessors, plan);
 }
 
-// Blocks that follow each other, enough for all multiprocessors, of which shared memory holds three: one is
-// added up while others are copied.
+// Blocks that follow each other, enough for all multiprocessors, and so small that shared memory holds some:
+// one is added up while others are copied.
 bool IsPackedColumns(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                      bool aligned_base, int multiprocessors) {
   const std::int64_t block = reduce.reduced_count * inner;
@@ -166,10 +166,11 @@ void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::
   const int outer = std::max(0, reduce.kept.rank - 1);
   plan->aligned = aligned_base && plan->inner % columns == 0 && AreMultiples(reduce.kept, outer, columns) &&
                   AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
-  // 256 bytes side by side; the others of the CTA share the elements where each gets some groups of loads.
+  // 256 bytes side by side, or more where a warp loads more at once; the others of the CTA share the elements
+  // where each gets some groups of loads.
   const std::int64_t least = plan->aligned ? 4 : 32;
   const int wide = static_cast<int>(std::max<std::int64_t>(kWarpLanes, 256 / (columns * bytes)));
-  const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), std::min(wide, kVectorThreads));
+  const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), wide);
   const auto rows_worth = static_cast<int>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / least, 1, kVectorThreads))));
   plan->lanes = kVectorThreads / std::min(kVectorThreads / side_by_side, rows_worth);

@@ -18,8 +18,9 @@ inline constexpr int kPackedBytes = 16384;
 
 inline constexpr int kColumnCtas = 3;        // a multiprocessor
 inline constexpr int kNumberColumnCtas = 4;  // where loads are whole and one number is kept of a column
-// Of blocks of columns that go through shared memory whole: three of a multiprocessor's 227 KiB.
-inline constexpr int kPackedBlockBytes = 73728;
+// Of a block of columns that goes through shared memory whole. Of an H100 a multiprocessor holds two or three
+// of the largest, one of sm_86, 89 and 120. A block may begin anywhere in 16 bytes.
+inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBlockBytes + 32;
 
 // Who takes what.
 //

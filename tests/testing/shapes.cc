@@ -305,10 +305,19 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     };
     // Blocks of columns for every multiprocessor: several of them a CTA and threads that share a result, more
     // results than threads, and more bytes than shared memory has without asking.
-    for (const Shape& shape : {Shape{1203, 5, 3}, Shape{300, 33, 17}, Shape{140, 9, 300}}) add_block(shape);
-    if (SizeOf(dtype) == 4) add_block({132, 99, 125});
+    for (const Shape& shape : {Shape{1203, 5, 3}, Shape{300, 33, 17}, Shape{150, 9, 300}}) add_block(shape);
+    if (SizeOf(dtype) == 4) {
+      add_block({150, 99, 125});
+      // Less than that, but not with what the kernels have of their own: 1 KiB of sums, 4 of argmax, 6 of
+      // var.
+      add_block({150, 100, 121}), add_block({150, 90, 129}), add_block({150, 86, 129});
+    }
     // Odd rows of more columns than such blocks have: words of narrow elements begin before them.
-    for (const Shape& shape : {Shape{1, 523, 261}, Shape{3, 130, 1033}}) add_block(shape);
+    // Of some the last tile has less than a vector.
+    for (const Shape& shape :
+         {Shape{1, 523, 261}, Shape{3, 130, 1033}, Shape{1, 17, 254}, Shape{1, 130, 501}}) {
+      add_block(shape);
+    }
   }
   if (!HasIdentity(op)) {
     std::erase_if(all, [](const ReduceProblem& p) {

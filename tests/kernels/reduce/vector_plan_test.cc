@@ -136,11 +136,12 @@ TEST(VectorPlanTest, PlansCoverEverything) {
     return std::uniform_int_distribution<std::int64_t>(1, most)(random);
   };
   constexpr DType kTypes[] = {DType::kU8, DType::kBF16, DType::kF32, DType::kF64};
-  constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax};
+  constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kVar,
+                               ReduceOp::kLogSumExp};
   for (int i = 0; i < 20000; ++i) {
     const int most = i % 2 == 0 ? 40 : 3000;
     ReduceProblem problem = Problem(kTypes[i % 4], {size(most), size(most), size(40)},
-                                    static_cast<std::uint32_t>(1 + size(6)), kOps[i % 3]);
+                                    static_cast<std::uint32_t>(1 + size(6)), kOps[i % 5]);
     const CanonicalReduce reduce = Canonicalize(problem);
     const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
     const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
@@ -168,7 +169,7 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           break;
         case ReduceShape::kPackedColumns:
           ASSERT_EQ(plan.results_per_cta % plan.inner, 0);  // whole blocks
-          ASSERT_LE(plan.SharedBytes(row_bytes), kPackedBlockBytes + 32);
+          ASSERT_LE(plan.SharedBytes(row_bytes), kPackedSharedBytes);
           ASSERT_GE(plan.SharedBytes(row_bytes), plan.results_per_cta * row_bytes + 15);
           ASSERT_TRUE(plan.lanes == 1 || plan.lanes * plan.results_per_cta <= kVectorThreads);
           ASSERT_LE(plan.lanes, reduce.reduced_count);
