@@ -6,9 +6,9 @@
 
 namespace warpline {
 
-template <typename R, bool kAligned>
-inline constexpr int kCtasOfColumns =
-    kAligned&& std::is_arithmetic_v<typename R::Acc> ? kNumberColumnCtas : kColumnCtas;
+// Whether one number is kept of a column.
+template <typename R>
+inline constexpr bool kHasNumber = std::is_arithmetic_v<typename R::Acc>;
 
 // Columns of a thread, as ColumnsOf says of the class.
 template <typename Number>
@@ -43,13 +43,12 @@ template <typename R, typename T, int kColumns, typename Load, typename IndexOf>
 __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t stride, std::int64_t index_step,
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
   constexpr int kBytes = kColumns * sizeof(T);
-  constexpr bool kIsNumber = std::is_arithmetic_v<typename R::Acc>;
   constexpr int kInFlight = 64;  // bytes of a thread
   constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
   std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
   // Of a hundred steps that a few threads share, what is left over takes as long as the others if it is taken
   // one by one.
-  if constexpr (kIsNumber && kLoads >= 8) {
+  if constexpr (kHasNumber<R> && kLoads >= 8) {
     step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
   for (; step < end; step += stride) {
@@ -63,7 +62,7 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
 
 // kAligned is plan.aligned.
 template <typename R, typename Number, bool kAligned>
-__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
+__global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumber<R>))
     ReduceColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -126,7 +125,7 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, kAligned>)
 // to 3 of rows 0, 8, 16, ..., and the first one of those that take rows 1, 9, 17, ... takes columns -1 to 2,
 // of which the first is no column of the tile. Columns meet in shared memory.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
+__global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/true, kHasNumber<R>))
     ReduceShiftedColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;
@@ -186,7 +185,7 @@ __global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
 // Blocks begin at any element: vectors begin at the first multiple of their size, and what is before it is
 // taken element by element.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kVectorThreads, kCtasOfColumns<R, true>)
+__global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/true, kHasNumber<R>))
     ReduceFlatColumns(const __grid_constant__ VectorTask<R> task) {
   constexpr int kColumns = kColumnsOf<Number>;
   const VectorPlan& plan = task.plan;

@@ -39,7 +39,11 @@ void Split(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan) 
   plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
 }
 
-// Whether one number is kept of a result.
+std::int64_t BytesOf(const ReduceProblem& problem) {
+  return static_cast<std::int64_t>(SizeOf(problem.dtype));
+}
+
+// Whether one number is kept of a result: what the kernels ask of the Acc of its monoid.
 bool HasNumber(ReduceOp op) {
   switch (op) {
     case ReduceOp::kArgmin:
@@ -77,8 +81,12 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
-void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool aligned_base, ReduceOp op,
-              bool has_costly_ends, int multiprocessors, VectorPlan* plan) {
+void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
+              int multiprocessors, VectorPlan* plan) {
+  const std::size_t element_bytes = SizeOf(problem.dtype);
+  // The moments of f64 are combined by divisions.
+  const bool has_costly_ends = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
+                               NumberClassOf(problem) == NumberClass::kF64;
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
@@ -104,7 +112,8 @@ void PlanRows(const CanonicalReduce& reduce, std::size_t element_bytes, bool ali
   }
   plan->results_per_cta = kVectorThreads / plan->lanes;
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
-  Split(bytes * plan->results_per_cta, HasNumber(op) ? kRowCtas : kRowCtas - 1, multiprocessors, plan);
+  Split(bytes * plan->results_per_cta, HasNumber(problem.op) ? kRowCtas : kRowCtas - 1, multiprocessors,
+        plan);
 }
 
 // Results side by side in memory, whatever comes before them.
@@ -114,15 +123,16 @@ std::int64_t InnerOf(const CanonicalReduce& reduce) {
 }
 
 // Whether columns are a block of memory, or several that are each worth a CTA.
-bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::size_t element_bytes) {
+bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes) {
   constexpr std::int64_t kLeastBytes = 16384;
-  const std::int64_t bytes = reduce.reduced_count * inner * static_cast<std::int64_t>(element_bytes);
+  const std::int64_t bytes = reduce.reduced_count * inner * element_bytes;
   return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kLeastBytes &&
          inner <= kVectorThreads;
 }
 
-void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
-                     bool has_number, int multiprocessors, VectorPlan* plan) {
+void PlanFlatColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
+                     VectorPlan* plan) {
+  const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
   const std::int64_t block = reduce.reduced_count * plan->inner;
   const std::int64_t period = plan->inner / std::gcd(plan->inner, columns);
   plan->shape = ReduceShape::kFlatColumns;
@@ -131,8 +141,8 @@ void PlanFlatColumns(const CanonicalReduce& reduce, std::size_t element_bytes, s
   plan->results_per_cta = plan->inner;
   plan->tiles = reduce.results / plan->inner;
   plan->steps = CeilDiv(block, plan->lanes * columns);
-  Split(block * static_cast<std::int64_t>(element_bytes), has_number ? kNumberColumnCtas : kColumnCtas,
-        multiprocessors, plan);
+  Split(block * BytesOf(problem), ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)), multiprocessors,
+        plan);
 }
 
 // Blocks that follow each other, enough for all multiprocessors, and so small that shared memory holds some:
@@ -159,13 +169,17 @@ void PlanPackedColumns(const CanonicalReduce& reduce, std::int64_t element_bytes
   plan->tiles = CeilDiv(blocks, blocks_per_cta);
 }
 
-void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
-                 bool aligned_base, bool has_number, int multiprocessors, VectorPlan* plan) {
-  const auto bytes = static_cast<std::int64_t>(element_bytes);
+// Whether all rows begin at multiples of so many columns.
+bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t columns) {
+  return inner % columns == 0 && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns) &&
+         AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
+}
+
+void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
+                 int multiprocessors, VectorPlan* plan) {
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
   plan->shape = ReduceShape::kColumns;
-  const int outer = std::max(0, reduce.kept.rank - 1);
-  plan->aligned = aligned_base && plan->inner % columns == 0 && AreMultiples(reduce.kept, outer, columns) &&
-                  AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
+  plan->aligned = aligned_base && HasWholeLoads(reduce, plan->inner, columns);
   // 256 bytes side by side, or more where a warp loads more at once; the others of the CTA share the elements
   // where each gets some groups of loads.
   const std::int64_t least = plan->aligned ? 4 : 32;
@@ -178,24 +192,22 @@ void PlanColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
   plan->steps = reduce.reduced_count;
   Split(reduce.reduced_count * std::min(reduce.results, plan->results_per_cta) * bytes,
-        plan->aligned && has_number ? kNumberColumnCtas : kColumnCtas, multiprocessors, plan);
+        ColumnCtas(plan->aligned, HasNumber(problem.op)), multiprocessors, plan);
 }
 
 // Whether rows begin anywhere in a vector. Few rows of elements that are not narrow are taken faster element
 // by element: what threads have of shifted columns must meet in shared memory.
-bool IsShifted(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t inner,
+bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kLeastColumns = 64;
   const std::int64_t least_rows = element_bytes < 4 ? 16 : 128;
-  const bool aligned = inner % columns == 0 && AreMultiples(reduce.kept, reduce.kept.rank - 1, columns) &&
-                       AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
-  return aligned_base && !aligned && reduce.reduced.rank == 1 && inner >= kLeastColumns &&
-         reduce.reduced_count >= least_rows;
+  return aligned_base && !HasWholeLoads(reduce, inner, columns) && reduce.reduced.rank == 1 &&
+         inner >= kLeastColumns && reduce.reduced_count >= least_rows;
 }
 
-void PlanShiftedColumns(const CanonicalReduce& reduce, std::size_t element_bytes, std::int64_t columns,
-                        bool has_number, int multiprocessors, VectorPlan* plan) {
-  const auto bytes = static_cast<std::int64_t>(element_bytes);
+void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
+                        VectorPlan* plan) {
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
   constexpr std::int64_t kManyRows = 64;
   plan->shape = ReduceShape::kShiftedColumns;
   // Four threads of a result, or eight: multiples of the columns of a vector.
@@ -204,7 +216,7 @@ void PlanShiftedColumns(const CanonicalReduce& reduce, std::size_t element_bytes
   plan->tiles = reduce.results / plan->inner * CeilDiv(plan->inner, plan->results_per_cta);
   plan->steps = reduce.reduced_count;
   Split(reduce.reduced_count * std::min(plan->inner, plan->results_per_cta) * bytes,
-        has_number ? kNumberColumnCtas : kColumnCtas, multiprocessors, plan);
+        ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)), multiprocessors, plan);
 }
 
 NumberClass ClassOfType(DType dtype) {
@@ -256,31 +268,26 @@ std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
                        int multiprocessors) {
   multiprocessors = std::max(1, multiprocessors);
-  const std::size_t element_bytes = SizeOf(problem.dtype);
+  const std::int64_t bytes = BytesOf(problem);
   VectorPlan plan;
   if (reduce.InnermostReduced()) {
-    const std::int64_t row_bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
+    const std::int64_t row_bytes = reduce.reduced_count * bytes;
     if (IsPacked(reduce, row_bytes, aligned_base)) {
       PlanPackedRows(reduce, row_bytes, multiprocessors, &plan);
     } else {
-      // The moments of f64 are combined by divisions.
-      const bool has_costly_ends = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
-                                   NumberClassOf(problem) == NumberClass::kF64;
-      PlanRows(reduce, element_bytes, aligned_base, problem.op, has_costly_ends, multiprocessors, &plan);
+      PlanRows(problem, reduce, aligned_base, multiprocessors, &plan);
     }
     return plan;
   }
   plan.inner = InnerOf(reduce);
-  const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
-  const auto bytes = static_cast<std::int64_t>(element_bytes);
   if (IsPackedColumns(reduce, plan.inner, bytes, aligned_base, multiprocessors)) {
     PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
-  } else if (IsFlat(reduce, plan.inner, element_bytes)) {
-    PlanFlatColumns(reduce, element_bytes, columns, HasNumber(problem.op), multiprocessors, &plan);
-  } else if (IsShifted(reduce, element_bytes, plan.inner, columns, aligned_base)) {
-    PlanShiftedColumns(reduce, element_bytes, columns, HasNumber(problem.op), multiprocessors, &plan);
+  } else if (IsFlat(reduce, plan.inner, bytes)) {
+    PlanFlatColumns(problem, reduce, multiprocessors, &plan);
+  } else if (IsShifted(reduce, plan.inner, bytes, ColumnsOf(NumberClassOf(problem)), aligned_base)) {
+    PlanShiftedColumns(problem, reduce, multiprocessors, &plan);
   } else {
-    PlanColumns(reduce, element_bytes, columns, aligned_base, HasNumber(problem.op), multiprocessors, &plan);
+    PlanColumns(problem, reduce, aligned_base, multiprocessors, &plan);
   }
   return plan;
 }

@@ -16,8 +16,9 @@ inline constexpr int kRowCtas = 4;   // a multiprocessor, one less where more th
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
-inline constexpr int kColumnCtas = 3;        // a multiprocessor
-inline constexpr int kNumberColumnCtas = 4;  // where loads are whole and one number is kept of a column
+// Of columns, a multiprocessor: one more where threads have registers to spare.
+constexpr int ColumnCtas(bool whole_loads, bool has_number) { return whole_loads && has_number ? 4 : 3; }
+
 // Of a block of columns that goes through shared memory whole. Of an H100 a multiprocessor holds two or three
 // of the largest, one of sm_86, 89 and 120. A block may begin anywhere in 16 bytes.
 inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBlockBytes + 32;

@@ -205,7 +205,8 @@ runs = pathlib.Path({str(folder)!r}) / "runs"
 runs.write_text((runs.read_text() if runs.exists() else "") + "{name[0]}")
 step = len(runs.read_text())
 def case(label, *rows, buffers="rotating"):
-    return {{"label": label, "buffers": buffers, "rows": [{{"name": n, "status": "ok", "is_baseline": False, "seconds": s}} for n, s in rows]}}
+    return {{"label": label, "buffers": buffers,
+             "rows": [{{"name": n, "status": "ok", "is_baseline": False, "seconds": s}} for n, s in rows]}}
 noise = 1 + 0.05 * (step % 3)
 assert sys.argv[1:3] == ["--suite", "breadth"], sys.argv
 json.dump({{"cases": [case("changed", ("a", 1e-3 * {factor})), case("same", ("a", 1e-3 * noise)),

@@ -308,12 +308,13 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     for (const Shape& shape : {Shape{1203, 5, 3}, Shape{300, 33, 17}, Shape{150, 9, 300}}) add_block(shape);
     if (SizeOf(dtype) == 4) {
       add_block({150, 99, 125});
-      // Less than that, but not with what the kernels have of their own: 1 KiB of sums, 4 of argmax, 6 of
-      // var.
-      add_block({150, 100, 121}), add_block({150, 90, 129}), add_block({150, 86, 129});
+      // Less than that, but not with the shared memory that kernels have of their own (sums 1 KiB, argmax 4,
+      // var 6).
+      for (const Shape& shape : {Shape{150, 100, 121}, Shape{150, 90, 129}, Shape{150, 86, 129}})
+        add_block(shape);
     }
-    // Odd rows of more columns than such blocks have: words of narrow elements begin before them.
-    // Of some the last tile has less than a vector.
+    // Odd rows of more columns than such blocks have: vectors begin before them. Of two the last tile has
+    // less than a vector.
     for (const Shape& shape :
          {Shape{1, 523, 261}, Shape{3, 130, 1033}, Shape{1, 17, 254}, Shape{1, 130, 501}}) {
       add_block(shape);

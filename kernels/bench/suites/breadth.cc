@@ -35,8 +35,9 @@ std::vector<Case> BreadthCases(std::span<const std::string> ops) {
 std::vector<Case> FileCases(const std::string& path, bool choice_only) {
   std::ifstream file(path);
   if (!file) throw Failure(absl::StrCat("--problems: cannot open ", path));
-  if (std::filesystem::is_directory(path))
+  if (std::filesystem::is_directory(path)) {
     throw Failure(absl::StrCat("--problems: ", path, " is a directory"));
+  }
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   std::vector<Case> cases;
   for (Problem& problem : Value(ParseProblems(text, path))) {
