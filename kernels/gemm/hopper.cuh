@@ -1,5 +1,5 @@
-// Hopper's asynchronous instructions, each by its name in the PTX ISA: barriers in shared memory (mbarrier),
-// the tensor memory accelerator (cp.async.bulk.tensor) and products of a warpgroup (wgmma). For sm_90a alone.
+// Hopper's asynchronous instructions, each by its name in the PTX ISA: the tensor memory accelerator
+// (cp.async.bulk.tensor) and products of a warpgroup (wgmma). For sm_90a alone.
 #ifndef WARPLINE_KERNELS_GEMM_HOPPER_CUH_
 #define WARPLINE_KERNELS_GEMM_HOPPER_CUH_
 
@@ -9,48 +9,9 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/gpu/mbarrier.cuh"
+
 namespace warpline {
-
-__device__ inline std::uint32_t SharedAddress(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-// A barrier whose phases complete when all arrivals, and the bytes they said to expect, are there.
-class Mbarrier {
- public:
-  __device__ void Init(int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(Address()), "r"(arrivals));
-  }
-  __device__ void Arrive() {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(Address()) : "memory");
-  }
-  __device__ void ArriveExpectBytes(std::uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(Address()), "r"(bytes)
-                 : "memory");
-  }
-  // Until the phase of this parity has completed.
-  __device__ void Wait(std::uint32_t parity) {
-    std::uint32_t is_complete = 0;
-    while (is_complete == 0) {
-      asm volatile(
-          "{\n.reg .pred p;\n"
-          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          "selp.u32 %0, 1, 0, p;\n}\n"
-          : "=r"(is_complete)
-          : "r"(Address()), "r"(parity)
-          : "memory");
-    }
-  }
-  __device__ std::uint32_t Address() const { return SharedAddress(this); }
-
- private:
-  std::uint64_t state_;
-};
-
-// Makes the Init of barriers visible to the tensor memory accelerator.
-__device__ inline void FenceMbarrierInit() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
 
 // Copies the box of `map` at (x, y, z) to shared memory and reports its bytes to the barrier.
 __device__ inline void LoadBox(void* to, const CUtensorMap& map, Mbarrier& barrier, int x, int y, int z) {
