@@ -31,18 +31,18 @@ cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& opera
   return cudaErrorNotSupported;
 }
 
-// Where the input lies is not known yet.
+// Where the input lies is not known yet, nor whether the kernels were compiled for this device or for an
+// earlier one.
 std::size_t VectorizedWorkspace(const ReduceProblem& problem, const DeviceTraits& traits) {
   const CanonicalReduce reduce = Canonicalize(problem);
   if (NumberClassOf(problem) == NumberClass::kAny) {
     return PlanReduce(reduce, /*vector=*/1, traits).WorkspaceBytes(reduce.results);
   }
-  std::size_t bytes = 0;
-  for (const bool aligned : {false, true}) {
-    bytes = std::max(
-        bytes, PlanVectors(problem, reduce, aligned, traits.multiprocessors).WorkspaceBytes(reduce.results));
-  }
-  return bytes;
+  const DeviceTraits earlier = {.multiprocessors = traits.multiprocessors};
+  return std::max(
+      {PlanVectors(problem, reduce, /*aligned_base=*/true, traits).WorkspaceBytes(reduce.results),
+       PlanVectors(problem, reduce, /*aligned_base=*/true, earlier).WorkspaceBytes(reduce.results),
+       PlanVectors(problem, reduce, /*aligned_base=*/false, traits).WorkspaceBytes(reduce.results)});
 }
 
 ReducePlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {

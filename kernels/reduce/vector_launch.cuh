@@ -12,11 +12,19 @@
 #include <bit>
 
 #include "kernels/launch_grids.h"
+#include "kernels/reduce/vector_bulk.cuh"
 #include "kernels/reduce/vector_columns.cuh"
 #include "kernels/reduce/vector_packed.cuh"
 #include "kernels/reduce/vector_rows.cuh"
 
 namespace warpline {
+
+// Whether what runs on this device was compiled for one that copies rows by itself: a build without code for
+// the device falls back on that for an earlier one.
+inline bool CopiesBulk(const void* kernel) {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
+}
 
 // Number: the class of the element types that this launch can be of.
 template <typename R, typename Number>
@@ -33,19 +41,29 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
                      .plan = {},
                      .finish = FinishOf(problem)};
   if (task.reduce.results == 0) return cudaSuccess;
-  task.plan = PlanVectors(problem, task.reduce, reinterpret_cast<std::uintptr_t>(x) % 16 == 0,
-                          context.traits.multiprocessors);
+  const auto plan_for = [&](const DeviceTraits& traits) {
+    return PlanVectors(problem, task.reduce, reinterpret_cast<std::uintptr_t>(x) % 16 == 0, traits);
+  };
+  task.plan = plan_for(context.traits);
   const VectorPlan& plan = task.plan;
+  if (plan.shape == ReduceShape::kBulkColumns &&
+      !CopiesBulk(reinterpret_cast<const void*>(&ReduceBulkColumns<R, Number>))) {
+    task.plan = plan_for({.multiprocessors = context.traits.multiprocessors});
+  }
   if (plan.WorkspaceBytes(task.reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
-  const std::int64_t blocks = plan.tiles * plan.split;
+  std::int64_t blocks = plan.tiles * plan.split;
+  if (plan.shape == ReduceShape::kBulkColumns) {
+    blocks = std::min<std::int64_t>(blocks, std::int64_t{kBulkCtas} * context.traits.multiprocessors);
+  }
   if (blocks > kMaxGridX) return cudaErrorNotSupported;
   const auto launch = [&](auto* kernel) {
     const std::size_t shared = plan.SharedBytes(task.reduce.reduced_count * task.element_bytes);
     // More than is there without asking, with what the kernel has of its own. The limit is of the kernel, not
     // of this launch: always the same, as other threads may be launching it.
-    if (plan.shape == ReduceShape::kPackedColumns) {
+    if (plan.shape == ReduceShape::kPackedColumns || plan.shape == ReduceShape::kBulkColumns) {
+      const int most = plan.shape == ReduceShape::kPackedColumns ? kPackedSharedBytes : kBulkSharedBytes;
       const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kPackedSharedBytes);
+          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
       if (error != cudaSuccess) return error;
     }
     kernel<<<static_cast<unsigned>(blocks), plan.threads, shared, stream>>>(task);
@@ -64,6 +82,9 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
       break;
     case ReduceShape::kShiftedColumns:
       error = launch(&ReduceShiftedColumns<R, Number>);
+      break;
+    case ReduceShape::kBulkColumns:
+      error = launch(&ReduceBulkColumns<R, Number>);
       break;
     case ReduceShape::kPackedColumns:
       error = launch(&ReducePackedColumns<R, Number>);

@@ -219,6 +219,42 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
         ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)), multiprocessors, plan);
 }
 
+// Columns of a tile of kBulkColumns: a warp copies, the others take them.
+constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMostBulkThreads - kWarpLanes) * columns; }
+
+// Whether rows begin anywhere in a vector, and there are enough of them that the device copies them faster
+// than threads load them: more bytes than pass while the first arrive and, unless several axes are reduced,
+// which kShiftedColumns cannot, tiles for nine tenths of the CTAs that the device holds. Sums of elements of
+// 8 bytes are as fast without.
+bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
+            bool aligned_base, const DeviceTraits& traits) {
+  constexpr std::int64_t kLeastColumns = 256, kLeastBytes = 32 << 20;
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  if (traits.compute_capability < 90 || !aligned_base || inner < kLeastColumns ||
+      reduce.results * reduce.reduced_count * bytes < kLeastBytes || HasWholeLoads(reduce, inner, columns) ||
+      (bytes == 8 && HasNumber(problem.op))) {
+    return false;
+  }
+  const std::int64_t tiles = reduce.results / inner * CeilDiv(inner, BulkColumns(columns));
+  return reduce.reduced.rank > 1 || 10 * tiles >= std::int64_t{9 * kBulkCtas} * traits.multiprocessors;
+}
+
+void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
+                     VectorPlan* plan) {
+  constexpr std::int64_t kPack = 4;  // rows that a thread takes at once
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t across = CeilDiv(plan->inner, BulkColumns(columns));  // tiles, of as many columns each
+  plan->shape = ReduceShape::kBulkColumns;
+  plan->results_per_cta = CeilDiv(plan->inner, across);
+  plan->threads = static_cast<int>(CeilDiv(plan->results_per_cta, columns * kWarpLanes) + 1) * kWarpLanes;
+  plan->tiles = reduce.results / plan->inner * CeilDiv(plan->inner, plan->results_per_cta);
+  plan->pitch = static_cast<int>(CeilDiv(plan->results_per_cta * bytes, 16) + 1) * 16;
+  plan->rows_per_stage =
+      static_cast<int>(std::min<std::int64_t>(kMostBulkRows, kBulkStageBytes / plan->pitch / kPack * kPack));
+  plan->steps = reduce.reduced_count;
+  Split(reduce.reduced_count * plan->results_per_cta * bytes, kBulkCtas, multiprocessors, plan);
+}
+
 NumberClass ClassOfType(DType dtype) {
   if (IsFloat(dtype)) return dtype == DType::kF64 ? NumberClass::kF64 : NumberClass::kF32;
   const bool wide = SizeOf(dtype) == 8;
@@ -266,8 +302,8 @@ std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
 }
 
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
-                       int multiprocessors) {
-  multiprocessors = std::max(1, multiprocessors);
+                       const DeviceTraits& traits) {
+  const int multiprocessors = std::max(1, traits.multiprocessors);
   const std::int64_t bytes = BytesOf(problem);
   VectorPlan plan;
   if (reduce.InnermostReduced()) {
@@ -284,6 +320,8 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
   } else if (IsFlat(reduce, plan.inner, bytes)) {
     PlanFlatColumns(problem, reduce, multiprocessors, &plan);
+  } else if (IsBulk(problem, reduce, plan.inner, aligned_base, traits)) {
+    PlanBulkColumns(problem, reduce, multiprocessors, &plan);
   } else if (IsShifted(reduce, plan.inner, bytes, ColumnsOf(NumberClassOf(problem)), aligned_base)) {
     PlanShiftedColumns(problem, reduce, multiprocessors, &plan);
   } else {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/reduce/canonical.h"
+#include "kernels/variant.h"
 
 namespace warpline {
 
@@ -23,6 +24,13 @@ constexpr int ColumnCtas(bool whole_loads, bool has_number) { return whole_loads
 // of the largest, one of sm_86, 89 and 120. A block may begin anywhere in 16 bytes.
 inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBlockBytes + 32;
 
+// Where the device copies rows by itself: CTAs a multiprocessor, most threads of one, and of its ring in
+// shared memory the stages, their bytes and most rows. Of sm_120 one CTA has all shared memory of a
+// multiprocessor.
+inline constexpr int kBulkCtas = 2, kMostBulkThreads = 384;
+inline constexpr int kBulkStages = 3, kBulkStageBytes = 32768, kMostBulkRows = 32;
+inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
+
 // Who takes what.
 //
 // kRows: the elements of a result are neighbours, in runs; `lanes` threads take 16 bytes each in turn.
@@ -37,6 +45,9 @@ inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBloc
 // kShiftedColumns: as kColumns where rows begin anywhere; a thread takes vectors that begin a few columns
 // before its own, the same few in all of its rows.
 //
+// kBulkColumns: as kColumns where rows begin anywhere and the device copies them by itself; CTAs go from tile
+// to tile.
+//
 // kFlatColumns: as kColumns where few results lie side by side, so that all elements of a block follow each
 // other: a thread takes packs in steps that are multiples of a row, and so of the same columns.
 //
@@ -47,6 +58,7 @@ enum class ReduceShape : std::uint8_t {
   kPackedRows,
   kColumns,
   kShiftedColumns,
+  kBulkColumns,
   kFlatColumns,
   kPackedColumns
 };
@@ -76,9 +88,11 @@ struct VectorPlan {
   // a row, in elements of a column, in steps of all threads through a flat block.
   std::int64_t steps = 0, chunk = 0;
   int split = 1;
+  int rows_per_stage = 0, pitch = 0;  // of kBulkColumns; the bytes from row to row in a stage
 
   // Of packed results with so many bytes of elements each, which may begin anywhere in the first 16.
   std::size_t SharedBytes(std::int64_t result_bytes) const {
+    if (shape == ReduceShape::kBulkColumns) return kBulkSharedBytes;
     return shape == ReduceShape::kPackedRows || shape == ReduceShape::kPackedColumns
                ? static_cast<std::size_t>(results_per_cta * result_bytes + 31) / 16 * 16
                : 0;
@@ -86,9 +100,9 @@ struct VectorPlan {
   std::size_t WorkspaceBytes(std::int64_t results) const;
 };
 
-// `aligned_base`: whether the input begins at a multiple of 16 bytes.
+// `aligned_base`: whether the input begins at a multiple of 16 bytes. Devices before sm_90 copy no rows.
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
-                       int multiprocessors);
+                       const DeviceTraits& traits);
 
 }  // namespace warpline
 

@@ -140,6 +140,10 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
         if (!subject.backend->CheckVariant(plain, subject.variant).ok()) continue;  // not its operation
         Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
                  [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
+        // The CPU's variants know no such sizes.
+        if (backend_name != "cuda" || !subject.variant.empty() || !MeetsLongRows(reduce_op, dtype)) continue;
+        Register(backend_name, "reduce_long_" + std::string(Name(reduce_op)), subject, dtype,
+                 [=] { return ToProblems(LongOddRows(reduce_op, dtype)); });
       }
       return;
     case Op::kCast:

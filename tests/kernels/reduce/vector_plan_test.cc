@@ -1,6 +1,7 @@
 #include "kernels/reduce/vector_plan.h"
 
 #include <random>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -19,8 +20,12 @@ ReduceProblem Problem(DType dtype, std::initializer_list<std::int64_t> dims, std
   return problem;
 }
 
-VectorPlan Plan(const ReduceProblem& problem, bool aligned_base = true) {
-  return PlanVectors(problem, Canonicalize(problem), aligned_base, kMultiprocessors);
+constexpr DeviceTraits kAmpere = {.compute_capability = 80, .multiprocessors = kMultiprocessors};
+constexpr DeviceTraits kHopper = {.compute_capability = 90, .multiprocessors = kMultiprocessors};
+
+VectorPlan Plan(const ReduceProblem& problem, bool aligned_base = true,
+                const DeviceTraits& traits = kAmpere) {
+  return PlanVectors(problem, Canonicalize(problem), aligned_base, traits);
 }
 
 TEST(VectorPlanTest, ShapesGoToTheirKernels) {
@@ -61,6 +66,50 @@ TEST(VectorPlanTest, RowsThatBeginAnywhereAreShifted) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {16384, 4097}, 1), /*aligned_base=*/false).shape,
             ReduceShape::kColumns);
   EXPECT_EQ(Plan(Problem(DType::kF32, {2000, 17, 2001}, 2)).shape, ReduceShape::kColumns);
+}
+
+TEST(VectorPlanTest, SinceHopperTheDeviceCopiesLongRowsThatBeginAnywhere) {
+  const auto plan = [](const ReduceProblem& problem, bool aligned_base = true) {
+    return Plan(problem, aligned_base, kHopper);
+  };
+  const VectorPlan few = plan(Problem(DType::kF32, {2000, 17, 2001}, 2));
+  EXPECT_EQ(few.shape, ReduceShape::kBulkColumns);
+  EXPECT_EQ(few.results_per_cta, 1001);
+  EXPECT_EQ(few.tiles, 4000);
+  EXPECT_EQ(few.threads, 32 * (8 + 1));
+  EXPECT_EQ(few.pitch, 4016 + 16);  // rows begin anywhere in 16 bytes
+  EXPECT_EQ(few.rows_per_stage, 8);
+  // Along several axes too.
+  EXPECT_EQ(plan(Problem(DType::kBF16, {40, 100, 30, 1101}, 5)).shape, ReduceShape::kBulkColumns);
+  EXPECT_EQ(plan(Problem(DType::kF64, {2000, 17, 2001}, 2, ReduceOp::kVar)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF64, {2000, 17, 2001}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {16384, 4097}, 1)).shape, ReduceShape::kBulkColumns);  // three tiles
+  EXPECT_EQ(plan(Problem(DType::kF32, {250, 300, 1029}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {200, 300, 1029}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {2000, 17, 2000}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {20, 17, 2001}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {2000, 170, 201}, 2)).shape, ReduceShape::kBulkColumns);
+  EXPECT_NE(plan(Problem(DType::kF32, {2000, 17, 2001}, 2), /*aligned_base=*/false).shape,
+            ReduceShape::kBulkColumns);
+}
+
+TEST(VectorPlanTest, WhatADeviceCopiesFitsItsStages) {
+  for (const DType dtype : {DType::kU8, DType::kBF16, DType::kF32, DType::kF64}) {
+    for (std::int64_t inner = 257; inner < 20000; inner += 2 + inner / 7 * 2) {
+      const VectorPlan plan = Plan(Problem(dtype, {2, 10, (1 << 22) / inner, inner}, 0b0101, ReduceOp::kVar),
+                                   /*aligned_base=*/true, kHopper);
+      ASSERT_EQ(plan.shape, ReduceShape::kBulkColumns) << inner;
+      EXPECT_GE(plan.rows_per_stage, 4) << inner;
+      EXPECT_EQ(plan.rows_per_stage % 4, 0) << inner;
+      EXPECT_LE(plan.rows_per_stage, kMostBulkRows) << inner;
+      EXPECT_LE(plan.rows_per_stage * plan.pitch, kBulkStageBytes) << inner;
+      EXPECT_LE(plan.threads, kMostBulkThreads) << inner;
+      // Tiles cover a row, and none is empty.
+      ASSERT_EQ(plan.tiles % 10, 0) << inner;
+      EXPECT_GE(plan.tiles / 10 * plan.results_per_cta, inner);
+      EXPECT_LT((plan.tiles / 10 - 1) * plan.results_per_cta, inner);
+    }
+  }
 }
 
 TEST(VectorPlanTest, BlocksForAllMultiprocessorsGoThroughSharedMemory) {
@@ -130,6 +179,16 @@ TEST(VectorPlanTest, FloatResultsOfIntegersAreComputedAsFloats) {
 }
 
 // Whatever the sizes: CTAs cover all results and all elements, and what a plan calls aligned is.
+TEST(VectorPlanTest, NothingIsPlannedToo) {
+  for (const auto& dims : {std::pair(0, 5), std::pair(5, 0), std::pair(0, 0)}) {
+    for (const std::uint32_t mask : {1, 2, 3}) {
+      const ReduceProblem problem = Problem(DType::kF32, {dims.first, dims.second}, mask);
+      EXPECT_EQ(Plan(problem, /*aligned_base=*/true, kHopper).WorkspaceBytes(Canonicalize(problem).results),
+                0);
+    }
+  }
+}
+
 TEST(VectorPlanTest, PlansCoverEverything) {
   std::mt19937 random(1);
   const auto size = [&random](int most) {
@@ -138,19 +197,21 @@ TEST(VectorPlanTest, PlansCoverEverything) {
   constexpr DType kTypes[] = {DType::kU8, DType::kBF16, DType::kF32, DType::kF64};
   constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kVar,
                                ReduceOp::kLogSumExp};
+  bool bulk = false;
   for (int i = 0; i < 20000; ++i) {
-    const int most = i % 2 == 0 ? 40 : 3000;
-    ReduceProblem problem = Problem(kTypes[i % 4], {size(most), size(most), size(40)},
+    const int most = i % 3 == 0 ? 40 : i % 3 == 1 ? 300 : 3000;
+    ReduceProblem problem = Problem(kTypes[i % 4], {size(most), size(most), size(i % 3 == 1 ? 3000 : 40)},
                                     static_cast<std::uint32_t>(1 + size(6)), kOps[i % 5]);
     const CanonicalReduce reduce = Canonicalize(problem);
     const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
     const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
-    for (const bool aligned_base : {false, true}) {
-      const VectorPlan plan = PlanVectors(problem, reduce, aligned_base, kMultiprocessors);
+    for (const auto& [aligned_base, traits] :
+         {std::pair(false, kHopper), std::pair(true, kHopper), std::pair(true, kAmpere)}) {
+      const VectorPlan plan = PlanVectors(problem, reduce, aligned_base, traits);
       SCOPED_TRACE(ToString(problem.shape) + " mask " + std::to_string(problem.axes_mask));
       ASSERT_GE(plan.results_per_cta, 1);
       ASSERT_GE(plan.tiles * plan.results_per_cta, reduce.results);
-      if (plan.shape != ReduceShape::kShiftedColumns) {
+      if (plan.shape != ReduceShape::kShiftedColumns && plan.shape != ReduceShape::kBulkColumns) {
         ASSERT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
       }
       ASSERT_GE(plan.split, 1);
@@ -205,6 +266,18 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           ASSERT_GE(plan.lanes * columns, plan.results_per_cta + columns - 1);
           break;
         }
+        case ReduceShape::kBulkColumns: {
+          const std::int64_t tiles_of_row = plan.tiles / (reduce.results / plan.inner);
+          ASSERT_GE(tiles_of_row * plan.results_per_cta, plan.inner);
+          ASSERT_LT((tiles_of_row - 1) * plan.results_per_cta, plan.inner);
+          ASSERT_GE(plan.chunk * plan.split, plan.steps);
+          ASSERT_LT(plan.chunk * (plan.split - 1), plan.steps);
+          // A warp copies; the others have all columns.
+          ASSERT_GE((plan.threads - 32) * columns, plan.results_per_cta);
+          ASSERT_GE(plan.pitch, plan.results_per_cta * bytes + 15);
+          bulk = true;
+          break;
+        }
         case ReduceShape::kFlatColumns: {
           ASSERT_EQ(plan.lanes * columns % plan.inner, 0);
           ASSERT_LE(plan.lanes, plan.threads);
@@ -215,6 +288,7 @@ TEST(VectorPlanTest, PlansCoverEverything) {
       }
     }
   }
+  EXPECT_TRUE(bulk);
 }
 
 }  // namespace
