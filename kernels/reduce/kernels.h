@@ -26,7 +26,6 @@ CudaLaunch<ReduceProblem> LaunchVectorizedI32;
 CudaLaunch<ReduceProblem> LaunchVectorizedU32;
 CudaLaunch<ReduceProblem> LaunchVectorizedI64;
 CudaLaunch<ReduceProblem> LaunchVectorizedU64;
-CudaLaunch<ReduceProblem> LaunchReduceAny;
 
 }  // namespace warpline
 

@@ -12,7 +12,7 @@ namespace {
 
 cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& operands,
                              const CudaContext& context, cudaStream_t stream) {
-  switch (NumberClassOf(problem)) {
+  switch (NumberClassOf(problem.dtype)) {
     case NumberClass::kF32:
       return LaunchVectorizedF32(problem, operands, context, stream);
     case NumberClass::kF64:
@@ -25,8 +25,6 @@ cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& opera
       return LaunchVectorizedI64(problem, operands, context, stream);
     case NumberClass::kU64:
       return LaunchVectorizedU64(problem, operands, context, stream);
-    case NumberClass::kAny:
-      return LaunchReduceAny(problem, operands, context, stream);
   }
   return cudaErrorNotSupported;
 }
@@ -35,9 +33,6 @@ cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& opera
 // earlier one.
 std::size_t VectorizedWorkspace(const ReduceProblem& problem, const DeviceTraits& traits) {
   const CanonicalReduce reduce = Canonicalize(problem);
-  if (NumberClassOf(problem) == NumberClass::kAny) {
-    return PlanReduce(reduce, /*vector=*/1, traits).WorkspaceBytes(reduce.results);
-  }
   const DeviceTraits earlier = {.multiprocessors = traits.multiprocessors};
   return std::max(
       {PlanVectors(problem, reduce, /*aligned_base=*/true, traits).WorkspaceBytes(reduce.results),
@@ -74,21 +69,6 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
 
 // Costs, from docs/benchmarks/2026-11-21-h200-ladder.md. The rungs without one of their own reach three
 // quarters of the memory's rate or more.
-
-// What only the kernel for all types computes, an element a load, and of so many results of so few elements
-// each that a thread for each is as good and saves the combining: 1.3 to 13 times as fast on an H200 (`var`
-// of 20 x 62784 x 33 i32 along the last axis 1647 us by `vectorized`, 127 by `naive`).
-bool HasManySmallResultsOfAny(const ReduceProblem& problem) {
-  constexpr std::int64_t kMany = 80'000, kSmall = 400;
-  if (NumberClassOf(problem) != NumberClass::kAny) return false;
-  const CanonicalReduce reduce = Canonicalize(problem);
-  return reduce.results >= kMany && reduce.reduced_count <= kSmall;
-}
-
-VariantCost VectorizedCost(const ReduceProblem& problem, const DeviceTraits&) {
-  if (NumberClassOf(problem) != NumberClass::kAny) return {};
-  return {.transfer = std::max(2.0, 8.0 / static_cast<double>(SizeOf(problem.dtype)))};  // an element a load
-}
 
 // One result of everything, of elements that CUB loads in vectors. Our own kernels take a microsecond longer.
 bool IsSumOfAll(const ReduceProblem& problem, const DeviceTraits&) {
@@ -136,9 +116,6 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
      .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
      .workspace_bytes = VectorizedWorkspace,
      .launch = LaunchVectorized,
-     .preferred = [](const ReduceProblem& problem,
-                     const DeviceTraits&) { return !HasManySmallResultsOfAny(problem); },
-     .cost = VectorizedCost,
      .step = 7},
     // The ladder: each row shows one step.
     {.name = "warp_shuffle",

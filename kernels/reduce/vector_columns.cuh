@@ -44,7 +44,10 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
                            Load&& load, IndexOf&& index_of, typename R::Acc (&acc)[kColumns]) {
   constexpr int kBytes = kColumns * sizeof(T);
   constexpr int kInFlight = 64;  // bytes of a thread
-  constexpr int kLoads = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
+  // A thread has registers for so many bytes of widened elements.
+  constexpr int kWidened = 256 / (kColumns * static_cast<int>(sizeof(PackValue<R, T, NumberOf<T>>)));
+  constexpr int kLoaded = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
+  constexpr int kLoads = kLoaded < kWidened ? kLoaded : kWidened;
   std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
   // Of a hundred steps that a few threads share, what is left over takes as long as the others if it is taken
   // one by one.

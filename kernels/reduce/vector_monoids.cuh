@@ -8,6 +8,25 @@
 
 namespace warpline {
 
+// logsumexp in f64 of elements that are not f64: packs of exponentials in f64, which few ask for, are
+// compiled once and called. In place they took nvcc longer than all other reductions of integers.
+struct CalledLogSumExpMonoid : LogSumExpMonoid<double> {};
+
+template <>
+struct PackAdder<CalledLogSumExpMonoid> {
+  template <int kSize>
+  __device__ static void Add(ScaledSum<double>& acc, const double (&x)[kSize], std::int64_t, std::int64_t) {
+    acc = Added(acc, x);
+  }
+
+ private:
+  template <int kSize>
+  __device__ __noinline__ static ScaledSum<double> Added(ScaledSum<double> acc, const double (&x)[kSize]) {
+    PackAdder<LogSumExpMonoid<double>>::Add(acc, x, 0, 1);
+    return acc;
+  }
+};
+
 // What is the same for integers and floats. Calls f with std::type_identity of the monoid.
 template <typename V, typename F>
 cudaError_t VisitNumberMonoid(const ReduceProblem& problem, F&& f) {
@@ -29,38 +48,67 @@ cudaError_t VisitNumberMonoid(const ReduceProblem& problem, F&& f) {
   }
 }
 
-template <typename V, typename F>
+// Elements are numbers V; Total is float, or double where elements or results are.
+template <typename V, typename Total, typename F>
 cudaError_t VisitFloatMonoid(const ReduceProblem& problem, F&& f) {
   switch (problem.op) {
     case ReduceOp::kSum:
     case ReduceOp::kMean:
-      return f(std::type_identity<SumMonoid<V, Lift::kIdentity>>());
+      return f(std::type_identity<SumMonoid<Total, Lift::kIdentity>>());
     case ReduceOp::kProd:
       return f(std::type_identity<ProdMonoid<double>>());
     case ReduceOp::kNorm1:
-      return f(std::type_identity<SumMonoid<V, Lift::kAbs>>());
+      return f(std::type_identity<SumMonoid<Total, Lift::kAbs>>());
     case ReduceOp::kNorm2:
     case ReduceOp::kSumSq:
-      return f(std::type_identity<SumMonoid<V, Lift::kSquare>>());
+      return f(std::type_identity<SumMonoid<Total, Lift::kSquare>>());
     case ReduceOp::kNormInf:
       return f(std::type_identity<MaxAbsMonoid<V>>());
     case ReduceOp::kVar:
     case ReduceOp::kStd:
       return f(std::type_identity<
-               std::conditional_t<std::is_same_v<V, double>, MomentsMonoid, ShiftedMomentsMonoid>>());
+               std::conditional_t<std::is_same_v<Total, double>, MomentsMonoid, ShiftedMomentsMonoid>>());
     case ReduceOp::kLogSumExp:
-      return f(std::type_identity<LogSumExpMonoid<V>>());
+      return f(
+          std::type_identity<
+              std::conditional_t<std::is_same_v<V, Total>, LogSumExpMonoid<Total>, CalledLogSumExpMonoid>>());
     default:
       return VisitNumberMonoid<V>(problem, f);
   }
 }
 
+// Integers whose results are floats are summed as such, as NumPy does; so are 64-bit integers for their mean,
+// whose sum could pass 2^64 where the mean does not.
 template <typename V, typename F>
 cudaError_t VisitIntegerMonoid(const ReduceProblem& problem, F&& f) {
-  if (problem.op == ReduceOp::kSum || problem.op == ReduceOp::kMean) {
-    return f(std::type_identity<SumMonoid<std::uint64_t, Lift::kIdentity>>());
+  const bool to_floats = IsFloat(problem.OutDType());
+  const auto sum = [&]<Lift kLift>(bool as_floats) {
+    if (as_floats) return f(std::type_identity<SumMonoid<double, kLift>>());
+    return f(std::type_identity<SumMonoid<std::uint64_t, kLift>>());
+  };
+  switch (problem.op) {
+    case ReduceOp::kSum:
+      return sum.template operator()<Lift::kIdentity>(to_floats);
+    case ReduceOp::kMean:
+      return sum.template operator()<Lift::kIdentity>(sizeof(V) == 8);
+    case ReduceOp::kSumSq:
+      return sum.template operator()<Lift::kSquare>(to_floats);
+    case ReduceOp::kNorm1:
+      return f(std::type_identity<SumMonoid<double, Lift::kAbs>>());
+    case ReduceOp::kNorm2:
+      return f(std::type_identity<SumMonoid<double, Lift::kSquare>>());
+    case ReduceOp::kNormInf:
+      return f(std::type_identity<MaxAbsMonoid<double>>());
+    case ReduceOp::kProd:
+      return f(std::type_identity<ProdMonoid<std::uint64_t>>());
+    case ReduceOp::kVar:
+    case ReduceOp::kStd:
+      return f(std::type_identity<MomentsMonoid>());
+    case ReduceOp::kLogSumExp:
+      return f(std::type_identity<CalledLogSumExpMonoid>());
+    default:
+      return VisitNumberMonoid<V>(problem, f);
   }
-  return VisitNumberMonoid<V>(problem, f);
 }
 
 }  // namespace warpline

@@ -84,9 +84,10 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
 void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
               int multiprocessors, VectorPlan* plan) {
   const std::size_t element_bytes = SizeOf(problem.dtype);
-  // The moments of f64 are combined by divisions.
-  const bool has_costly_ends = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
-                               NumberClassOf(problem) == NumberClass::kF64;
+  // The moments of what is not f32 are combined by divisions.
+  const bool has_costly_ends =
+      (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
+      (NumberClassOf(problem.dtype) != NumberClass::kF32 || problem.OutDType() == DType::kF64);
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
@@ -132,7 +133,7 @@ bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t elem
 
 void PlanFlatColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
                      VectorPlan* plan) {
-  const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t columns = ColumnsOf(NumberClassOf(problem.dtype));
   const std::int64_t block = reduce.reduced_count * plan->inner;
   const std::int64_t period = plan->inner / std::gcd(plan->inner, columns);
   plan->shape = ReduceShape::kFlatColumns;
@@ -177,7 +178,7 @@ bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64
 
 void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
                  int multiprocessors, VectorPlan* plan) {
-  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   plan->shape = ReduceShape::kColumns;
   plan->aligned = aligned_base && HasWholeLoads(reduce, plan->inner, columns);
   // 256 bytes side by side, or more where a warp loads more at once; the others of the CTA share the elements
@@ -207,7 +208,7 @@ bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t e
 
 void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
                         VectorPlan* plan) {
-  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   constexpr std::int64_t kManyRows = 64;
   plan->shape = ReduceShape::kShiftedColumns;
   // Four threads of a result, or eight: multiples of the columns of a vector.
@@ -229,7 +230,7 @@ constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMostBulkThre
 bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
             bool aligned_base, const DeviceTraits& traits) {
   constexpr std::int64_t kLeastColumns = 256, kLeastBytes = 32 << 20;
-  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   if (traits.compute_capability < 90 || !aligned_base || inner < kLeastColumns ||
       reduce.results * reduce.reduced_count * bytes < kLeastBytes || HasWholeLoads(reduce, inner, columns) ||
       (bytes == 8 && HasNumber(problem.op))) {
@@ -242,7 +243,7 @@ bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::in
 void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
                      VectorPlan* plan) {
   constexpr std::int64_t kPack = 4;  // rows that a thread takes at once
-  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem));
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   const std::int64_t across = CeilDiv(plan->inner, BulkColumns(columns));  // tiles, of as many columns each
   plan->shape = ReduceShape::kBulkColumns;
   plan->results_per_cta = CeilDiv(plan->inner, across);
@@ -255,45 +256,13 @@ void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce
   Split(reduce.reduced_count * plan->results_per_cta * bytes, kBulkCtas, multiprocessors, plan);
 }
 
-NumberClass ClassOfType(DType dtype) {
+}  // namespace
+
+NumberClass NumberClassOf(DType dtype) {
   if (IsFloat(dtype)) return dtype == DType::kF64 ? NumberClass::kF64 : NumberClass::kF32;
   const bool wide = SizeOf(dtype) == 8;
   if (IsSigned(dtype)) return wide ? NumberClass::kI64 : NumberClass::kI32;
   return wide ? NumberClass::kU64 : NumberClass::kU32;
-}
-
-}  // namespace
-
-NumberClass NumberClassOf(const ReduceProblem& problem) {
-  const NumberClass own = ClassOfType(problem.dtype);
-  const bool floats = IsFloat(problem.dtype);
-  // For an f64 result of narrower elements f32 would be too coarse.
-  const bool fine = floats && (own == NumberClass::kF64 || problem.OutDType() != DType::kF64);
-  switch (problem.op) {
-    case ReduceOp::kMin:
-    case ReduceOp::kMax:
-    case ReduceOp::kArgmin:
-    case ReduceOp::kArgmax:
-    case ReduceOp::kAny:
-    case ReduceOp::kAll:
-    case ReduceOp::kCountNonzero:
-      return own;
-    case ReduceOp::kSum:
-      return fine || (!floats && !IsFloat(problem.OutDType())) ? own : NumberClass::kAny;
-    case ReduceOp::kMean:  // sums of 64-bit integers could pass 2^64 where their mean does not
-      return fine || (!floats && SizeOf(problem.dtype) < 8) ? own : NumberClass::kAny;
-    case ReduceOp::kNormInf:
-      return floats ? own : NumberClass::kAny;
-    case ReduceOp::kProd:  // in f64 anyway
-    case ReduceOp::kNorm1:
-    case ReduceOp::kNorm2:
-    case ReduceOp::kSumSq:
-    case ReduceOp::kVar:
-    case ReduceOp::kStd:
-    case ReduceOp::kLogSumExp:
-      return fine ? own : NumberClass::kAny;
-  }
-  return NumberClass::kAny;
 }
 
 std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
@@ -322,7 +291,7 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     PlanFlatColumns(problem, reduce, multiprocessors, &plan);
   } else if (IsBulk(problem, reduce, plan.inner, aligned_base, traits)) {
     PlanBulkColumns(problem, reduce, multiprocessors, &plan);
-  } else if (IsShifted(reduce, plan.inner, bytes, ColumnsOf(NumberClassOf(problem)), aligned_base)) {
+  } else if (IsShifted(reduce, plan.inner, bytes, ColumnsOf(NumberClassOf(problem.dtype)), aligned_base)) {
     PlanShiftedColumns(problem, reduce, multiprocessors, &plan);
   } else {
     PlanColumns(problem, reduce, aligned_base, multiprocessors, &plan);

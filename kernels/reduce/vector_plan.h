@@ -63,10 +63,9 @@ enum class ReduceShape : std::uint8_t {
   kPackedColumns
 };
 
-// Which kernel takes a problem: there is one for all element types that are computed in the same numbers, and
-// one that is compiled for all types, in f64 and 64-bit integers, for what is asked for more rarely.
-enum class NumberClass : std::uint8_t { kF32, kF64, kI32, kU32, kI64, kU64, kAny };
-NumberClass NumberClassOf(const ReduceProblem& problem);
+// Which kernels take a problem: they are compiled for all element types that are the same kind of number.
+enum class NumberClass : std::uint8_t { kF32, kF64, kI32, kU32, kI64, kU64 };
+NumberClass NumberClassOf(DType dtype);
 
 // Neighbouring results of a thread.
 constexpr int ColumnsOf(NumberClass numbers) {

@@ -1,4 +1,4 @@
-// Variant `vectorized`, of f32, f16 and bf16, computed in f32.
+// Variant `vectorized`, of f32, f16 and bf16, computed in f32, or in f64 where results are f64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 
@@ -6,9 +6,12 @@ namespace warpline {
 
 cudaError_t LaunchVectorizedF32(const ReduceProblem& problem, const Operands& operands,
                                 const CudaContext& context, cudaStream_t stream) {
-  return VisitFloatMonoid<float>(problem, [&]<typename R>(std::type_identity<R>) {
+  const auto launch = [&]<typename R>(std::type_identity<R>) {
     return LaunchVectors<R, float>(problem, operands, context, stream);
-  });
+  };
+  // For f64 results f32 would be too coarse.
+  if (problem.OutDType() == DType::kF64) return VisitFloatMonoid<float, double>(problem, launch);
+  return VisitFloatMonoid<float, float>(problem, launch);
 }
 
 }  // namespace warpline

@@ -6,7 +6,7 @@ namespace warpline {
 
 cudaError_t LaunchVectorizedF64(const ReduceProblem& problem, const Operands& operands,
                                 const CudaContext& context, cudaStream_t stream) {
-  return VisitFloatMonoid<double>(problem, [&]<typename R>(std::type_identity<R>) {
+  return VisitFloatMonoid<double, double>(problem, [&]<typename R>(std::type_identity<R>) {
     return LaunchVectors<R, double>(problem, operands, context, stream);
   });
 }

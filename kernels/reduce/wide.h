@@ -8,16 +8,6 @@
 
 namespace warpline {
 
-// Whether reductions need it in f64 or 64-bit integers although their elements are narrower: see
-// NumberClassOf.
-template <typename R>
-inline constexpr bool kIsRare =
-    std::is_same_v<R, SumMonoid<double, Lift::kIdentity>> ||
-    std::is_same_v<R, SumMonoid<double, Lift::kAbs>> || std::is_same_v<R, SumMonoid<double, Lift::kSquare>> ||
-    std::is_same_v<R, SumMonoid<std::uint64_t, Lift::kSquare>> || std::is_same_v<R, ProdMonoid<double>> ||
-    std::is_same_v<R, ProdMonoid<std::uint64_t>> || std::is_same_v<R, MaxAbsMonoid<double>> ||
-    std::is_same_v<R, MomentsMonoid> || std::is_same_v<R, LogSumExpMonoid<double>>;
-
 // Calls f with std::type_identity of the monoid, and returns what it returns.
 template <typename F>
 auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {

@@ -167,15 +167,13 @@ TEST(VectorPlanTest, RowsOfVarInF64AreTakenByWarps) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {8192, 16384}, 2, ReduceOp::kVar)).lanes, kVectorThreads);
 }
 
-TEST(VectorPlanTest, FloatResultsOfIntegersAreComputedAsFloats) {
-  ReduceProblem problem = Problem(DType::kI32, {10, 10}, 2);
-  EXPECT_EQ(NumberClassOf(problem), NumberClass::kI32);
-  problem.out_dtype = DType::kF64;
-  EXPECT_EQ(NumberClassOf(problem), NumberClass::kAny);
-  problem = Problem(DType::kF16, {10, 10}, 2);
-  EXPECT_EQ(NumberClassOf(problem), NumberClass::kF32);
-  problem.out_dtype = DType::kF64;
-  EXPECT_EQ(NumberClassOf(problem), NumberClass::kAny);
+TEST(VectorPlanTest, KernelsAreOfNumbers) {
+  EXPECT_EQ(NumberClassOf(DType::kF16), NumberClass::kF32);
+  EXPECT_EQ(NumberClassOf(DType::kF64), NumberClass::kF64);
+  EXPECT_EQ(NumberClassOf(DType::kI8), NumberClass::kI32);
+  EXPECT_EQ(NumberClassOf(DType::kBool), NumberClass::kU32);
+  EXPECT_EQ(NumberClassOf(DType::kI64), NumberClass::kI64);
+  EXPECT_EQ(NumberClassOf(DType::kU64), NumberClass::kU64);
 }
 
 // Whatever the sizes: CTAs cover all results and all elements, and what a plan calls aligned is.
@@ -204,7 +202,7 @@ TEST(VectorPlanTest, PlansCoverEverything) {
                                     static_cast<std::uint32_t>(1 + size(6)), kOps[i % 5]);
     const CanonicalReduce reduce = Canonicalize(problem);
     const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
-    const std::int64_t columns = ColumnsOf(NumberClassOf(problem));
+    const std::int64_t columns = ColumnsOf(NumberClassOf(problem.dtype));
     for (const auto& [aligned_base, traits] :
          {std::pair(false, kHopper), std::pair(true, kHopper), std::pair(true, kAmpere)}) {
       const VectorPlan plan = PlanVectors(problem, reduce, aligned_base, traits);
