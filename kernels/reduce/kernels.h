@@ -19,7 +19,7 @@ CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 template <DType kDType>
 cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
 
-// The server's choice, by NumberClassOf(problem).
+// The server's choice, by NumberClassOf the elements.
 CudaLaunch<ReduceProblem> LaunchVectorizedF32;
 CudaLaunch<ReduceProblem> LaunchVectorizedF64;
 CudaLaunch<ReduceProblem> LaunchVectorizedI32;

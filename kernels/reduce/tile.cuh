@@ -27,20 +27,6 @@ struct TypedSource {
   }
 };
 
-// Elements of any type, one at a time.
-struct AnySource {
-  static constexpr int kVector = 1;
-  const void* data;
-  DType dtype;
-  std::int64_t offset = 0;
-
-  __device__ AnySource operator+(std::int64_t more) const { return {data, dtype, offset + more}; }
-  template <typename V>
-  __device__ V Load(std::int64_t i) const {
-    return LoadReal<V>(dtype, data, offset + i);
-  }
-};
-
 // Adds elements src[0, count), whose indices start at `first`, that fall to `lane` of `lanes`.
 template <typename R, typename T>
 __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t count, int lane, int lanes,

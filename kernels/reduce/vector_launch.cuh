@@ -21,9 +21,11 @@ namespace warpline {
 
 // Whether what runs on this device was compiled for one that copies rows by itself: a build without code for
 // the device falls back on that for an earlier one.
-inline bool CopiesBulk(const void* kernel) {
-  cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess && attributes.ptxVersion >= 90;
+inline cudaError_t CopiesBulk(const void* kernel, bool* copies) {
+  cudaFuncAttributes attributes = {};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+  *copies = attributes.ptxVersion >= 90;
+  return error;
 }
 
 // Number: the class of the element types that this launch can be of.
@@ -46,9 +48,11 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
   };
   task.plan = plan_for(context.traits);
   const VectorPlan& plan = task.plan;
-  if (plan.shape == ReduceShape::kBulkColumns &&
-      !CopiesBulk(reinterpret_cast<const void*>(&ReduceBulkColumns<R, Number>))) {
-    task.plan = plan_for({.multiprocessors = context.traits.multiprocessors});
+  if (plan.shape == ReduceShape::kBulkColumns) {
+    const auto* kernel = reinterpret_cast<const void*>(&ReduceBulkColumns<R, Number>);
+    bool copies = false;
+    if (const cudaError_t error = CopiesBulk(kernel, &copies); error != cudaSuccess) return error;
+    if (!copies) task.plan = plan_for({.multiprocessors = context.traits.multiprocessors});
   }
   if (plan.WorkspaceBytes(task.reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
   std::int64_t blocks = plan.tiles * plan.split;

@@ -244,7 +244,22 @@ bool MeetsAllShapes(ReduceOp op, DType dtype) {
   const bool typed = IsFloat(dtype) || dtype == DType::kI32;
   // Of f64 its error is also proportional to the mean, which the bounds on results do not know.
   const bool var = op == ReduceOp::kVar && dtype != DType::kF64;
-  return typed && (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax || var);
+  if (typed && (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax || var)) return true;
+  // Of what is computed in wider numbers than the elements, each once.
+  switch (op) {
+    case ReduceOp::kVar:
+      return dtype == DType::kU8;
+    case ReduceOp::kNorm2:
+      return dtype == DType::kI32;
+    case ReduceOp::kProd:
+      return dtype == DType::kI8;
+    case ReduceOp::kLogSumExp:
+      return dtype == DType::kI64;
+    case ReduceOp::kMean:
+      return dtype == DType::kU64;
+    default:
+      return false;
+  }
 }
 
 }  // namespace

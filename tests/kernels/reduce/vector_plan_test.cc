@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "tests/testing/shapes.h"
 
 namespace warpline {
 namespace {
@@ -176,17 +177,41 @@ TEST(VectorPlanTest, KernelsAreOfNumbers) {
   EXPECT_EQ(NumberClassOf(DType::kU64), NumberClass::kU64);
 }
 
-// Whatever the sizes: CTAs cover all results and all elements, and what a plan calls aligned is.
 TEST(VectorPlanTest, NothingIsPlannedToo) {
-  for (const auto& dims : {std::pair(0, 5), std::pair(5, 0), std::pair(0, 0)}) {
-    for (const std::uint32_t mask : {1, 2, 3}) {
-      const ReduceProblem problem = Problem(DType::kF32, {dims.first, dims.second}, mask);
-      EXPECT_EQ(Plan(problem, /*aligned_base=*/true, kHopper).WorkspaceBytes(Canonicalize(problem).results),
-                0);
+  for (const Shape& shape : {Shape{0, 300}, Shape{300, 0}, Shape{0, 0}, Shape{4, 0, 300}, Shape{0, 4, 300},
+                             Shape{1 << 26, 0, 301}}) {
+    for (std::uint32_t mask = 1; mask < 1u << shape.rank; ++mask) {
+      ReduceProblem problem = Problem(DType::kF32, {}, mask);
+      problem.shape = shape;
+      for (const std::int64_t stride : {std::int64_t{0}, shape[shape.rank - 1] + 3}) {
+        problem.row_stride = stride;
+        const VectorPlan plan = Plan(problem, /*aligned_base=*/true, kHopper);
+        EXPECT_EQ(plan.split, 1) << ToString(shape) << " mask " << mask;
+        EXPECT_NE(plan.shape, ReduceShape::kBulkColumns) << ToString(shape) << " mask " << mask;
+      }
     }
   }
 }
 
+// What conformance runs on a GPU for that kernel.
+TEST(VectorPlanTest, LongOddRowsAreCopiedByTheDevice) {
+  int problems = 0, shared = 0;
+  for (const ReduceOp op : kAllReduceOps) {
+    for (const DType dtype : {DType::kU8, DType::kBF16, DType::kF32, DType::kF64}) {
+      if (!testing::MeetsLongRows(op, dtype)) continue;
+      for (const ReduceProblem& problem : testing::LongOddRows(op, dtype)) {
+        ++problems;
+        const VectorPlan plan = Plan(problem, /*aligned_base=*/true, kHopper);
+        EXPECT_EQ(plan.shape, ReduceShape::kBulkColumns) << testing::Describe(problem);
+        shared += plan.split > 1 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(problems, 100);
+  EXPECT_GT(shared, 15);
+}
+
+// Whatever the sizes: CTAs cover all results and all elements, and what a plan calls aligned is.
 TEST(VectorPlanTest, PlansCoverEverything) {
   std::mt19937 random(1);
   const auto size = [&random](int most) {
