@@ -3,6 +3,7 @@
 #ifndef WARPLINE_TESTS_TESTING_SHAPES_H_
 #define WARPLINE_TESTS_TESTING_SHAPES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,13 @@
 #include "kernels/problem.h"
 
 namespace warpline::testing {
+
+// More than the 65535 blocks that a launch grid can have in y and z.
+inline constexpr std::int64_t kBeyondGrid = 70001;
+
+// The row stride of a problem by its number, or 0: every third has padded rows; now by an odd number of
+// elements, now by one that keeps alignment.
+std::int64_t PaddedRow(const Shape& shape, std::size_t number);
 
 // Around the tile sizes of kernels: 1, primes, and tile - 1, tile, tile + 1 for 32, 64 and 128.
 std::vector<std::int64_t> AwkwardSizes();
