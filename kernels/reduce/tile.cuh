@@ -69,18 +69,16 @@ __device__ void AccumulateRun(const T* src, std::int64_t first, std::int64_t cou
 template <typename R, typename Source>
 __device__ void AccumulateRow(Source x, const AxisList& reduced, std::int64_t begin, std::int64_t end,
                               int lane, int lanes, typename R::Acc (&acc)[kChains]) {
-  if constexpr (Source::kVector > 1) {
-    const std::int64_t inner = reduced.dims[reduced.rank - 1];
-    if (reduced.rank == 1 || inner >= lanes * std::int64_t{Source::kVector}) {
-      for (std::int64_t r = begin; r < end;) {
-        const std::int64_t count = min(inner - r % inner, end - r);
-        AccumulateRun<R>(x.data + reduced.Offset(r), r, count, lane, lanes, acc);
-        r += count;
-      }
-      return;
+  const std::int64_t inner = reduced.dims[reduced.rank - 1];
+  if (reduced.rank == 1 || inner >= lanes * std::int64_t{Source::kVector}) {
+    for (std::int64_t r = begin; r < end;) {
+      const std::int64_t count = min(inner - r % inner, end - r);
+      AccumulateRun<R>(x.data + reduced.Offset(r), r, count, lane, lanes, acc);
+      r += count;
     }
+    return;
   }
-  // Runs too short to occupy every lane, or elements of any type: find each by its index.
+  // Runs too short to occupy every lane: find each element by its index.
   for (std::int64_t r = begin + lane; r < end; r += kChains * lanes) {
 #pragma unroll
     for (int chain = 0; chain < kChains; ++chain) {
