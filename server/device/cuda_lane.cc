@@ -238,7 +238,10 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
       if (!built.ok())
         Log("warning", "a tuned choice is not used", {{"reason", std::string(built.status().message())}});
       known = !built.ok();
-      if (built.ok()) *entry = *std::move(built);
+      if (built.ok()) {
+        const std::size_t bytes = built->GraphBytes();
+        entry = cache_.Replace(staged.signature, *std::move(built), bytes);
+      }
     }
     entry->tuning = next.tuning;
   }

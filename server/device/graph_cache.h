@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_DEVICE_GRAPH_CACHE_H_
 
 #include <cstddef>
+#include <iterator>
 #include <list>
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@ class GraphCache {
     std::size_t entries = 1;
     std::size_t bytes = 0;
   };
-  // `bytes` is a gauge of the bytes of all values, as they were given to Insert.
+  // `bytes` is a gauge of the bytes of all values, as they were given to Insert and Replace.
   GraphCache(const Limits& limits, const GraphCacheSeries& series, const Gauge& bytes)
       : limits_(limits), series_(series), bytes_gauge_(bytes) {}
   ~GraphCache() {
@@ -41,7 +42,7 @@ class GraphCache {
   }
 
   // Returns the value, which becomes the most recently used one, or null if there is none. The pointer is
-  // valid until the next Insert.
+  // valid until the next Insert or Replace.
   Value* Find(std::string_view signature) {
     const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
     if (found == index_.end()) {
@@ -68,6 +69,14 @@ class GraphCache {
     return &entries_.front().value;
   }
 
+  // Destroys the value that Find has returned for this signature and adds another one in its place, which
+  // counts with its own `bytes`. This is no eviction, but others may be evicted as by Insert.
+  Value* Replace(std::string_view signature, Value value, std::size_t bytes) {
+    const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
+    Remove(found->second);
+    return Insert(signature, std::move(value), bytes);
+  }
+
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_; }
 
@@ -80,13 +89,16 @@ class GraphCache {
   using Entries = std::list<Entry>;
 
   void Evict() {
-    const Entry& last = entries_.back();
-    bytes_ -= last.bytes;
-    bytes_gauge_.Add(-static_cast<double>(last.bytes));
-    index_.erase(last.signature);
-    entries_.pop_back();
+    Remove(std::prev(entries_.end()));
     series_.evictions.Add();
+  }
+
+  void Remove(typename Entries::iterator entry) {
+    bytes_ -= entry->bytes;
+    bytes_gauge_.Add(-static_cast<double>(entry->bytes));
     series_.entries.Add(-1);
+    index_.erase(entry->signature);
+    entries_.erase(entry);
   }
 
   const Limits limits_;

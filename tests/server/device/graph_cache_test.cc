@@ -49,6 +49,26 @@ TEST(GraphCacheTest, BytesAreALimitToo) {
   EXPECT_EQ(cache.bytes(), 1u);
 }
 
+TEST(GraphCacheTest, AValueThatIsReplacedCountsWithItsNewBytes) {
+  Metrics metrics;
+  const Gauge bytes = metrics.DeviceMemoryBytes(0, "graphs");
+  GraphCache<int> cache({.entries = 2, .bytes = 100}, metrics.graph_cache, bytes);
+  cache.Insert("a", 1, 40);
+  cache.Insert("b", 2, 40);
+  cache.Find("a");
+  EXPECT_EQ(*cache.Replace("a", 3, 60), 3);
+  EXPECT_EQ(*cache.Find("a"), 3);
+  EXPECT_NE(cache.Find("b"), nullptr);
+  EXPECT_EQ(cache.bytes(), 100u);
+  EXPECT_EQ(bytes.Value(), 100);
+  EXPECT_EQ(metrics.graph_cache.entries.Value(), 2);
+  EXPECT_EQ(metrics.graph_cache.evictions.Value(), 0);
+  cache.Replace("a", 4, 61);
+  EXPECT_EQ(cache.Find("b"), nullptr) << "the limit holds for what replaces too";
+  EXPECT_EQ(bytes.Value(), 61);
+  EXPECT_EQ(metrics.graph_cache.evictions.Value(), 1);
+}
+
 TEST(GraphCacheTest, GivesWhatItHoldsBackToTheGauges) {
   Metrics metrics;
   const Gauge bytes = metrics.DeviceMemoryBytes(0, "graphs");
