@@ -44,9 +44,10 @@ absl::Status CheckFiles(const ServerOptions& options) {
   }
   if (const auto tuning = options.TuningOf()) {
     ASSIGN_OR_RETURN(const TuningFile file, ReadTuningFile(tuning->file, tuning->mode));
-    for (const auto& [kind, choices] : file.devices()) {
+    for (const TuningFile::Device& device : file.devices()) {
+      const DeviceKind& kind = device.kind;
       std::fprintf(stderr, "warplined: %s: %zu choices for %s, CUDA %lld.%lld\n", tuning->file.c_str(),
-                   choices.size(), kind.name.c_str(), static_cast<long long>(kind.driver / 1000),
+                   device.choices.size(), kind.name.c_str(), static_cast<long long>(kind.driver / 1000),
                    static_cast<long long>(kind.driver % 1000 / 10));
     }
     if (tuning->mode == TuningStore::Mode::kWrite) RETURN_IF_ERROR(CheckTuningFileWritable(tuning->file));

@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
 #include "server/base/parse_toml.h"
@@ -59,6 +60,7 @@ class Table {
     if (value) Refuse(value->location().line(), absl::StrCat(key, " must be a number above 0"));
     return 0;
   }
+  bool Has(const char* key) const { return left_.contains(key); }
   std::optional<toml::value> Take(const char* key) {
     const auto found = left_.find(key);
     if (found == left_.end()) {
@@ -90,6 +92,19 @@ class Table {
   absl::Status status_;
 };
 
+// Whether `problem` is what would be looked up.
+absl::Status CheckProblem(const std::string& problem, std::size_t line, const std::string& path) {
+  const absl::StatusOr<Problem> parsed = ParseProblem(problem);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ":", line, ": ", parsed.status().message()));
+  }
+  if (const std::string text = ProblemText(*parsed); text != problem) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", line, ": \"", problem, "\" must be \"", text, "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TuningFile::Choices> ParseChoices(const toml::value& value, const std::string& path) {
   TuningFile::Choices choices;
   if (!value.is_table()) {
@@ -97,14 +112,7 @@ absl::StatusOr<TuningFile::Choices> ParseChoices(const toml::value& value, const
         absl::StrCat(path, ":", value.location().line(), ": choices must be a table"));
   }
   for (const auto& [problem, entry] : value.as_table()) {
-    if (const auto parsed = ParseProblem(problem); !parsed.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", entry.location().line(), ": ", parsed.status().message()));
-    }
-    if (const std::string text = ProblemText(*ParseProblem(problem)); text != problem) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ":", entry.location().line(), ": \"", problem, "\" must be \"", text, "\""));
-    }
+    RETURN_IF_ERROR(CheckProblem(problem, entry.location().line(), path));
     Table table(entry, absl::StrCat("\"", problem, "\""), path);
     TunedChoice& choice = choices[problem];
     choice.variant = table.String("variant");
@@ -114,6 +122,26 @@ absl::StatusOr<TuningFile::Choices> ParseChoices(const toml::value& value, const
     RETURN_IF_ERROR(table.End());
   }
   return choices;
+}
+
+absl::StatusOr<FailedVariants> ParseFailed(const toml::value& value, const std::string& path) {
+  FailedVariants failed;
+  if (!value.is_table()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", value.location().line(), ": failed must be a table"));
+  }
+  for (const auto& [problem, entry] : value.as_table()) {
+    const std::size_t line = entry.location().line();
+    RETURN_IF_ERROR(CheckProblem(problem, line, path));
+    const absl::Status wrong = absl::InvalidArgumentError(
+        absl::StrCat(path, ":", line, ": \"", problem, "\": must be an array of names of variants"));
+    if (!entry.is_array() || entry.as_array().empty()) return wrong;
+    for (const toml::value& variant : entry.as_array()) {
+      if (!variant.is_string() || variant.as_string().str.empty()) return wrong;
+      failed[problem].insert(variant.as_string().str);
+    }
+  }
+  return failed;
 }
 
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
@@ -191,35 +219,55 @@ absl::StatusOr<TuningFile> TuningFile::Parse(const std::string& text, const std:
       kind.multiprocessors = static_cast<int>(table.Whole("multiprocessors", kMost));
       kind.cublaslt = table.Whole("cublaslt", kMost);
       kind.driver = table.Whole("driver", kMost);
-      const std::optional<toml::value> entries = table.Take("choices");
+      const std::optional<toml::value> choices = table.Take("choices");
+      const std::optional<toml::value> failed =
+          table.Has("failed") ? table.Take("failed") : std::optional<toml::value>();
       RETURN_IF_ERROR(table.End());
-      ASSIGN_OR_RETURN(Choices choices, ParseChoices(*entries, path));
-      if (!file.Of(kind).empty()) {
+      Device& known = file.FindOrAdd(kind);
+      if (!known.choices.empty() || !known.failed.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(path, ":", device.location().line(),
                                                        ": device: another table is for the same kind"));
       }
-      file.devices_.emplace_back(std::move(kind), std::move(choices));
+      ASSIGN_OR_RETURN(known.choices, ParseChoices(*choices, path));
+      if (failed) {
+        ASSIGN_OR_RETURN(known.failed, ParseFailed(*failed, path));
+      }
     }
   }
   return file;
 }
 
-const TuningFile::Choices& TuningFile::Of(const DeviceKind& kind) const {
-  static const Choices* const kNone = new Choices();
-  for (const auto& [device, choices] : devices_) {
-    if (device == kind) return choices;
+const TuningFile::Device& TuningFile::Find(const DeviceKind& kind) const {
+  static const Device* const kNone = new Device();
+  for (const Device& device : devices_) {
+    if (device.kind == kind) return device;
   }
   return *kNone;
 }
 
+TuningFile::Device& TuningFile::FindOrAdd(const DeviceKind& kind) {
+  for (Device& device : devices_) {
+    if (device.kind == kind) return device;
+  }
+  return devices_.emplace_back(Device{.kind = kind, .choices = {}, .failed = {}});
+}
+
 void TuningFile::Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice) {
-  for (auto& [device, choices] : devices_) {
-    if (device == kind) {
-      choices[problem] = std::move(choice);
-      return;
+  FindOrAdd(kind).choices[problem] = std::move(choice);
+}
+
+void TuningFile::AddFailed(const DeviceKind& kind, const std::string& problem, const std::string& variant) {
+  FindOrAdd(kind).failed[problem].insert(variant);
+}
+
+void TuningFile::Add(const TuningFile& other) {
+  for (const auto& [kind, choices, failed] : other.devices_) {
+    Device& device = FindOrAdd(kind);
+    for (const auto& [problem, choice] : choices) device.choices[problem] = choice;
+    for (const auto& [problem, variants] : failed) {
+      device.failed[problem].insert(variants.begin(), variants.end());
     }
   }
-  devices_.emplace_back(kind, Choices{{problem, std::move(choice)}});
 }
 
 std::string TuningFile::Text() const {
@@ -227,7 +275,7 @@ std::string TuningFile::Text() const {
       "# The fastest variants that warplined has found (docs/tuning.md). With --tuning=write it writes this "
       "file "
       "anew: comments are lost.\n";
-  for (const auto& [kind, choices] : devices_) {
+  for (const auto& [kind, choices, failed] : devices_) {
     absl::StrAppend(&text, "\n[[device]]\nname = ", Quoted(kind.name),
                     "\ncompute-capability = ", Quoted(kind.compute_capability),
                     "\nmultiprocessors = ", kind.multiprocessors, "\ncublaslt = ", kind.cublaslt,
@@ -236,6 +284,16 @@ std::string TuningFile::Text() const {
       absl::StrAppendFormat(&text, "%s = { variant = %s, us = %.2f, untuned = %s, untuned-us = %.2f }\n",
                             Quoted(problem), Quoted(choice.variant), choice.us, Quoted(choice.untuned),
                             choice.untuned_us);
+    }
+    if (failed.empty()) continue;
+    absl::StrAppend(&text,
+                    "# With these the device failed, so that they are not tried again.\n[device.failed]\n");
+    for (const auto& [problem, variants] : failed) {
+      absl::StrAppend(
+          &text, Quoted(problem), " = [",
+          absl::StrJoin(variants, ", ",
+                        [](std::string* out, const std::string& variant) { *out += Quoted(variant); }),
+          "]\n");
     }
   }
   return text;

@@ -4,11 +4,11 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/tuning/failed_variants.h"
 
 namespace warpline {
 
@@ -30,20 +30,30 @@ struct TunedChoice {
   double us = 0, untuned_us = 0;  // what they took
 };
 
-// TOML: a table [[device]] of each kind, with the fields of DeviceKind, and in it choices by problem. Not
-// thread-safe.
+// TOML: a table [[device]] of each kind, with the fields of DeviceKind, and in it choices by problem, and
+// what has failed if anything has. Not thread-safe.
 class TuningFile {
  public:
   // By ProblemText.
   using Choices = std::map<std::string, TunedChoice>;
+  // What is known of one kind.
+  struct Device {
+    DeviceKind kind;
+    Choices choices;
+    FailedVariants failed;
+  };
 
   // `path` is for messages. INVALID_ARGUMENT with it and the line for what is not of this form.
   static absl::StatusOr<TuningFile> Parse(const std::string& text, const std::string& path);
 
-  const std::vector<std::pair<DeviceKind, Choices>>& devices() const { return devices_; }
+  const std::vector<Device>& devices() const { return devices_; }
   // Of one kind of device; empty if there are none.
-  const Choices& Of(const DeviceKind& kind) const;
+  const Choices& Of(const DeviceKind& kind) const { return Find(kind).choices; }
+  const FailedVariants& FailedOf(const DeviceKind& kind) const { return Find(kind).failed; }
   void Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice);
+  void AddFailed(const DeviceKind& kind, const std::string& problem, const std::string& variant);
+  // Everything that the other one has; its choices replace those for the same problems.
+  void Add(const TuningFile& other);
 
   std::string Text() const;
   // Replaces the file as a whole: a reader finds the old one or the new one. Follows a symbolic link.
@@ -52,7 +62,11 @@ class TuningFile {
   static absl::Status CheckWritable(const std::string& path);
 
  private:
-  std::vector<std::pair<DeviceKind, Choices>> devices_;
+  // Without anything if there is none.
+  const Device& Find(const DeviceKind& kind) const;
+  Device& FindOrAdd(const DeviceKind& kind);
+
+  std::vector<Device> devices_;
 };
 
 }  // namespace warpline

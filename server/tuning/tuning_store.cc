@@ -72,6 +72,11 @@ TuningFile::Choices TuningStore::Of(const DeviceKind& kind) const {
   return file_.Of(kind);
 }
 
+FailedVariants TuningStore::FailedOf(const DeviceKind& kind) const {
+  MutexLock lock(&mutex_);
+  return file_.FailedOf(kind);
+}
+
 absl::Status TuningStore::Save() {
   std::error_code error;
   const std::string target = std::filesystem::weakly_canonical(std::filesystem::absolute(path_), error);
@@ -80,20 +85,31 @@ absl::Status TuningStore::Save() {
     RETURN_IF_ERROR(file_.Write(path_));
   } else {
     ASSIGN_OR_RETURN(TuningFile file, ReadTuningFile(path_, mode_));
-    for (const Found& found : unsaved_) file.Set(found.kind, found.problem, found.choice);
+    file.Add(unsaved_);
     RETURN_IF_ERROR(file.Write(path_));
   }
-  unsaved_.clear();
+  unsaved_ = TuningFile();
   return absl::OkStatus();
+}
+
+void TuningStore::SaveOrLog() {
+  if (const absl::Status written = Save(); !written.ok()) {
+    Log("warning", "the tuning file was not written", {{"reason", std::string(written.message())}});
+  }
 }
 
 void TuningStore::Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice) {
   MutexLock lock(&mutex_);
   file_.Set(kind, problem, choice);
-  unsaved_.push_back({kind, problem, choice});
-  if (const absl::Status written = Save(); !written.ok()) {
-    Log("warning", "the tuning file was not written", {{"reason", std::string(written.message())}});
-  }
+  unsaved_.Set(kind, problem, choice);
+  SaveOrLog();
+}
+
+void TuningStore::AddFailed(const DeviceKind& kind, const std::string& problem, const std::string& variant) {
+  MutexLock lock(&mutex_);
+  file_.AddFailed(kind, problem, variant);
+  unsaved_.AddFailed(kind, problem, variant);
+  SaveOrLog();
 }
 
 }  // namespace warpline

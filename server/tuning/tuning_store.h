@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -28,18 +27,16 @@ class TuningStore {
   // Whether the file could be replaced now. Leaves it as it is. The error names --tuning-file.
   absl::Status CheckWritable() const { return CheckTuningFileWritable(path_); }
   TuningFile::Choices Of(const DeviceKind& kind) const;
+  FailedVariants FailedOf(const DeviceKind& kind) const;
   // A file that cannot be written is logged, and what was found goes there with the next.
   void Set(const DeviceKind& kind, const std::string& problem, const TunedChoice& choice);
+  // Likewise. The file has it when this returns, since the process ends thereafter.
+  void AddFailed(const DeviceKind& kind, const std::string& problem, const std::string& variant);
 
  private:
-  struct Found {
-    DeviceKind kind;
-    std::string problem;
-    TunedChoice choice;
-  };
-
   // Adds what is unsaved to the file as it is now: another daemon may have added to it.
   absl::Status Save() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SaveOrLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TuningStore(std::string path, Mode mode, TuningFile file)
       : path_(std::move(path)), mode_(mode), file_(std::move(file)) {}
 
@@ -47,7 +44,7 @@ class TuningStore {
   const Mode mode_;
   mutable Mutex mutex_;
   TuningFile file_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Found> unsaved_ ABSL_GUARDED_BY(mutex_);  // more than one after a failure to write
+  TuningFile unsaved_ ABSL_GUARDED_BY(mutex_);  // what has been found since the file was written last
 };
 
 // The file as it is; empty if it is not there and `mode` is kWrite. Errors name --tuning-file.

@@ -13,7 +13,10 @@
 namespace warpline {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
 const DeviceKind kKind = {.name = "NVIDIA \"H200\"",
                           .compute_capability = "9.0",
@@ -71,10 +74,42 @@ TEST(TuningFileTest, ASecondChoiceReplacesTheFirst) {
   EXPECT_EQ(file.Of(kKind).at(kProblem).variant, "mma");
 }
 
+TEST(TuningFileTest, WhatHasFailedIsReadAgainBesideTheChoices) {
+  TuningFile file = OfOne();
+  EXPECT_THAT(file.Text(), Not(HasSubstr("failed")));
+  file.AddFailed(kKind, kProblem, "mma");
+  file.AddFailed(kKind, kProblem, "cublas:7");
+  file.AddFailed(kKind, kProblem, "mma");
+  DeviceKind other = kKind;
+  other.driver = 13010;
+  file.AddFailed(other, "sum f32 4096 all", "cub");
+  EXPECT_THAT(file.Text(),
+              HasSubstr("[device.failed]\n\"gemm bf16 128x4096x4096 nt\" = [\"cublas:7\", \"mma\"]\n"));
+  const auto read = TuningFile::Parse(file.Text(), "tuned.toml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Of(kKind).at(kProblem).variant, "cublas:5");
+  EXPECT_THAT(read->FailedOf(kKind).at(kProblem), ElementsAre("cublas:7", "mma"));
+  EXPECT_TRUE(read->Of(other).empty());
+  EXPECT_THAT(read->FailedOf(other).at("sum f32 4096 all"), ElementsAre("cub"));
+}
+
+TEST(TuningFileTest, FilesAreAddedUp) {
+  TuningFile file = OfOne(), found;
+  file.AddFailed(kKind, kProblem, "mma");
+  found.AddFailed(kKind, kProblem, "cublas:7");
+  found.Set(kKind, kProblem, {.variant = "gemv", .untuned = "cublas", .us = 1, .untuned_us = 2});
+  found.Set(kKind, "sum f32 4096 all", {.variant = "cub", .untuned = "vectorized", .us = 1, .untuned_us = 2});
+  file.Add(found);
+  EXPECT_EQ(file.Of(kKind).size(), 2u);
+  EXPECT_EQ(file.Of(kKind).at(kProblem).variant, "gemv");
+  EXPECT_THAT(file.FailedOf(kKind).at(kProblem), ElementsAre("cublas:7", "mma"));
+}
+
 TEST(TuningFileTest, AnEmptyFileHasNoChoices) {
   const auto read = TuningFile::Parse("", "tuned.toml");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->Of(kKind).empty());
+  EXPECT_THAT(read->FailedOf(kKind), IsEmpty());
 }
 
 TEST(TuningFileTest, SaysWhereAFileIsWrong) {
@@ -101,6 +136,13 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
       {device +
            "[device.choices]\n\"sum f32 3 all\" = { variant = 3, us = 1, untuned = \"x\", untuned-us = 1 }\n",
        "tuned.toml:8: \"sum f32 3 all\": variant must be a string"},
+      {device + "failed = 3\n[device.choices]\n", "tuned.toml:7: failed must be a table"},
+      {device + "[device.choices]\n[device.failed]\n\"sort f32 3\" = [\"cub\"]\n",
+       "tuned.toml:9: \"sort f32 3\": expected transpose"},
+      {device + "[device.choices]\n[device.failed]\n\"sum f32 3 all\" = \"cub\"\n",
+       "tuned.toml:9: \"sum f32 3 all\": must be an array of names of variants"},
+      {device + "[device.choices]\n[device.failed]\n\"sum f32 3 all\" = [3]\n",
+       "tuned.toml:9: \"sum f32 3 all\": must be an array of names of variants"},
       {device + "[device.choices]\n" + device + "[device.choices]\n", ""},
   };
   for (const auto& [text, expected] : cases) {

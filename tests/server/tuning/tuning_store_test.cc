@@ -14,6 +14,7 @@
 namespace warpline {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using Mode = TuningStore::Mode;
 
@@ -61,6 +62,23 @@ TEST_F(TuningStoreTest, SeveralProcessesAddToOneFile) {
   one.join();
   other.join();
   EXPECT_EQ((*TuningStore::Open(path_, Mode::kRead))->Of(kKind).size(), 2u * kEach);
+}
+
+TEST_F(TuningStoreTest, WhatHasFailedInOneProcessTheNextOneKnows) {
+  const auto store = TuningStore::Open(path_, Mode::kWrite);
+  (*store)->AddFailed(kKind, kProblem, "cub");
+  EXPECT_TRUE((*TuningStore::Open(path_, Mode::kWrite))->FailedOf(kKind).at(kProblem).contains("cub"));
+}
+
+TEST_F(TuningStoreTest, NoProcessLosesWhatAnotherOneHasFound) {
+  const auto one = TuningStore::Open(path_, Mode::kWrite), other = TuningStore::Open(path_, Mode::kWrite);
+  (*one)->AddFailed(kKind, kProblem, "cub");
+  (*other)->Set(kKind, kProblem, kChoice);
+  (*other)->AddFailed(kKind, kProblem, "naive");
+  (*one)->Set(kKind, "sum f32 8192 all", kChoice);
+  const auto store = TuningStore::Open(path_, Mode::kRead);
+  EXPECT_EQ((*store)->Of(kKind).size(), 2u);
+  EXPECT_THAT((*store)->FailedOf(kKind).at(kProblem), ElementsAre("cub", "naive"));
 }
 
 TEST_F(TuningStoreTest, WhatCouldNotBeWrittenGoesThereWithTheNext) {
