@@ -27,6 +27,7 @@
 #include "server/base/worker_pool.h"
 #include "server/check_config.h"
 #include "server/command_line.h"
+#include "server/device/attempts.h"
 #include "server/device/watchdog.h"
 #include "server/identity/identities.h"
 #include "server/identity/token.h"
@@ -175,7 +176,8 @@ int Serve(const ServerOptions& options) {
     device_failed = true;
     kill(getpid(), SIGTERM);
   };
-  auto backend = MakeBackend(options, metrics, [&](const absl::Status& status) {
+  const auto attempts = std::make_shared<Attempts>();
+  auto backend = MakeBackend(options, metrics, attempts, [&](const absl::Status& status) {
     fail("GPU context lost", std::string(status.message()));
   });
   if (!backend.ok()) return Fail(backend.status());

@@ -28,6 +28,7 @@ std::size_t CpuResidentBytes(const ServerOptions& options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
+                                                     std::shared_ptr<Attempts> attempts,
                                                      std::function<void(const absl::Status&)> context_lost) {
 #ifdef WARPLINE_HAVE_CUDA
   if (options.backend != "cpu") {
@@ -47,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
                            .measure_roofline = options.timing_sample > 0,
                            .context_lost = std::move(context_lost),
                            .tuning = std::move(tuning),
+                           .attempts = std::move(attempts),
                            .metrics = &metrics});
     // A GPU without memory left is no GPU, unless the operator has said how much to take of it.
     const bool usable = !absl::IsUnavailable(cuda.status()) &&
@@ -59,6 +61,7 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   }
 #else
   static_cast<void>(context_lost);
+  static_cast<void>(attempts);
   if (options.backend == "cuda") {
     return absl::UnavailableError("--backend=cuda: this warplined was built without CUDA");
   }

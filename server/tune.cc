@@ -2,11 +2,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
 #include "server/base/read_file.h"
+#include "server/device/attempts.h"
 #include "server/make_backend.h"
 #include "server/observe/metrics.h"
 #include "server/tuning/tuner.h"
@@ -33,9 +35,9 @@ int Tune(const ServerOptions& options, const std::string& path) {
   const absl::StatusOr<std::vector<Problem>> problems = ReadProblems(path);
   if (!problems.ok()) return Fail(2, problems.status());
   Metrics metrics;
-  const auto backend = MakeBackend(options, metrics, [](const absl::Status& status) {
-    std::_Exit(Fail(1, status));  // nothing more can be done on this device
-  });
+  // Nothing more can be done on a device that fails.
+  const auto fail = [](const absl::Status& status) { std::_Exit(Fail(1, status)); };
+  const auto backend = MakeBackend(options, metrics, std::make_shared<Attempts>(), fail);
   if (!backend.ok()) return Fail(1, backend.status());
   const std::vector<Tuner*> tuners = (*backend)->tuners();
   if (tuners.empty()) {

@@ -158,8 +158,10 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
   device->choices = std::make_shared<TunedChoices>();
   ASSIGN_OR_RETURN(Transfers transfers, Transfers::Create());
   device->transfers.emplace(std::move(transfers));
-  device->completion =
-      std::make_unique<Completion>(cuda_ordinal, [tell = options.context_lost](const absl::Status& status) {
+  device->completion = std::make_unique<Completion>(
+      cuda_ordinal,
+      [ordinal, attempts = options.attempts, tell = options.context_lost](const absl::Status& status) {
+        attempts->Blame(ordinal, std::string(status.message()));
         if (tell) tell(status);
       });
   return device;
@@ -320,7 +322,9 @@ absl::StatusOr<std::unique_ptr<Backend>> CreateCudaBackend(const CudaBackendOpti
   const OnUnusable on_unusable = options.devices.empty() ? OnUnusable::kSkip : OnUnusable::kFail;
   ASSIGN_OR_RETURN(auto devices,
                    OpenDevices<std::unique_ptr<CudaDevice>>(std::move(ordinals), on_unusable, open));
-  if (options.tuning != nullptr) RETURN_IF_ERROR(SetUpTuning(devices, *options.tuning, metrics));
+  if (options.tuning != nullptr) {
+    RETURN_IF_ERROR(SetUpTuning(devices, *options.tuning, *options.attempts, metrics));
+  }
   // The device that was tried last may have been skipped for want of memory, and host memory is registered in
   // the context of the device that is current.
   RETURN_IF_ERROR(ToStatus(cudaSetDevice(devices.front()->cuda_ordinal), "choosing a device"));

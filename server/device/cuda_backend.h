@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/device/attempts.h"
 #include "server/device/backend.h"
 #include "server/device/choose_path.h"
 #include "server/device/cut_program.h"
@@ -59,6 +60,8 @@ struct CudaBackendOptions {
   std::function<void(const JobTimeline&)> on_timeline;
   // What tuning has found and finds; null: nothing.
   std::shared_ptr<TuningStore> tuning;
+  // What is tried while it finds that; blamed before `context_lost` is called.
+  std::shared_ptr<Attempts> attempts = std::make_shared<Attempts>();
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/gpu/status.h"
 #include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
@@ -30,14 +31,17 @@ absl::StatusOr<DeviceKind> KindOf(const CudaDevice& device) {
 }
 
 // Makes those of the file's choices that count the device's, and known to its tuner, if it has one.
-void TakeOver(const TuningFile::Choices& choices, const DeviceKind& kind, CudaDevice& device) {
+void TakeOver(const TuningStore& store, const DeviceKind& kind, CudaDevice& device) {
+  const TuningFile::Choices choices = store.Of(kind);
+  const FailedVariants failed = store.FailedOf(kind);
   const DeviceTraits& traits = device.context.traits;
   const int ordinal = device.info.ordinal;
   int taken = 0, kept = 0, void_ones = 0;
   for (const auto& [text, choice] : choices) {
     const absl::StatusOr<Problem> problem = ParseProblem(text);
     const bool holds = problem.ok() && UntunedVariant(*problem, traits) == choice.untuned &&
-                       !ChosenVariant(*problem, choice.variant, traits).empty();
+                       !ChosenVariant(*problem, choice.variant, traits).empty() &&
+                       !HasFailed(failed, text, choice.variant);
     if (!holds) {
       ++void_ones;
       continue;
@@ -59,7 +63,8 @@ void TakeOver(const TuningFile::Choices& choices, const DeviceKind& kind, CudaDe
          {"driver", absl::StrCat(kind.driver)}});
     return;
   }
-  // A void one names variants that this version does not have, or does not choose: it is tuned anew.
+  // A void one names variants that this version does not have, or does not choose, or that have failed since:
+  // it is tuned anew.
   Log("info", "tuning file read",
       {{"device", absl::StrCat(ordinal)},
        {"changed", absl::StrCat(taken)},
@@ -68,9 +73,19 @@ void TakeOver(const TuningFile::Choices& choices, const DeviceKind& kind, CudaDe
 }
 
 absl::StatusOr<std::unique_ptr<Tuner>> MakeTuner(CudaDevice& device, const DeviceKind& kind,
-                                                 TuningStore& store, Metrics& metrics) {
+                                                 TuningStore& store, Attempts& attempts, Metrics& metrics) {
   const DeviceRates rates = CudaRates(device.roofline, device.context.traits);
-  ASSIGN_OR_RETURN(std::unique_ptr<Workbench> workbench, CreateCudaWorkbench(device, rates));
+  FailedVariants failed = store.FailedOf(kind);
+  for (const auto& [problem, variants] : failed) {
+    Log("warning", "variants are not tried again, since the device failed with them: see the tuning file",
+        {{"problem", problem}, {"variants", absl::StrJoin(variants, ",")}});
+  }
+  attempts.SetCondemn(device.info.ordinal,
+                      [kind, &store](const std::string& problem, const std::string& variant) {
+                        store.AddFailed(kind, problem, variant);
+                      });
+  ASSIGN_OR_RETURN(std::unique_ptr<Workbench> workbench,
+                   CreateCudaWorkbench(device, rates, std::move(failed), attempts));
   return std::make_unique<Tuner>(
       std::move(workbench), *device.choices,
       [kind, &store](const std::string& problem, const TunedChoice& choice) {
@@ -82,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Tuner>> MakeTuner(CudaDevice& device, const Devic
 }  // namespace
 
 absl::Status SetUpTuning(std::span<const std::unique_ptr<CudaDevice>> devices, TuningStore& store,
-                         Metrics& metrics) {
+                         Attempts& attempts, Metrics& metrics) {
   if (store.writes()) RETURN_IF_ERROR(store.CheckWritable());
   std::vector<std::pair<DeviceKind, const CudaDevice*>> known;
   for (const auto& device : devices) {
@@ -97,10 +112,10 @@ absl::Status SetUpTuning(std::span<const std::unique_ptr<CudaDevice>> devices, T
     }
     known.emplace_back(kind, device.get());
     if (store.writes()) {
-      ASSIGN_OR_RETURN(device->tuner, MakeTuner(*device, kind, store, metrics));
+      ASSIGN_OR_RETURN(device->tuner, MakeTuner(*device, kind, store, attempts, metrics));
       device->asks = device->tuner.get();
     }
-    TakeOver(store.Of(kind), kind, *device);
+    TakeOver(store, kind, *device);
   }
   return absl::OkStatus();
 }

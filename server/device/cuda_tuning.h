@@ -6,6 +6,7 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "server/device/attempts.h"
 #include "server/device/cuda_device.h"
 #include "server/observe/metrics.h"
 #include "server/tuning/tuning_store.h"
@@ -13,9 +14,10 @@
 namespace warpline {
 
 // Gives each device what the store has for its kind, and if the store writes, the first device of each kind a
-// tuner for what it does not have. The store outlives the devices.
+// tuner for what it does not have. What is condemned among `attempts` goes to the store. Both outlive the
+// devices.
 absl::Status SetUpTuning(std::span<const std::unique_ptr<CudaDevice>> devices, TuningStore& store,
-                         Metrics& metrics);
+                         Attempts& attempts, Metrics& metrics);
 
 }  // namespace warpline
 

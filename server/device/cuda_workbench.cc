@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -17,8 +18,10 @@
 #include "kernels/gpu/random_data.h"
 #include "kernels/gpu/status.h"
 #include "kernels/operand_sizes.h"
+#include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
 #include "server/device/cuda_program.h"
+#include "server/device/tuning_use.h"
 #include "server/tuning/agreement.h"
 #include "server/tuning/candidates.h"
 
@@ -59,28 +62,6 @@ class Block {
   Block() = default;
   void* data_ = nullptr;
   cudaStream_t stream_ = nullptr;
-};
-
-// The device as a job of it, in the eyes of the lanes.
-class Use {
- public:
-  explicit Use(CudaDevice& device)
-      : device_(device),
-        order_(device.launched.fetch_add(1) + 1),
-        began_alone_(device.running.fetch_add(1) == 0) {}
-  ~Use() { device_.running.fetch_sub(1); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-
-  // No other job has used the device since.
-  bool IsAlone() const {
-    return began_alone_ && device_.launched.load() == order_ && device_.running.load() == 1;
-  }
-
- private:
-  CudaDevice& device_;
-  const std::uint64_t order_;
-  const bool began_alone_;
 };
 
 // Where everything lies in one block: `sets` sets of operands and results, the result to compare with,
@@ -126,13 +107,16 @@ class CudaTrial : public Trial {
     int launches = 0;  // in the graph; 0: it has not run yet
   };
   Operands OperandsOf(int set) const;
+  // Whatever is launched belongs to one of these, until Completion has been told of its error.
+  TuningUse Try(std::size_t candidate);
   absl::Status Fill();
+  absl::Status KeepFirst(const TuningUse& use);
   absl::Status Launch(std::size_t candidate, int set);
   // Runs it for the first time. The result is all of its own: what it does not write is seen.
   absl::StatusOr<double> RunFirst(std::size_t candidate);
   // Looks at its result, and makes its graph, unless others used the device meanwhile: then times say
   // nothing.
-  absl::Status Enter(std::size_t candidate, const Use& use);
+  absl::Status Enter(std::size_t candidate, const TuningUse& use);
   absl::Status CheckResult(std::size_t candidate);
   absl::StatusOr<gpu::GraphExec> Capture(std::size_t candidate, int launches);
   // Between the events around what `enqueue` does. Waits for it, without keeping a core busy.
@@ -141,6 +125,7 @@ class CudaTrial : public Trial {
 
   CudaWorkbench& bench_;
   const Problem problem_;
+  const std::string text_ = ProblemText(problem_);
   const std::vector<std::string_view> candidates_;
   const Layout layout_;
   const Block block_;
@@ -149,7 +134,8 @@ class CudaTrial : public Trial {
 
 class CudaWorkbench : public Workbench {
  public:
-  CudaWorkbench(CudaDevice& device, const DeviceRates& rates) : device_(device), rates_(rates) {}
+  CudaWorkbench(CudaDevice& device, const DeviceRates& rates, FailedVariants failed, Attempts& attempts)
+      : device_(device), rates_(rates), failed_(std::move(failed)), attempts_(attempts) {}
 
   absl::Status Open() {
     RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), kDoing));
@@ -190,11 +176,10 @@ class CudaWorkbench : public Workbench {
     if (candidates.empty()) {
       return absl::OutOfRangeError(absl::StrCat("a launch takes more than ", kLongestLaunch * 1e3, " ms"));
     }
+    RETURN_IF_ERROR(LeaveOutFailed(failed_, ProblemText(problem), candidates));
     ASSIGN_OR_RETURN(Block block, Block::Take(layout.end, stream_.get()));
     auto trial = std::make_unique<CudaTrial>(*this, problem, std::move(candidates), layout, std::move(block));
-    absl::Status begun = trial->Begin();
-    device_.completion->ReportError(begun);
-    if (!begun.ok()) return begun;
+    RETURN_IF_ERROR(trial->Begin());
     return trial;
   }
 
@@ -205,6 +190,8 @@ class CudaWorkbench : public Workbench {
 
   CudaDevice& device_;
   const DeviceRates rates_;
+  const FailedVariants failed_;
+  Attempts& attempts_;
   gpu::Stream stream_;
   gpu::Event begin_, end_;
   std::size_t l2_bytes_ = 0;
@@ -282,8 +269,18 @@ absl::StatusOr<double> CudaTrial::Seconds(const Enqueue& enqueue) {
   return milliseconds * 1e-3;
 }
 
+TuningUse CudaTrial::Try(std::size_t candidate) {
+  return TuningUse(bench_.device_, bench_.attempts_, text_, candidates_[candidate]);
+}
+
 absl::Status CudaTrial::Begin() {
-  const Use use(bench_.device_);
+  const TuningUse use = Try(0);
+  absl::Status kept = KeepFirst(use);
+  bench_.device_.completion->ReportError(kept);
+  return kept;
+}
+
+absl::Status CudaTrial::KeepFirst(const TuningUse& use) {
   RETURN_IF_ERROR(Fill());
   RETURN_IF_ERROR(RunFirst(0).status());
   const std::size_t bytes = OutputSize(problem_).Bytes();
@@ -343,7 +340,7 @@ absl::StatusOr<double> CudaTrial::RunFirst(std::size_t candidate) {
   return Seconds([&] { return Launch(candidate, 0); });
 }
 
-absl::Status CudaTrial::Enter(std::size_t candidate, const Use& use) {
+absl::Status CudaTrial::Enter(std::size_t candidate, const TuningUse& use) {
   const auto takes_long = [](double seconds) {
     return absl::UnimplementedError(absl::StrCat("a launch takes ", seconds * 1e3, " ms"));
   };
@@ -363,7 +360,7 @@ absl::Status CudaTrial::Enter(std::size_t candidate, const Use& use) {
 }
 
 absl::StatusOr<std::optional<double>> CudaTrial::Time(std::size_t candidate) {
-  const Use use(bench_.device_);
+  const TuningUse use = Try(candidate);
   Entrant& entrant = entrants_[candidate];
   if (entrant.launches == 0) {
     absl::Status entered = Enter(candidate, use);
@@ -382,8 +379,9 @@ absl::StatusOr<std::optional<double>> CudaTrial::Time(std::size_t candidate) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Workbench>> CreateCudaWorkbench(CudaDevice& device, const DeviceRates& rates) {
-  auto bench = std::make_unique<CudaWorkbench>(device, rates);
+absl::StatusOr<std::unique_ptr<Workbench>> CreateCudaWorkbench(CudaDevice& device, const DeviceRates& rates,
+                                                               FailedVariants failed, Attempts& attempts) {
+  auto bench = std::make_unique<CudaWorkbench>(device, rates, std::move(failed), attempts);
   RETURN_IF_ERROR(bench->Open());
   return bench;
 }
