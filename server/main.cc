@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -177,6 +178,8 @@ int Serve(const ServerOptions& options) {
     kill(getpid(), SIGTERM);
   };
   const auto attempts = std::make_shared<Attempts>();
+  // Before the backend, so that it goes after the last attempt.
+  std::unique_ptr<DeviceWatchdog> watchdog;
   auto backend = MakeBackend(options, metrics, attempts, [&](const absl::Status& status) {
     fail("GPU context lost", std::string(status.message()));
   });
@@ -220,15 +223,15 @@ int Serve(const ServerOptions& options) {
       metrics);
   // Registering memory with the devices takes long, and is done for one client after the other.
   WorkerPool registering(1);
-  DeviceWatchdog watchdog(static_cast<int>((*backend)->devices().size()), {.base = options.device_timeout},
-                          [&](const DeviceWatchdog::Stall& stall) { fail("device hangs", ToString(stall)); });
+  watchdog = WatchDevices(static_cast<int>((*backend)->devices().size()), options.device_timeout, *attempts,
+                          [&](const std::string& stall) { fail("device hangs", stall); });
   WorkerPool workers(options.Workers(cpus));
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
                                       .lanes_kept = options.LanesKept(cuda),
                                       .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
                                       .limits_of = limits_of,
                                       .owner_metrics = owner_metrics.get(),
-                                      .watchdog = &watchdog},
+                                      .watchdog = watchdog.get()},
                                      **backend, pool, workers, metrics);
   if (!scheduler.ok()) return Fail(scheduler.status());
   Admission admission({.max_jobs = options.max_jobs,

@@ -9,6 +9,7 @@
 #include "kernels/status_macros.h"
 #include "server/base/read_file.h"
 #include "server/device/attempts.h"
+#include "server/device/watchdog.h"
 #include "server/make_backend.h"
 #include "server/observe/metrics.h"
 #include "server/tuning/tuner.h"
@@ -35,15 +36,20 @@ int Tune(const ServerOptions& options, const std::string& path) {
   const absl::StatusOr<std::vector<Problem>> problems = ReadProblems(path);
   if (!problems.ok()) return Fail(2, problems.status());
   Metrics metrics;
-  // Nothing more can be done on a device that fails.
+  // Nothing more can be done on a device that fails, and this process may hang on it.
   const auto fail = [](const absl::Status& status) { std::_Exit(Fail(1, status)); };
-  const auto backend = MakeBackend(options, metrics, std::make_shared<Attempts>(), fail);
+  const auto attempts = std::make_shared<Attempts>();
+  // Before the backend, so that it goes after the last attempt.
+  std::unique_ptr<DeviceWatchdog> watchdog;
+  const auto backend = MakeBackend(options, metrics, attempts, fail);
   if (!backend.ok()) return Fail(1, backend.status());
   const std::vector<Tuner*> tuners = (*backend)->tuners();
   if (tuners.empty()) {
     return Fail(1, absl::FailedPreconditionError(
                        absl::StrCat("the ", std::string((*backend)->name()), " backend is not tuned")));
   }
+  watchdog = WatchDevices(static_cast<int>((*backend)->devices().size()), options.device_timeout, *attempts,
+                          [&](const std::string& stall) { fail(absl::UnavailableError(stall)); });
   double kept = 0, changed = 0, failed = 0;
   for (std::size_t i = 0; i < tuners.size(); ++i) {
     for (const Problem& problem : *problems) tuners[i]->Offer(problem);

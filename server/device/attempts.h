@@ -1,6 +1,6 @@
 // What the devices of this process try while they are tuned.
 //
-// A kernel that is tried may make its context useless. Nothing but a new process helps then,
+// A kernel that is tried may make its context useless, or never end. Nothing but a new process helps then,
 // and the new process would be asked for the same problem and try the same candidate again. So whoever
 // notices that a device has failed blames what it tries at that moment, before the process ends. A process
 // that is killed for another reason blames nobody.
@@ -9,11 +9,14 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
 #include "server/base/mutex.h"
+#include "server/device/watchdog.h"
 
 namespace warpline {
 
@@ -35,10 +38,15 @@ class Attempts {
    private:
     Attempts& attempts_;
     const int device_;
+    DeviceWatchdog* watchdog_ = nullptr;
+    DeviceWatchdog::Token token_;
   };
 
   // Before the first attempt on the device. What `condemn` uses outlives the attempts on the device.
   void SetCondemn(int device, Condemn condemn);
+  // Attempts that begin from now on count as jobs of the watchdog's devices, so that one which never ends is
+  // a stall. The watchdog outlives them.
+  void Watch(DeviceWatchdog& watchdog);
   // The device has failed. Condemns what it tries now, if it tries anything, and returns when that has been
   // written down. Each attempt is condemned once.
   void Blame(int device, std::string_view reason);
@@ -51,7 +59,13 @@ class Attempts {
 
   Mutex mutex_;
   std::map<int, Device> devices_ ABSL_GUARDED_BY(mutex_);
+  DeviceWatchdog* watchdog_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
+
+// Watches so many devices, and what is tried on them. On a stall it blames that, and then calls `fail`, which
+// ends the process, with what has been seen. `attempts` and what `fail` uses outlive it.
+std::unique_ptr<DeviceWatchdog> WatchDevices(int devices, absl::Duration timeout, Attempts& attempts,
+                                             std::function<void(const std::string& stall)> fail);
 
 }  // namespace warpline
 

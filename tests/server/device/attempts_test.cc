@@ -9,6 +9,7 @@
 namespace warpline {
 namespace {
 
+using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -55,6 +56,32 @@ TEST_F(AttemptsTest, AnAttemptThatIsNotBlamedLeavesNoTrace) {
   const Attempts::Attempt attempt(attempts_, 0, "sum f32 4096 all", "cub");
   attempts_.Blame(0, "context lost");
   EXPECT_THAT(events_, ElementsAre("0: sum f32 4096 all: cub"));
+}
+
+// By a clock that only moves when it is told to.
+TEST_F(AttemptsTest, OneThatNeverEndsIsAStallAndIsCondemnedBeforeTheProcessEnds) {
+  DeviceWatchdog::Clock::time_point now{std::chrono::hours(1)};
+  DeviceWatchdog watchdog(
+      2, {.base = absl::Seconds(10), .period = absl::ZeroDuration(), .now = [&] { return now; }},
+      [&](const DeviceWatchdog::Stall& stall) {
+        attempts_.Blame(stall.device, ToString(stall));
+        events_.push_back("exit");
+      });
+  const auto pass = [&](int time) {
+    for (int i = 0; i < time; ++i) {
+      now += seconds(1);
+      watchdog.Poll();
+    }
+  };
+  attempts_.Watch(watchdog);
+  { const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas"); }
+  pass(100);
+  EXPECT_THAT(events_, IsEmpty());
+  const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas:2");
+  pass(10);
+  EXPECT_THAT(events_, IsEmpty());
+  pass(2);
+  EXPECT_THAT(events_, ElementsAre("0: gemm f32 64x64x64: cublas:2", "exit"));
 }
 
 }  // namespace
