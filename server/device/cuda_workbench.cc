@@ -119,7 +119,9 @@ class CudaTrial : public Trial {
   absl::Status Enter(std::size_t candidate, const TuningUse& use);
   absl::Status CheckResult(std::size_t candidate);
   absl::StatusOr<gpu::GraphExec> Capture(std::size_t candidate, int launches);
-  // Between the events around what `enqueue` does. Waits for it, without keeping a core busy.
+  // Between the events around what `enqueue` does. Waits for it, without keeping a core busy. What was
+  // enqueued before an error is waited for too: a lost context is its fault, and not that of whoever comes
+  // next.
   template <typename Enqueue>
   absl::StatusOr<double> Seconds(const Enqueue& enqueue);
 
@@ -255,7 +257,7 @@ template <typename Enqueue>
 absl::StatusOr<double> CudaTrial::Seconds(const Enqueue& enqueue) {
   cudaStream_t stream = bench_.stream_.get();
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(bench_.begin_.get(), stream), kDoing));
-  RETURN_IF_ERROR(enqueue());
+  const absl::Status enqueued = enqueue();
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(bench_.end_.get(), stream), kDoing));
   for (;;) {
     const cudaError_t error = cudaEventQuery(bench_.end_.get());
@@ -263,6 +265,7 @@ absl::StatusOr<double> CudaTrial::Seconds(const Enqueue& enqueue) {
     if (error != cudaErrorNotReady) return ToStatus(error, kDoing);
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  RETURN_IF_ERROR(enqueued);
   float milliseconds = 0;
   RETURN_IF_ERROR(
       ToStatus(cudaEventElapsedTime(&milliseconds, bench_.begin_.get(), bench_.end_.get()), kDoing));
