@@ -297,9 +297,12 @@ absl::Status CudaTrial::KeepFirst(const TuningUse& use) {
 }
 
 absl::Status CudaTrial::Launch(std::size_t candidate, int set) {
-  const absl::Status status = LaunchProblem(problem_, candidates_[candidate], OperandsOf(set),
-                                            bench_.device_.context, bench_.stream_.get())
-                                  .status();
+  // The first of the table may refuse a problem at its launch. Without tuning the next one then runs, and it
+  // is that one whose time and result the others are compared with.
+  const std::string_view variant = candidate == 0 ? std::string_view() : candidates_[candidate];
+  const absl::Status status =
+      LaunchProblem(problem_, variant, OperandsOf(set), bench_.device_.context, bench_.stream_.get())
+          .status();
   // Of candidates that a library proposes, some are refused for reasons of its own.
   return status.ok() || absl::IsUnavailable(status)
              ? status

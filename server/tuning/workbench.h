@@ -19,7 +19,8 @@ namespace warpline {
 class Trial {
  public:
   virtual ~Trial() = default;
-  // Names of variants and of their configurations; what runs without tuning is the first.
+  // Names of variants and of their configurations. The first is what the rules say, and stands for what runs
+  // without tuning, which is another variant if that one refuses the problem.
   virtual std::span<const std::string_view> candidates() const = 0;
   // What one launch takes, in seconds; nothing if others used the device meanwhile. UNIMPLEMENTED if this
   // candidate cannot run the problem after all, or takes too long; DATA_LOSS if its result is not that of the

@@ -178,7 +178,7 @@ TEST_F(TuningTest, WhatWasMeasuredAgainstAnotherChoiceIsVoid) {
 }
 
 TEST_F(TuningTest, ALaneTakesOverWhatIsFoundWhileItRuns) {
-  const auto runs = Open(Mode::kWrite);
+  auto runs = Open(Mode::kWrite);
   const auto first = VariantsOf(*runs, ProgramOf(kProduct));  // asks for tuning
   ASSERT_TRUE(TunerOf(*runs).AwaitIdle(MonotonicClock::now() + std::chrono::minutes(2)));
   std::smatch found;
@@ -186,6 +186,13 @@ TEST_F(TuningTest, ALaneTakesOverWhatIsFoundWhileItRuns) {
   ASSERT_TRUE(std::regex_search(file, found, std::regex("200x300x400\" = \\{ variant = \"([^\"]*)\"")))
       << file;
   EXPECT_THAT(VariantsOf(*runs, ProgramOf(kProduct)), ElementsAre(found[1].str()));
+  // The gauge has the graphs as they are now, and nothing of those before.
+  const auto graphs = [](LaneRuns& of) { return of.metrics().DeviceMemoryBytes(0, "graphs").Value(); };
+  const double rebuilt = graphs(*runs);
+  runs.reset();
+  const auto fresh = Open(Mode::kRead);
+  VariantsOf(*fresh, ProgramOf(kProduct));
+  EXPECT_EQ(rebuilt, graphs(*fresh));
   EXPECT_THAT(first,
               ElementsAre(testing::AnyOf(found[1].str(), "cublas", "wide_loads", "vectorized", "unrolled")));
 }
