@@ -34,7 +34,7 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
 // `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to
 // 8 bytes.
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
-                                const void* in, void* out, cudaStream_t stream);
+                                const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
 // The same for sides and addresses that are odd: `walk` needs unit strides only. Not empty; elements of 1 to
 // 8 bytes; the input has `in_bytes` in all.

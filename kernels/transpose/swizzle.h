@@ -31,14 +31,15 @@ inline constexpr int kChunkBytes = 16;
 
 // The tile of `swizzled_packed`: kTile x kTile elements of kBytes each, as kSide x kSide micro-tiles of
 // kVector x kVector elements, one a thread. In shared memory it lies transposed: row x has kSide chunks of
-// kVector elements along y. Rows of 256 bytes (of 128 for bytes, whose micro-tile already takes 64 registers)
-// are whole DRAM bursts.
-template <int kBytes>
+// kVector elements along y. Rows of 256 bytes are whole DRAM bursts. A tile of such rows has 64 KiB where
+// elements are bytes, so these have a small tile too, of a quarter of that, for matrices with few tiles.
+template <int kBytes, int kSideOfTile = 16>
 struct TransposeTile {
   static constexpr int kVector = kChunkBytes / kBytes;
-  static constexpr int kSide = kBytes == 1 ? 8 : 16;
+  static constexpr int kSide = kSideOfTile;
   static constexpr int kTile = kSide * kVector;
   static constexpr int kThreads = kSide * kSide;
+  static constexpr int kSharedBytes = kTile * kSide * kChunkBytes;
 
   // Where chunk `chunk` of row `row` lies, in chunks. Stores walk down a column in steps of kVector rows,
   // hence row / kVector; loads walk along a row.

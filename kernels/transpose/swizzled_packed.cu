@@ -15,13 +15,13 @@ namespace {
 
 // One CTA moves one tile of kTile x kTile elements; a thread loads one micro-tile of it. The walk has unit
 // strides, which the compiler must know: hence walk.in_stride_x and walk.out_stride_y do not occur.
-template <typename T>
-__global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
+template <typename T, int kSideOfTile>
+__global__ void __launch_bounds__(TransposeTile<sizeof(T), kSideOfTile>::kThreads)
     TransposeTiles(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ TileWalk walk,
                    std::int64_t first_tile) {
-  using Tile = TransposeTile<sizeof(T)>;
+  using Tile = TransposeTile<sizeof(T), kSideOfTile>;
   constexpr int kVector = Tile::kVector, kSide = Tile::kSide, kTile = Tile::kTile;
-  __shared__ Chunk tile[kTile * kSide];
+  extern __shared__ Chunk tile[];
 
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTile, kTile);
   const std::int64_t x0 = origin.x, y0 = origin.y;
@@ -57,24 +57,52 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T)>::kThreads)
   }
 }
 
-template <typename T>
+template <typename T, int kSideOfTile = 16>
 cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
-  using Tile = TransposeTile<sizeof(T)>;
+  using Tile = TransposeTile<sizeof(T), kSideOfTile>;
+  constexpr int kSharedBytesWithoutAsking = 48 << 10;
+  if constexpr (Tile::kSharedBytes > kSharedBytesWithoutAsking) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        &TransposeTiles<T, kSideOfTile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
+    if (error != cudaSuccess) return error;
+  }
   walk.CutInto(Tile::kTile, Tile::kTile);
   return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
-    TransposeTiles<T>
-        <<<grid, Tile::kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk, first);
+    TransposeTiles<T, kSideOfTile><<<grid, Tile::kThreads, Tile::kSharedBytes, stream>>>(
+        static_cast<const T*>(in), static_cast<T*>(out), walk, first);
   });
+}
+
+using LargeTile = TransposeTile<1>;
+using SmallTile = TransposeTile<1, 8>;
+
+// Whether a multiprocessor has shared memory for two large tiles of bytes: GPUs for graphics have 100 KiB.
+bool HoldsTwoLargeTiles(const DeviceTraits& traits) {
+  const int capability = traits.compute_capability;
+  return capability != 86 && capability != 89 && capability < 120;
+}
+
+// Whether the large tiles of bytes are worth it: all multiprocessors have several of them, two at a time,
+// and the tiles at the ends are not much emptier than small ones would be.
+bool SuitLargeTiles(TileWalk walk, const DeviceTraits& traits) {
+  constexpr std::int64_t kLeastTilesEach = 4;
+  constexpr double kMostArea = 1.05;
+  walk.CutInto(SmallTile::kTile, SmallTile::kTile);
+  const auto small = static_cast<double>(walk.Tiles());
+  walk.CutInto(LargeTile::kTile, LargeTile::kTile);
+  return HoldsTwoLargeTiles(traits) && walk.Tiles() >= kLeastTilesEach * traits.multiprocessors &&
+         4 * static_cast<double>(walk.Tiles()) <= kMostArea * small;
 }
 
 }  // namespace
 
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
-                                const void* in, void* out, cudaStream_t stream) {
+                                const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
   const TileWalk walk = MakeTileWalk(transpose);
   switch (element_bytes) {
     case 1:
-      return Launch<std::uint8_t>(walk, in, out, stream);
+      return SuitLargeTiles(walk, traits) ? Launch<std::uint8_t, LargeTile::kSide>(walk, in, out, stream)
+                                          : Launch<std::uint8_t, SmallTile::kSide>(walk, in, out, stream);
     case 2:
       return Launch<std::uint16_t>(walk, in, out, stream);
     case 4:

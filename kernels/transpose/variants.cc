@@ -180,7 +180,7 @@ std::int64_t InputExtent(const CanonicalTranspose& transpose) {
 }  // namespace
 
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
-                                          const CudaContext& /*context*/, cudaStream_t stream) {
+                                          const CudaContext& context, cudaStream_t stream) {
   const std::int64_t count = problem.shape.Count();
   if (count == 0) return cudaSuccess;
   std::size_t bytes = SizeOf(problem.dtype);
@@ -200,7 +200,9 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
     }
   }
   const TileWalk walk = MakeTileWalk(transpose);
-  if (SuitTiles(walk, bytes, in, out)) return LaunchTileTranspose(transpose, bytes, in, out, stream);
+  if (SuitTiles(walk, bytes, in, out)) {
+    return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
+  }
   if (SuitOddTiles(walk, bytes)) {
     return LaunchOddTiles(walk, bytes, InputExtent(transpose) * static_cast<std::int64_t>(bytes), in, out,
                           stream);

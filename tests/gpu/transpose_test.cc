@@ -88,6 +88,14 @@ std::vector<TransposeProblem> HugeProblems(DType dtype) {
   return problems;
 }
 
+// Devices of no multiprocessors, as here, have enough tiles for the large ones.
+TEST_F(TransposeTest, LargeTilesOfBytesMayBePartlyEmpty) {
+  RunAll(DType::kU8, {{DType::kU8, {4096, 4096}, {1, 0}},
+                      {DType::kU8, {4112, 4096}, {1, 0}},
+                      {DType::kU8, {4096, 4112}, {1, 0}},
+                      {DType::kU8, {3, 8176, 2048}, {0, 2, 1}}});
+}
+
 TEST_F(TransposeTest, MoreThan2To31ElementsOfOneByte) { RunAll(DType::kI8, HugeProblems(DType::kI8)); }
 TEST_F(TransposeTest, MoreThan2To31ElementsOfFourBytes) { RunAll(DType::kF32, HugeProblems(DType::kF32)); }
 TEST_F(TransposeTest, MoreThan2To31ElementsOfEightBytes) { RunAll(DType::kF64, HugeProblems(DType::kF64)); }

@@ -77,16 +77,15 @@ TYPED_TEST(SwizzledArrayTest, SpreadsColumnsOverTheBanks) {
   }
 }
 
-template <typename Bytes>
+template <typename Tile>
 class SwizzleTest : public testing::Test {};
 
-template <int kBytes>
-using Bytes = std::integral_constant<int, kBytes>;
-using ElementSizes = testing::Types<Bytes<1>, Bytes<2>, Bytes<4>, Bytes<8>, Bytes<16>>;
-TYPED_TEST_SUITE(SwizzleTest, ElementSizes);
+using TransposeTiles = testing::Types<TransposeTile<1>, TransposeTile<1, 8>, TransposeTile<2>,
+                                      TransposeTile<4>, TransposeTile<8>, TransposeTile<16>>;
+TYPED_TEST_SUITE(SwizzleTest, TransposeTiles);
 
 TYPED_TEST(SwizzleTest, IsABijection) {
-  using Tile = TransposeTile<TypeParam::value>;
+  using Tile = TypeParam;
   std::set<int> seen;
   for (int row = 0; row < Tile::kTile; ++row) {
     for (int chunk = 0; chunk < Tile::kSide; ++chunk) {
@@ -99,7 +98,7 @@ TYPED_TEST(SwizzleTest, IsABijection) {
 }
 
 TYPED_TEST(SwizzleTest, StoresOfAPhaseHitDistinctBanks) {
-  using Tile = TransposeTile<TypeParam::value>;
+  using Tile = TypeParam;
   for (int first = 0; first < Tile::kThreads; first += kPhase) {
     for (int i = 0; i < Tile::kVector; ++i) {
       std::set<int> groups;
@@ -113,7 +112,7 @@ TYPED_TEST(SwizzleTest, StoresOfAPhaseHitDistinctBanks) {
 }
 
 TYPED_TEST(SwizzleTest, LoadsOfAPhaseHitDistinctBanks) {
-  using Tile = TransposeTile<TypeParam::value>;
+  using Tile = TypeParam;
   for (int first = 0; first < Tile::kThreads; first += kPhase) {
     for (int pass = 0; pass < Tile::kVector; ++pass) {
       std::set<int> groups;
@@ -127,8 +126,8 @@ TYPED_TEST(SwizzleTest, LoadsOfAPhaseHitDistinctBanks) {
 }
 
 TYPED_TEST(SwizzleTest, MicroTileIsTransposedInRegisters) {
-  constexpr int kBytes = TypeParam::value;
-  constexpr int kVector = kChunkBytes / kBytes;
+  constexpr int kVector = TypeParam::kVector;
+  constexpr int kBytes = kChunkBytes / kVector;
   Chunk in[kVector], out[kVector];
   std::array<std::array<unsigned char, kBytes>, kVector * kVector> before, after;
   for (int element = 0; element < kVector * kVector; ++element) {
@@ -142,6 +141,9 @@ TYPED_TEST(SwizzleTest, MicroTileIsTransposedInRegisters) {
     for (int j = 0; j < kVector; ++j) EXPECT_EQ(after[i * kVector + j], before[j * kVector + i]);
   }
 }
+
+template <int kBytes>
+using Bytes = std::integral_constant<int, kBytes>;
 
 template <typename Size>
 class OddTileTest : public testing::Test {};
