@@ -36,8 +36,14 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
-// The same for sides and addresses that are odd: `walk` needs unit strides only. Not empty; elements of 1 to
-// 8 bytes; the input has `in_bytes` in all.
+// For matrices of which one side is the channels of pixels, 2, 3, 4, 8 or 16, and neighbours in memory with
+// nothing between pixels (SuitChannels in transpose/variants.cc); all else is in multiples of 16 bytes, to
+// which `in` and `out` are aligned. Not empty; elements of 1 or 2 bytes.
+cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, void* out,
+                           cudaStream_t stream);
+
+// As LaunchTileTranspose for sides and addresses that are odd: `walk` needs unit strides only. Not empty;
+// elements of 1 to 8 bytes; the input has `in_bytes` in all.
 cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
                            const void* in, void* out, cudaStream_t stream);
 

@@ -168,6 +168,26 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   }
 }
 
+// Whether one side is the channels of pixels, of a number that has a kernel; there are enough pixels that
+// warps have few idle lanes; and planes begin and end with vectors.
+bool SuitChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+  const bool splits = SplitsChannels(walk);
+  if (element_bytes > 2 || (!splits && !JoinsChannels(walk))) return false;
+  const std::int64_t channels = splits ? walk.nx : walk.ny, pixels = splits ? walk.ny : walk.nx;
+  if (channels != 2 && channels != 3 && channels != 4 && channels != 8 && channels != 16) return false;
+  const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
+  constexpr std::int64_t kLeastVectors = 512;
+  if (pixels < kLeastVectors * vector) return false;
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  const std::int64_t planes = splits ? walk.out_stride_x : walk.in_stride_y;
+  bool multiples = bases % kChunkBytes == 0 && pixels % vector == 0 && planes % vector == 0;
+  for (int axis = 0; axis < walk.batch.rank; ++axis) {
+    multiples =
+        multiples && walk.batch.in_strides[axis] % vector == 0 && walk.batch.out_strides[axis] % vector == 0;
+  }
+  return multiples;
+}
+
 // From the first element of the input to behind its last, between which there may be others.
 std::int64_t InputExtent(const CanonicalTranspose& transpose) {
   std::int64_t last = 0;
@@ -203,6 +223,7 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   if (SuitTiles(walk, bytes, in, out)) {
     return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
   }
+  if (SuitChannels(walk, bytes, in, out)) return LaunchChannels(walk, bytes, in, out, stream);
   if (SuitOddTiles(walk, bytes)) {
     return LaunchOddTiles(walk, bytes, InputExtent(transpose) * static_cast<std::int64_t>(bytes), in, out,
                           stream);

@@ -112,6 +112,14 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     AddTranspose(all, dtype, {narrow, 10008}, {1, 0});
     AddTranspose(all, dtype, {10008, narrow}, {1, 0});
   }
+  // Pixels whose planes are whole vectors, of which the last CTA has one.
+  for (std::int64_t channels : {2, 3, 4, 8, 16}) {
+    constexpr std::int64_t kPixels = 8208;
+    all.push_back({dtype, {channels, kPixels}, {1, 0}});
+    all.push_back({dtype, {kPixels, channels}, {1, 0}});
+    all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
+    all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
+  }
   // Batches of matrices that fill tiles and whose rows begin anywhere.
   for (const Shape& shape : {Shape{3, 127, 131}, Shape{2, 129, 3, 254}}) AddAllTransposes(all, dtype, shape);
   AddTranspose(all, dtype, {997, 1009}, {1, 0});
