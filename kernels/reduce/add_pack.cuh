@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/reduce/integer_moments.h"
 #include "kernels/reduce/monoids.h"
 #include "kernels/reduce/shifted_moments.h"
 
@@ -92,11 +93,12 @@ template <typename V, bool kGreatest, bool kAbs>
 struct PackAdder<ExtremeMonoid<V, kGreatest, kAbs>> {
   using R = ExtremeMonoid<V, kGreatest, kAbs>;
   template <int kSize>
-  __device__ static void Add(V& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
-    V values[kSize];
+  __device__ static void Add(typename R::Acc& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    using Acc = typename R::Acc;
+    Acc values[kSize];
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) values[i] = kAbs ? Magnitude(x[i]) : x[i];
-    acc = R::Combine(acc, Tree(values, [](V a, V b) { return R::Combine(a, b); }));
+    for (int i = 0; i < kSize; ++i) values[i] = R::Lifted(x[i]);
+    acc = R::Combine(acc, Tree(values, [](Acc a, Acc b) { return R::Combine(a, b); }));
   }
 };
 
@@ -121,6 +123,24 @@ struct PackAdder<ArgMonoid<V, kGreatest>> {
       if (x[i] == best || IsNaN(x[i])) at = i;
     }
     acc = {best, first + at * step};
+  }
+};
+
+// 32 bits have room for the sum of a pack.
+template <typename V>
+struct PackAdder<IntegerMomentsMonoid<V>> {
+  template <int kSize>
+  __device__ static void Add(IntegerMoments& acc, const V (&x)[kSize], std::int64_t, std::int64_t) {
+    V values[kSize];
+    std::uint64_t squares[2] = {0, 0};  // in two chains, as an addition of 64 bits waits for its first half
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) {
+      values[i] = x[i];
+      squares[i % 2] += IntegerMomentsMonoid<V>::Square(x[i]);
+    }
+    acc.sum +=
+        static_cast<std::uint64_t>(static_cast<std::int64_t>(Tree(values, [](V a, V b) { return a + b; })));
+    acc.squares += squares[0] + squares[1];
   }
 };
 
@@ -216,15 +236,45 @@ struct PackAdder<LogSumExpMonoid<V>> {
   }
 
  private:
-  // In f32 2^(x log2 e), whose error is that of the product, x / 2^24. Of the small terms, whose x is large,
-  // that changes nothing, and neither do those that are less than 2^-126.
+  // e^x of x <= 0. In f32 2^(x log2 e), whose error is that of the product, x / 2^24. Of the small terms,
+  // whose x is large, that changes nothing, and neither do those that are less than 2^-126.
   __device__ static V Exp(V x) {
     if constexpr (std::is_same_v<V, float>) {
       float power;
       asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.4426950408889634f));
       return power;
+    } else {
+      return ExpOfF64(x);
     }
-    return std::exp(x);
+  }
+  // 2^k e^r with |r| <= ln 2 / 2, and e^r by the first terms of its series, of which the next is below 2^-57.
+  // std::exp has branches for what does not occur here. Terms below 2^-1021, as of -infinity, are 0: one term
+  // of the sum is 1.
+  __device__ static double ExpOfF64(double x) {
+    constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453,
+                     kLn2Rest = 2.3190468138462996e-17;
+    constexpr double kToInteger = 6755399441055744;  // 1.5 * 2^52: an addition rounds to units
+    constexpr double kSeries[] = {1.0 / 6227020800,
+                                  1.0 / 479001600,
+                                  1.0 / 39916800,
+                                  1.0 / 3628800,
+                                  1.0 / 362880,
+                                  1.0 / 40320,
+                                  1.0 / 5040,
+                                  1.0 / 720,
+                                  1.0 / 120,
+                                  1.0 / 24,
+                                  1.0 / 6,
+                                  1.0 / 2,
+                                  1,
+                                  1};
+    const double shifted = fma(x, kLog2E, kToInteger), k = shifted - kToInteger;
+    const double r = fma(-k, kLn2Rest, fma(-k, kLn2, x));
+    double power = kSeries[0];
+#pragma unroll
+    for (int i = 1; i < 14; ++i) power = fma(power, r, kSeries[i]);
+    const double scale = __hiloint2double((__double2loint(shifted) + 1023) << 20, 0);  // 2^k
+    return x < -708 ? 0 : power * scale;                                               // NaN stays
   }
 };
 

@@ -34,17 +34,20 @@ inline ReduceFinish FinishOf(const ReduceProblem& problem) {
           problem.ReducedCount(), problem.ddof};
 }
 
-// Of -0 too.
+// Of -0 too. That of an integer is unsigned, which has room for that of the least one.
 template <typename V>
-WARPLINE_HOST_DEVICE V Magnitude(V x) {
+WARPLINE_HOST_DEVICE auto Magnitude(V x) {
   if constexpr (std::is_floating_point_v<V>) {
     return std::fabs(x);
   } else if constexpr (std::is_unsigned_v<V>) {
     return x;
   } else {
-    return x < 0 ? -x : x;
+    const auto bits = static_cast<std::make_unsigned_t<V>>(x);
+    return x < 0 ? 0 - bits : bits;
   }
 }
+template <typename V>
+using MagnitudeOf = decltype(Magnitude(V{}));
 
 enum class Lift : std::uint8_t { kIdentity, kAbs, kSquare, kNonzero };
 
@@ -126,13 +129,14 @@ inline constexpr std::int64_t kNoIndex = std::numeric_limits<std::int64_t>::max(
 template <typename V, bool kGreatest, bool kAbs = false>
 struct ExtremeMonoid {
   using Value = V;
-  using Acc = V;
+  using Acc = std::conditional_t<kAbs, MagnitudeOf<V>, V>;
 
-  WARPLINE_HOST_DEVICE static Acc Identity() { return kWorst<V, kGreatest>; }
-  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
-    if constexpr (kAbs) x = Magnitude(x);
-    acc = Combine(acc, x);
+  WARPLINE_HOST_DEVICE static Acc Identity() { return kWorst<Acc, kGreatest>; }
+  WARPLINE_HOST_DEVICE static Acc Lifted(V x) {
+    if constexpr (kAbs) return Magnitude(x);
+    return x;
   }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) { acc = Combine(acc, Lifted(x)); }
   WARPLINE_HOST_DEVICE static Acc Combine(Acc a, Acc b) {
 #ifdef __CUDA_ARCH__
     if constexpr (std::is_same_v<V, float>) {  // one instruction instead of three
@@ -150,6 +154,8 @@ struct ExtremeMonoid {
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
+    // A norm is a real number, which what it is stored as may have no room for.
+    if constexpr (kAbs && std::is_integral_v<V>) return store(static_cast<double>(acc));
     store(acc);
   }
 };

@@ -8,25 +8,6 @@
 
 namespace warpline {
 
-// logsumexp in f64 of elements that are not f64: packs of exponentials in f64, which few ask for, are
-// compiled once and called. In place they took nvcc longer than all other reductions of integers.
-struct CalledLogSumExpMonoid : LogSumExpMonoid<double> {};
-
-template <>
-struct PackAdder<CalledLogSumExpMonoid> {
-  template <int kSize>
-  __device__ static void Add(ScaledSum<double>& acc, const double (&x)[kSize], std::int64_t, std::int64_t) {
-    acc = Added(acc, x);
-  }
-
- private:
-  template <int kSize>
-  __device__ __noinline__ static ScaledSum<double> Added(ScaledSum<double> acc, const double (&x)[kSize]) {
-    PackAdder<LogSumExpMonoid<double>>::Add(acc, x, 0, 1);
-    return acc;
-  }
-};
-
 // What is the same for integers and floats. Calls f with std::type_identity of the monoid.
 template <typename V, typename F>
 cudaError_t VisitNumberMonoid(const ReduceProblem& problem, F&& f) {
@@ -69,9 +50,7 @@ cudaError_t VisitFloatMonoid(const ReduceProblem& problem, F&& f) {
       return f(std::type_identity<
                std::conditional_t<std::is_same_v<Total, double>, MomentsMonoid, ShiftedMomentsMonoid>>());
     case ReduceOp::kLogSumExp:
-      return f(
-          std::type_identity<
-              std::conditional_t<std::is_same_v<V, Total>, LogSumExpMonoid<Total>, CalledLogSumExpMonoid>>());
+      return f(std::type_identity<LogSumExpMonoid<Total>>());
     default:
       return VisitNumberMonoid<V>(problem, f);
   }
@@ -98,14 +77,17 @@ cudaError_t VisitIntegerMonoid(const ReduceProblem& problem, F&& f) {
     case ReduceOp::kNorm2:
       return f(std::type_identity<SumMonoid<double, Lift::kSquare>>());
     case ReduceOp::kNormInf:
-      return f(std::type_identity<MaxAbsMonoid<double>>());
+      return f(std::type_identity<MaxAbsMonoid<V>>());
     case ReduceOp::kProd:
       return f(std::type_identity<ProdMonoid<std::uint64_t>>());
     case ReduceOp::kVar:
     case ReduceOp::kStd:
+      if constexpr (sizeof(V) == 4) {
+        if (IntegerMomentsMonoid<V>::Suits(problem)) return f(std::type_identity<IntegerMomentsMonoid<V>>());
+      }
       return f(std::type_identity<MomentsMonoid>());
     case ReduceOp::kLogSumExp:
-      return f(std::type_identity<CalledLogSumExpMonoid>());
+      return f(std::type_identity<LogSumExpMonoid<double>>());
     default:
       return VisitNumberMonoid<V>(problem, f);
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/ceil_div.h"
+#include "kernels/reduce/integer_moments.h"
 
 namespace warpline {
 namespace {
@@ -84,10 +85,12 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
 void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
               int multiprocessors, VectorPlan* plan) {
   const std::size_t element_bytes = SizeOf(problem.dtype);
-  // The moments of what is not f32 are combined by divisions.
+  // The moments of f64, of wide integers and of what becomes f64 are combined by divisions.
+  const bool is_integer = !IsFloat(problem.dtype);
   const bool has_costly_ends =
       (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
-      (NumberClassOf(problem.dtype) != NumberClass::kF32 || problem.OutDType() == DType::kF64);
+      (is_integer ? !IntegerMomentsMonoid<std::int32_t>::Suits(problem)
+                  : NumberClassOf(problem.dtype) != NumberClass::kF32 || problem.OutDType() == DType::kF64);
   const auto vector = static_cast<std::int64_t>(16 / element_bytes);
   const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
   plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&

@@ -1,0 +1,71 @@
+// var and std of integers of 8 and 16 bits, from sums that are exact.
+#ifndef WARPLINE_KERNELS_REDUCE_INTEGER_MOMENTS_H_
+#define WARPLINE_KERNELS_REDUCE_INTEGER_MOMENTS_H_
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/host_device.h"
+#include "kernels/reduce/monoids.h"
+
+namespace warpline {
+
+// Sums of x and of its squares, the first modulo 2^64 whatever its sign.
+struct IntegerMoments {
+  std::uint64_t sum, squares;
+};
+
+// V: the number that elements are widened to, of 32 bits. Of all reductions that Suits, nothing is rounded
+// before the end, so that threads are combined by two additions and each element takes one multiplication of
+// integers, where MomentsMonoid converts it to f64.
+template <typename V>
+struct IntegerMomentsMonoid {
+  using Value = V;
+  using Acc = IntegerMoments;
+  static_assert(std::is_integral_v<V> && sizeof(V) == 4);
+
+  // Squares of 16 bits have 32, so that 2^31 of them are below 2^63.
+  static bool Suits(const ReduceProblem& problem) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 31;
+    return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMost;
+  }
+
+  // By 32 bits: elements have 16 at the most.
+  WARPLINE_HOST_DEVICE static std::uint64_t Square(V x) {
+    const auto bits = static_cast<std::uint32_t>(x);
+    return bits * bits;
+  }
+  WARPLINE_HOST_DEVICE static Acc Identity() { return {0, 0}; }
+  WARPLINE_HOST_DEVICE static void Add(Acc& acc, V x, std::int64_t) {
+    acc.sum += static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
+    acc.squares += Square(x);
+  }
+  WARPLINE_HOST_DEVICE static Acc Combine(const Acc& a, const Acc& b) {
+    return {a.sum + b.sum, a.squares + b.squares};
+  }
+  template <typename Store>
+  WARPLINE_HOST_DEVICE static void Finish(const Acc& acc, const ReduceFinish& f, Store&& store) {
+    const std::int64_t degrees = f.count > f.ddof ? f.count - f.ddof : 0;
+    const double variance = (f.count == 0 ? 0 : Spread(acc, f.count)) / static_cast<double>(degrees);
+    store(f.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
+  }
+
+ private:
+  // The sum of squared distances from the mean: that from the integer nearest to the mean, `centre`, is an
+  // integer too, and what is taken off for the rest of the mean is at most half of it, so nothing cancels.
+  WARPLINE_HOST_DEVICE static double Spread(const Acc& acc, std::int64_t count) {
+    const auto sum = static_cast<std::int64_t>(acc.sum);
+    const std::int64_t half = count / 2;
+    const std::int64_t centre = (sum >= 0 ? sum + half : sum - half) / count;
+    const std::int64_t rest = sum - centre * count;
+    const auto n = static_cast<std::uint64_t>(count), c = static_cast<std::uint64_t>(centre);
+    const auto spread = static_cast<std::int64_t>(acc.squares - 2 * c * acc.sum + n * c * c);
+    const auto r = static_cast<double>(rest);
+    return static_cast<double>(spread) - r * (r / static_cast<double>(count));
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_INTEGER_MOMENTS_H_
