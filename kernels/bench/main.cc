@@ -272,14 +272,17 @@ std::vector<Case> CasesOf(const Flags& flags) {
         absl::StrCat("--mode=", flags.mode, " takes none of --ops, --dtypes, --shapes, --variants"));
   }
   if (!flags.problems.empty()) {
-    if (flags.mode != "ladder" || filters) {
-      throw Failure("--problems takes --suite, and none of --mode, --ops, --dtypes, --shapes, --variants");
+    if ((flags.mode != "ladder" && flags.mode != "once") || filters) {
+      throw Failure(
+          "--problems takes --suite and --mode=once, and none of --ops, --dtypes, --shapes, --variants");
     }
     return FileCases(flags.problems, /*choice_only=*/flags.suite == "breadth");
   }
   if (flags.suite == "breadth") {
-    if (flags.mode != "ladder" || !flags.dtypes.empty() || !flags.shapes.empty() || !flags.variants.empty()) {
-      throw Failure("--suite=breadth takes --ops, and none of --mode, --dtypes, --shapes, --variants");
+    if ((flags.mode != "ladder" && flags.mode != "once") || !flags.dtypes.empty() || !flags.shapes.empty() ||
+        !flags.variants.empty()) {
+      throw Failure(
+          "--suite=breadth takes --ops and --mode=once, and none of --dtypes, --shapes, --variants");
     }
     return BreadthCases(flags.ops);
   }
