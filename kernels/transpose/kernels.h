@@ -9,6 +9,7 @@
 
 #include "kernels/cuda_variants.h"
 #include "kernels/transpose/canonical.h"
+#include "kernels/transpose/packed_box.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
 
@@ -27,8 +28,12 @@ cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t eleme
                           void* out, cudaStream_t stream);
 
 // For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size.
-cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
-                            void* out, cudaStream_t stream);
+cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
+                            const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
+
+// For boxes of SuitEqualBoxes; `in` and `out` are aligned to 4 bytes. Elements of 1, 2 or 4 bytes.
+cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
+                             const void* in, void* out, cudaStream_t stream);
 
 // For one that does not, and whose walk takes vectors of 16 bytes (TileWalk::TakesVectors), to which `in` and
 // `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to

@@ -272,7 +272,7 @@ bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element
       if (tile_bytes + 2 * std::int64_t{entries} > kMaxSharedBytes) break;
       conflicts = store.conflicts;
       if (load.cost + store.cost >= best_cost) continue;
-      best_cost = load.cost + store.cost;
+      best_cost = box.issue_slots = load.cost + store.cost;
       box.load = PlanLoads(layout.axes, split, element_bytes).rows;
       box.store = store.rows;
       box.gather = gather;

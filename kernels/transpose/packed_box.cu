@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/launch_grids.h"
+#include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/packed_box.h"
@@ -220,9 +221,14 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
 
 }  // namespace
 
-cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
-                            void* out, cudaStream_t stream) {
+cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
+                            const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
   const PackedBox box = PlanPackedBox(transpose, static_cast<int>(element_bytes));
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  if (bases % kEqualBoxWord == 0 &&
+      SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors)) {
+    return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
+  }
   switch (element_bytes) {
     case 1:
       return Launch<1>(box, in, out, stream);

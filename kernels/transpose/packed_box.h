@@ -80,6 +80,7 @@ struct PackedBox {
   std::uint32_t table_entries = 0;  // of 2 bytes
   std::int64_t box_extent = 0;      // bytes of the input from the first to past the last of a box
   std::int64_t in_extent = 0;       // of the whole input
+  double issue_slots = 0;           // of a CTA of packed_box.cu, as estimated
 
   std::uint32_t SharedBytes() const { return tile_bytes + 2 * table_entries; }
 };

@@ -228,7 +228,7 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
     return LaunchOddTiles(walk, bytes, InputExtent(transpose) * static_cast<std::int64_t>(bytes), in, out,
                           stream);
   }
-  return LaunchPackedBox(transpose, bytes, in, out, stream);
+  return LaunchPackedBox(transpose, bytes, context.traits, in, out, stream);
 }
 
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants() { return kVariants; }

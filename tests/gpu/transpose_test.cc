@@ -88,6 +88,21 @@ std::vector<TransposeProblem> HugeProblems(DType dtype) {
   return problems;
 }
 
+// The same boxes as in tests/kernels/transpose/equal_boxes_test.cc, which of devices of no multiprocessors,
+// as here, one CTA moves.
+TEST_F(TransposeTest, BoxesOfEqualWordsOfOneByte) {
+  RunAll(DType::kU8, {{DType::kU8, {1000, 28, 28}, {0, 2, 1}},
+                      {DType::kU8, {12, 60000}, {1, 0}},
+                      {DType::kU8, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}}});
+}
+TEST_F(TransposeTest, BoxesOfEqualWordsOfTwoBytes) {
+  RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}});
+}
+TEST_F(TransposeTest, BoxesOfEqualWordsOfFourBytes) {
+  RunAll(DType::kF32, {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}},
+                       {DType::kF32, {2, 8, 12, 20, 24, 32}, {2, 5, 0, 4, 1, 3}}});
+}
+
 // Devices of no multiprocessors, as here, have enough tiles for the large ones.
 TEST_F(TransposeTest, LargeTilesOfBytesMayBePartlyEmpty) {
   RunAll(DType::kU8, {{DType::kU8, {4096, 4096}, {1, 0}},

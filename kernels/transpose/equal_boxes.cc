@@ -1,0 +1,73 @@
+#include "kernels/transpose/equal_boxes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kWord = kEqualBoxWord;
+// What a kernel may have of shared memory unasked.
+constexpr std::int64_t kMostSharedBytes = 48 << 10;
+
+// Whether all boxes begin and end with words, and elements of a word are equally far apart in shared memory.
+bool HasEqualWords(const PackedBox& box, int element_bytes) {
+  const bool whole = std::all_of(box.outer, box.outer + box.outer_rank, [](const OuterAxis& axis) {
+    return axis.block * axis.in_stride % kWord == 0 && axis.last * axis.in_stride % kWord == 0 &&
+           axis.block * axis.out_stride % kWord == 0 && axis.last * axis.out_stride % kWord == 0;
+  });
+  return box.load.aligned && box.store.aligned && whole && (element_bytes == kWord || box.gather.inner_words);
+}
+
+// Whether offsets within a box have 32 bits.
+bool IsCompact(const BoxRows& rows) {
+  std::int64_t bytes = rows.row_bytes;
+  for (int i = 0; i < rows.rank; ++i) bytes += (rows.axes[i].size.divisor - 1) * rows.axes[i].stride;
+  return bytes < std::int64_t{1} << 32;
+}
+
+// How many different words a bank has to deliver, on the average of some warps, whose lanes gather words that
+// follow each other in the output.
+double GatherConflicts(const PackedBox& box, int element_bytes) {
+  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMostWarps = 16;
+  const std::uint32_t words = box.store.row_count * box.store.words;
+  const auto per_word = static_cast<std::uint32_t>(kWord / element_bytes);
+  const std::uint32_t warps = std::min(kMostWarps, words / kLanes);
+  if (warps == 0) return 1;
+  int total = 0;
+  for (std::uint32_t warp = 0; warp < warps; ++warp) {
+    std::array<std::uint32_t, kLanes> seen{};
+    std::array<int, kBanks> load{};
+    int most = 0;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t word = warp * kLanes + lane;
+      const std::uint32_t place = RowOfBox(box.store, word / box.store.words).tile +
+                                  TableEntry(box.gather, word % box.store.words * per_word);
+      seen[lane] = place / kWord + 1;
+      if (std::find(seen.begin(), seen.begin() + lane, seen[lane]) != seen.begin() + lane) continue;
+      most = std::max(most, ++load[place / kWord % kBanks]);
+    }
+    total += most;
+  }
+  return static_cast<double>(total) / warps;
+}
+
+}  // namespace
+
+bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
+  // By an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a box.
+  constexpr std::int64_t kLeastBoxesEach = 3;
+  constexpr double kLeastSlots = 64;  // for the words of a warp
+  constexpr double kMostConflicts = 3;
+  const std::int64_t loaded = std::int64_t{box.load.row_count} * box.load.row_bytes;
+  const std::int64_t stored = std::int64_t{box.store.row_count} * box.store.row_bytes;
+  constexpr std::int64_t kWarpBytes = 128;
+  return element_bytes <= kWord && std::max(loaded, stored) <= kEqualBoxBytes &&
+         2 * std::int64_t{box.tile_bytes} <= kMostSharedBytes &&
+         box.boxes >= kLeastBoxesEach * kEqualBoxCtas * multiprocessors &&
+         HasEqualWords(box, element_bytes) && IsCompact(box.load) && IsCompact(box.store) &&
+         box.issue_slots * kWarpBytes >= kLeastSlots * static_cast<double>(stored) &&
+         GatherConflicts(box, element_bytes) <= kMostConflicts;
+}
+
+}  // namespace warpline

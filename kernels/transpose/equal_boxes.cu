@@ -1,0 +1,160 @@
+// Variant `swizzled_packed`, boxes (packed_box.h) of which all begin and end with words of 4 bytes, and of
+// which there are many. The words that a thread moves lie at the same places of every box: it works them out
+// once, keeps them in registers, and goes from box to box. While it writes one box the next one is on its
+// way. In packed_box.cu, which takes all others, finding these places takes most of the instructions.
+//
+// Limit: waiting for words from shared memory, as the places take so many registers that a multiprocessor has
+// 24 warps; sectors that boxes share where runs are short.
+#include <cuda_pipeline_primitives.h>
+
+#include <algorithm>
+
+#include "kernels/transpose/equal_boxes.h"
+#include "kernels/transpose/kernels.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kMostWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // of a thread
+static_assert(kMostWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
+// Boxes whose places are found together.
+constexpr int kLocated = 32;
+
+// Where a thread's words lie, in bytes from where a box begins.
+struct WordPlaces {
+  std::uint32_t in[kMostWords], out[kMostWords];
+  std::uint32_t tile[kMostWords];  // of loads in the lower half, of stores in the upper one
+};
+
+// The halves of a place in the tile. Volatile, so that they are taken apart where they are used: the compiler
+// would do so before the loop over boxes, and spill half of what it has then.
+__device__ std::uint32_t PlaceOfLoad(std::uint32_t tile) {
+  std::uint32_t place;
+  asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(place) : "r"(tile));
+  return place;
+}
+__device__ std::uint32_t PlaceOfStore(std::uint32_t tile) {
+  std::uint32_t place;
+  asm volatile("shr.u32 %0, %1, 16;" : "=r"(place) : "r"(tile));
+  return place;
+}
+
+// Calls, as what these take of registers must not add to what the loop over boxes has.
+__device__ __noinline__ WordPlace CallFindWord(const PackedBox& box, std::uint32_t word,
+                                               std::uint32_t element_bytes) {
+  return FindWord(box, word, element_bytes);
+}
+__device__ __noinline__ BoxOrigin CallLocateBox(const PackedBox& box, std::int64_t index) {
+  return LocateBox(box, index);
+}
+
+// The word whose first element is at `from`, of elements that are `stride` bytes apart.
+template <int kBytes>
+__device__ std::uint32_t GatherWord(const char* from, std::uint32_t stride) {
+  if constexpr (kBytes == 4) {
+    return *reinterpret_cast<const std::uint32_t*>(from);
+  } else if constexpr (kBytes == 2) {
+    const auto half = [&](std::uint32_t i) {
+      return std::uint32_t{*reinterpret_cast<const std::uint16_t*>(from + i * stride)};
+    };
+    return __byte_perm(half(0), half(1), 0x5410);
+  } else {
+    const auto byte = [&](std::uint32_t i) {
+      return std::uint32_t{*reinterpret_cast<const std::uint8_t*>(from + i * stride)};
+    };
+    return __byte_perm(__byte_perm(byte(0), byte(1), 0x0040), __byte_perm(byte(2), byte(3), 0x0040), 0x5410);
+  }
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
+    MoveEqualBoxes(const char* __restrict__ in, char* __restrict__ out,
+                   const __grid_constant__ PackedBox box) {
+  extern __shared__ uint4 shared[];
+  __shared__ BoxOrigin origins[kLocated + 1];
+  char* const tiles = reinterpret_cast<char*>(shared);
+  const std::uint32_t thread = threadIdx.x;
+  // How many of a thread's words there are.
+  const auto count = [thread](const BoxRows& rows) {
+    return static_cast<int>((rows.row_count * rows.words + kEqualBoxThreads - 1 - thread) / kEqualBoxThreads);
+  };
+  const int loads = count(box.load), stores = count(box.store);
+  WordPlaces places;
+#pragma unroll
+  for (int i = 0; i < kMostWords; ++i) {
+    const std::uint32_t word = thread + static_cast<std::uint32_t>(i) * kEqualBoxThreads;
+    const WordPlace found = CallFindWord(box, word, kBytes);
+    places.in[i] = found.in;
+    places.out[i] = found.out;
+    places.tile[i] = found.loaded | found.stored << 16;
+  }
+  const auto load = [&](std::int64_t index, int slot, int buffer) {
+    if (index < box.boxes) {
+      const char* from = in + origins[slot].in;
+      char* tile = tiles + buffer * box.tile_bytes;
+#pragma unroll
+      for (int i = 0; i < kMostWords; ++i) {
+        if (i < loads) {
+          __pipeline_memcpy_async(tile + PlaceOfLoad(places.tile[i]), from + places.in[i], kEqualBoxWord);
+        }
+      }
+    }
+    __pipeline_commit();
+  };
+
+  const std::int64_t step = gridDim.x;
+  int buffer = 0;
+  for (std::int64_t first = blockIdx.x; first < box.boxes; first += kLocated * step) {
+    // A thread each finds where the next boxes begin, and the one after them, which is loaded before the last
+    // of them is written.
+    if (const std::int64_t index = first + thread * step; thread <= kLocated && index < box.boxes) {
+      origins[thread] = CallLocateBox(box, index);
+    }
+    __syncthreads();
+    if (first == blockIdx.x) load(first, 0, 0);
+    for (int slot = 0; slot < kLocated && first + slot * step < box.boxes; ++slot) {
+      load(first + (slot + 1) * step, slot + 1, buffer ^ 1);
+      __pipeline_wait_prior(1);
+      __syncthreads();
+      const char* tile = tiles + buffer * box.tile_bytes;
+      char* to = out + origins[slot].out;
+#pragma unroll
+      for (int i = 0; i < kMostWords; ++i) {
+        if (i < stores) {
+          *reinterpret_cast<std::uint32_t*>(to + places.out[i]) =
+              GatherWord<kBytes>(tile + PlaceOfStore(places.tile[i]), box.gather.inner_stride);
+        }
+      }
+      __syncthreads();
+      buffer ^= 1;
+    }
+  }
+}
+
+template <int kBytes>
+cudaError_t Launch(const PackedBox& box, int multiprocessors, const void* in, void* out,
+                   cudaStream_t stream) {
+  const std::int64_t ctas =
+      std::clamp<std::int64_t>(std::int64_t{kEqualBoxCtas} * multiprocessors, 1, box.boxes);
+  MoveEqualBoxes<kBytes><<<static_cast<unsigned>(ctas), kEqualBoxThreads, 2 * box.tile_bytes, stream>>>(
+      static_cast<const char*>(in), static_cast<char*>(out), box);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
+                             const void* in, void* out, cudaStream_t stream) {
+  switch (element_bytes) {
+    case 1:
+      return Launch<1>(box, multiprocessors, in, out, stream);
+    case 2:
+      return Launch<2>(box, multiprocessors, in, out, stream);
+    case 4:
+      return Launch<4>(box, multiprocessors, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace warpline
