@@ -50,6 +50,9 @@ cudaError_t WithElement(std::size_t bytes, Function function) {
     case 1:
       function(std::uint8_t{});
       break;
+    case 2:
+      function(std::uint16_t{});
+      break;
     case 4:
       function(std::uint32_t{});
       break;
