@@ -171,9 +171,10 @@ int Serve(const ServerOptions& options) {
     access_log = *std::move(opened);
   }
   // Its context is lost, or it hangs: only another process can help.
-  std::atomic<bool> device_failed = false;
+  std::atomic<bool> device_failed = false, stopped = false;
   const auto fail = [&](const std::string& what, const std::string& reason) {
     Log("error", what + ": the process will exit", {{"reason", reason}});
+    if (stopped) std::_Exit(2);  // nobody waits for signals any more
     device_failed = true;
     kill(getpid(), SIGTERM);
   };
@@ -356,6 +357,7 @@ int Serve(const ServerOptions& options) {
     std::_Exit(0);
   }
   Log("info", "stopped");
+  stopped = true;  // what is tried on a device may never end
   return 0;
 }
 

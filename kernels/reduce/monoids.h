@@ -154,7 +154,7 @@ struct ExtremeMonoid {
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
-    // A norm is a real number, which what it is stored as may have no room for.
+    // As a double, which becomes the greatest of narrower integers that it is beyond: 128 becomes 127 in i8.
     if constexpr (kAbs && std::is_integral_v<V>) return store(static_cast<double>(acc));
     store(acc);
   }

@@ -7,8 +7,8 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWord = kEqualBoxWord;
-// What a kernel may have of shared memory unasked.
-constexpr std::int64_t kMostSharedBytes = 48 << 10;
+// What a kernel may have of shared memory unasked, with what it has of its own.
+constexpr std::int64_t kMostSharedBytes = 48 << 10, kOwnSharedBytes = kBoxesOfCta * sizeof(BoxOrigin);
 
 // Whether all boxes begin and end with words, and elements of a word are equally far apart in shared memory.
 bool HasEqualWords(const PackedBox& box, int element_bytes) {
@@ -28,7 +28,7 @@ bool IsCompact(const BoxRows& rows) {
 
 // How many different words a bank has to deliver, on the average of some warps, whose lanes gather words that
 // follow each other in the output.
-double GatherConflicts(const PackedBox& box, int element_bytes) {
+double ConflictsOf(const PackedBox& box, int element_bytes) {
   constexpr std::uint32_t kLanes = 32, kBanks = 32, kMostWarps = 16;
   const std::uint32_t words = box.store.row_count * box.store.words;
   const auto per_word = static_cast<std::uint32_t>(kWord / element_bytes);
@@ -55,19 +55,20 @@ double GatherConflicts(const PackedBox& box, int element_bytes) {
 }  // namespace
 
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
-  // By an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a box.
-  constexpr std::int64_t kLeastBoxesEach = 3;
+  // By an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a box,
+  // and those that have one box more than others should not take much longer.
+  constexpr std::int64_t kLeastBoxesEach = 8;
   constexpr double kLeastSlots = 64;  // for the words of a warp
   constexpr double kMostConflicts = 3;
   const std::int64_t loaded = std::int64_t{box.load.row_count} * box.load.row_bytes;
   const std::int64_t stored = std::int64_t{box.store.row_count} * box.store.row_bytes;
   constexpr std::int64_t kWarpBytes = 128;
   return element_bytes <= kWord && std::max(loaded, stored) <= kEqualBoxBytes &&
-         2 * std::int64_t{box.tile_bytes} <= kMostSharedBytes &&
+         2 * std::int64_t{box.tile_bytes} + kOwnSharedBytes <= kMostSharedBytes &&
          box.boxes >= kLeastBoxesEach * kEqualBoxCtas * multiprocessors &&
          HasEqualWords(box, element_bytes) && IsCompact(box.load) && IsCompact(box.store) &&
          box.issue_slots * kWarpBytes >= kLeastSlots * static_cast<double>(stored) &&
-         GatherConflicts(box, element_bytes) <= kMostConflicts;
+         ConflictsOf(box, element_bytes) <= kMostConflicts;
 }
 
 }  // namespace warpline

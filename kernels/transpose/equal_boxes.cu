@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "kernels/launch_grids.h"
 #include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 
@@ -17,8 +18,7 @@ namespace {
 
 constexpr int kMostWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // of a thread
 static_assert(kMostWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
-// Boxes whose places are found together.
-constexpr int kLocated = 32;
+static_assert(kBoxesOfCta <= kEqualBoxThreads);
 
 // Where a thread's words lie, in bytes from where a box begins.
 struct WordPlaces {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     MoveEqualBoxes(const char* __restrict__ in, char* __restrict__ out,
                    const __grid_constant__ PackedBox box) {
   extern __shared__ uint4 shared[];
-  __shared__ BoxOrigin origins[kLocated + 1];
+  __shared__ BoxOrigin origins[kBoxesOfCta];  // SuitEqualBoxes knows of it
   char* const tiles = reinterpret_cast<char*>(shared);
   const std::uint32_t thread = threadIdx.x;
   // How many of a thread's words there are.
@@ -88,10 +88,16 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     places.out[i] = found.out;
     places.tile[i] = found.loaded | found.stored << 16;
   }
-  const auto load = [&](std::int64_t index, int slot, int buffer) {
-    if (index < box.boxes) {
-      const char* from = in + origins[slot].in;
-      char* tile = tiles + buffer * box.tile_bytes;
+  // Boxes of this CTA: blockIdx.x, and further ones a grid apart.
+  const auto boxes = static_cast<int>((box.boxes - blockIdx.x + gridDim.x - 1) / gridDim.x);
+  if (thread < static_cast<std::uint32_t>(boxes)) {
+    origins[thread] = CallLocateBox(box, blockIdx.x + std::int64_t{thread} * gridDim.x);
+  }
+  __syncthreads();
+  const auto load = [&](int i_box) {
+    if (i_box < boxes) {
+      const char* from = in + origins[i_box].in;
+      char* tile = tiles + i_box % 2 * box.tile_bytes;
 #pragma unroll
       for (int i = 0; i < kMostWords; ++i) {
         if (i < loads) {
@@ -102,40 +108,30 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     __pipeline_commit();
   };
 
-  const std::int64_t step = gridDim.x;
-  int buffer = 0;
-  for (std::int64_t first = blockIdx.x; first < box.boxes; first += kLocated * step) {
-    // A thread each finds where the next boxes begin, and the one after them, which is loaded before the last
-    // of them is written.
-    if (const std::int64_t index = first + thread * step; thread <= kLocated && index < box.boxes) {
-      origins[thread] = CallLocateBox(box, index);
+  load(0);
+  for (int i_box = 0; i_box < boxes; ++i_box) {
+    load(i_box + 1);
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    const char* tile = tiles + i_box % 2 * box.tile_bytes;
+    char* to = out + origins[i_box].out;
+#pragma unroll
+    for (int i = 0; i < kMostWords; ++i) {
+      if (i < stores) {
+        *reinterpret_cast<std::uint32_t*>(to + places.out[i]) =
+            GatherWord<kBytes>(tile + PlaceOfStore(places.tile[i]), box.gather.inner_stride);
+      }
     }
     __syncthreads();
-    if (first == blockIdx.x) load(first, 0, 0);
-    for (int slot = 0; slot < kLocated && first + slot * step < box.boxes; ++slot) {
-      load(first + (slot + 1) * step, slot + 1, buffer ^ 1);
-      __pipeline_wait_prior(1);
-      __syncthreads();
-      const char* tile = tiles + buffer * box.tile_bytes;
-      char* to = out + origins[slot].out;
-#pragma unroll
-      for (int i = 0; i < kMostWords; ++i) {
-        if (i < stores) {
-          *reinterpret_cast<std::uint32_t*>(to + places.out[i]) =
-              GatherWord<kBytes>(tile + PlaceOfStore(places.tile[i]), box.gather.inner_stride);
-        }
-      }
-      __syncthreads();
-      buffer ^= 1;
-    }
   }
 }
 
 template <int kBytes>
 cudaError_t Launch(const PackedBox& box, int multiprocessors, const void* in, void* out,
                    cudaStream_t stream) {
-  const std::int64_t ctas =
-      std::clamp<std::int64_t>(std::int64_t{kEqualBoxCtas} * multiprocessors, 1, box.boxes);
+  const std::int64_t at_once = std::int64_t{kEqualBoxCtas} * multiprocessors;
+  const std::int64_t ctas = std::clamp(at_once, CeilDiv(box.boxes, kBoxesOfCta), box.boxes);
+  if (ctas > kMaxGridX) return cudaErrorNotSupported;
   MoveEqualBoxes<kBytes><<<static_cast<unsigned>(ctas), kEqualBoxThreads, 2 * box.tile_bytes, stream>>>(
       static_cast<const char*>(in), static_cast<char*>(out), box);
   return cudaGetLastError();

@@ -14,6 +14,8 @@ inline constexpr int kEqualBoxWord = 4;  // bytes
 // The most bytes of a box, threads of a CTA, and CTAs a multiprocessor.
 inline constexpr int kEqualBoxBytes = 21 << 10;
 inline constexpr int kEqualBoxThreads = 384, kEqualBoxCtas = 2;
+// The most boxes of a CTA. It ends then, so that kernels of short jobs, which go before others, find room.
+inline constexpr int kBoxesOfCta = 32;
 
 // Whether the kernel can take these boxes, if input and output begin with words, and moves them faster than
 // that of packed_box.cu: each CTA has several; finding words takes the other kernel most of its time; and

@@ -109,6 +109,7 @@ class CudaTrial : public Trial {
   Operands OperandsOf(int set) const;
   // Whatever is launched belongs to one of these, until Completion has been told of its error.
   TuningUse Try(std::size_t candidate);
+  void Report(const absl::Status& status);
   absl::Status Fill();
   absl::Status KeepFirst(const TuningUse& use);
   absl::Status Launch(std::size_t candidate, int set);
@@ -276,10 +277,18 @@ TuningUse CudaTrial::Try(std::size_t candidate) {
   return TuningUse(bench_.device_, bench_.attempts_, text_, candidates_[candidate]);
 }
 
+void CudaTrial::Report(const absl::Status& status) {
+  // Where another thread has seen the same error, it may be on its way to blame the candidate, and find it
+  // gone.
+  if (absl::IsUnavailable(status))
+    bench_.attempts_.Blame(bench_.device_.info.ordinal, std::string(status.message()));
+  bench_.device_.completion->ReportError(status);
+}
+
 absl::Status CudaTrial::Begin() {
   const TuningUse use = Try(0);
   absl::Status kept = KeepFirst(use);
-  bench_.device_.completion->ReportError(kept);
+  Report(kept);
   return kept;
 }
 
@@ -370,13 +379,13 @@ absl::StatusOr<std::optional<double>> CudaTrial::Time(std::size_t candidate) {
   Entrant& entrant = entrants_[candidate];
   if (entrant.launches == 0) {
     absl::Status entered = Enter(candidate, use);
-    bench_.device_.completion->ReportError(entered);
+    Report(entered);
     if (!entered.ok()) return entered;
   }
   if (entrant.launches == 0) return std::nullopt;
   const absl::StatusOr<double> seconds =
       Seconds([&] { return ToStatus(cudaGraphLaunch(entrant.graph.get(), bench_.stream_.get()), kDoing); });
-  bench_.device_.completion->ReportError(seconds.status());
+  Report(seconds.status());
   if (!seconds.ok()) return seconds.status();
   if (!use.IsAlone()) return std::nullopt;
   bench_.SawAlone();

@@ -18,14 +18,14 @@ class TransposeTest : public GpuTest {
  protected:
   // What is wrong with the result of a launch that must succeed; "" if nothing.
   std::string Run(const CudaVariant<TransposeProblem>& variant, const TransposeProblem& problem,
-                  const void* in, void* out) {
+                  const void* in, void* out, const CudaContext& context = {}) {
     const std::size_t bytes = static_cast<std::size_t>(problem.shape.Count()) * SizeOf(problem.dtype);
     Operands operands;
     operands.in[0] = in;
     operands.out = out;
     cudaMemsetAsync(out, 0xCD, bytes, stream_.get());
     cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get());
-    if (const cudaError_t error = variant.launch(problem, operands, {}, stream_.get());
+    if (const cudaError_t error = variant.launch(problem, operands, context, stream_.get());
         error != cudaSuccess) {
       return std::string("launch: ") + cudaGetErrorString(error);
     }
@@ -40,7 +40,7 @@ class TransposeTest : public GpuTest {
   }
 
   // Every variant that can, on every one of the problems, which are dense.
-  void RunAll(DType dtype, const std::vector<TransposeProblem>& problems) {
+  void RunAll(DType dtype, const std::vector<TransposeProblem>& problems, const CudaContext& context = {}) {
     std::int64_t count = 0;
     for (const TransposeProblem& problem : problems) count = std::max(count, problem.shape.Count());
     const std::size_t bytes = static_cast<std::size_t>(count) * SizeOf(dtype);
@@ -58,7 +58,7 @@ class TransposeTest : public GpuTest {
       for (const TransposeProblem& problem : problems) {
         if (!variant.supports(problem, {})) continue;
         ++supported;
-        ASSERT_EQ(Run(variant, problem, in->get(), out->get()), "")
+        ASSERT_EQ(Run(variant, problem, in->get(), out->get(), context), "")
             << variant.name << ", " << ToString(problem.shape);
       }
       EXPECT_GT(supported, 0) << variant.name;
@@ -88,19 +88,24 @@ std::vector<TransposeProblem> HugeProblems(DType dtype) {
   return problems;
 }
 
-// The same boxes as in tests/kernels/transpose/equal_boxes_test.cc, which of devices of no multiprocessors,
-// as here, one CTA moves.
-TEST_F(TransposeTest, BoxesOfEqualWordsOfOneByte) {
-  RunAll(DType::kU8, {{DType::kU8, {1000, 28, 28}, {0, 2, 1}},
-                      {DType::kU8, {12, 60000}, {1, 0}},
-                      {DType::kU8, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}}});
-}
-TEST_F(TransposeTest, BoxesOfEqualWordsOfTwoBytes) {
-  RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}});
-}
-TEST_F(TransposeTest, BoxesOfEqualWordsOfFourBytes) {
-  RunAll(DType::kF32, {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}},
-                       {DType::kF32, {2, 8, 12, 20, 24, 32}, {2, 5, 0, 4, 1, 3}}});
+// The same boxes as in tests/kernels/transpose/equal_boxes_test.cc, moved as by devices of few
+// multiprocessors: CTAs have equally many boxes, or some one more than others, up to the most that one has.
+TEST_F(TransposeTest, BoxesOfEqualWords) {
+  for (int multiprocessors : {0, 1, 2, 3}) {
+    CudaContext context;
+    context.traits.multiprocessors = multiprocessors;
+    RunAll(DType::kU8,
+           {{DType::kU8, {1000, 28, 28}, {0, 2, 1}},
+            {DType::kU8, {12, 60000}, {1, 0}},
+            {DType::kU8, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}},
+            {DType::kU8, {124, 156, 76, 16}, {1, 0, 3, 2}}},
+           context);
+    RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}}, context);
+    RunAll(DType::kF32,
+           {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}},
+            {DType::kF32, {2, 8, 12, 20, 24, 32}, {2, 5, 0, 4, 1, 3}}},
+           context);
+  }
 }
 
 // Devices of no multiprocessors, as here, have enough tiles for the large ones.

@@ -119,6 +119,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {kPixels, channels}, {1, 0}});
     all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
+    all.push_back({dtype, {channels, kPixels}, {1, 0}, /*row_stride=*/kPixels + 16});
   }
   // Batches of matrices that fill tiles and whose rows begin anywhere.
   for (const Shape& shape : {Shape{3, 127, 131}, Shape{2, 129, 3, 254}}) AddAllTransposes(all, dtype, shape);

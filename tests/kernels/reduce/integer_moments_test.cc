@@ -66,17 +66,22 @@ TEST(IntegerMomentsTest, ASmallSpreadFarFromZeroCancelsNothing) {
 
 TEST(IntegerMomentsTest, TheMostElementsThatSuitDoNotOverflow) {
   constexpr std::int64_t kCount = std::int64_t{1} << 31;
-  using Monoid = IntegerMomentsMonoid<std::uint32_t>;
-  const auto moments = [](std::uint64_t zeros, std::uint64_t greatest) {
-    const std::uint64_t square = Monoid::Square(65535);
-    return Monoid::Combine({0 * zeros, 0}, {65535 * greatest, square * greatest});
-  };
   ReduceFinish finish;
   finish.op = ReduceOp::kVar;
   finish.count = kCount;
-  Monoid::Finish(moments(0, kCount), finish, [](double value) { EXPECT_EQ(value, 0); });
-  Monoid::Finish(moments(kCount / 2, kCount / 2), finish,
-                 [](double value) { EXPECT_EQ(value, 32767.5 * 32767.5); });
+  // Of so many elements `x`, the others being 0.
+  const auto variance = [&]<typename V>(V x, std::int64_t count) {
+    const auto n = static_cast<std::uint64_t>(count);
+    const IntegerMoments moments{static_cast<std::uint64_t>(std::int64_t{x} * count),
+                                 IntegerMomentsMonoid<V>::Square(x) * n};
+    double result = -1;
+    IntegerMomentsMonoid<V>::Finish(moments, finish, [&](double value) { result = value; });
+    return result;
+  };
+  EXPECT_EQ(variance(std::uint32_t{65535}, kCount), 0);
+  EXPECT_EQ(variance(std::uint32_t{65535}, kCount / 2), 32767.5 * 32767.5);
+  EXPECT_EQ(variance(std::int32_t{-32768}, kCount), 0);
+  EXPECT_EQ(variance(std::int32_t{-32768}, kCount / 2), 16384.0 * 16384.0);
 }
 
 TEST(IntegerMomentsTest, DegreesOfFreedomAndRoots) {

@@ -75,6 +75,17 @@ TEST(EqualBoxesTest, BoxesThatSplitWordsDoNotSuit) {
   }
 }
 
+// Boxes that just fit into 48 KiB twice, but not with what the kernel has of its own.
+TEST(EqualBoxesTest, SharedMemoryHoldsTwoBoxesAndTheirOrigins) {
+  for (const Case& c :
+       {MakeCase(1, {124, 156, 76, 16}, {1, 0, 3, 2}), MakeCase(2, {222, 235, 152, 8}, {1, 0, 3, 2})}) {
+    const PackedBox box = PlanOf(c);
+    ASSERT_LE(2 * box.tile_bytes, 48u << 10);
+    ASSERT_GT(2 * box.tile_bytes + kBoxesOfCta * sizeof(BoxOrigin), 48u << 10);
+    EXPECT_FALSE(SuitEqualBoxes(box, c.element_bytes, 1)) << ToString(c.problem.shape);
+  }
+}
+
 TEST(EqualBoxesTest, FewBoxesDoNotSuit) {
   const Case c = MakeCase(1, {1000, 28, 28}, {0, 2, 1});
   const PackedBox box = PlanOf(c);
