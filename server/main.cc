@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
@@ -31,11 +30,11 @@
 #include "server/device/attempts.h"
 #include "server/device/watchdog.h"
 #include "server/identity/identities.h"
-#include "server/identity/token.h"
 #include "server/make_backend.h"
 #include "server/memory/region_store.h"
 #include "server/memory/staging_pool.h"
 #include "server/memory/tensor_store.h"
+#include "server/new_token.h"
 #include "server/observe/access_log.h"
 #include "server/observe/http_server.h"
 #include "server/observe/log.h"
@@ -359,14 +358,6 @@ int Serve(const ServerOptions& options) {
   Log("info", "stopped");
   stopped = true;  // what is tried on a device may never end
   return 0;
-}
-
-// The secret apart from what is not, so that each can go into a file of its own.
-void PrintNewToken(const std::string& name) {
-  const std::string token = NewToken();
-  std::fprintf(stderr, "%s\n", token.c_str());
-  std::printf("[owner.\"token:%s\"]\nsha256 = \"%s\"\n", name.c_str(),
-              absl::BytesToHexString(TokenDigest(token)).c_str());
 }
 
 int Main(int argc, char** argv) {

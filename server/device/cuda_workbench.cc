@@ -21,6 +21,7 @@
 #include "kernels/problem_text.h"
 #include "kernels/status_macros.h"
 #include "server/device/cuda_program.h"
+#include "server/device/trial_memory.h"
 #include "server/device/tuning_use.h"
 #include "server/tuning/agreement.h"
 #include "server/tuning/candidates.h"
@@ -38,62 +39,12 @@ constexpr std::size_t kMostBytes = std::size_t{8} << 30;
 constexpr auto kQuiet = std::chrono::milliseconds(2);
 constexpr auto kStep = std::chrono::microseconds(200);
 
-// A block of the device's memory on a stream, which nobody else's allocations wait for.
-class Block {
- public:
-  static absl::StatusOr<Block> Take(std::size_t bytes, cudaStream_t stream) {
-    Block block;
-    RETURN_IF_ERROR(ToStatus(cudaMallocAsync(&block.data_, bytes, stream), "taking memory to tune"));
-    block.stream_ = stream;
-    return block;
-  }
-  Block(Block&& other) noexcept : data_(std::exchange(other.data_, nullptr)), stream_(other.stream_) {}
-  Block& operator=(Block&&) = delete;
-  // Waits for the stream, as the runtime gives memory back to the device only then.
-  ~Block() {
-    if (data_ == nullptr) return;
-    cudaFreeAsync(data_, stream_);
-    cudaStreamSynchronize(stream_);
-  }
-
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  Block() = default;
-  void* data_ = nullptr;
-  cudaStream_t stream_ = nullptr;
-};
-
-// Where everything lies in one block: `sets` sets of operands and results, the result to compare with,
-// workspace, scalars, a counter.
-struct Layout {
-  std::size_t set = 0;  // bytes of one
-  int sets = 1;
-  std::size_t want = 0, workspace = 0, workspace_bytes = 0, scalars = 0, different = 0, end = 0;
-
-  Layout(const Problem& problem, const DeviceTraits& traits, std::size_t l2_bytes) {
-    const std::size_t out = AlignUp(OutputSize(problem).Bytes(), kTensorAlignment);
-    for (const OperandSize& input : InputSizes(problem)) set += AlignUp(input.Bytes(), kTensorAlignment);
-    set += out;
-    // A set that leaves room in the L2 is found there by the next launch, as that of a chain's next step is;
-    // one several times as large leaves nothing of itself; those between take turns.
-    const bool takes_turns = set > l2_bytes / 4 * 3 && set < 4 * l2_bytes;
-    if (takes_turns) sets = static_cast<int>(3 * l2_bytes / set) + 1;
-    want = static_cast<std::size_t>(sets) * set;
-    workspace = want + out;
-    workspace_bytes = WorkspaceBytes(problem, traits);
-    scalars = AlignUp(workspace + workspace_bytes, kTensorAlignment);
-    different = scalars + kTensorAlignment;
-    end = different + kTensorAlignment;
-  }
-};
-
 class CudaWorkbench;
 
 class CudaTrial : public Trial {
  public:
   CudaTrial(CudaWorkbench& bench, const Problem& problem, std::vector<std::string_view> candidates,
-            const Layout& layout, Block block);
+            const TrialLayout& layout, TrialBlock block);
   ~CudaTrial() override;
 
   // Fills the operands and keeps the result of the first candidate.
@@ -130,8 +81,8 @@ class CudaTrial : public Trial {
   const Problem problem_;
   const std::string text_ = ProblemText(problem_);
   const std::vector<std::string_view> candidates_;
-  const Layout layout_;
-  const Block block_;
+  const TrialLayout layout_;
+  const TrialBlock block_;
   std::vector<Entrant> entrants_;
 };
 
@@ -170,7 +121,7 @@ class CudaWorkbench : public Workbench {
 
   absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) override {
     RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), kDoing));
-    const Layout layout(problem, traits(), l2_bytes_);
+    const TrialLayout layout(problem, traits(), l2_bytes_);
     if (layout.end > kMostBytes) {
       return absl::OutOfRangeError(
           absl::StrCat("operands and workspace take ", layout.end, " bytes; the limit is ", kMostBytes));
@@ -180,7 +131,7 @@ class CudaWorkbench : public Workbench {
       return absl::OutOfRangeError(absl::StrCat("a launch takes more than ", kLongestLaunch * 1e3, " ms"));
     }
     RETURN_IF_ERROR(LeaveOutFailed(failed_, ProblemText(problem), candidates));
-    ASSIGN_OR_RETURN(Block block, Block::Take(layout.end, stream_.get()));
+    ASSIGN_OR_RETURN(TrialBlock block, TrialBlock::Take(layout.end, stream_.get()));
     auto trial = std::make_unique<CudaTrial>(*this, problem, std::move(candidates), layout, std::move(block));
     RETURN_IF_ERROR(trial->Begin());
     return trial;
@@ -202,7 +153,7 @@ class CudaWorkbench : public Workbench {
 };
 
 CudaTrial::CudaTrial(CudaWorkbench& bench, const Problem& problem, std::vector<std::string_view> candidates,
-                     const Layout& layout, Block block)
+                     const TrialLayout& layout, TrialBlock block)
     : bench_(bench),
       problem_(problem),
       candidates_(std::move(candidates)),
@@ -280,8 +231,9 @@ TuningUse CudaTrial::Try(std::size_t candidate) {
 void CudaTrial::Report(const absl::Status& status) {
   // Where another thread has seen the same error, it may be on its way to blame the candidate, and find it
   // gone.
-  if (absl::IsUnavailable(status))
+  if (absl::IsUnavailable(status)) {
     bench_.attempts_.Blame(bench_.device_.info.ordinal, std::string(status.message()));
+  }
   bench_.device_.completion->ReportError(status);
 }
 
