@@ -1,4 +1,4 @@
-// Variant `swizzled_packed`, matrices of 2, 3, 4, 8 or 16 columns or rows of 1 or 2 bytes an element: images,
+// Variant `swizzled_packed`, matrices of few columns or rows (channels.h) of 1 or 2 bytes an element: images,
 // whose pixels have as many channels. A thread takes a group of pixels whose planes are 16 bytes each. Global
 // memory is accessed in 16-byte vectors by neighbouring lanes on both sides: interleaved pixels go through
 // shared memory, where each lane finds its own.
@@ -6,10 +6,13 @@
 // Limit: device memory.
 #include <cuda_pipeline_primitives.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "kernels/launch_grids.h"
+#include "kernels/transpose/channels.h"
 #include "kernels/transpose/interleave.h"
 #include "kernels/transpose/kernels.h"
-#include "kernels/transpose/tile_walk.h"
 
 namespace warpline {
 namespace {
@@ -20,21 +23,33 @@ constexpr int kLanes = 32;
 template <int kChannels>
 inline constexpr int kGroups = kChannels > 8 ? 128 : 256;
 
-// What a warp has of a matrix: groups [0, groups) from `pixel` on.
+// What a warp has of a matrix: some groups of pixels that follow each other.
 struct WarpShare {
-  std::int64_t pixel = 0;
-  int groups = 0, group = 0;  // how many, and which of them is this lane's
+  std::int64_t in = 0, out = 0;  // of the first pixel in input and output, in elements
+  int groups = 0;                // none or less: nothing
+  int lane = 0;                  // whose group is the one of this number
 };
 
-template <int kBytes, int kChannels>
-__device__ WarpShare ShareOf(std::int64_t first_pixel, std::int64_t pixels) {
+// kSplits: channels are x and pixels y; else the other way round.
+template <int kBytes, int kChannels, bool kSplits>
+__device__ WarpShare ShareOf(const TileWalk& walk, std::int64_t tile) {
   constexpr int kPixels = PixelGroup<kBytes, kChannels>::kPixels;
+  constexpr int kPixelsOfCta = kGroups<kChannels> * kPixels;
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kLanes;
-  WarpShare share;
-  share.pixel = first_pixel + warp * kLanes * kPixels;
-  share.groups = static_cast<int>(min(std::int64_t{kLanes}, (pixels - share.pixel) / kPixels));
-  share.group = thread % kLanes;
-  return share;
+  const TileOrigin origin =
+      LocateTile(walk, tile, kSplits ? kChannels : kPixelsOfCta, kSplits ? kPixelsOfCta : kChannels);
+  const std::int64_t pixel = (kSplits ? origin.y : origin.x) + warp * kLanes * kPixels;
+  const std::int64_t pixels = kSplits ? walk.ny : walk.nx;
+  return {.in = origin.in + pixel * (kSplits ? kChannels : 1),
+          .out = origin.out + pixel * (kSplits ? 1 : kChannels),
+          .groups = static_cast<int>(min(std::int64_t{kLanes}, (pixels - pixel) / kPixels)),
+          .lane = thread % kLanes};
+}
+
+// Those of the warp's groups in the shared memory of the CTA.
+template <int kChannels>
+__device__ Chunk* ChunksOfWarp(Chunk* shared) {
+  return shared + threadIdx.x / kLanes * kLanes * kChannels;
 }
 
 // x are the channels, of which a pixel's are neighbours in the input; y are the pixels.
@@ -44,15 +59,13 @@ __global__ void __launch_bounds__(kGroups<kChannels>)
                   std::int64_t first_tile) {
   using Group = PixelGroup<kBytes, kChannels>;
   __shared__ Chunk shared[kGroups<kChannels> * kChannels];
-  const TileOrigin origin =
-      LocateTile(walk, first_tile + blockIdx.x, kChannels, kGroups<kChannels> * Group::kPixels);
-  const WarpShare share = ShareOf<kBytes, kChannels>(origin.y, walk.ny);
+  const WarpShare share = ShareOf<kBytes, kChannels, true>(walk, first_tile + blockIdx.x);
   if (share.groups <= 0) return;
-  Chunk* chunks = shared + threadIdx.x / kLanes * kLanes * kChannels;
-  const auto* from = reinterpret_cast<const Chunk*>(in + (origin.in + share.pixel * kChannels) * kBytes);
+  Chunk* chunks = ChunksOfWarp<kChannels>(shared);
+  const auto* from = reinterpret_cast<const Chunk*>(in + share.in * kBytes);
 #pragma unroll
   for (int i = 0; i < kChannels; ++i) {
-    const int chunk = i * kLanes + share.group;
+    const int chunk = i * kLanes + share.lane;
     if (chunk < share.groups * kChannels) {
       __pipeline_memcpy_async(&chunks[PlaceOfChunk<kChannels>(chunk)], &from[chunk], sizeof(Chunk));
     }
@@ -60,13 +73,14 @@ __global__ void __launch_bounds__(kGroups<kChannels>)
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncwarp();
-  if (share.group >= share.groups) return;
+  if (share.lane >= share.groups) return;
   Chunk interleaved[kChannels], planar[kChannels];
 #pragma unroll
-  for (int i = 0; i < kChannels; ++i)
-    interleaved[i] = chunks[PlaceOfChunk<kChannels>(share.group * kChannels + i)];
+  for (int i = 0; i < kChannels; ++i) {
+    interleaved[i] = chunks[PlaceOfChunk<kChannels>(share.lane * kChannels + i)];
+  }
   Group::Deinterleave(interleaved, planar);
-  char* to = out + (origin.out + share.pixel + share.group * Group::kPixels) * kBytes;
+  char* to = out + (share.out + share.lane * Group::kPixels) * kBytes;
 #pragma unroll
   for (int i = 0; i < kChannels; ++i) {
     *reinterpret_cast<Chunk*>(to + i * walk.out_stride_x * kBytes) = planar[i];
@@ -80,13 +94,11 @@ __global__ void __launch_bounds__(kGroups<kChannels>)
                  std::int64_t first_tile) {
   using Group = PixelGroup<kBytes, kChannels>;
   __shared__ Chunk shared[kGroups<kChannels> * kChannels];
-  const TileOrigin origin =
-      LocateTile(walk, first_tile + blockIdx.x, kGroups<kChannels> * Group::kPixels, kChannels);
-  const WarpShare share = ShareOf<kBytes, kChannels>(origin.x, walk.nx);
+  const WarpShare share = ShareOf<kBytes, kChannels, false>(walk, first_tile + blockIdx.x);
   if (share.groups <= 0) return;
-  Chunk* chunks = shared + threadIdx.x / kLanes * kLanes * kChannels;
-  if (share.group < share.groups) {
-    const char* from = in + (origin.in + share.pixel + share.group * Group::kPixels) * kBytes;
+  Chunk* chunks = ChunksOfWarp<kChannels>(shared);
+  if (share.lane < share.groups) {
+    const char* from = in + (share.in + share.lane * Group::kPixels) * kBytes;
     Chunk interleaved[kChannels], planar[kChannels];
 #pragma unroll
     for (int i = 0; i < kChannels; ++i) {
@@ -94,14 +106,15 @@ __global__ void __launch_bounds__(kGroups<kChannels>)
     }
     Group::Interleave(planar, interleaved);
 #pragma unroll
-    for (int i = 0; i < kChannels; ++i)
-      chunks[PlaceOfChunk<kChannels>(share.group * kChannels + i)] = interleaved[i];
+    for (int i = 0; i < kChannels; ++i) {
+      chunks[PlaceOfChunk<kChannels>(share.lane * kChannels + i)] = interleaved[i];
+    }
   }
   __syncwarp();
-  auto* to = reinterpret_cast<Chunk*>(out + (origin.out + share.pixel * kChannels) * kBytes);
+  auto* to = reinterpret_cast<Chunk*>(out + share.out * kBytes);
 #pragma unroll
   for (int i = 0; i < kChannels; ++i) {
-    const int chunk = i * kLanes + share.group;
+    const int chunk = i * kLanes + share.lane;
     if (chunk < share.groups * kChannels) to[chunk] = chunks[PlaceOfChunk<kChannels>(chunk)];
   }
 }
@@ -118,23 +131,17 @@ cudaError_t Launch(TileWalk walk, bool splits, const void* in, void* out, cudaSt
   });
 }
 
-template <int kBytes>
-cudaError_t LaunchOf(const TileWalk& walk, const void* in, void* out, cudaStream_t stream) {
-  const bool splits = SplitsChannels(walk);
-  switch (splits ? walk.nx : walk.ny) {
-    case 2:
-      return Launch<kBytes, 2>(walk, splits, in, out, stream);
-    case 3:
-      return Launch<kBytes, 3>(walk, splits, in, out, stream);
-    case 4:
-      return Launch<kBytes, 4>(walk, splits, in, out, stream);
-    case 8:
-      return Launch<kBytes, 8>(walk, splits, in, out, stream);
-    case 16:
-      return Launch<kBytes, 16>(walk, splits, in, out, stream);
-    default:
-      return cudaErrorNotSupported;
-  }
+template <int kBytes, int... kCounts>
+cudaError_t LaunchOf(std::integer_sequence<int, kCounts...>, const TileWalk& walk, const void* in, void* out,
+                     cudaStream_t stream) {
+  const bool splits = ChannelSideOf(walk) == ChannelSide::kSplit;
+  const std::int64_t channels = splits ? walk.nx : walk.ny;
+  cudaError_t error = cudaErrorNotSupported;
+  const auto launch_if = [&]<int kChannels>(std::integral_constant<int, kChannels>) {
+    if (channels == kChannels) error = Launch<kBytes, kChannels>(walk, splits, in, out, stream);
+  };
+  (launch_if(std::integral_constant<int, kCounts>()), ...);
+  return error;
 }
 
 }  // namespace
@@ -143,9 +150,9 @@ cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, cons
                            cudaStream_t stream) {
   switch (element_bytes) {
     case 1:
-      return LaunchOf<1>(walk, in, out, stream);
+      return LaunchOf<1>(ChannelCounts(), walk, in, out, stream);
     case 2:
-      return LaunchOf<2>(walk, in, out, stream);
+      return LaunchOf<2>(ChannelCounts(), walk, in, out, stream);
     default:
       return cudaErrorNotSupported;
   }

@@ -12,6 +12,7 @@
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
+#include "kernels/transpose/micro_transpose.h"
 
 namespace warpline {
 namespace {
@@ -57,12 +58,12 @@ __device__ std::uint32_t GatherWord(const char* from, std::uint32_t stride) {
     const auto half = [&](std::uint32_t i) {
       return std::uint32_t{*reinterpret_cast<const std::uint16_t*>(from + i * stride)};
     };
-    return __byte_perm(half(0), half(1), 0x5410);
+    return JoinHalves(half(0), half(1));
   } else {
     const auto byte = [&](std::uint32_t i) {
       return std::uint32_t{*reinterpret_cast<const std::uint8_t*>(from + i * stride)};
     };
-    return __byte_perm(__byte_perm(byte(0), byte(1), 0x0040), __byte_perm(byte(2), byte(3), 0x0040), 0x5410);
+    return JoinBytes(byte(0), byte(1), byte(2), byte(3));
   }
 }
 

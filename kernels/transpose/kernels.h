@@ -41,9 +41,7 @@ cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, in
 cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t element_bytes,
                                 const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
-// For matrices of which one side is the channels of pixels, 2, 3, 4, 8 or 16, and neighbours in memory with
-// nothing between pixels (SuitChannels in transpose/variants.cc); all else is in multiples of 16 bytes, to
-// which `in` and `out` are aligned. Not empty; elements of 1 or 2 bytes.
+// For walks of SuitChannels.
 cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, void* out,
                            cudaStream_t stream);
 

@@ -29,6 +29,15 @@ WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::ui
 #endif
 }
 
+// The word of two halves, or four bytes, each in a word of its own whose other bytes are zeros.
+WARPLINE_HOST_DEVICE inline std::uint32_t JoinHalves(std::uint32_t a, std::uint32_t b) {
+  return PermuteBytes(a, b, 0x5410);
+}
+WARPLINE_HOST_DEVICE inline std::uint32_t JoinBytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                                    std::uint32_t d) {
+  return JoinHalves(PermuteBytes(a, b, 0x0040), PermuteBytes(c, d, 0x0040));
+}
+
 // In place: 4 words of 4 bytes each, 2 of 2 halves, or 1 of any element.
 template <int kBytes, typename Word, int kPerWord>
 WARPLINE_HOST_DEVICE inline void TransposeWords(Word (&words)[kPerWord]) {

@@ -13,6 +13,7 @@
 #include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
+#include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/packed_box.h"
 
 namespace warpline {
@@ -105,10 +106,9 @@ __device__ std::uint32_t GatherWord(const GatherTable& gather, const std::uint16
     for (int i = 0; i < kPerWord; ++i) elements[i] = *reinterpret_cast<const T*>(first + entries[i]);
   }
   if constexpr (kBytes == 1) {
-    return __byte_perm(__byte_perm(elements[0], elements[1], 0x0040),
-                       __byte_perm(elements[2], elements[3], 0x0040), 0x5410);
+    return JoinBytes(elements[0], elements[1], elements[2], elements[3]);
   } else if constexpr (kBytes == 2) {
-    return __byte_perm(elements[0], elements[1], 0x5410);
+    return JoinHalves(elements[0], elements[1]);
   } else {
     return elements[0];
   }

@@ -26,17 +26,6 @@ struct TileWalk {
   bool TakesVectors(std::int64_t elements) const;
 };
 
-// Whether x, or y, are the few channels of pixels: neighbours that follow those of the pixel before.
-inline constexpr std::int64_t kMostChannels = 16;
-inline bool SplitsChannels(const TileWalk& walk) {
-  return walk.nx <= kMostChannels && walk.in_stride_x == 1 && walk.out_stride_y == 1 &&
-         walk.in_stride_y == walk.nx;
-}
-inline bool JoinsChannels(const TileWalk& walk) {
-  return walk.ny <= kMostChannels && walk.in_stride_x == 1 && walk.out_stride_y == 1 &&
-         walk.out_stride_x == walk.ny;
-}
-
 // x is the innermost axis of the input and y that of the output. Where these are one axis, y is the next one
 // out in the output, and where there is none, ny is 1: any problem is a walk, if not a fast one.
 TileWalk MakeTileWalk(const CanonicalTranspose& transpose);

@@ -1,5 +1,6 @@
 #include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
+#include "kernels/transpose/channels.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/tile_walk.h"
@@ -82,9 +83,8 @@ constexpr TransposeVariant kVariants[] = {
      .preferred = FillsSmallTiles,
      .step = 7},
     Row(12, "swizzled_packed",
-        "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; boxes of "
-        "runs "
-        "where axes are short; row copy where rows stay rows",
+        "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; channels of "
+        "pixels in registers; boxes of runs where axes are short; row copy where rows stay rows",
         kAnyDType, AnyProblem, LaunchTransposeSwizzledPacked),
     Row(2, "naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
         LaunchTransposeNaiveWrite, Slower<4>),
@@ -166,26 +166,6 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
     default:
       return false;
   }
-}
-
-// Whether one side is the channels of pixels, of a number that has a kernel; there are enough pixels that
-// warps have few idle lanes; and planes begin and end with vectors.
-bool SuitChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
-  const bool splits = SplitsChannels(walk);
-  if (element_bytes > 2 || (!splits && !JoinsChannels(walk))) return false;
-  const std::int64_t channels = splits ? walk.nx : walk.ny, pixels = splits ? walk.ny : walk.nx;
-  if (channels != 2 && channels != 3 && channels != 4 && channels != 8 && channels != 16) return false;
-  const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
-  constexpr std::int64_t kLeastVectors = 512;
-  if (pixels < kLeastVectors * vector) return false;
-  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  const std::int64_t planes = splits ? walk.out_stride_x : walk.in_stride_y;
-  bool multiples = bases % kChunkBytes == 0 && pixels % vector == 0 && planes % vector == 0;
-  for (int axis = 0; axis < walk.batch.rank; ++axis) {
-    multiples =
-        multiples && walk.batch.in_strides[axis] % vector == 0 && walk.batch.out_strides[axis] % vector == 0;
-  }
-  return multiples;
 }
 
 // From the first element of the input to behind its last, between which there may be others.
