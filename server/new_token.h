@@ -6,8 +6,8 @@
 
 namespace warpline {
 
-// Makes a token, and prints it to stderr, and to stdout the lines of a tokens file by which `name` is known by
-// it: the secret apart from what is not, so that each can go into a file of its own.
+// Makes a token, and prints it to stderr, and to stdout the lines of a tokens file by which `name` is known
+// by it: the secret apart from what is not, so that each can go into a file of its own.
 void PrintNewToken(const std::string& name);
 
 }  // namespace warpline
