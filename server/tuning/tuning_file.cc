@@ -60,13 +60,15 @@ class Table {
     if (value) Refuse(value->location().line(), absl::StrCat(key, " must be a number above 0"));
     return 0;
   }
-  bool Has(const char* key) const { return left_.contains(key); }
   std::optional<toml::value> Take(const char* key) {
+    std::optional<toml::value> value = TakeIf(key);
+    if (!value) Refuse(line_, absl::StrCat(key, " is missing"));
+    return value;
+  }
+  // Nothing if it is not there.
+  std::optional<toml::value> TakeIf(const char* key) {
     const auto found = left_.find(key);
-    if (found == left_.end()) {
-      Refuse(line_, absl::StrCat(key, " is missing"));
-      return std::nullopt;
-    }
+    if (found == left_.end()) return std::nullopt;
     toml::value value = found->second;
     left_.erase(found);
     return value;
@@ -219,16 +221,16 @@ absl::StatusOr<TuningFile> TuningFile::Parse(const std::string& text, const std:
       kind.multiprocessors = static_cast<int>(table.Whole("multiprocessors", kMost));
       kind.cublaslt = table.Whole("cublaslt", kMost);
       kind.driver = table.Whole("driver", kMost);
-      const std::optional<toml::value> choices = table.Take("choices");
-      const std::optional<toml::value> failed =
-          table.Has("failed") ? table.Take("failed") : std::optional<toml::value>();
+      const std::optional<toml::value> choices = table.TakeIf("choices"), failed = table.TakeIf("failed");
       RETURN_IF_ERROR(table.End());
       Device& known = file.FindOrAdd(kind);
       if (!known.choices.empty() || !known.failed.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(path, ":", device.location().line(),
                                                        ": device: another table is for the same kind"));
       }
-      ASSIGN_OR_RETURN(known.choices, ParseChoices(*choices, path));
+      if (choices) {
+        ASSIGN_OR_RETURN(known.choices, ParseChoices(*choices, path));
+      }
       if (failed) {
         ASSIGN_OR_RETURN(known.failed, ParseFailed(*failed, path));
       }

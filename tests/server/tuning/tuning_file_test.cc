@@ -112,6 +112,17 @@ TEST(TuningFileTest, AnEmptyFileHasNoChoices) {
   EXPECT_THAT(read->FailedOf(kKind), IsEmpty());
 }
 
+TEST(TuningFileTest, WhatHasFailedNeedsNoChoicesBesideIt) {
+  const auto read = TuningFile::Parse(
+      "[[device]]\nname = \"x\"\ncompute-capability = \"9.0\"\nmultiprocessors = 1\ncublaslt = 1\n"
+      "driver = 1\n[device.failed]\n\"sum f32 3 all\" = [\"cub\"]\n",
+      "tuned.toml");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->devices().size(), 1u);
+  EXPECT_TRUE(read->devices()[0].choices.empty());
+  EXPECT_THAT(read->devices()[0].failed.at("sum f32 3 all"), ElementsAre("cub"));
+}
+
 TEST(TuningFileTest, SaysWhereAFileIsWrong) {
   const std::string device =
       "[[device]]\nname = \"x\"\ncompute-capability = \"9.0\"\nmultiprocessors = 1\ncublaslt = 1\ndriver = "
@@ -123,7 +134,6 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
       {"[machine]\n", "tuned.toml:1: \"machine\" is unknown"},
       {"device = 3\n", "tuned.toml:1: \"device\" is unknown"},
       {"[[device]]\nname = \"x\"\n", "tuned.toml:1: device: compute-capability is missing"},
-      {device, "device: choices is missing"},
       {device + "memory = 3\n[device.choices]\n", "tuned.toml:7: device: \"memory\" is unknown"},
       {device + "choices = 3\n", "tuned.toml:7: choices must be a table"},
       {device + "[device.choices]\n\"sort f32 3\" = {}\n",
