@@ -79,6 +79,14 @@ absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view ser
                                            " takes: its --max-inline-bytes is the limit, and `warpline info` "
                                            "shows it; `warpline put` sends arrays of any size"));
   }
+  // gRPC's words where a message has no room in the memory that the server has for all of them.
+  if (absl::IsResourceExhausted(status) && status.message() == "Received RST_STREAM with error code 11") {
+    return WithAdvice(status,
+                      absl::StrCat("the request is far larger than the --max-inline-bytes of the server at ",
+                                   std::string(server),
+                                   ", which `warpline info` shows, or it has no room "
+                                   "for large ones now; `warpline put` sends arrays of any size"));
+  }
   // The server's own words, from here on.
   const bool is_over_limit =
       absl::IsInvalidArgument(status) && absl::StrContains(status.message(), "the limit is");

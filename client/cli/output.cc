@@ -69,7 +69,11 @@ std::string TypeNames(const DataTypes& data_types) {
   return absl::StrJoin(names, " ");
 }
 
-std::string MiB(std::int64_t bytes) { return absl::StrFormat("%d MiB", bytes >> 20); }
+// In KiB if that says more: limits may be that small.
+std::string MiB(std::int64_t bytes) {
+  const bool is_small = bytes % (1 << 20) != 0 && bytes < 16 << 20;
+  return is_small ? absl::StrFormat("%d KiB", bytes >> 10) : absl::StrFormat("%d MiB", bytes >> 20);
+}
 
 std::vector<std::int64_t> Sizes(const Shape& shape) {
   return {shape.dims.begin(), shape.dims.begin() + shape.rank};

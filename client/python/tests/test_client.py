@@ -1,5 +1,6 @@
 import asyncio
 import pickle
+import re
 import threading
 
 import fake_server
@@ -145,7 +146,7 @@ def test_unix_sockets(tmp_path):
 @pytest.mark.parametrize("target, checked", [
     ("host", "host:50051"), ("host:1", "host:1"), ("10.0.0.1", "10.0.0.1:50051"), ("::1", "[::1]:50051"),
     ("[::1]", "[::1]:50051"), ("[::1]:1", "[::1]:1"), ("unix:s", "unix:s"), ("unix:/s", "unix:/s"),
-    ("unix-abstract:s", "unix-abstract:s"), ("dns:///host:1", "dns:///host:1"), ("ipv4:10.0.0.1:1", "ipv4:10.0.0.1:1")])
+    ("unix:/s:0", "unix:/s:0"), ("host:65535", "host:65535"), ("unix-abstract:s", "unix-abstract:s"), ("dns:///host:1", "dns:///host:1"), ("ipv4:10.0.0.1:1", "ipv4:10.0.0.1:1")])
 def test_targets(target, checked):
     assert sending.check_target(target) == checked
 
@@ -155,6 +156,13 @@ def test_paths_are_no_targets(path):
     for connect in (warpline.connect, warpline.aio.connect):
         with pytest.raises(ValueError, match=f"expected unix:{path}"):
             connect(path)
+
+
+@pytest.mark.parametrize("target", ["", "host:", "host:0", "host:65536", "127.0.0.1:115587", "[::1]:99999"])
+def test_ports_that_are_none_are_refused(target):
+    for connect in (warpline.connect, warpline.aio.connect):
+        with pytest.raises(ValueError, match=f"target is {re.escape(repr(target))}: host:port"):
+            connect(target)
 
 
 def test_urls_are_no_targets():

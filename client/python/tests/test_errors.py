@@ -171,6 +171,12 @@ def test_reasons_for_no_connection(reason, text):
     assert re.search(text, hints.unreachable(f"failed to connect to all addresses; last error: {reason}", "host:1", 1, 0))
 
 
+def test_a_message_without_room_names_the_limit():
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "the server's --max-inline-bytes" in hints.hinted(code, "Received RST_STREAM with error code 11")
+    assert hints.hinted(code, "Received RST_STREAM with error code 8") == "Received RST_STREAM with error code 8"
+
+
 def test_other_reasons_for_no_connection():
     assert hints.unreachable("draining", "host:1", 3, 1.0) == "draining"
     unresolved = hints.unreachable("DNS resolution failed for host:1", "host:1", 3, 1.0)

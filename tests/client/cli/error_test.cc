@@ -53,6 +53,12 @@ TEST(CliErrorTest, SaysWhatToDoWhenNobodyIsThere) {
   EXPECT_TRUE(WithAdviceOnServer(absl::OkStatus(), "host:1").ok());
 }
 
+TEST(CliErrorTest, NamesTheLimitOfAMessageThatHasNoRoom) {
+  const absl::Status large = absl::ResourceExhaustedError("Received RST_STREAM with error code 11");
+  EXPECT_THAT(Complaint(WithAdviceOnServer(large, "host:1")),
+              HasSubstr("(the request is far larger than the --max-inline-bytes of the server at host:1"));
+}
+
 TEST(CliErrorTest, NamesTheLimitOfAMessageThatIsTooLarge) {
   const absl::Status large = absl::ResourceExhaustedError("Received message larger than max (20 vs. 10)");
   EXPECT_EQ(

@@ -56,7 +56,7 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     """Makes a client of the server at `target`. The connection itself is made by the first call.
 
     target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. ValueError for a URL,
-        and for a path without "unix:".
+        a port that is none, and a path without "unix:".
     timeout: Seconds that a call may take if it does not give its own timeout.
     max_retries: How often a call is made again; 0: never. Calls are made again after Unavailable, which a server that
         starts again causes; after ResourceExhausted and ABORTED if the server gives a delay; and after an upload that

@@ -8,6 +8,9 @@ _TOO_LARGE = ("put large arrays on the server first (client.put), leave large re
               "server's --max-inline-bytes")
 # Of operands together, and of results.
 _ELEMENTS_TOO_LARGE = r" takes? \d+ bytes(, \d+ with those before it)?; the limit is \d+"
+# Of a message that has no room in the memory that the server's gRPC has for all of them.
+_BUFFERS_FULL = "Received RST_STREAM with error code 11"
+_NO_ROOM = "the request is far larger than the server's --max-inline-bytes, or it has no room for large ones now"
 _TOKEN = "connect's token_file= or token="
 
 
@@ -19,6 +22,8 @@ def hinted(code: grpc.StatusCode, message: str) -> str:
         return replaced if replaced != message else _with(message, _TOKEN)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in message:
         return _with(message, _TOO_LARGE)
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and message == _BUFFERS_FULL:
+        return _with(message, f"{_NO_ROOM}: {_TOO_LARGE}")
     if code is grpc.StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
         return _with(message, _TOO_LARGE)
     return message

@@ -55,7 +55,9 @@ def check_request_id(request_id: str | None) -> str:
 
 def check_target(target: str) -> str:
     """A host with the default port if it has none; names with a scheme of gRPC's (unix:, dns:) as they are.
-    ValueError for a URL, and for the path of a socket without its scheme."""
+    ValueError for "", for a URL, for a port that is none, and for the path of a socket without its scheme."""
+    if not target:
+        raise ValueError("the target is '': host:port")
     if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
         raise ValueError(f"the target is {target!r}: host:port, without a scheme of the web's")
     if "/" in target.partition(":")[0]:
@@ -65,7 +67,12 @@ def check_target(target: str) -> str:
     try:
         return f"[{ipaddress.IPv6Address(target)}]:{_DEFAULT_PORT}"
     except ValueError:
-        return target
+        pass
+    # gRPC would take what is left of too large a number, and 0 for none.
+    port = re.fullmatch(r".*:(\d*)", target)
+    if port and not target.startswith("unix") and not 1 <= int(port[1] or 0) <= 65535:
+        raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
+    return target
 
 
 def channel_options(target: str, options: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
