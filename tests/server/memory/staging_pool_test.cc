@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace warpline {
@@ -203,7 +204,10 @@ TEST_F(StagingPoolTest, SlotsNeverOverlapUnderRandomUse) {
       default:
         if (held.empty()) break;
         const std::size_t victim = random() % held.size();
-        for (const std::byte byte : held[victim].slot.bytes()) ASSERT_EQ(byte, held[victim].mark);
+        // Each byte is that before it: with a sanitizer, a loop over them takes half a minute.
+        const std::span<const std::byte> bytes = held[victim].slot.bytes();
+        ASSERT_EQ(bytes.front(), held[victim].mark);
+        ASSERT_EQ(std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1), 0);
         std::swap(held[victim], held.back());
         held.pop_back();
     }
