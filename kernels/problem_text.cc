@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -149,7 +150,9 @@ class Line {
   std::int64_t Number(absl::string_view digits, std::int64_t least) {
     std::int64_t number = least;
     if (!absl::SimpleAtoi(digits, &number) || number < least) {
-      Refuse(absl::StrCat("a number from ", least, " on, not \"", digits, "\"").c_str());
+      Refuse(absl::StrCat("a number from ", least, " to ", std::numeric_limits<std::int64_t>::max(),
+                          ", not \"", digits, "\"")
+                 .c_str());
     }
     return std::max(number, least);
   }
@@ -165,7 +168,8 @@ class Line {
     std::vector<std::int64_t> numbers;
     for (absl::string_view digits : absl::StrSplit(word, by)) numbers.push_back(Number(digits, least));
     if (numbers.size() > most) {
-      Refuse("fewer numbers");
+      Refuse(
+          absl::StrCat("at most ", most, " numbers, not the ", numbers.size(), " of \"", word, "\"").c_str());
       numbers.resize(most);
     }
     return numbers;

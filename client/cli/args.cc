@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/error.h"
@@ -77,8 +80,16 @@ std::string NotAnOption(const std::string& value) {
 
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
                        const std::string& help) {
-  const auto set = [&into](double number) { into = number; };
-  return app.add_option_function<double>(names, set, help)->check(CLI::Number);
+  const auto parse = [=, &into](const std::string& text) {
+    double number = 0;
+    if (!absl::SimpleAtod(text, &number)) throw CLI::ValidationError(names, text + " is not a number");
+    // The infinity that digits become, not one that was asked for.
+    if (std::isinf(number) && std::any_of(text.begin(), text.end(), absl::ascii_isdigit)) {
+      throw CLI::ValidationError(names, text + " is not between -1.8e308 and 1.8e308, as numbers are");
+    }
+    into = number;
+  };
+  return app.add_option_function<std::string>(names, parse, help)->type_name("FLOAT");
 }
 
 // CLI11 appends to the name what the checks of an option say of themselves, as "NAME:{sum,prod}".

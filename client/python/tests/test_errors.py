@@ -200,6 +200,21 @@ def test_timeout(client, daemon):
             client.transpose(X, timeout=timeout)
         with pytest.raises(ValueError, match="timeout"):
             warpline.connect("127.0.0.1:1", timeout=timeout)
+    with pytest.raises(TypeError, match="timeout is '5s': a number of seconds"):
+        client.transpose(X, timeout="5s")
+
+
+@pytest.mark.parametrize("name, value", [("alpha", "a"), ("beta", "2"), ("trans_a", "no"), ("trans_b", None)])
+def test_products_name_the_argument_of_another_type(client, name, value):
+    for gemm in (client.gemm, warpline.program().gemm):
+        with pytest.raises(TypeError, match=f"{name} is {value!r}: expected"):
+            gemm(X, X, X, **{name: value})
+
+
+def test_reductions_name_the_argument_of_another_type(client):
+    for reduce in (client.reduce, warpline.program().reduce):
+        with pytest.raises(TypeError, match="keepdims is 'no': expected True or False"):
+            reduce(X, "sum", keepdims="no")
 
 
 def test_closing_cancels(daemon):

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -104,6 +105,8 @@ TEST(ArgsTest, NamesFlagValueAndLimitInErrors) {
   EXPECT_THAT(Line().Error({"--retries=9"}),
               AllOf(HasSubstr("--retries: "), HasSubstr("9 "), HasSubstr("8")));
   EXPECT_EQ(Line().Error({"--ttl", "5"}), "--ttl: 5 is not a time above zero with its unit, as 5s or 200ms");
+  EXPECT_EQ(Line().Error({"--alpha=1e400"}),
+            "--alpha: 1e400 is not between -1.8e308 and 1.8e308, as numbers are");
   EXPECT_EQ(Line().Error({"--axes=1;2"}),
             "--axes: 1;2 is not whole numbers with commas between them, as 1,0");
   EXPECT_EQ(Line().Error({"--dtype=bfloat16"}).substr(0, 37), "--dtype: bfloat16 not in {bool,u8,u16");
@@ -117,6 +120,8 @@ TEST(ArgsTest, NamesFlagValueAndLimitInErrors) {
   Line line;
   EXPECT_TRUE(Parse(line.app, {"--warmup=0s"}).ok());
   EXPECT_EQ(line.warmup, absl::ZeroDuration());
+  EXPECT_TRUE(Parse(line.app, {"--alpha=inf"}).ok());
+  EXPECT_EQ(line.alpha, std::numeric_limits<double>::infinity());
 }
 
 TEST(ArgsTest, ParsesIntegers) {

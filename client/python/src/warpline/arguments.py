@@ -67,9 +67,23 @@ def _integer(name: str, value: Any) -> int:
     return integer
 
 
+def factor_of(name: str, value: float | None) -> float | None:
+    """For a field that is a float or not there. TypeError for what is no number."""
+    if value is not None and not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}: expected a number")
+    return value
+
+
 def beta_of(beta: float | None, has_c: bool) -> float | None:
     """Whoever gives a c wants it added."""
-    return 1.0 if beta is None and has_c else beta
+    return 1.0 if beta is None and has_c else factor_of("beta", beta)
+
+
+def flag_of(name: str, value: bool) -> bool:
+    """TypeError for what is no truth value, as "no" would be true."""
+    if not isinstance(value, (bool, np.bool_, int)):
+        raise TypeError(f"{name} is {value!r}: expected True or False")
+    return bool(value)
 
 
 def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:

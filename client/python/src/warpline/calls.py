@@ -14,8 +14,8 @@ import numpy.typing as npt
 from google.protobuf.message import DecodeError
 
 from warpline import copies, shapes, wire
-from warpline.arguments import (Axes, activation_of, axes_of, beta_of, ddof_of, from_front, perm_of, precision_of,
-                                reduce_op, reversed_axes)
+from warpline.arguments import (Axes, activation_of, axes_of, beta_of, ddof_of, factor_of, flag_of, from_front, perm_of,
+                                precision_of, reduce_op, reversed_axes)
 from warpline.arrays import AnyOperand, Array, InRegion, SentOperand, decode_tensor, operand_of
 from warpline.dtypes import result_data_type
 from warpline.errors import Error, Internal, ResourceExhausted
@@ -183,8 +183,8 @@ def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: 
     if bias is not None:
         fields.append(Field(v1.GemmRequest.BIAS_FIELD_NUMBER, operand_of(bias, any_order=False)))
     request = v1.GemmRequest(
-        trans_a=bool(trans_a) != a_swapped, trans_b=bool(trans_b) != b_swapped, alpha=alpha,
-        beta=beta_of(beta, c is not None), precision=precision_of(precision),
+        trans_a=flag_of("trans_a", trans_a) != a_swapped, trans_b=flag_of("trans_b", trans_b) != b_swapped,
+        alpha=factor_of("alpha", alpha), beta=beta_of(beta, c is not None), precision=precision_of(precision),
         activation=activation_of(activation), out_data_type=result_data_type(dtype), variant=variant,
         options=keep.options())
     return Call(_KERNELS + "Gemm", request, fields, keeps=keep.results, operation="gemm")
@@ -194,6 +194,7 @@ def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | N
            variant: str, keep: Keep = INLINE) -> Call:
     # What is kept must have its axes in their order already.
     operand, axes = operand_of(x, any_order=not any(keep.results)), axes_of(axis)
+    keepdims = flag_of("keepdims", keepdims)
     rank, finish = operand.rank, None
     if not operand.in_order:
         logical = from_front(axes, rank) or list(range(rank))

@@ -94,7 +94,9 @@ class Program:
         if bias is not None:
             inputs.append(self._expression(bias))
         step = v1.GemmStep(
-            trans_a=bool(trans_a) != a_swapped, trans_b=bool(trans_b) != b_swapped, alpha=alpha, beta=beta,
+            trans_a=arguments.flag_of("trans_a", trans_a) != a_swapped,
+            trans_b=arguments.flag_of("trans_b", trans_b) != b_swapped,
+            alpha=arguments.factor_of("alpha", alpha), beta=beta,
             precision=arguments.precision_of(precision), has_bias=bias is not None,
             activation=arguments.activation_of(activation), out_data_type=result_data_type(dtype))
         return self._step("gemm", inputs, step, variant, name, _dtype_of(step.out_data_type))
@@ -102,7 +104,8 @@ class Program:
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
         """Reduces axes, as `Client.reduce` does."""
-        step = v1.ReduceStep(op=arguments.reduce_op(op), axes=arguments.axes_of(axis), keepdims=keepdims,
+        step = v1.ReduceStep(op=arguments.reduce_op(op), axes=arguments.axes_of(axis),
+                             keepdims=arguments.flag_of("keepdims", keepdims),
                              ddof=arguments.ddof_of(ddof), out_data_type=result_data_type(dtype))
         return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(step.out_data_type))
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import numbers
 import operator
 import os
 import re
@@ -27,7 +28,10 @@ _LONGEST_RECONNECT_MS = 1000
 
 
 def check_timeout(timeout: float) -> float:
-    """Seconds. ValueError unless it is above zero and finite: every call has a deadline."""
+    """Seconds. TypeError unless it is a number, ValueError unless that is above zero and finite: every call has a
+    deadline."""
+    if not isinstance(timeout, numbers.Real):
+        raise TypeError(f"timeout is {timeout!r}: a number of seconds")
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout is {timeout}: seconds above zero, and finite")
     return timeout
