@@ -6,10 +6,6 @@
 
 namespace warpline {
 
-// Whether one number is kept of a column.
-template <typename R>
-inline constexpr bool kHasNumber = std::is_arithmetic_v<typename R::Acc>;
-
 // Columns of a thread, as ColumnsOf says of the class.
 template <typename Number>
 inline constexpr int kColumnsOf = sizeof(Number) == 8 ? 2 : 4;
@@ -54,11 +50,22 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   if constexpr (kHasNumber<R> && kLoads >= 8) {
     step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
-  for (; step < end; step += stride) {
-    const auto raw = load(step);
+  // The rest is loaded at once as well: one by one, three rows of thirty would take as long as twelve others.
+  // Not where adding takes longer than loading.
+  constexpr int kRest = !kHasNumber<R> || kLoads >= 8 ? 1 : kLoads;
+  for (; step < end; step += kRest * stride) {
+    decltype(load(step)) raw[kRest] = {};
 #pragma unroll
-    for (int c = 0; c < kColumns; ++c) {
-      R::Add(acc[c], Widen<typename R::Value>(Element<T>(raw, c)), index_of(c, step));
+    for (int i = 0; i < kRest; ++i) {
+      if (step + i * stride < end) raw[i] = load(step + i * stride);
+    }
+#pragma unroll
+    for (int i = 0; i < kRest; ++i) {
+      if (step + i * stride >= end) break;
+#pragma unroll
+      for (int c = 0; c < kColumns; ++c) {
+        R::Add(acc[c], Widen<typename R::Value>(Element<T>(raw[i], c)), index_of(c, step + i * stride));
+      }
     }
   }
 }

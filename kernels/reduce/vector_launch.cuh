@@ -14,8 +14,10 @@
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/vector_bulk.cuh"
 #include "kernels/reduce/vector_columns.cuh"
+#include "kernels/reduce/vector_few_rows.cuh"
 #include "kernels/reduce/vector_packed.cuh"
 #include "kernels/reduce/vector_rows.cuh"
+#include "kernels/reduce/vector_runs.cuh"
 
 namespace warpline {
 
@@ -78,11 +80,17 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
     case ReduceShape::kRows:
       error = launch(&ReduceRows<R, Number>);
       break;
+    case ReduceShape::kRuns:
+      error = launch(&ReduceRuns<R, Number>);
+      break;
     case ReduceShape::kPackedRows:
       error = launch(&ReducePackedRows<R, Number>);
       break;
     case ReduceShape::kColumns:
       error = launch(plan.aligned ? &ReduceColumns<R, Number, true> : &ReduceColumns<R, Number, false>);
+      break;
+    case ReduceShape::kFewRows:
+      if constexpr (kHasNumber<R> || kHasShift<R>) error = launch(&ReduceFewRows<R, Number>);
       break;
     case ReduceShape::kShiftedColumns:
       error = launch(&ReduceShiftedColumns<R, Number>);

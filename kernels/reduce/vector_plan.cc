@@ -6,6 +6,7 @@
 
 #include "kernels/ceil_div.h"
 #include "kernels/reduce/integer_moments.h"
+#include "kernels/reduce/vector_costs.h"
 
 namespace warpline {
 namespace {
@@ -20,24 +21,6 @@ int CeilPow2(std::int64_t value, int limit) {
 
 bool AreMultiples(const AxisList& axes, int count, std::int64_t of) {
   return std::all_of(axes.strides, axes.strides + count, [of](std::int64_t s) { return s % of == 0; });
-}
-
-// What a CTA must have at least to repay the second launch, two microseconds: less where multiprocessors
-// would have nothing to do without, more where that only evens them out.
-constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfBusy = 768 << 10;  // bytes
-
-// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile. No
-// more CTAs than the device holds at the same time, `ctas` a multiprocessor: what each has is written and
-// read once more.
-void Split(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan) {
-  std::int64_t split = 1;
-  if (plan->tiles > 0) {
-    const std::int64_t least = plan->tiles < multiprocessors ? kLeastOfIdle : kLeastOfBusy;
-    split = std::clamp<std::int64_t>(std::int64_t{ctas} * multiprocessors / plan->tiles, 1,
-                                     std::max<std::int64_t>(1, bytes / least));
-  }
-  plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
-  plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
 }
 
 std::int64_t BytesOf(const ReduceProblem& problem) {
@@ -82,42 +65,82 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
 }
 
-void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
-              int multiprocessors, VectorPlan* plan) {
-  const std::size_t element_bytes = SizeOf(problem.dtype);
+// A result's share of the threads. `rounds`: what they have of it, `at_once` of which a thread has in flight:
+// vectors of a row, or pieces of runs. A group of threads is not divided.
+void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t rounds, int at_once,
+               int least_lanes, int multiprocessors, VectorPlan* plan) {
   // The moments of f64, of wide integers and of what becomes f64 are combined by divisions.
   const bool is_integer = !IsFloat(problem.dtype);
   const bool has_costly_ends =
       (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
       (is_integer ? !IntegerMomentsMonoid<std::int32_t>::Suits(problem)
                   : NumberClassOf(problem.dtype) != NumberClass::kF32 || problem.OutDType() == DType::kF64);
-  const auto vector = static_cast<std::int64_t>(16 / element_bytes);
-  const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
-  plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
-                  AreMultiples(reduce.reduced, reduce.reduced.rank - 1, vector);
-  // A row of one run has single elements only before its first vector and after its last.
-  const bool vectors = plan->aligned || reduce.reduced.rank == 1;
-  plan->steps = vectors ? reduce.reduced_count / vector : reduce.reduced_count;
-  const std::int64_t bytes = reduce.reduced_count * static_cast<std::int64_t>(element_bytes);
+  const std::int64_t bytes = reduce.reduced_count * BytesOf(problem);
+  const int ctas = HasNumber(problem.op) ? kRowCtas : kRowCtas - 1;
+  const auto plan_for = [&](int lanes) {
+    VectorPlan with = *plan;
+    with.lanes = lanes;
+    with.results_per_cta = kVectorThreads / lanes;
+    with.tiles = CeilDiv(reduce.results, with.results_per_cta);
+    SplitTiles(bytes * with.results_per_cta, ctas, multiprocessors, &with);
+    return with;
+  };
   // A warp keeps up with rows of some thousand vectors; with few rows, whole CTAs fill the device better. If
   // combining what threads have takes long, they should have many elements each.
   const std::int64_t row_of_cta = has_costly_ends ? 524288 : 65536;
   const bool few = reduce.results < 8 * std::int64_t{multiprocessors};
   if (bytes >= row_of_cta || (few && bytes >= 8192)) {
-    plan->lanes = kVectorThreads;
+    *plan = plan_for(kVectorThreads);
   } else {
-    plan->lanes = CeilPow2(CeilDiv(plan->steps, kRowLoads), kWarpLanes);
+    int lanes = std::max(least_lanes, CeilPow2(CeilDiv(rounds, kRowLoads), kWarpLanes));
     // More of them while multiprocessors have room and each has loads to keep in flight.
     const std::int64_t room = std::int64_t{kRowCtas} * kVectorThreads * multiprocessors;
-    while (!has_costly_ends && 2 * plan->lanes <= kVectorThreads &&
-           2 * plan->lanes * reduce.results <= room && plan->steps >= 2 * plan->lanes * kRowLoads) {
-      plan->lanes *= 2;
+    while (!has_costly_ends && 2 * lanes <= kVectorThreads && 2 * lanes * reduce.results <= room &&
+           rounds >= 2 * lanes * kRowLoads) {
+      lanes *= 2;
     }
+    *plan = plan_for(lanes);
   }
-  plan->results_per_cta = kVectorThreads / plan->lanes;
-  plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
-  Split(bytes * plan->results_per_cta, HasNumber(problem.op) ? kRowCtas : kRowCtas - 1, multiprocessors,
-        plan);
+  // Where CTAs come in waves that are nearly whole, that stays.
+  constexpr double kUneven = 1.03;
+  if (has_costly_ends || CostOf(*plan, problem, reduce, ctas, multiprocessors) < kUneven) return;
+  *plan =
+      Cheapest(*plan, std::max(least_lanes, kWarpLanes), reduce.results, plan_for, [&](const VectorPlan& p) {
+        const double of_thread = static_cast<double>(rounds) / (static_cast<double>(p.lanes) * p.split);
+        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(at_once, of_thread);
+      });
+}
+
+void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
+              int multiprocessors, VectorPlan* plan) {
+  const std::int64_t vector = 16 / BytesOf(problem);
+  const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
+  plan->aligned = aligned_base && run % vector == 0 && AreMultiples(reduce.kept, reduce.kept.rank, vector) &&
+                  AreMultiples(reduce.reduced, reduce.reduced.rank - 1, vector);
+  // A row of one run has single elements only before its first vector and after its last.
+  if (plan->aligned || reduce.reduced.rank == 1) {
+    plan->steps = reduce.reduced_count / vector;
+    return PlanLanes(problem, reduce, plan->steps, kRowLoads, 1, multiprocessors, plan);
+  }
+  plan->shape = ReduceShape::kRuns;
+  // Vectors that a run touches at most. The most threads of which no more than a quarter of the loads have no
+  // vector, or those with the fewest such loads.
+  const std::int64_t touched = run > 0 ? CeilDiv(run + vector - 1, vector) : 1;
+  const auto loads_of = [touched](int group) {
+    const std::int64_t at_once = std::int64_t{group} * kRowLoads;
+    return CeilDiv(touched, at_once) * at_once;
+  };
+  for (int group = plan->group = kWarpLanes; group > 0; group /= 2) {
+    if (loads_of(group) < loads_of(plan->group)) plan->group = group;
+    if (3 * loads_of(plan->group) <= 4 * touched) break;
+  }
+  plan->pieces = loads_of(plan->group) / (std::int64_t{plan->group} * kRowLoads);
+  plan->steps = run > 0 ? reduce.reduced_count / run * plan->pieces : 0;
+  if (reduce.results > 0 && plan->steps > 0) {
+    plan->extent =
+        reduce.kept.Offset(reduce.results - 1) + reduce.reduced.Offset(reduce.reduced_count - 1) + 1;
+  }
+  PlanLanes(problem, reduce, plan->steps * plan->group, 1, plan->group, multiprocessors, plan);
 }
 
 // Results side by side in memory, whatever comes before them.
@@ -126,9 +149,24 @@ std::int64_t InnerOf(const CanonicalReduce& reduce) {
   return last >= 0 && reduce.kept.strides[last] == 1 ? reduce.kept.dims[last] : 1;
 }
 
-// Whether columns are a block of memory, or several that are each worth a CTA.
-bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes) {
+// Loads of columns that a thread has in flight.
+double LoadsOfColumns(const ReduceProblem& problem) {
+  return 64.0 / static_cast<double>(ColumnsOf(NumberClassOf(problem.dtype)) * BytesOf(problem));
+}
+
+// Whether all rows begin at multiples of so many columns.
+bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t columns) {
+  return inner % columns == 0 && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns) &&
+         AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
+}
+
+// Whether columns are a block of memory, or several that are each worth a CTA; those that a warp loads whole
+// are as good as others of whole loads.
+bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
+            std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kLeastBytes = 16384;
+  if (aligned_base && inner % (kWarpLanes * columns) == 0 && HasWholeLoads(reduce, inner, columns))
+    return false;
   const std::int64_t bytes = reduce.reduced_count * inner * element_bytes;
   return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kLeastBytes &&
          inner <= kVectorThreads;
@@ -145,8 +183,8 @@ void PlanFlatColumns(const ReduceProblem& problem, const CanonicalReduce& reduce
   plan->results_per_cta = plan->inner;
   plan->tiles = reduce.results / plan->inner;
   plan->steps = CeilDiv(block, plan->lanes * columns);
-  Split(block * BytesOf(problem), ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)), multiprocessors,
-        plan);
+  SplitTiles(block * BytesOf(problem), ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)),
+             multiprocessors, plan);
 }
 
 // Blocks that follow each other, enough for all multiprocessors, and so small that shared memory holds some:
@@ -173,17 +211,22 @@ void PlanPackedColumns(const CanonicalReduce& reduce, std::int64_t element_bytes
   plan->tiles = CeilDiv(blocks, blocks_per_cta);
 }
 
-// Whether all rows begin at multiples of so many columns.
-bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t columns) {
-  return inner % columns == 0 && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns) &&
-         AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
-}
-
 void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
                  int multiprocessors, VectorPlan* plan) {
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   plan->shape = ReduceShape::kColumns;
   plan->aligned = aligned_base && HasWholeLoads(reduce, plan->inner, columns);
+  plan->steps = reduce.reduced_count;
+  const int ctas = ColumnCtas(plan->aligned, HasNumber(problem.op));
+  const auto plan_for = [&](int lanes) {
+    VectorPlan with = *plan;
+    with.lanes = lanes;
+    with.results_per_cta = lanes * columns;
+    with.tiles = CeilDiv(reduce.results, with.results_per_cta);
+    SplitTiles(reduce.reduced_count * std::min(reduce.results, with.results_per_cta) * bytes, ctas,
+               multiprocessors, &with);
+    return with;
+  };
   // 256 bytes side by side, or more where a warp loads more at once; the others of the CTA share the elements
   // where each gets some groups of loads.
   const std::int64_t least = plan->aligned ? 4 : 32;
@@ -191,12 +234,33 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
   const int side_by_side = CeilPow2(CeilDiv(reduce.results, columns), wide);
   const auto rows_worth = static_cast<int>(std::bit_floor(
       static_cast<std::uint64_t>(std::clamp<std::int64_t>(reduce.reduced_count / least, 1, kVectorThreads))));
-  plan->lanes = kVectorThreads / std::min(kVectorThreads / side_by_side, rows_worth);
-  plan->results_per_cta = plan->lanes * columns;
+  const int narrowest = kVectorThreads / std::min(kVectorThreads / side_by_side, rows_worth);
+  const auto cost_of = [&](const VectorPlan& p) {
+    return CostOf(p, problem, reduce, ctas, multiprocessors) *
+           FillCost(LoadsOfColumns(problem), static_cast<double>(p.chunk) * p.lanes / kVectorThreads);
+  };
+  *plan = Cheapest(plan_for(narrowest), 2 * narrowest, reduce.results, plan_for, cost_of);
+}
+
+// Few rows, for which a thread would have little to do with less than a vector of each of them, and results
+// for half of the threads that the device holds.
+bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
+               bool aligned_base, int multiprocessors) {
+  constexpr std::int64_t kMostRows = 64;
+  const std::int64_t vector = 16 / BytesOf(problem);
+  const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
+                       problem.dtype == DType::kF32 && problem.OutDType() != DType::kF64;
+  return (HasNumber(problem.op) || moments) && aligned_base && reduce.reduced.rank == 1 &&
+         reduce.reduced_count > 0 && reduce.reduced_count <= kMostRows &&
+         HasWholeLoads(reduce, inner, vector) &&
+         2 * (reduce.results / vector) >= std::int64_t{kFewRowsCtas} * multiprocessors * kVectorThreads;
+}
+
+void PlanFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, VectorPlan* plan) {
+  plan->shape = ReduceShape::kFewRows;
+  plan->results_per_cta = kVectorThreads * (16 / BytesOf(problem));
   plan->tiles = CeilDiv(reduce.results, plan->results_per_cta);
-  plan->steps = reduce.reduced_count;
-  Split(reduce.reduced_count * std::min(reduce.results, plan->results_per_cta) * bytes,
-        ColumnCtas(plan->aligned, HasNumber(problem.op)), multiprocessors, plan);
+  plan->steps = plan->chunk = reduce.reduced_count;
 }
 
 // Whether rows begin anywhere in a vector. Few rows of elements that are not narrow are taken faster element
@@ -204,7 +268,7 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
 bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kLeastColumns = 64;
-  const std::int64_t least_rows = element_bytes < 4 ? 16 : 128;
+  const std::int64_t least_rows = element_bytes < 4 ? 16 : 96;
   return aligned_base && !HasWholeLoads(reduce, inner, columns) && reduce.reduced.rank == 1 &&
          inner >= kLeastColumns && reduce.reduced_count >= least_rows;
 }
@@ -214,13 +278,29 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
   constexpr std::int64_t kManyRows = 64;
   plan->shape = ReduceShape::kShiftedColumns;
-  // Four threads of a result, or eight: multiples of the columns of a vector.
-  plan->lanes = reduce.reduced_count < kManyRows || columns * bytes * kWarpLanes < 256 ? 64 : 32;
-  plan->results_per_cta = (plan->lanes - 1) * columns + 1;  // wherever in a vector they begin
-  plan->tiles = reduce.results / plan->inner * CeilDiv(plan->inner, plan->results_per_cta);
   plan->steps = reduce.reduced_count;
-  Split(reduce.reduced_count * std::min(plan->inner, plan->results_per_cta) * bytes,
-        ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op)), multiprocessors, plan);
+  const int ctas = ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op));
+  const auto plan_for = [&](int lanes) {
+    VectorPlan with = *plan;
+    with.lanes = lanes;
+    with.results_per_cta = (lanes - 1) * columns + 1;  // wherever in a vector they begin
+    with.tiles = reduce.results / plan->inner * CeilDiv(plan->inner, with.results_per_cta);
+    SplitTiles(reduce.reduced_count * std::min(plan->inner, with.results_per_cta) * bytes, ctas,
+               multiprocessors, &with);
+    return with;
+  };
+  // The ends of rows are loaded for two tiles.
+  const auto cost_of = [&](const VectorPlan& p) {
+    return CostOf(p, problem, reduce, ctas, multiprocessors) *
+           FillCost(LoadsOfColumns(problem), static_cast<double>(p.chunk) * p.lanes / kVectorThreads) *
+           (1 + 16.0 / static_cast<double>(p.lanes * columns * bytes));
+  };
+  const int usual = reduce.reduced_count < kManyRows || columns * bytes * kWarpLanes < 256 ? 64 : 32;
+  // Threads of a result are a multiple of the columns of a vector: two, four or eight.
+  const int most = kVectorThreads / static_cast<int>(columns);
+  *plan = Cheapest(
+      plan_for(usual), 2 * usual, plan->inner, [&](int lanes) { return plan_for(std::min(lanes, most)); },
+      cost_of);
 }
 
 // Columns of a tile of kBulkColumns: a warp copies, the others take them.
@@ -256,7 +336,7 @@ void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce
   plan->rows_per_stage =
       static_cast<int>(std::min<std::int64_t>(kMostBulkRows, kBulkStageBytes / plan->pitch / kPack * kPack));
   plan->steps = reduce.reduced_count;
-  Split(reduce.reduced_count * plan->results_per_cta * bytes, kBulkCtas, multiprocessors, plan);
+  SplitTiles(reduce.reduced_count * plan->results_per_cta * bytes, kBulkCtas, multiprocessors, plan);
 }
 
 }  // namespace
@@ -288,13 +368,26 @@ VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& redu
     return plan;
   }
   plan.inner = InnerOf(reduce);
+  const std::int64_t columns = ColumnsOf(NumberClassOf(problem.dtype));
   if (IsPackedColumns(reduce, plan.inner, bytes, aligned_base, multiprocessors)) {
     PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
-  } else if (IsFlat(reduce, plan.inner, bytes)) {
+  } else if (IsFlat(reduce, plan.inner, bytes, columns, aligned_base)) {
     PlanFlatColumns(problem, reduce, multiprocessors, &plan);
+  } else if (IsFewRows(problem, reduce, plan.inner, aligned_base, multiprocessors)) {
+    PlanFewRows(problem, reduce, &plan);
   } else if (IsBulk(problem, reduce, plan.inner, aligned_base, traits)) {
     PlanBulkColumns(problem, reduce, multiprocessors, &plan);
-  } else if (IsShifted(reduce, plan.inner, bytes, ColumnsOf(NumberClassOf(problem.dtype)), aligned_base)) {
+    if (bytes < 4 || !IsShifted(reduce, plan.inner, bytes, columns, aligned_base)) return plan;
+    // Two CTAs a multiprocessor are few where those of the last wave have nothing beside them.
+    VectorPlan shifted = {.inner = plan.inner};
+    PlanShiftedColumns(problem, reduce, multiprocessors, &shifted);
+    const int ctas = ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op));
+    constexpr double kSlower = 1.05;
+    if (kSlower * CostOf(shifted, problem, reduce, ctas, multiprocessors) <
+        CostOf(plan, problem, reduce, kBulkCtas, multiprocessors)) {
+      return shifted;
+    }
+  } else if (IsShifted(reduce, plan.inner, bytes, columns, aligned_base)) {
     PlanShiftedColumns(problem, reduce, multiprocessors, &plan);
   } else {
     PlanColumns(problem, reduce, aligned_base, multiprocessors, &plan);

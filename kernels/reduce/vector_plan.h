@@ -14,6 +14,7 @@ namespace warpline {
 inline constexpr int kVectorThreads = 256;
 inline constexpr int kRowLoads = 4;  // of 16 bytes, that a thread of kRows has in flight
 inline constexpr int kRowCtas = 4;   // a multiprocessor, one less where more than a number is kept of a row
+inline constexpr int kFewRowsCtas = 5;
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
@@ -33,7 +34,11 @@ inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
 
 // Who takes what.
 //
-// kRows: the elements of a result are neighbours, in runs; `lanes` threads take 16 bytes each in turn.
+// kRows: the elements of a result are neighbours, in one run or in several that are whole vectors; `lanes`
+// threads take 16 bytes each in turn.
+//
+// kRuns: they are neighbours in several runs, which begin anywhere in a vector; a group of the `lanes`
+// threads takes a run, or a piece of it, and then another one.
 //
 // kPackedRows: rows are short and follow each other; a CTA copies whole rows into shared memory, where
 // `lanes` threads take one row after the other.
@@ -41,6 +46,9 @@ inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
 // kColumns: neighbouring results are neighbours in memory; a thread takes ColumnsOf of them, `lanes` threads
 // stand side by side, and the others of the CTA share the elements. Where a thread's results cannot be loaded
 // at once, they are `lanes` apart, so that neighbouring threads still are.
+//
+// kFewRows: as kColumns where loads are whole, a thread takes 16 bytes side by side and all of their
+// elements.
 //
 // kShiftedColumns: as kColumns where rows begin anywhere; a thread takes vectors that begin a few columns
 // before its own, the same few in all of its rows.
@@ -55,8 +63,10 @@ inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
 // where `lanes` threads share a result, or one thread takes one after the other.
 enum class ReduceShape : std::uint8_t {
   kRows,
+  kRuns,
   kPackedRows,
   kColumns,
+  kFewRows,
   kShiftedColumns,
   kBulkColumns,
   kFlatColumns,
@@ -74,20 +84,24 @@ constexpr int ColumnsOf(NumberClass numbers) {
 
 struct VectorPlan {
   ReduceShape shape = ReduceShape::kRows;
-  // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows of one run begin
-  // and end with single elements, and all else is loaded in single elements. Shifted columns and flat blocks
-  // have whole loads wherever they begin.
+  // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows begin and end
+  // with single elements, and columns are loaded in such. Runs, shifted columns and flat blocks have whole
+  // loads wherever they begin.
   bool aligned = true;
   int lanes = kVectorThreads;    // of kFlatColumns: threads at work
   int threads = kVectorThreads;  // of a CTA; of kFlatColumns whole warps of those at work
   std::int64_t inner = 1;        // of columns: results side by side in memory
   std::int64_t results_per_cta = 1;
   std::int64_t tiles = 0;  // CTAs / split
-  // What a CTA takes of each of its results, and how many CTAs share them: in 16-byte vectors or elements of
-  // a row, in elements of a column, in steps of all threads through a flat block.
+  // What a CTA takes of each of its results, and how many CTAs share them: in 16-byte vectors of a row, in
+  // pieces of runs, in elements of a column, in steps of all threads through a flat block.
   std::int64_t steps = 0, chunk = 0;
   int split = 1;
   int rows_per_stage = 0, pitch = 0;  // of kBulkColumns; the bytes from row to row in a stage
+  // Of kRuns: threads that take neighbouring vectors, the pieces of a run that have kRowLoads for each of
+  // them, and the elements from the first of the input to its last.
+  int group = 1;
+  std::int64_t pieces = 1, extent = 0;
 
   // Of packed results with so many bytes of elements each, which may begin anywhere in the first 16.
   std::size_t SharedBytes(std::int64_t result_bytes) const {

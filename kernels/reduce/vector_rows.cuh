@@ -1,4 +1,4 @@
-// Variant `vectorized` where the elements of a result are neighbours, in rows or runs that are not short.
+// Variant `vectorized` where the elements of a result are neighbours, in rows or runs of whole vectors.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 
@@ -6,22 +6,8 @@
 
 namespace warpline {
 
-// Vector v of a result, where element 0 of it has index first + v * elements.
-template <typename R, typename Number>
-__device__ void AddVector(DType dtype, const void* address, std::int64_t first, std::int64_t v,
-                          typename R::Acc& acc) {
-  const auto raw = *static_cast<const RawVector<16>*>(address);
-  VisitElements<Number>(dtype, [&]<typename T>(T) {
-    constexpr int kElements = 16 / sizeof(T);
-    using V = PackValue<R, T, NumberOf<T>>;
-    V values[kElements];
-#pragma unroll
-    for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw, i));
-    PackAdder<R>::Add(acc, values, first + v * kElements, 1);
-  });
-}
-
-// Vectors [begin, end) of a result that fall to `lane` of `lanes`.
+// Vectors [begin, end) of a result that fall to `lane` of `lanes`, where element 0 of vector v has index
+// first + v * elements.
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
                            int lanes, F&& address, typename R::Acc& acc) {
@@ -48,7 +34,23 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
       }
     });
   }
-  for (; v < end; v += lanes) AddVector<R, Number>(dtype, address(v), first, v, acc);
+  // The rest is loaded at once as well.
+#pragma unroll
+  for (int i = 0; i < kRowLoads - 1; ++i) {
+    if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
+  }
+  VisitElements<Number>(dtype, [&]<typename T>(T) {
+    constexpr int kElements = 16 / sizeof(T);
+    using V = PackValue<R, T, NumberOf<T>>;
+#pragma unroll
+    for (int i = 0; i < kRowLoads - 1; ++i) {
+      if (v + i * lanes >= end) break;
+      V values[kElements];
+#pragma unroll
+      for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(raw[i], e));
+      PackAdder<R>::Add(acc, values, first + (v + i * lanes) * kElements, 1);
+    }
+  });
 }
 
 template <typename R, typename Number>
@@ -94,7 +96,7 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
       if (part == plan.split - 1) {
         for (std::int64_t r = head + vectors * vector + lane; r < count; r += lanes) add_one(r);
       }
-    } else if (plan.aligned) {
+    } else {
       const std::int64_t run_vectors = run * element_bytes / 16;
       AddVectors<R, Number>(
           task.dtype, 0, begin, end, lane, lanes,
@@ -103,8 +105,6 @@ __global__ void __launch_bounds__(kVectorThreads, sizeof(typename R::Acc) <= 8 ?
             return x + reduced.OffsetOfRun(v) * element_bytes + in_run * 16;
           },
           acc);
-    } else {
-      for (std::int64_t r = begin + lane; r < end; r += lanes) add_one(r);
     }
   }
   acc = CombineLanes<R>(acc, lanes);

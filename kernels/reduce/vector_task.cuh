@@ -7,6 +7,10 @@
 
 namespace warpline {
 
+// Whether one number is kept of a result.
+template <typename R>
+inline constexpr bool kHasNumber = std::is_arithmetic_v<typename R::Acc>;
+
 template <typename R>
 struct VectorTask {
   const void* x;

@@ -141,9 +141,15 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
         Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
                  [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
         // The CPU's variants know no such sizes.
-        if (backend_name != "cuda" || !subject.variant.empty() || !MeetsLongRows(reduce_op, dtype)) continue;
-        Register(backend_name, "reduce_long_" + std::string(Name(reduce_op)), subject, dtype,
-                 [=] { return ToProblems(LongOddRows(reduce_op, dtype)); });
+        if (backend_name != "cuda" || !subject.variant.empty()) continue;
+        if (MeetsLongRows(reduce_op, dtype)) {
+          Register(backend_name, "reduce_long_" + std::string(Name(reduce_op)), subject, dtype,
+                   [=] { return ToProblems(LongOddRows(reduce_op, dtype)); });
+        }
+        if (MeetsFewRows(reduce_op, dtype)) {
+          Register(backend_name, "reduce_few_rows_" + std::string(Name(reduce_op)), subject, dtype,
+                   [=] { return ToProblems(FewLongRows(reduce_op, dtype)); });
+        }
       }
       return;
     case Op::kCast:

@@ -88,6 +88,9 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     add({297, 3}, 0b10);
     for (std::int64_t size : {4, 8, 12, 16, 48, 100, 250, 500}) add({3001, size}, 0b10);
     add({6, 33, 130, 8}, 0b0101), add({7, 20, 40, 64}, 0b0101);
+    // Runs that begin anywhere: longer than a warp's vectors, and so many of a few results that CTAs share
+    // them.
+    add({3, 2, 20011}, 0b101), add({1 << 12, 3, 129}, 0b101), add({5, 3, 7, 2, 11}, 0b10101);
     // Columns of blocks that begin anywhere in 16 bytes, without padding, which would end the blocks.
     for (const Shape& shape : {Shape{3, 129, 129}, Shape{3, 520, 255}, Shape{5, 5555, 3}, Shape{3, 8209, 2},
                                Shape{2, 70, 250}, Shape{3, 30011, 5}}) {
@@ -166,6 +169,35 @@ std::vector<ReduceProblem> LongOddRows(ReduceOp op, DType dtype) {
   if (op == ReduceOp::kSum || op == ReduceOp::kNorm2 || op == ReduceOp::kLogSumExp) {
     all.push_back(all.back());
     if (IsFloat(dtype)) all.back().out_dtype = DType::kF64;
+  }
+  return all;
+}
+
+bool MeetsFewRows(ReduceOp op, DType dtype) {
+  if (IsArg(op) || op == ReduceOp::kLogSumExp) return false;  // go to other kernels
+  const bool usual = op == ReduceOp::kSum || op == ReduceOp::kMax;
+  return dtype == DType::kF32 ||
+         (usual && (dtype == DType::kU8 || dtype == DType::kBF16 || dtype == DType::kF64)) ||
+         (op == ReduceOp::kMean && dtype == DType::kI16);
+}
+
+std::vector<ReduceProblem> FewLongRows(ReduceOp op, DType dtype) {
+  constexpr std::int64_t kThreads = 160 * 5 * 256;  // of a device with 160 multiprocessors
+  const auto vector = static_cast<std::int64_t>(16 / SizeOf(dtype)), columns = kThreads * vector;
+  std::vector<ReduceProblem> all;
+  const auto add = [&](const Shape& shape, std::uint32_t mask, std::int64_t padding = 0) {
+    all.push_back({op, dtype, shape, mask});
+    if (padding > 0) all.back().row_stride = shape[shape.rank - 1] + padding;
+  };
+  // Fewer rows than a thread loads at once, as many, and some more; the last CTA has a vector.
+  for (const std::int64_t rows : {2, 3, 4, 7}) add({rows, columns + vector}, 0b01);
+  // Rows of padded blocks; results of another type, which are stored one by one.
+  add({columns / (40 * vector) + 1, 3, 40 * vector}, 0b010, vector);
+  if (IsFloat(dtype)) {
+    add({3, columns}, 0b01);
+    if (op == ReduceOp::kSum || op == ReduceOp::kMax) {
+      all.back().out_dtype = dtype == DType::kF64 ? DType::kF32 : DType::kF64;
+    }
   }
   return all;
 }

@@ -39,6 +39,9 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype);
 // Reductions along columns of some 33 MiB whose rows begin anywhere: kernels for long ones take no smaller.
 std::vector<ReduceProblem> LongOddRows(ReduceOp op, DType dtype);
 bool MeetsLongRows(ReduceOp op, DType dtype);
+// Reductions of few rows of so many columns that they keep all threads of a device busy.
+std::vector<ReduceProblem> FewLongRows(ReduceOp op, DType dtype);
+bool MeetsFewRows(ReduceOp op, DType dtype);
 // Casts to every type; sums of operands that are broadcast in every way.
 std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype);
 

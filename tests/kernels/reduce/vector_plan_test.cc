@@ -159,7 +159,70 @@ TEST(VectorPlanTest, CtasAreWholeWaves) {
 TEST(VectorPlanTest, TilesThatKeepAllMultiprocessorsBusyAreSharedIfTheyAreLarge) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {256, 128, 128}, 2)).split, 1);
   EXPECT_GT(Plan(Problem(DType::kF32, {200, 1 << 20}, 2)).split, 1);
-  EXPECT_GT(Plan(Problem(DType::kF64, {64, 256, 256}, 2)).split, 1);  // 64 tiles
+  EXPECT_GT(Plan(Problem(DType::kF64, {64, 256, 255}, 2)).split, 1);  // 64 tiles
+}
+
+TEST(VectorPlanTest, TilesAreWiderWhereLessThanAWaveIsBetterThanALittleMore) {
+  // Of 125 columns a tile, 540 tiles would be two per cent more than four CTAs of 132 multiprocessors.
+  const VectorPlan shifted = Plan(Problem(DType::kF32, {60, 1200, 1029}, 2));
+  EXPECT_EQ(shifted.lanes, 64);
+  EXPECT_EQ(shifted.tiles, 300);
+  EXPECT_EQ(shifted.split, 1);
+  const VectorPlan rows =
+      Plan(Problem(DType::kF32, {100, 200, 50, 64}, 0b1010));  // 625 CTAs of 32 lanes a row
+  EXPECT_EQ(rows.lanes, 128);
+  const VectorPlan columns = Plan(Problem(DType::kF32, {100, 600, 1100}, 2));  // 860 CTAs of 32 lanes
+  EXPECT_EQ(columns.lanes, 64);
+  // What fills whole waves as it is stays so.
+  EXPECT_EQ(Plan(Problem(DType::kF32, {129, 1000, 1000}, 2)).lanes, 32);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {20000, 4096}, 2)).lanes, 32);
+}
+
+TEST(VectorPlanTest, ColumnsOfFewRowsAreSharedByNoThreads) {
+  EXPECT_EQ(Plan(Problem(DType::kF32, {2000, 30, 1000}, 2, ReduceOp::kArgmax)).lanes, kVectorThreads);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {2000, 30, 1000}, 2)).shape, ReduceShape::kFewRows);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {65, 1 << 22}, 1)).shape, ReduceShape::kColumns);
+  // With too few columns for all threads they are.
+  EXPECT_LT(Plan(Problem(DType::kF32, {4, 64, 512}, 2)).lanes, kVectorThreads);
+  EXPECT_NE(Plan(Problem(DType::kF32, {2, 1 << 18}, 1)).shape, ReduceShape::kFewRows);
+}
+
+TEST(VectorPlanTest, NoThreadsAreLeftWithoutAResult) {
+  EXPECT_EQ(Plan(Problem(DType::kF32, {400, 128}, 1)).lanes, 32);
+  EXPECT_LE(Plan(Problem(DType::kF32, {100, 32}, 1)).lanes, 32);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {4096}, 1)).lanes, kVectorThreads);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {15000}, 1)).lanes, kVectorThreads);
+  ReduceProblem padded = Problem(DType::kF32, {200, 400, 101}, 2);
+  padded.row_stride = 103;
+  EXPECT_EQ(Plan(padded).shape, ReduceShape::kShiftedColumns);
+  EXPECT_EQ(Plan(padded).lanes, 32);
+  // Whole loads of columns need an aligned input; flat ones do not.
+  EXPECT_EQ(Plan(Problem(DType::kF32, {1 << 20, 128}, 1), /*aligned_base=*/false).shape,
+            ReduceShape::kFlatColumns);
+}
+
+TEST(VectorPlanTest, ALaunchMoreMustBeWorthIt) {
+  EXPECT_EQ(Plan(Problem(DType::kF32, {64, 256, 256}, 2)).split, 1);  // 128 tiles, four microseconds in all
+  EXPECT_GT(Plan(Problem(DType::kF32, {1, 1 << 22}, 2)).split, 1);
+}
+
+TEST(VectorPlanTest, RunsThatBeginAnywhereAreTakenByGroups) {
+  const VectorPlan odd = Plan(Problem(DType::kF32, {143, 435, 353}, 0b101));
+  EXPECT_EQ(odd.shape, ReduceShape::kRuns);
+  EXPECT_EQ(odd.group, 8);  // 353 elements touch 89 vectors, or 90; a group takes 32 at once
+  EXPECT_EQ(odd.pieces, 3);
+  EXPECT_EQ(odd.steps, 143 * 3);
+  EXPECT_EQ(odd.extent, 143 * 435 * 353);
+  const VectorPlan small = Plan(Problem(DType::kU8, {10, 141472, 12, 9}, 0b1001));
+  EXPECT_EQ(small.shape, ReduceShape::kRuns);
+  EXPECT_EQ(small.group, 1);
+  EXPECT_EQ(small.pieces, 1);
+  const VectorPlan large = Plan(Problem(DType::kBF16, {8, 136, 81137}, 0b101));
+  EXPECT_EQ(large.group, 32);
+  EXPECT_GT(large.split, 1);  // 136 results
+  EXPECT_EQ(Plan(Problem(DType::kF32, {143, 435, 352}, 0b101)).shape, ReduceShape::kRows);
+  EXPECT_EQ(Plan(Problem(DType::kF32, {143, 435, 352}, 0b101), /*aligned_base=*/false).shape,
+            ReduceShape::kRuns);
 }
 
 TEST(VectorPlanTest, RowsOfVarInF64AreTakenByWarps) {
@@ -263,14 +326,31 @@ TEST(VectorPlanTest, PlansCoverEverything) {
           ASSERT_GE(plan.chunk * plan.split, plan.steps);
           ASSERT_EQ(kVectorThreads % plan.lanes, 0);
           const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1];
+          ASSERT_TRUE(reduce.reduced.rank == 1 || plan.aligned);
           if (plan.aligned) {
             ASSERT_EQ(run * bytes % 16, 0);
           }
-          // Elements, or vectors to which a row of one run may have a bit more.
-          const bool vectors = plan.aligned || reduce.reduced.rank == 1;
-          ASSERT_EQ(plan.steps, vectors ? row_bytes / 16 : reduce.reduced_count);
+          ASSERT_EQ(plan.steps, row_bytes / 16);  // a row of one run may have a bit more
           break;
         }
+        case ReduceShape::kRuns: {
+          ASSERT_GE(plan.chunk * plan.split, plan.steps);
+          ASSERT_EQ(kVectorThreads % plan.lanes, 0);
+          ASSERT_EQ(plan.lanes % plan.group, 0);
+          ASSERT_LE(plan.group, 32);
+          const std::int64_t run = reduce.reduced.dims[reduce.reduced.rank - 1], elements = 16 / bytes;
+          // Groups of threads have all vectors of a run, wherever in one it begins.
+          ASSERT_GE(plan.pieces * plan.group * kRowLoads * elements, run + elements - 1);
+          ASSERT_LT((plan.pieces - 1) * plan.group * kRowLoads * elements, run + elements - 1);
+          ASSERT_EQ(plan.steps, reduce.reduced_count / run * plan.pieces);
+          ASSERT_EQ(plan.extent, problem.shape.Count());
+          break;
+        }
+        case ReduceShape::kFewRows:
+          ASSERT_EQ(plan.results_per_cta * bytes, kVectorThreads * 16);
+          ASSERT_EQ(plan.inner * bytes % 16, 0);
+          ASSERT_EQ(plan.split, 1);
+          break;
         case ReduceShape::kColumns:
           ASSERT_EQ(plan.steps, reduce.reduced_count);
           ASSERT_GE(plan.chunk * plan.split, plan.steps);

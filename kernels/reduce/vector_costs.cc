@@ -1,0 +1,60 @@
+#include "kernels/reduce/vector_costs.h"
+
+#include <cmath>
+
+#include "kernels/ceil_div.h"
+
+namespace warpline {
+namespace {
+
+// What a CTA must have at least to repay what it writes and another one reads again: less where
+// multiprocessors would have nothing to do without, more where that only evens them out.
+constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfFew = 384 << 10, kLeastOfBusy = 768 << 10;  // bytes
+// What a multiprocessor reads while the second launch begins, two microseconds.
+constexpr double kBytesOfLaunch = 68 << 10;
+
+}  // namespace
+
+double WaveCost(std::int64_t ctas, std::int64_t slots) {
+  const double waves = static_cast<double>(ctas) / static_cast<double>(slots);
+  if (waves <= 0) return 1;
+  const double full = std::floor(waves), rest = waves - full;
+  if (full == 0) return 0.88 + 0.12 / waves;
+  return (full + (rest > 0 ? 0.3 + 0.7 * rest : 0)) / waves;
+}
+
+void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan) {
+  std::int64_t split = 1;
+  if (plan->tiles > 0) {
+    const std::int64_t least = plan->tiles < multiprocessors       ? kLeastOfIdle
+                               : plan->tiles < 2 * multiprocessors ? kLeastOfFew
+                                                                   : kLeastOfBusy;
+    const std::int64_t slots = std::int64_t{ctas} * multiprocessors;
+    split = std::clamp<std::int64_t>(slots / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
+    const double gained = WaveCost(plan->tiles, slots) - WaveCost(plan->tiles * split, slots);
+    const double all = static_cast<double>(bytes) * static_cast<double>(plan->tiles);
+    // With a few tiles it takes longer than that to go through one of them.
+    if (2 * plan->tiles >= multiprocessors && gained * all < kBytesOfLaunch * multiprocessors) split = 1;
+  }
+  plan->chunk = std::max<std::int64_t>(1, CeilDiv(plan->steps, split));
+  plan->split = static_cast<int>(std::max<std::int64_t>(1, CeilDiv(plan->steps, plan->chunk)));
+}
+
+double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const CanonicalReduce& reduce, int ctas,
+              int multiprocessors) {
+  const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
+  const std::int64_t slots = std::int64_t{ctas} * multiprocessors, all_ctas = plan.tiles * plan.split;
+  double cost = WaveCost(all_ctas, slots);
+  // Narrow elements, and finding those of several axes, keep threads as busy as the memory: these are missed
+  // where there are fewer of them.
+  const bool busy = bytes < 4 || (reduce.InnermostReduced() && reduce.reduced.rank > 1);
+  if (busy && all_ctas > 0 && all_ctas < slots) {
+    cost *= 0.5 + 0.5 * static_cast<double>(slots) / static_cast<double>(all_ctas);
+  }
+  if (plan.split == 1) return cost;
+  const double all = static_cast<double>(reduce.results) * static_cast<double>(reduce.reduced_count) *
+                     static_cast<double>(bytes);
+  return cost + kBytesOfLaunch * multiprocessors / all;
+}
+
+}  // namespace warpline

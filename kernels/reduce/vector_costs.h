@@ -1,0 +1,55 @@
+// What the plans of variant `vectorized` cost beside each other, and how many CTAs share a result.
+#ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
+#define WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/reduce/vector_plan.h"
+
+namespace warpline {
+
+// How much longer so many CTAs take than if their work were spread evenly, where the device holds `slots` of
+// them at the same time. The last ones of a wave and a bit have the memory to themselves and are not that
+// much faster for it; CTAs for half of the slots have it busy nearly as much as for all. Fitted to what an
+// H200 took with 0.5 to 8 waves of the same reductions (docs/benchmarks/2026-11-25-h200-waves.md).
+double WaveCost(std::int64_t ctas, std::int64_t slots);
+
+// What it costs more that a thread has `rows` elements of a result, or as many vectors of a row: until the
+// first of so many arrive that it has in flight there is nothing to do, and less than so many are left at
+// last.
+inline double FillCost(double loads, double rows) { return 1 + 0.6 * loads / std::max(1.0, rows); }
+
+// Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile. No
+// more CTAs than the device holds at the same time, `ctas` a multiprocessor: what each has is written and
+// read once more.
+void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan);
+
+// What a plan costs: WaveCost, the second launch as a share of what all CTAs do, and that threads which are
+// as busy as the memory are missed where there are fewer of them.
+double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const CanonicalReduce& reduce, int ctas,
+              int multiprocessors);
+
+// Of plans with `least`, 2 * least, ... up to all threads of a CTA for `lanes` the one that costs least, but
+// `usual` unless it is clearly worse. plan_for(lanes) is such a plan, cost_of(plan) what it costs; none is
+// taken that shares results among CTAs or has room for more than `results` in one. (Nothing is allocated:
+// plans are made for every launch.)
+template <typename PlanFor, typename CostOfPlan>
+VectorPlan Cheapest(const VectorPlan& usual, int least, std::int64_t results, PlanFor&& plan_for,
+                    CostOfPlan&& cost_of) {
+  constexpr double kClearly = 0.98;
+  VectorPlan best = usual;
+  double cheapest = kClearly * cost_of(usual);
+  for (int lanes = least; lanes <= kVectorThreads; lanes *= 2) {
+    const VectorPlan plan = plan_for(lanes);
+    const double cost = cost_of(plan);
+    if (plan.split > 1 || plan.results_per_cta > results || cost >= cheapest) continue;
+    best = plan;
+    cheapest = cost;
+  }
+  return best;
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
