@@ -107,7 +107,7 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   *plan =
       Cheapest(*plan, std::max(least_lanes, kWarpLanes), reduce.results, plan_for, [&](const VectorPlan& p) {
         const double of_thread = static_cast<double>(rounds) / (static_cast<double>(p.lanes) * p.split);
-        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(at_once, of_thread);
+        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(0.5 * at_once, of_thread);
       });
 }
 
@@ -250,7 +250,10 @@ bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   const std::int64_t vector = 16 / BytesOf(problem);
   const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                        problem.dtype == DType::kF32 && problem.OutDType() != DType::kF64;
-  return (HasNumber(problem.op) || moments) && aligned_base && reduce.reduced.rank == 1 &&
+  // Of 16 columns a thread has no registers for sums of 64 bits.
+  const bool narrow_sum = BytesOf(problem) == 1 && problem.op != ReduceOp::kMin &&
+                          problem.op != ReduceOp::kMax && problem.op != ReduceOp::kNormInf;
+  return (HasNumber(problem.op) || moments) && !narrow_sum && aligned_base && reduce.reduced.rank == 1 &&
          reduce.reduced_count > 0 && reduce.reduced_count <= kMostRows &&
          HasWholeLoads(reduce, inner, vector) &&
          2 * (reduce.results / vector) >= std::int64_t{kFewRowsCtas} * multiprocessors * kVectorThreads;

@@ -34,23 +34,32 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
       }
     });
   }
-  // The rest is loaded at once as well.
-#pragma unroll
-  for (int i = 0; i < kRowLoads - 1; ++i) {
-    if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
-  }
-  VisitElements<Number>(dtype, [&]<typename T>(T) {
-    constexpr int kElements = 16 / sizeof(T);
-    using V = PackValue<R, T, NumberOf<T>>;
-#pragma unroll
-    for (int i = 0; i < kRowLoads - 1; ++i) {
-      if (v + i * lanes >= end) break;
+  const auto add = [&](const RawVector<16>& vector) {
+    VisitElements<Number>(dtype, [&]<typename T>(T) {
+      constexpr int kElements = 16 / sizeof(T);
+      using V = PackValue<R, T, NumberOf<T>>;
       V values[kElements];
 #pragma unroll
-      for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(raw[i], e));
-      PackAdder<R>::Add(acc, values, first + (v + i * lanes) * kElements, 1);
+      for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(vector, e));
+      PackAdder<R>::Add(acc, values, first + v * kElements, 1);
+    });
+  };
+  if constexpr (kIsSum<R>) {
+    // The rest is loaded at once as well, where adding takes no longer than loading; in a loop, so that the
+    // code for each type is there once.
+#pragma unroll
+    for (int i = 0; i < kRowLoads - 1; ++i) {
+      if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
     }
-  });
+#pragma unroll 1
+    for (; v < end; v += lanes) {
+      add(raw[0]);
+#pragma unroll
+      for (int i = 0; i < kRowLoads - 2; ++i) raw[i] = raw[i + 1];
+    }
+  } else {
+    for (; v < end; v += lanes) add(*reinterpret_cast<const RawVector<16>*>(address(v)));
+  }
 }
 
 template <typename R, typename Number>
