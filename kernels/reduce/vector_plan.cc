@@ -107,7 +107,7 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   *plan =
       Cheapest(*plan, std::max(least_lanes, kWarpLanes), reduce.results, plan_for, [&](const VectorPlan& p) {
         const double of_thread = static_cast<double>(rounds) / (static_cast<double>(p.lanes) * p.split);
-        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(0.5 * at_once, of_thread);
+        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(at_once, of_thread);
       });
 }
 

@@ -6,8 +6,21 @@
 
 namespace warpline {
 
-// Vectors [begin, end) of a result that fall to `lane` of `lanes`, where element 0 of vector v has index
-// first + v * elements.
+// Vector v of a result, where element 0 of it has index first + v * elements.
+template <typename R, typename Number>
+__device__ void AddVector(DType dtype, RawVector<16> raw, std::int64_t first, std::int64_t v,
+                          typename R::Acc& acc) {
+  VisitElements<Number>(dtype, [&]<typename T>(T) {
+    constexpr int kElements = 16 / sizeof(T);
+    using V = PackValue<R, T, NumberOf<T>>;
+    V values[kElements];
+#pragma unroll
+    for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw, i));
+    PackAdder<R>::Add(acc, values, first + v * kElements, 1);
+  });
+}
+
+// Vectors [begin, end) of a result that fall to `lane` of `lanes`.
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
                            int lanes, F&& address, typename R::Acc& acc) {
@@ -34,16 +47,6 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
       }
     });
   }
-  const auto add = [&](const RawVector<16>& vector) {
-    VisitElements<Number>(dtype, [&]<typename T>(T) {
-      constexpr int kElements = 16 / sizeof(T);
-      using V = PackValue<R, T, NumberOf<T>>;
-      V values[kElements];
-#pragma unroll
-      for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(vector, e));
-      PackAdder<R>::Add(acc, values, first + v * kElements, 1);
-    });
-  };
   if constexpr (kIsSum<R>) {
     // The rest is loaded at once as well, where adding takes no longer than loading; in a loop, so that the
     // code for each type is there once.
@@ -53,12 +56,14 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
     }
 #pragma unroll 1
     for (; v < end; v += lanes) {
-      add(raw[0]);
+      AddVector<R, Number>(dtype, raw[0], first, v, acc);
 #pragma unroll
       for (int i = 0; i < kRowLoads - 2; ++i) raw[i] = raw[i + 1];
     }
   } else {
-    for (; v < end; v += lanes) add(*reinterpret_cast<const RawVector<16>*>(address(v)));
+    for (; v < end; v += lanes) {
+      AddVector<R, Number>(dtype, *reinterpret_cast<const RawVector<16>*>(address(v)), first, v, acc);
+    }
   }
 }
 
