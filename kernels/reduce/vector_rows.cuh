@@ -6,21 +6,16 @@
 
 namespace warpline {
 
-// Vector v of a result, where element 0 of it has index first + v * elements.
-template <typename R, typename Number>
-__device__ void AddVector(DType dtype, RawVector<16> raw, std::int64_t first, std::int64_t v,
-                          typename R::Acc& acc) {
-  VisitElements<Number>(dtype, [&]<typename T>(T) {
-    constexpr int kElements = 16 / sizeof(T);
-    using V = PackValue<R, T, NumberOf<T>>;
-    V values[kElements];
-#pragma unroll
-    for (int i = 0; i < kElements; ++i) values[i] = Widen<V>(Element<T>(raw, i));
-    PackAdder<R>::Add(acc, values, first + v * kElements, 1);
-  });
-}
+// Whether adding an element takes no longer than loading it: not that of products in f64 and of exponentials.
+template <typename R>
+inline constexpr bool kWaitsForLoads = true;
+template <typename V>
+inline constexpr bool kWaitsForLoads<ProdMonoid<V>> = false;
+template <typename V>
+inline constexpr bool kWaitsForLoads<LogSumExpMonoid<V>> = false;
 
-// Vectors [begin, end) of a result that fall to `lane` of `lanes`.
+// Vectors [begin, end) of a result that fall to `lane` of `lanes`, where element 0 of vector v has index
+// first + v * elements.
 template <typename R, typename Number, typename F>
 __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, std::int64_t end, int lane,
                            int lanes, F&& address, typename R::Acc& acc) {
@@ -47,23 +42,36 @@ __device__ void AddVectors(DType dtype, std::int64_t first, std::int64_t begin, 
       }
     });
   }
-  if constexpr (kIsSum<R>) {
-    // The rest is loaded at once as well, where adding takes no longer than loading; in a loop, so that the
-    // code for each type is there once.
+  if constexpr (kWaitsForLoads<R>) {
+    // The rest is loaded at once as well.
 #pragma unroll
     for (int i = 0; i < kRowLoads - 1; ++i) {
       if (v + i * lanes < end) raw[i] = *reinterpret_cast<const RawVector<16>*>(address(v + i * lanes));
     }
-#pragma unroll 1
-    for (; v < end; v += lanes) {
-      AddVector<R, Number>(dtype, raw[0], first, v, acc);
+    VisitElements<Number>(dtype, [&]<typename T>(T) {
+      constexpr int kElements = 16 / sizeof(T);
+      using V = PackValue<R, T, NumberOf<T>>;
 #pragma unroll
-      for (int i = 0; i < kRowLoads - 2; ++i) raw[i] = raw[i + 1];
-    }
+      for (int i = 0; i < kRowLoads - 1; ++i) {
+        if (v + i * lanes >= end) break;
+        V values[kElements];
+#pragma unroll
+        for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(raw[i], e));
+        PackAdder<R>::Add(acc, values, first + (v + i * lanes) * kElements, 1);
+      }
+    });
   } else {
-    for (; v < end; v += lanes) {
-      AddVector<R, Number>(dtype, *reinterpret_cast<const RawVector<16>*>(address(v)), first, v, acc);
-    }
+    const auto add = [&](const RawVector<16>& vector) {
+      VisitElements<Number>(dtype, [&]<typename T>(T) {
+        constexpr int kElements = 16 / sizeof(T);
+        using V = PackValue<R, T, NumberOf<T>>;
+        V values[kElements];
+#pragma unroll
+        for (int e = 0; e < kElements; ++e) values[e] = Widen<V>(Element<T>(vector, e));
+        PackAdder<R>::Add(acc, values, first + v * kElements, 1);
+      });
+    };
+    for (; v < end; v += lanes) add(*reinterpret_cast<const RawVector<16>*>(address(v)));
   }
 }
 
