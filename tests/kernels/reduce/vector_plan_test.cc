@@ -287,7 +287,7 @@ TEST(VectorPlanTest, PlansCoverEverything) {
   for (int i = 0; i < 20000; ++i) {
     const int most = i % 3 == 0 ? 40 : i % 3 == 1 ? 300 : 3000;
     ReduceProblem problem = Problem(kTypes[i % 4], {size(most), size(most), size(i % 3 == 1 ? 3000 : 40)},
-                                    static_cast<std::uint32_t>(1 + size(6)), kOps[i % 5]);
+                                    static_cast<std::uint32_t>(size(7)), kOps[i % 5]);
     const CanonicalReduce reduce = Canonicalize(problem);
     const auto bytes = static_cast<std::int64_t>(SizeOf(problem.dtype));
     const std::int64_t columns = ColumnsOf(NumberClassOf(problem.dtype));
