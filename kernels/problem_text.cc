@@ -151,8 +151,7 @@ class Line {
     std::int64_t number = least;
     if (!absl::SimpleAtoi(digits, &number) || number < least) {
       Refuse(absl::StrCat("a number from ", least, " to ", std::numeric_limits<std::int64_t>::max(),
-                          ", not \"", digits, "\"")
-                 .c_str());
+                          ", not \"", digits, "\""));
     }
     return std::max(number, least);
   }
@@ -168,8 +167,7 @@ class Line {
     std::vector<std::int64_t> numbers;
     for (absl::string_view digits : absl::StrSplit(word, by)) numbers.push_back(Number(digits, least));
     if (numbers.size() > most) {
-      Refuse(
-          absl::StrCat("at most ", most, " numbers, not the ", numbers.size(), " of \"", word, "\"").c_str());
+      Refuse(absl::StrCat("at most ", most, " numbers, not the ", numbers.size(), " of \"", word, "\""));
       numbers.resize(most);
     }
     return numbers;
@@ -196,7 +194,7 @@ class Line {
   std::vector<int> Axes(const std::string& word, int rank) {
     std::vector<int> axes;
     for (std::int64_t axis : Numbers(word, ',', kMaxRank, 0)) {
-      if (axis >= rank) Refuse(absl::StrCat("axes below ", rank).c_str());
+      if (axis >= rank) Refuse(absl::StrCat("axes below ", rank));
       axes.push_back(static_cast<int>(std::min<std::int64_t>(axis, rank - 1)));
     }
     std::vector<int> sorted = axes;
@@ -212,12 +210,12 @@ class Line {
     return DType::kF32;
   }
 
-  void Refuse(const char* what) {
+  void Refuse(absl::string_view what) {
     if (!status_.ok()) return;
     status_ = absl::InvalidArgumentError(absl::StrCat("\"", ToAbsl(text_), "\": expected ", what));
   }
   absl::Status End() {
-    if (next_ < words_.size()) Refuse(absl::StrCat("nothing of \"", words_[next_], "\"").c_str());
+    if (next_ < words_.size()) Refuse(absl::StrCat("nothing of \"", words_[next_], "\""));
     return status_;
   }
   bool ok() const { return status_.ok(); }

@@ -30,17 +30,17 @@ void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* p
 double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const CanonicalReduce& reduce, int ctas,
               int multiprocessors);
 
-// Of plans with `least`, 2 * least, ... up to all threads of a CTA for `lanes` the one that costs least, but
-// `usual` unless it is clearly worse. plan_for(lanes) is such a plan, cost_of(plan) what it costs; none is
-// taken that shares results among CTAs or has room for more than `results` in one. (Nothing is allocated:
-// plans are made for every launch.)
+// Of plans with `least`, 2 * least, ... `most` for `lanes` the one that costs least, but `usual` unless it is
+// clearly worse. plan_for(lanes) is such a plan, cost_of(plan) what it costs; none is taken that shares
+// results among CTAs or has room for more than `results` in one. (Nothing is allocated: plans are made for
+// every launch.)
 template <typename PlanFor, typename CostOfPlan>
-VectorPlan Cheapest(const VectorPlan& usual, int least, std::int64_t results, PlanFor&& plan_for,
+VectorPlan Cheapest(const VectorPlan& usual, int least, int most, std::int64_t results, PlanFor&& plan_for,
                     CostOfPlan&& cost_of) {
   constexpr double kClearly = 0.98;
   VectorPlan best = usual;
   double cheapest = kClearly * cost_of(usual);
-  for (int lanes = least; lanes <= kVectorThreads; lanes *= 2) {
+  for (int lanes = least; lanes <= most; lanes *= 2) {
     const VectorPlan plan = plan_for(lanes);
     const double cost = cost_of(plan);
     if (plan.split > 1 || plan.results_per_cta > results || cost >= cheapest) continue;

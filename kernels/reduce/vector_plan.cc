@@ -104,11 +104,12 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   // Where CTAs come in waves that are nearly whole, that stays.
   constexpr double kUneven = 1.03;
   if (has_costly_ends || CostOf(*plan, problem, reduce, ctas, multiprocessors) < kUneven) return;
+  const auto cost_of = [&](const VectorPlan& p) {
+    const double of_thread = static_cast<double>(rounds) / (static_cast<double>(p.lanes) * p.split);
+    return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(at_once, of_thread);
+  };
   *plan =
-      Cheapest(*plan, std::max(least_lanes, kWarpLanes), reduce.results, plan_for, [&](const VectorPlan& p) {
-        const double of_thread = static_cast<double>(rounds) / (static_cast<double>(p.lanes) * p.split);
-        return CostOf(p, problem, reduce, ctas, multiprocessors) * FillCost(at_once, of_thread);
-      });
+      Cheapest(*plan, std::max(least_lanes, kWarpLanes), kVectorThreads, reduce.results, plan_for, cost_of);
 }
 
 void PlanRows(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
@@ -239,7 +240,7 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
     return CostOf(p, problem, reduce, ctas, multiprocessors) *
            FillCost(LoadsOfColumns(problem), static_cast<double>(p.chunk) * p.lanes / kVectorThreads);
   };
-  *plan = Cheapest(plan_for(narrowest), 2 * narrowest, reduce.results, plan_for, cost_of);
+  *plan = Cheapest(plan_for(narrowest), 2 * narrowest, kVectorThreads, reduce.results, plan_for, cost_of);
 }
 
 // Few rows, for which a thread would have little to do with less than a vector of each of them, and results
@@ -301,9 +302,7 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
   const int usual = reduce.reduced_count < kManyRows || columns * bytes * kWarpLanes < 256 ? 64 : 32;
   // Threads of a result are a multiple of the columns of a vector: two, four or eight.
   const int most = kVectorThreads / static_cast<int>(columns);
-  *plan = Cheapest(
-      plan_for(usual), 2 * usual, plan->inner, [&](int lanes) { return plan_for(std::min(lanes, most)); },
-      cost_of);
+  *plan = Cheapest(plan_for(usual), 2 * usual, most, plan->inner, plan_for, cost_of);
 }
 
 // Columns of a tile of kBulkColumns: a warp copies, the others take them.
