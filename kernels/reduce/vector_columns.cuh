@@ -50,8 +50,8 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   if constexpr (kHasNumber<R> && kLoads >= 8) {
     step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
-  // The rest is loaded at once as well: one by one, three rows of thirty would take as long as twelve others.
-  // Not where adding takes longer than loading.
+  // The rest is loaded at once as well: one by one, three rows of 31 would be three waits, as twelve others
+  // are. Not where adding takes longer than loading.
   constexpr int kRest = !kHasNumber<R> || kLoads >= 8 ? 1 : kLoads;
   for (; step < end; step += kRest * stride) {
     decltype(load(step)) raw[kRest] = {};
