@@ -121,6 +121,10 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels}, {1, 0}, /*row_stride=*/kPixels + 16});
   }
+  // Rows that stay rows, of which vectors of the result reach into the next one, along several axes.
+  for (const Shape& shape : {Shape{3, 4, 5, 61}, Shape{2, 3, 2, 3, 58}}) AddSomeTransposes(all, dtype, shape);
+  all.push_back({dtype, {3, 4, 5, 61}, {2, 1, 0, 3}, /*row_stride=*/67});
+  all.push_back({dtype, {2, 3, 2, 3, 58}, {3, 1, 0, 2, 4}});
   // Batches of matrices that fill tiles and whose rows begin anywhere.
   for (const Shape& shape : {Shape{3, 127, 131}, Shape{2, 129, 3, 254}}) AddAllTransposes(all, dtype, shape);
   AddTranspose(all, dtype, {997, 1009}, {1, 0});
@@ -178,7 +182,9 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
     all.push_back(p);
   };
   for (int choice = 0; choice < 64; ++choice) {
-    for (const GemmSize& size : {GemmSize{33, 65, 31}, GemmSize{32, 64, 32}}) add(size, choice);
+    for (const GemmSize& size : {GemmSize{33, 65, 31}, GemmSize{32, 64, 32}, GemmSize{25, 48, 21}}) {
+      add(size, choice);
+    }
   }
   for (const GemmBatch& batch : AwkwardBatches()) {
     for (int choice = 0; choice < 32; choice += 3) {
@@ -249,6 +255,10 @@ std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype
   if (ReadsY(op)) {
     for (std::uint32_t x = 0; x < 8; ++x) {
       for (std::uint32_t y = 0; y < 8; ++y) add({5, 7, 33}, x & ~y, y);
+    }
+    for (std::uint32_t y = 0; y < 16; ++y) {
+      add({3, 2, 5, 19}, 0, y);
+      add({3, 2, 5, 32}, ~y & 5, y);
     }
   }
   if (op != ElementwiseOp::kCast) return all;
