@@ -107,13 +107,20 @@ void PackBytes(const GemmProblem& problem, Stages& stages) {
   if (stages.packs_b) product.ldb = product.k;
 }
 
-// Of 16-bit floats: rows of whole vectors of 16 bytes. k can be padded only where both operands are.
+// Of 16-bit floats: rows of whole vectors of 16 bytes. A k that is no multiple of that is padded where rows
+// go along it, as the library takes five times as long for it (docs/benchmarks/2026-11-25-h200-drawn.md); for
+// that both operands are copied, with zeros at their ends.
 void PackHalves(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kVector = 8;
   GemmProblem& product = stages.product;
   stages.packs_a = problem.lda % kVector != 0;
   stages.packs_b = problem.ldb % kVector != 0;
-  if (stages.packs_a) product.m = RoundUp(problem.m, kVector);
+  const bool rows_along_k = (stages.packs_a && !problem.trans_a) || (stages.packs_b && problem.trans_b);
+  if (rows_along_k && problem.k % kVector != 0) stages.packs_a = stages.packs_b = true;
+  // Rows of A need no padding where the library can write D itself, which has as many.
+  if (stages.packs_a && (problem.trans_a || problem.n % kVector != 0)) {
+    product.m = RoundUp(problem.m, kVector);
+  }
   if (stages.packs_b) product.n = RoundUp(problem.n, kVector);
   if (stages.packs_a && stages.packs_b) product.k = RoundUp(problem.k, kVector);
   if (stages.packs_a) product.lda = RoundUp(problem.trans_a ? product.m : product.k, kVector);
@@ -216,8 +223,14 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
+  // Sums of 32 bits that are finished afterwards it writes slowly where operands are not aligned.
+  constexpr double kSumsPerSecond = 0.17e12;
+  const double sums = is_i8 || GemmCublasFuses(problem)
+                          ? 0
+                          : static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                                static_cast<double>(problem.batch.Count());
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
-  return {.without = work / as_is,
+  return {.without = work / as_is + sums / kSumsPerSecond,
           .with = work / packed + 2 * stages.Bytes() / kBytesPerSecond + launches * kLaunchSeconds};
 }
 

@@ -1,10 +1,13 @@
 // Makes results of the sums that a library left: alpha, beta and C, the bias, the activation, rounded once.
-// A thread handles kItems vectors of 16 bytes of sums, or single ones where rows are no whole vectors;
-// neighbours handle neighbours. Limit: memory, or the L2 where the sums are still in it.
+// A thread handles kItems vectors of 16 bytes of sums; neighbours handle neighbours. Where rows are no whole
+// vectors, it handles 16 bytes of D, which may end in the next row. Limit: memory, or the L2 where the sums
+// are still in it.
 #include <cstdint>
 
+#include "kernels/fast_divisor.h"
 #include "kernels/gemm/device.cuh"
 #include "kernels/gemm/stages.h"
+#include "kernels/gpu/raw_vector.cuh"
 
 namespace warpline {
 namespace {
@@ -90,6 +93,56 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const G
   });
 }
 
+// Elements of D that make 16 bytes, of `count` in all. `columns`, `rows`: of a matrix.
+template <typename Types>
+__global__ void __launch_bounds__(kThreads)
+    GemmFinishElements(const __grid_constant__ GemmArgs<Types> args, const __grid_constant__ GemmSums sums,
+                       FastDivisor columns, FastDivisor rows, std::uint32_t count) {
+  using Out = typename Types::Out;
+  constexpr int kSize = 16 / static_cast<int>(sizeof(Out));
+  const GemmProblem& p = args.problem;
+  const std::uint32_t index = (blockIdx.x * kThreads + threadIdx.x) * kSize;
+  if (index >= count) return;
+  std::uint32_t matrix = index;
+  std::uint32_t column = TakeRemainder(matrix, columns), row = TakeRemainder(matrix, rows);
+  const auto c_of = [&](std::uint32_t d) { return p.has_c ? p.batch.At(d).c : 0; };
+  std::int64_t c = c_of(matrix);
+  RawVector<16> results = {};
+#pragma unroll
+  for (int e = 0; e < kSize; ++e) {
+    if (index + e >= count) break;
+    const auto* from = static_cast<const typename Types::Wide*>(sums.data) + matrix * sums.matrix;
+    SetElement(results, e,
+               GemmEpilogue<Types>(args, matrix, c).Value(row, column, from[row * sums.ld + column]));
+    if (++column < columns.divisor) continue;
+    column = 0;
+    if (++row < rows.divisor) continue;
+    row = 0;
+    if (++matrix * std::int64_t{rows.divisor} * columns.divisor < count) c = c_of(matrix);
+  }
+  if (count - index >= kSize) {
+    *reinterpret_cast<RawVector<16>*>(args.d + index) = results;
+    return;
+  }
+#pragma unroll
+  for (int e = 0; e < kSize; ++e) {
+    if (index + e < count) args.d[index + e] = Element<Out>(results, e);
+  }
+}
+
+template <typename Types>
+cudaError_t LaunchElements(const GemmProblem& problem, const Operands& operands, const GemmSums& sums,
+                           cudaStream_t stream) {
+  constexpr int kSize = 16 / static_cast<int>(sizeof(typename Types::Out));
+  const std::int64_t count = problem.m * problem.n * problem.batch.Count();
+  const auto blocks = static_cast<unsigned>(CeilDiv(count, kThreads * kSize));
+  if (blocks == 0) return cudaSuccess;
+  GemmFinishElements<<<blocks, kThreads, 0, stream>>>(MakeGemmArgs<Types>(problem, operands, 1, 1), sums,
+                                                      FastDivisor(problem.n), FastDivisor(problem.m),
+                                                      static_cast<std::uint32_t>(count));
+  return cudaGetLastError();
+}
+
 template <typename Types>
 cudaError_t LaunchFor(const GemmProblem& problem, const Operands& operands, const GemmSums& sums,
                       cudaStream_t stream) {
@@ -97,8 +150,10 @@ cudaError_t LaunchFor(const GemmProblem& problem, const Operands& operands, cons
   const auto is_aligned = [](const void* base) { return reinterpret_cast<std::uintptr_t>(base) % 16 == 0; };
   const bool whole = problem.n % kVector == 0 && sums.ld % kVector == 0 && sums.matrix % kVector == 0 &&
                      is_aligned(sums.data) && is_aligned(operands.out);
-  return whole ? Launch<Types, kVector>(problem, operands, sums, stream)
-               : Launch<Types, 1>(problem, operands, sums, stream);
+  if (whole) return Launch<Types, kVector>(problem, operands, sums, stream);
+  const bool is_small = problem.m * problem.n * problem.batch.Count() < FastDivisor::kMax;
+  return is_small && is_aligned(operands.out) ? LaunchElements<Types>(problem, operands, sums, stream)
+                                              : Launch<Types, 1>(problem, operands, sums, stream);
 }
 
 }  // namespace

@@ -84,9 +84,22 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   const auto row_bytes = static_cast<double>(problem.k) * static_cast<double>(SizeOf(problem.dtype));
   if (row_bytes * static_cast<double>(columns) < kLeastBytes) return false;
   if (!traits.has_cublaslt) return true;
-  // 16-bit types it reads no faster than the library does, and of more than 8 vectors the f32 units are the
-  // limit.
-  return SizeOf(problem.dtype) >= 4 && vectors <= 8;
+  // By 313 products of up to 8 vectors on an H200 (docs/benchmarks/2026-11-25-h200-drawn.md). Of more the f32
+  // units are the limit.
+  const GemvPlan plan = PlanGemv(problem, traits);
+  switch (SizeOf(problem.dtype)) {
+    case 2: {
+      // The library reads as fast, but for rows of D of 4 or 6 bytes, and what it leaves to a second kernel.
+      const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
+      return has_short_rows || (vectors <= 4 && !GemmCublasFuses(problem));
+    }
+    case 4:
+      if (problem.precision != Precision::kTf32) return vectors <= 8;
+      // Its tensor cores are as fast as the memory, where vectors need not be gathered.
+      return plan.along_k && (vectors == 1 || (vectors == 2 && plan.gathers));
+    default:
+      return false;  // of f64 likewise
+  }
 }
 
 std::size_t GemmGemvWorkspace(const GemmProblem& problem, const DeviceTraits& traits) {
