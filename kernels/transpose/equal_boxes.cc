@@ -58,7 +58,8 @@ bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors
   // By an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a box,
   // and those that have one box more than others should not take much longer.
   constexpr std::int64_t kLeastBoxesEach = 8;
-  constexpr double kLeastSlots = 64;  // for the words of a warp
+  // For the words of a warp. Two halves of a word are found twice, which boxes alike save in any case.
+  const double least_slots = element_bytes == 2 ? 48 : 64;
   constexpr double kMostConflicts = 3;
   const std::int64_t loaded = std::int64_t{box.load.row_count} * box.load.row_bytes;
   const std::int64_t stored = std::int64_t{box.store.row_count} * box.store.row_bytes;
@@ -67,7 +68,7 @@ bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors
          2 * std::int64_t{box.tile_bytes} + kOwnSharedBytes <= kMostSharedBytes &&
          box.boxes >= kLeastBoxesEach * kEqualBoxCtas * multiprocessors &&
          HasEqualWords(box, element_bytes) && IsCompact(box.load) && IsCompact(box.store) &&
-         box.issue_slots * kWarpBytes >= kLeastSlots * static_cast<double>(stored) &&
+         box.issue_slots * kWarpBytes >= least_slots * static_cast<double>(stored) &&
          ConflictsOf(box, element_bytes) <= kMostConflicts;
 }
 

@@ -1,5 +1,5 @@
 // Variant `swizzled_packed` where nothing is to be transposed: bytes move as they are, in 16-byte vectors of
-// the output, of which each thread has four in flight. A kernel, since for large tensors it is faster than
+// the output, one a thread. A kernel, since for large tensors it is faster than
 // cudaMemcpyAsync, and, unlike it, asynchronous where both sides are mapped host memory.
 //
 // Limit: device memory. Where input and output are differently far into 16 bytes, a vector of the output is
@@ -11,7 +11,6 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kUnroll = 4;
 constexpr std::int64_t kVectorBytes = 16;
 
 // `in` and `out` are at the first vector of the output. The bytes before and after the vectors are moved by
@@ -35,17 +34,9 @@ __device__ uint4 LoadVector(const char* from) {
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads) CopyVectors(const char* __restrict__ in, char* __restrict__ out,
                                                         FlatCopy copy, std::int64_t first_block) {
-  const std::int64_t first = (first_block + blockIdx.x) * (kThreads * kUnroll) + threadIdx.x;
-  uint4 vectors[kUnroll];
-#pragma unroll
-  for (int i = 0; i < kUnroll; ++i) {
-    const std::int64_t vector = first + i * kThreads;
-    if (vector < copy.vectors) vectors[i] = LoadVector<kAligned>(in + vector * kVectorBytes);
-  }
-#pragma unroll
-  for (int i = 0; i < kUnroll; ++i) {
-    const std::int64_t vector = first + i * kThreads;
-    if (vector < copy.vectors) *reinterpret_cast<uint4*>(out + vector * kVectorBytes) = vectors[i];
+  const std::int64_t vector = (first_block + blockIdx.x) * kThreads + threadIdx.x;
+  if (vector < copy.vectors) {
+    reinterpret_cast<uint4*>(out)[vector] = LoadVector<kAligned>(in + vector * kVectorBytes);
   }
   if (first_block + blockIdx.x > 0) return;
   const int byte = static_cast<int>(threadIdx.x);
@@ -75,7 +66,7 @@ cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaSt
   copy.before = static_cast<int>(before);
   copy.after = static_cast<int>(bytes - before - copy.vectors * kVectorBytes);
   auto* kernel = aligned ? &CopyVectors<true> : &CopyVectors<false>;
-  const std::int64_t blocks = copy.vectors == 0 ? 1 : CeilDiv(copy.vectors, kThreads * kUnroll);
+  const std::int64_t blocks = copy.vectors == 0 ? 1 : CeilDiv(copy.vectors, kThreads);
   return LaunchGrids(blocks, [&](std::int64_t first, unsigned grid) {
     kernel<<<grid, kThreads, 0, stream>>>(from + copy.before, to + copy.before, copy, first);
   });

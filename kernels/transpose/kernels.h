@@ -23,7 +23,8 @@ cudaError_t LaunchElementCopy(const StridedCopy& copy, std::size_t element_bytes
 cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaStream_t stream);
 
 // For a transposition that leaves the innermost axis innermost, and contiguous: moves whole rows. Rank >= 2,
-// not empty; elements of 4, 8 or 16 bytes, to which `in` and `out` are aligned.
+// not empty; rows of 16 bytes or more, of elements of 1 to 16 bytes, to which `in` is aligned, and `out` to
+// 16 bytes. Less than FastDivisor::kMax elements, and offsets.
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 

@@ -1,108 +1,53 @@
 // Variant `swizzled_packed` where the innermost axis stays innermost: rows move as they are, so there is
-// nothing to transpose inside a tile and no shared memory is needed.
+// nothing to transpose inside a tile and no shared memory is needed. Each thread stores a vector of 16 bytes
+// of the output, whatever the length of its rows, and finds where its elements come from: a row, or the end
+// of one and the beginning of the next.
 //
 // Limit: device memory, for rows of a few sectors or more.
-#include <algorithm>
-#include <bit>
-
-#include "kernels/fast_divisor.h"
+#include "kernels/gpu/run_walk.cuh"
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
-#include "kernels/transpose/tile_walk.h"
 
 namespace warpline {
 namespace {
 
+// One vector a thread: the device works along the output, with other CTAs to wait in the meantime. With four
+// it took up to 5 % longer (docs/benchmarks/2026-11-25-h200-drawn.md).
 constexpr int kThreads = 256;
-constexpr int kUnroll = 4;  // vectors in flight a thread: 64 bytes, which covers the latency of HBM
+constexpr int kVectorBytes = 16;
 
-// Rows of `length` vectors, in the order of the output; the axes walk over them, the fastest first, strides
-// in vectors. 2^lanes_log2 threads share a row, in 2^passes_log2 passes each; so a thread moves that many
-// vectors of each of kUnroll / 2^passes_log2 rows.
-struct RowWalk {
-  std::int64_t length = 0, row_count = 0;
-  std::int64_t column_tiles = 0;  // blocks along a row
-  int lanes_log2 = 0, passes_log2 = 0;
-  bool small = false;  // 32-bit divisions are enough
-  int rank = 0;
-  FastDivisor column_tiles_divisor, divisors[kMaxRank];
-  std::int64_t dims[kMaxRank] = {}, strides[kMaxRank] = {};
-};
-
-__device__ std::int64_t Divide(std::int64_t& index, std::int64_t divisor, const FastDivisor& fast,
-                               bool small) {
-  if (!small) return TakeRemainder(index, divisor);
-  auto small_index = static_cast<std::uint32_t>(index);
-  const std::uint32_t remainder = TakeRemainder(small_index, fast);
-  index = small_index;
-  return remainder;
-}
-
-template <typename Vector>
+template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    CopyRows(const Vector* __restrict__ in, Vector* __restrict__ out, const __grid_constant__ RowWalk walk,
-             std::int64_t first_block) {
-  std::int64_t row_tile = first_block + blockIdx.x;
-  const std::int64_t column_tile = Divide(row_tile, walk.column_tiles, walk.column_tiles_divisor, walk.small);
-  const int groups = kThreads >> walk.lanes_log2;
-  const std::int64_t first_row =
-      row_tile * (groups * (kUnroll >> walk.passes_log2)) + (threadIdx.x >> walk.lanes_log2);
-  const int lane = static_cast<int>(threadIdx.x) & ((1 << walk.lanes_log2) - 1);
-  const std::int64_t first_column = (column_tile << (walk.lanes_log2 + walk.passes_log2)) + lane;
-  Vector vectors[kUnroll];
+    CopyRows(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ RunWalk walk,
+             std::uint32_t count) {
+  constexpr int kSize = kVectorBytes / static_cast<int>(sizeof(T));
+  const std::uint32_t index = (blockIdx.x * kThreads + threadIdx.x) * kSize;
+  if (index >= count) return;
+  const RawVector<kVectorBytes> vector = LoadRuns<T, kSize>(in, walk, index, count - index);
+  if (count - index >= kSize) {
+    *reinterpret_cast<RawVector<kVectorBytes>*>(out + index) = vector;
+  } else if constexpr (kSize > 1) {
 #pragma unroll
-  for (int i = 0; i < kUnroll; ++i) {
-    const std::int64_t row = first_row + (i >> walk.passes_log2) * groups;
-    const std::int64_t column = first_column + ((i & ((1 << walk.passes_log2) - 1)) << walk.lanes_log2);
-    if (row >= walk.row_count || column >= walk.length) continue;
-    std::int64_t from = column, index = row;
-    for (int axis = 0; axis < walk.rank; ++axis) {
-      from += Divide(index, walk.dims[axis], walk.divisors[axis], walk.small) * walk.strides[axis];
+    for (int i = 0; i < kSize; ++i) {
+      if (i < count - index) out[index + i] = Element<T>(vector, i);
     }
-    vectors[i] = in[from];
-  }
-#pragma unroll
-  for (int i = 0; i < kUnroll; ++i) {
-    const std::int64_t row = first_row + (i >> walk.passes_log2) * groups;
-    const std::int64_t column = first_column + ((i & ((1 << walk.passes_log2) - 1)) << walk.lanes_log2);
-    if (row < walk.row_count && column < walk.length) out[row * walk.length + column] = vectors[i];
   }
 }
 
-int Log2(std::int64_t power) { return std::countr_zero(static_cast<std::uint64_t>(power)); }
-
-std::int64_t PowerUp(std::int64_t size) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
-}
-
-template <typename Vector>
+template <typename T>
 cudaError_t Launch(const CanonicalTranspose& transpose, const void* in, void* out, cudaStream_t stream) {
-  RowWalk walk;
-  walk.length = transpose.dims[transpose.rank - 1];
-  walk.row_count = 1;
-  for (int i = transpose.rank - 2; i >= 0; --i) {
+  RunWalk walk;
+  std::int64_t count = 1;
+  for (int i = transpose.rank - 1; i >= 0; --i) {
     const int axis = transpose.perm[i];
-    walk.dims[walk.rank] = transpose.dims[axis];
-    walk.strides[walk.rank] = transpose.in_strides[axis];
-    walk.row_count *= transpose.dims[axis];
-    ++walk.rank;
+    walk.Append(transpose.dims[axis], transpose.in_strides[axis]);
+    count *= transpose.dims[axis];
   }
-  const std::int64_t lanes = std::min<std::int64_t>(PowerUp(walk.length), 32);
-  const std::int64_t passes = std::min<std::int64_t>(PowerUp(CeilDiv(walk.length, lanes)), kUnroll);
-  walk.lanes_log2 = Log2(lanes);
-  walk.passes_log2 = Log2(passes);
-  walk.column_tiles = CeilDiv(walk.length, lanes * passes);
-  const std::int64_t blocks =
-      CeilDiv(walk.row_count, kThreads / lanes * (kUnroll / passes)) * walk.column_tiles;
-  walk.small = walk.row_count < FastDivisor::kMax && blocks < FastDivisor::kMax;
-  if (walk.small) {
-    walk.column_tiles_divisor = FastDivisor(walk.column_tiles);
-    for (int i = 0; i < walk.rank; ++i) walk.divisors[i] = FastDivisor(walk.dims[i]);
-  }
-  return LaunchGrids(blocks, [&](std::int64_t first, unsigned grid) {
-    CopyRows<Vector><<<grid, kThreads, 0, stream>>>(static_cast<const Vector*>(in), static_cast<Vector*>(out),
-                                                    walk, first);
-  });
+  const auto blocks =
+      static_cast<unsigned>(CeilDiv(count * static_cast<std::int64_t>(sizeof(T)), kVectorBytes * kThreads));
+  CopyRows<T><<<blocks, kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), walk,
+                                               static_cast<std::uint32_t>(count));
+  return cudaGetLastError();
 }
 
 }  // namespace
@@ -110,6 +55,10 @@ cudaError_t Launch(const CanonicalTranspose& transpose, const void* in, void* ou
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream) {
   switch (element_bytes) {
+    case 1:
+      return Launch<std::uint8_t>(transpose, in, out, stream);
+    case 2:
+      return Launch<std::uint16_t>(transpose, in, out, stream);
     case 4:
       return Launch<std::uint32_t>(transpose, in, out, stream);
     case 8:

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
+#include "kernels/fast_divisor.h"
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/swizzle.h"
@@ -121,33 +124,79 @@ std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t ele
   return offsets & -offsets;
 }
 
-// Rows of a sector or more are worth a copy, if that can be done in vectors. Where rows straddle sectors,
-// they have to be longer.
-bool AreLongRows(const CanonicalTranspose& transpose, std::size_t element_bytes) {
-  const std::size_t bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
-  return element_bytes >= 4 && bytes >= (bytes % 32 == 0 ? 32 : 256);
+// From the first element of the input to behind its last, between which there may be others.
+std::int64_t InputExtent(const CanonicalTranspose& transpose) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < transpose.rank; ++axis) {
+    last += (transpose.dims[axis] - 1) * transpose.in_strides[axis];
+  }
+  return last + 1;
+}
+
+// The shortest rows worth a copy, in bytes, of elements of so many: where these are wide, boxes are not slow
+// either. By 217 permutes on an H200 (docs/benchmarks/2026-11-25-h200-drawn.md).
+std::size_t ShortestRow(std::size_t element_bytes) {
+  constexpr std::size_t kNarrow = 48, kWide = 88, kVector = 96;
+  switch (element_bytes) {
+    case 2:
+      return kChunkBytes;
+    case 8:
+      return kWide;
+    case 16:
+      return kVector;
+    default:
+      return kNarrow;
+  }
+}
+
+// Offsets are to have 31 bits.
+bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < transpose.rank; ++axis) count *= transpose.dims[axis];
+  const auto row_bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  return reinterpret_cast<std::uintptr_t>(out) % kChunkBytes == 0 &&
+         row_bytes >= ShortestRow(element_bytes) &&
+         std::max(count, InputExtent(transpose)) < FastDivisor::kMax;
 }
 
 // Whether tiles suit the problem: sides are multiples of 16 bytes, and long enough that the tiles at their
-// ends leave few lanes idle. A small problem takes no planning.
+// ends leave few lanes idle: narrow elements lose more where boxes gather them one by one. A small problem
+// takes no planning.
 bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
   // 16 bytes an element are a vector anyway, of which boxes have more in flight.
   if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
   const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
-  return Fill(walk, side) >= kLeastFill || IsSmall(walk);
+  const double least_fill = element_bytes == 1 ? 0.25 : element_bytes == 2 ? 0.3 : kLeastFill;
+  return Fill(walk, side) >= least_fill || IsSmall(walk);
 }
+
+// When odd tiles are faster than boxes, by 250 permutes drawn at random
+// (docs/benchmarks/2026-11-25-h200-drawn.md): what tiles have in them along x, and along y, where those at
+// both ends take so much longer than others, as they end rows of the output element by element.
+struct OddTileLimits {
+  double least_x, least_y, end;
+};
+template <int kBytes>
+inline constexpr OddTileLimits kOddTileLimits = {.least_x = 0.6, .least_y = 0.58, .end = 0.6};
+template <>
+inline constexpr OddTileLimits kOddTileLimits<1> = {.least_x = 0.8, .least_y = 0.75, .end = 0.3};
+template <>
+inline constexpr OddTileLimits kOddTileLimits<2> = {.least_x = 0.8, .least_y = 0.75, .end = 0.6};
 
 // The same where sides are odd; offsets in such a tile have 32 bits.
 template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk) {
-  constexpr double kMinFill = 0.6;
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
   using Tile = OddTile<kBytes>;
-  const auto size = static_cast<double>(walk.nx) * static_cast<double>(walk.ny);
-  const auto tiles = static_cast<double>(CeilDiv(walk.nx, Tile::kTileX) * CeilDiv(walk.ny, Tile::kTileY));
-  return size >= kMinFill * tiles * Tile::kTileX * Tile::kTileY &&
+  constexpr OddTileLimits kLimits = kOddTileLimits<kBytes>;
+  const auto tiles_x = static_cast<double>(CeilDiv(walk.nx, Tile::kTileX));
+  const std::int64_t tiles_y = CeilDiv(walk.ny, Tile::kTileY);
+  const double with_ends =
+      static_cast<double>(tiles_y) + kLimits.end * static_cast<double>(std::min<std::int64_t>(tiles_y, 2));
+  return static_cast<double>(walk.nx) >= kLimits.least_x * tiles_x * Tile::kTileX &&
+         static_cast<double>(walk.ny) >= kLimits.least_y * with_ends * Tile::kTileY &&
          walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
          walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
 }
@@ -168,15 +217,6 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   }
 }
 
-// From the first element of the input to behind its last, between which there may be others.
-std::int64_t InputExtent(const CanonicalTranspose& transpose) {
-  std::int64_t last = 0;
-  for (int axis = 0; axis < transpose.rank; ++axis) {
-    last += (transpose.dims[axis] - 1) * transpose.in_strides[axis];
-  }
-  return last + 1;
-}
-
 }  // namespace
 
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
@@ -195,7 +235,7 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
     const std::size_t wider = RowElementBytes(transpose, bytes, in, out);
     transpose = WithWiderElements(transpose, static_cast<std::int64_t>(wider / bytes));
     bytes = wider;
-    if (transpose.rank > inner && AreLongRows(transpose, bytes)) {
+    if (transpose.rank > inner && SuitRowCopy(transpose, bytes, out)) {
       return LaunchRowCopy(transpose, bytes, in, out, stream);
     }
   }
