@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
   using Tile = OddTile<kBytes>;
   __shared__ OddWord<kBytes> tile[Tile::kWords];
 
-  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
+  const TileOrigin origin = LocateTileInBands(walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
   const auto columns = static_cast<int>(min(std::int64_t{Tile::kTileX}, walk.nx - origin.x));
   const auto rows = static_cast<int>(min(std::int64_t{Tile::kRows}, walk.ny - origin.y));
   const bool full = columns == Tile::kTileX && rows == Tile::kRows;

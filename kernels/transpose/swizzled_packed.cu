@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(TransposeTile<sizeof(T), kSideOfTile>::kThread
   constexpr int kVector = Tile::kVector, kSide = Tile::kSide, kTile = Tile::kTile;
   extern __shared__ Chunk tile[];
 
-  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTile, kTile);
+  const TileOrigin origin = LocateTileInBands(walk, first_tile + blockIdx.x, kTile, kTile);
   const std::int64_t x0 = origin.x, y0 = origin.y;
   in += origin.in;
   out += origin.out;

@@ -17,7 +17,10 @@ struct TileWalk {
   std::int64_t nx = 1, ny = 1;
   std::int64_t in_stride_x = 0, in_stride_y = 0;
   std::int64_t out_stride_x = 0, out_stride_y = 0;
-  std::int64_t tiles_x = 0, tiles_y = 0;  // of one matrix of the batch; set by CutInto
+  // Of one matrix of the batch; set by CutInto. Tiles go along x first, but in a matrix that is very wide not
+  // all of the way: then CTAs that run at the same time would write a piece of each row of the output, and
+  // others the next piece when the first is no longer in the L2. They go down bands of so many tiles.
+  std::int64_t tiles_x = 0, tiles_y = 0, band_x = 0;
   StridedCopy batch;
 
   void CutInto(std::int64_t tile_x, std::int64_t tile_y);
@@ -51,6 +54,21 @@ WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int
     origin.in += coordinate * walk.batch.in_strides[axis];
     origin.out += coordinate * walk.batch.out_strides[axis];
   }
+  return origin;
+}
+
+// The same in bands of band_x tiles, for kernels that have registers for it.
+WARPLINE_HOST_DEVICE inline TileOrigin LocateTileInBands(const TileWalk& walk, std::int64_t index,
+                                                         std::int64_t tile_x, std::int64_t tile_y) {
+  if (walk.band_x == walk.tiles_x) return LocateTile(walk, index, tile_x, tile_y);
+  const std::int64_t of_matrix = TakeRemainder(index, walk.tiles_x * walk.tiles_y);
+  // The first tile of the matrix, and from there on.
+  TileOrigin origin = LocateTile(walk, index * walk.tiles_x * walk.tiles_y, tile_x, tile_y);
+  std::int64_t band = of_matrix;
+  std::int64_t down = TakeRemainder(band, walk.band_x * walk.tiles_y);
+  const std::int64_t first = band * walk.band_x, rest = walk.tiles_x - first;
+  origin.x = (first + TakeRemainder(down, rest < walk.band_x ? rest : walk.band_x)) * tile_x;
+  origin.y = down * tile_y;
   return origin;
 }
 

@@ -32,19 +32,21 @@ void ExpectMovesAll(const TransposeProblem& problem, std::int64_t tile_x, std::i
   TileWalk walk = MakeTileWalk(Canonicalize(problem));
   walk.CutInto(tile_x, tile_y);
   const std::vector<std::int64_t> want = Gather(problem);
-  std::vector<std::int64_t> got(want.size(), -1);
-  for (std::int64_t index = 0; index < walk.Tiles(); ++index) {
-    const TileOrigin origin = LocateTile(walk, index, tile_x, tile_y);
-    for (std::int64_t x = origin.x; x < std::min(walk.nx, origin.x + tile_x); ++x) {
-      for (std::int64_t y = origin.y; y < std::min(walk.ny, origin.y + tile_y); ++y) {
-        const std::int64_t out = origin.out + x * walk.out_stride_x + y * walk.out_stride_y;
-        ASSERT_TRUE(out >= 0 && out < static_cast<std::int64_t>(got.size())) << what << ": " << out;
-        ASSERT_EQ(got[out], -1) << what << ": written twice: " << out;
-        got[out] = origin.in + x * walk.in_stride_x + y * walk.in_stride_y;
+  for (const auto locate : {LocateTile, LocateTileInBands}) {
+    std::vector<std::int64_t> got(want.size(), -1);
+    for (std::int64_t index = 0; index < walk.Tiles(); ++index) {
+      const TileOrigin origin = locate(walk, index, tile_x, tile_y);
+      for (std::int64_t x = origin.x; x < std::min(walk.nx, origin.x + tile_x); ++x) {
+        for (std::int64_t y = origin.y; y < std::min(walk.ny, origin.y + tile_y); ++y) {
+          const std::int64_t out = origin.out + x * walk.out_stride_x + y * walk.out_stride_y;
+          ASSERT_TRUE(out >= 0 && out < static_cast<std::int64_t>(got.size())) << what << ": " << out;
+          ASSERT_EQ(got[out], -1) << what << ": written twice: " << out;
+          got[out] = origin.in + x * walk.in_stride_x + y * walk.in_stride_y;
+        }
       }
     }
+    EXPECT_EQ(got, want) << what;
   }
-  EXPECT_EQ(got, want) << what;
 }
 
 TEST(TileWalkTest, TakesRemaindersOfShortAndOfLongNumbers) {
@@ -76,6 +78,33 @@ TEST(TileWalkTest, MovesEveryElementOfRandomProblemsOnce) {
     ExpectMovesAll(Problem(dims, perm, row_stride), draw(1, 40), draw(1, 40));
     if (HasFailure()) return;
   }
+}
+
+TEST(TileWalkTest, MovesEveryElementOfWideMatricesOnce) {
+  for (const std::int64_t width : {257, 1023, 1024, 1025}) {
+    for (const std::int64_t height : {1, 3, 4, 37}) {
+      for (const std::int64_t tile : {1, 2, 3}) {
+        ExpectMovesAll(Problem({height, width}, {1, 0}), tile, 4);
+        ExpectMovesAll(Problem({3, height, width}, {0, 2, 1}), tile, 4);
+        ExpectMovesAll(Problem({2, height, 3, width}, {2, 3, 0, 1}, width + 1), tile, 4);
+      }
+    }
+  }
+}
+
+TEST(TileWalkTest, TilesOfAVeryWideMatrixGoDownBands) {
+  const auto next = [](const std::vector<std::int64_t>& dims, std::int64_t index) {
+    TileWalk walk = MakeTileWalk(Canonicalize(Problem(dims, {1, 0})));
+    walk.CutInto(32, 32);
+    return LocateTileInBands(walk, index, 32, 32);
+  };
+  // After 32 tiles comes the next row of them, after all rows the next band.
+  EXPECT_EQ(next({100, 100000}, 32).x, 0);
+  EXPECT_EQ(next({100, 100000}, 32).y, 32);
+  EXPECT_EQ(next({100, 100000}, 4 * 32).x, 32 * 32);
+  EXPECT_EQ(next({100, 100000}, 4 * 32).y, 0);
+  // A matrix of 128 tiles across, row by row.
+  EXPECT_EQ(next({100, 4096}, 32).x, 32 * 32);
 }
 
 TEST(TileWalkTest, TheEmptyProblemHasNoTiles) {
