@@ -57,18 +57,34 @@ WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int
   return origin;
 }
 
-// The same in bands of band_x tiles, for kernels that have registers for it.
+// The same in bands of band_x tiles. A function of its own, as it takes more registers than all kernels have.
 WARPLINE_HOST_DEVICE inline TileOrigin LocateTileInBands(const TileWalk& walk, std::int64_t index,
                                                          std::int64_t tile_x, std::int64_t tile_y) {
-  if (walk.band_x == walk.tiles_x) return LocateTile(walk, index, tile_x, tile_y);
-  const std::int64_t of_matrix = TakeRemainder(index, walk.tiles_x * walk.tiles_y);
-  // The first tile of the matrix, and from there on.
-  TileOrigin origin = LocateTile(walk, index * walk.tiles_x * walk.tiles_y, tile_x, tile_y);
-  std::int64_t band = of_matrix;
-  std::int64_t down = TakeRemainder(band, walk.band_x * walk.tiles_y);
-  const std::int64_t first = band * walk.band_x, rest = walk.tiles_x - first;
-  origin.x = (first + TakeRemainder(down, rest < walk.band_x ? rest : walk.band_x)) * tile_x;
-  origin.y = down * tile_y;
+  TileOrigin origin;
+  if (walk.band_x < walk.tiles_x) {
+    std::int64_t of_matrix = index;
+    index = 0;
+    if (walk.batch.rank > 0) {
+      index = of_matrix;
+      of_matrix = TakeRemainder(index, walk.tiles_x * walk.tiles_y);
+    }
+    std::int64_t down = TakeRemainder(of_matrix, walk.band_x * walk.tiles_y);
+    const std::int64_t first = of_matrix * walk.band_x, rest = walk.tiles_x - first;
+    origin.x = (first + TakeRemainder(down, rest < walk.band_x ? rest : walk.band_x)) * tile_x;
+    origin.y = down * tile_y;
+  } else {
+    origin.x = TakeRemainder(index, walk.tiles_x) * tile_x;
+    if (walk.batch.rank == 0) {
+      origin.y = index * tile_y;
+      return origin;
+    }
+    origin.y = TakeRemainder(index, walk.tiles_y) * tile_y;
+  }
+  for (int axis = walk.batch.rank - 1; axis >= 0; --axis) {
+    const std::int64_t coordinate = TakeRemainder(index, walk.batch.dims[axis]);
+    origin.in += coordinate * walk.batch.in_strides[axis];
+    origin.out += coordinate * walk.batch.out_strides[axis];
+  }
   return origin;
 }
 

@@ -70,8 +70,8 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   if (IsSmall(walk)) return false;
   constexpr std::int64_t kTile = 32;
   const double fill = Fill(walk, kTile);
-  // Of a matrix so wide the other kernel takes tiles in bands.
-  constexpr std::int64_t kWide = 256 * kTile;
+  // Of a much wider matrix the other kernel takes tiles in bands.
+  constexpr std::int64_t kWide = 1 << 16;
   if (SizeOf(problem.dtype) == 8) {
     return fill >= 0.5 && fill < 0.9 && (walk.nx <= kWide || walk.ny <= kTile);
   }
