@@ -103,11 +103,12 @@ TEST_F(CliBenchTest, MeasuresTheNewTypesAndReductions) {
 
 TEST_F(CliBenchTest, RestsWhenTheServerHasGone) {
   std::thread stop([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    // Late enough that the client has connected on a busy machine, too.
+    std::this_thread::sleep_for(std::chrono::seconds(2));
     daemon_.Signal(SIGTERM);
   });
   const Finished finished =
-      Run("warpline bench --json --warmup 0s --duration 3s --channels 2 --concurrency 4");
+      Run("warpline bench --json --warmup 0s --duration 5s --channels 2 --concurrency 4");
   stop.join();
   EXPECT_EQ(daemon_.Wait(), 0);
   EXPECT_EQ(finished.code, 1);
@@ -117,7 +118,7 @@ TEST_F(CliBenchTest, RestsWhenTheServerHasGone) {
   // Each of the four fails ten times a second at most.
   const double failed = report.fields().at("errors").struct_value().fields().at("UNAVAILABLE").number_value();
   EXPECT_GT(failed, 4);
-  EXPECT_LT(failed, 150);
+  EXPECT_LT(failed, 250);
 }
 
 TEST_F(CliBenchOverloadTest, FailsWhenSomeRequestsFailed) {
