@@ -223,7 +223,9 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
-  // Sums of 32 bits that are finished afterwards it writes slowly where operands are not aligned.
+  // What is left to a second kernel anyway is worth packing sooner: with as many sums a second as this, bf16
+  // 8192x1001x64 with bias and ReLU takes 35 us instead of 43, 14279x769x19 nt with bias 55 instead of 53
+  // (docs/benchmarks/2026-11-25-h200-drawn.md).
   constexpr double kSumsPerSecond = 0.17e12;
   const double sums = is_i8 || GemmCublasFuses(problem)
                           ? 0

@@ -11,8 +11,8 @@
 namespace warpline {
 namespace {
 
-// One vector a thread: the device works along the output, with other CTAs to wait in the meantime. With four
-// it took up to 5 % longer (docs/benchmarks/2026-11-25-h200-drawn.md).
+// One vector a thread, as of elementwise steps, which took 5 % longer with four
+// (docs/benchmarks/2026-11-25-h200-drawn.md): the device works along the output, as CTAs do.
 constexpr int kThreads = 256;
 constexpr int kVectorBytes = 16;
 
