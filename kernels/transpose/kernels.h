@@ -9,6 +9,8 @@
 
 #include "kernels/cuda_variants.h"
 #include "kernels/transpose/canonical.h"
+#include "kernels/transpose/channels.h"
+#include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/packed_box.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
@@ -46,10 +48,18 @@ cudaError_t LaunchTileTranspose(const CanonicalTranspose& transpose, std::size_t
 cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, void* out,
                            cudaStream_t stream);
 
+// For walks of which ChannelWordsOf is `side`; the input has `in_bytes` in all.
+cudaError_t LaunchChannelWords(ChannelSide side, const TileWalk& walk, std::size_t element_bytes,
+                               std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream);
+
 // As LaunchTileTranspose for sides and addresses that are odd: `walk` needs unit strides only. Not empty;
 // elements of 1 to 8 bytes; the input has `in_bytes` in all.
 cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
                            const void* in, void* out, cudaStream_t stream);
+
+// The same where sides are several axes.
+cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
+                              const void* in, void* out, cudaStream_t stream);
 
 // One each variant; the file of each says what it shows.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;

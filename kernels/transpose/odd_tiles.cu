@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "kernels/launch_grids.h"
+#include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/swizzle.h"
@@ -42,11 +43,21 @@ __device__ Element<kBytes>& ElementOf(OddWord<kBytes>* tile, int x, int y) {
   return reinterpret_cast<Element<kBytes>*>(tile + OddTile<kBytes>::Place(x) * OddTile<kBytes>::kPitch)[y];
 }
 
+// Where rows begin, in bytes: so far apart, or as a table in shared memory says. Offsets have 32 bits, as 64
+// take twice the instructions.
+struct RowStride {
+  std::uint32_t stride;
+  __device__ std::uint32_t operator()(int row) const { return static_cast<std::uint32_t>(row) * stride; }
+};
+struct RowTable {
+  const std::uint32_t* offsets;
+  __device__ std::uint32_t operator()(int row) const { return offsets[row]; }
+};
+
 // Loads the tile at `from`, whose rows have `row_bytes` and of which there are `rows`, by words; those at the
-// ends of rows hold some bytes of their neighbours. `kFull`: it has all rows and columns of a tile. Offsets
-// have 32 bits, as 64 take twice the instructions.
-template <int kBytes, bool kFull>
-__device__ void LoadTile(const char* from, std::uint32_t row_stride, int row_bytes, int rows,
+// ends of rows hold some bytes of their neighbours. `kFull`: it has all rows and columns of a tile.
+template <int kBytes, bool kFull, typename RowOffset>
+__device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, int rows,
                          OddWord<kBytes>* tile) {
   using Tile = OddTile<kBytes>;
   using Word = OddWord<kBytes>;
@@ -59,7 +70,7 @@ __device__ void LoadTile(const char* from, std::uint32_t row_stride, int row_byt
   const std::uint32_t skipped = Skipped<kBytes>(from);
   const char* words = from - skipped;
   const auto row_of = [warp](int group, int i) { return (group * kWarps + warp) * kPer + i; };
-  const auto begin_of = [&](int row) { return skipped + static_cast<std::uint32_t>(row) * row_stride; };
+  const auto begin_of = [&](int row) { return skipped + row_offset(row); };
   const auto load = [&](int row, int word, int piece) {
     const std::uint32_t begin = begin_of(row);
     const std::uint32_t aligned = kBytes < 4 ? begin & ~3u : begin;
@@ -116,20 +127,20 @@ __device__ void LoadTile(const char* from, std::uint32_t row_stride, int row_byt
 }
 
 // The same by elements, for the first and the last tile of an input that does not begin or end with a word.
-template <int kBytes>
-__device__ void LoadElements(const char* from, std::uint32_t row_stride, int columns, int rows,
+template <int kBytes, typename RowOffset>
+__device__ void LoadElements(const char* from, RowOffset row_offset, int columns, int rows,
                              OddWord<kBytes>* tile) {
   for (int i = static_cast<int>(threadIdx.x); i < columns * rows; i += OddTile<kBytes>::kThreads) {
     const int x = i % columns, y = i / columns;
-    const char* row = from + static_cast<std::uint32_t>(y) * row_stride;
+    const char* row = from + row_offset(y);
     ElementOf<kBytes>(tile, x, y) = reinterpret_cast<const Element<kBytes>*>(row)[x];
   }
 }
 
 // Stores the tile's rows, which go down x, at `to`: from the first sector that begins there, or the first
 // element where a row of the output does (`first`), up to as many bytes further on.
-template <int kBytes, bool kFull>
-__device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool first, std::uint32_t stride,
+template <int kBytes, bool kFull, typename RowOffset>
+__device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool first, RowOffset row_offset,
                           char* to) {
   using Tile = OddTile<kBytes>;
   using Word = OddWord<kBytes>;
@@ -141,7 +152,7 @@ __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool fir
   for (int i = 0; i < Tile::kTileX / kWarps; ++i) {
     const int x = Tile::RowAt(i * kWarps) + warp * Tile::kPerWord;
     if (!kFull && x >= columns) continue;
-    const std::uint32_t row = static_cast<std::uint32_t>(x) * stride;
+    const std::uint32_t row = row_offset(x);
     const std::uint32_t begin = (0 - low - row) % Tile::kSectorBytes;
     // A row of words, from the one on where the sector begins.
     const char* words = reinterpret_cast<const char*>(from + i * kWarps * Tile::kPitch) +
@@ -168,38 +179,99 @@ __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool fir
   }
 }
 
+// Whether words at the ends of a row of `bytes` reach out of the input, which is at [in, end).
+template <int kBytes>
+__device__ bool ReachesOut(const char* row, int bytes, const char* in, const char* end) {
+  if constexpr (kBytes >= 4) return false;
+  const char* last = row + bytes + 3;
+  return row - Skipped<kBytes>(row) < in || last - Skipped<kBytes>(last) > end;
+}
+
+// How many columns and rows of the input a CTA moves; `first`: from where rows of the output begin.
+struct TileSize {
+  int columns, rows;
+  bool first;
+};
+
+template <int kBytes>
+__device__ TileSize SizeAt(const TileWalk& walk, const TileOrigin& origin) {
+  using Tile = OddTile<kBytes>;
+  return {.columns = static_cast<int>(min(std::int64_t{Tile::kTileX}, walk.nx - origin.x)),
+          .rows = static_cast<int>(min(std::int64_t{Tile::kRows}, walk.ny - origin.y)),
+          .first = origin.y == 0};
+}
+
+template <int kBytes>
+__device__ bool IsFull(const TileSize& size) {
+  return size.columns == OddTile<kBytes>::kTileX && size.rows == OddTile<kBytes>::kRows;
+}
+
+template <int kBytes, typename RowOffset>
+__device__ void Load(const char* from, RowOffset row_offset, const TileSize& size, bool at_edge,
+                     OddWord<kBytes>* tile) {
+  const auto [columns, rows, first] = size;
+  if (kBytes < 4 && at_edge) {
+    LoadElements<kBytes>(from, row_offset, columns, rows, tile);
+  } else if (IsFull<kBytes>(size)) {
+    LoadTile<kBytes, true>(from, row_offset, columns * kBytes, rows, tile);
+  } else {
+    LoadTile<kBytes, false>(from, row_offset, columns * kBytes, rows, tile);
+  }
+}
+
+template <int kBytes, typename RowOffset>
+__device__ void Store(OddWord<kBytes>* tile, const TileSize& size, RowOffset row_offset, char* to) {
+  const auto [columns, rows, first] = size;
+  if (IsFull<kBytes>(size) && !first) {
+    StoreTile<kBytes, true>(tile, columns, rows, false, row_offset, to);
+  } else {
+    StoreTile<kBytes, false>(tile, columns, rows, first, row_offset, to);
+  }
+}
+
 template <int kBytes>
 __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
     TransposeOddTiles(const char* __restrict__ in, char* __restrict__ out, const char* end,
                       const __grid_constant__ TileWalk walk, std::int64_t first_tile) {
   using Tile = OddTile<kBytes>;
   __shared__ OddWord<kBytes> tile[Tile::kWords];
-
   const TileOrigin origin = LocateTileInBands(walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
-  const auto columns = static_cast<int>(min(std::int64_t{Tile::kTileX}, walk.nx - origin.x));
-  const auto rows = static_cast<int>(min(std::int64_t{Tile::kRows}, walk.ny - origin.y));
-  const bool full = columns == Tile::kTileX && rows == Tile::kRows;
+  const TileSize size = SizeAt<kBytes>(walk, origin);
   {
-    const auto stride = static_cast<std::uint32_t>(walk.in_stride_y * kBytes);
+    const RowStride in_row{static_cast<std::uint32_t>(walk.in_stride_y * kBytes)};
     const char* from = in + (origin.in + origin.y * walk.in_stride_y + origin.x) * kBytes;
-    const char* last = from + static_cast<std::uint32_t>(rows - 1) * stride + columns * kBytes;
-    if (kBytes < 4 && (from - Skipped<kBytes>(from) < in || last + 3 - Skipped<kBytes>(last + 3) > end)) {
-      LoadElements<kBytes>(from, stride, columns, rows, tile);
-    } else if (full) {
-      LoadTile<kBytes, true>(from, stride, columns * kBytes, rows, tile);
-    } else {
-      LoadTile<kBytes, false>(from, stride, columns * kBytes, rows, tile);
-    }
+    const bool at_edge = ReachesOut<kBytes>(from, size.columns * kBytes, in, end) ||
+                         ReachesOut<kBytes>(from + in_row(size.rows - 1), size.columns * kBytes, in, end);
+    Load<kBytes>(from, in_row, size, at_edge, tile);
   }
   __syncthreads();
+  Store<kBytes>(tile, size, RowStride{static_cast<std::uint32_t>(walk.out_stride_x * kBytes)},
+                out + (origin.out + origin.x * walk.out_stride_x + origin.y) * kBytes);
+}
 
-  char* to = out + (origin.out + origin.x * walk.out_stride_x + origin.y) * kBytes;
-  const auto stride = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
-  if (full && origin.y > 0) {
-    StoreTile<kBytes, true>(tile, columns, rows, false, stride, to);
-  } else {
-    StoreTile<kBytes, false>(tile, columns, rows, origin.y == 0, stride, to);
+// The same where a side is several axes.
+template <int kBytes>
+__global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
+    TransposeJoinedTiles(const char* __restrict__ in, char* __restrict__ out, const char* end,
+                         const __grid_constant__ JoinedTiles tiles, std::int64_t first_tile) {
+  using Tile = OddTile<kBytes>;
+  __shared__ OddWord<kBytes> tile[Tile::kWords];
+  __shared__ std::uint32_t in_rows[Tile::kRows], out_rows[Tile::kTileX];
+  const TileOrigin origin =
+      LocateTileInBands(tiles.walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
+  const TileSize size = SizeAt<kBytes>(tiles.walk, origin);
+  const char* from = in + (origin.in + origin.x) * kBytes;
+  bool at_edge = false;
+  for (int i = static_cast<int>(threadIdx.x); i < size.rows; i += Tile::kThreads) {
+    in_rows[i] = OffsetAt(tiles.y, static_cast<std::uint32_t>(origin.y + i));
+    at_edge = at_edge || ReachesOut<kBytes>(from + in_rows[i], size.columns * kBytes, in, end);
   }
+  for (int i = static_cast<int>(threadIdx.x); i < size.columns; i += Tile::kThreads) {
+    out_rows[i] = OffsetAt(tiles.x, static_cast<std::uint32_t>(origin.x + i));
+  }
+  Load<kBytes>(from, RowTable{in_rows}, size, __syncthreads_or(at_edge) != 0, tile);
+  __syncthreads();
+  Store<kBytes>(tile, size, RowTable{out_rows}, out + (origin.out + origin.y) * kBytes);
 }
 
 template <int kBytes>
@@ -210,6 +282,18 @@ cudaError_t Launch(TileWalk walk, std::int64_t in_bytes, const void* in, void* o
   return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
     TransposeOddTiles<kBytes>
         <<<grid, Tile::kThreads, 0, stream>>>(begin, static_cast<char*>(out), begin + in_bytes, walk, first);
+  });
+}
+
+template <int kBytes>
+cudaError_t LaunchJoined(JoinedTiles tiles, std::int64_t in_bytes, const void* in, void* out,
+                         cudaStream_t stream) {
+  using Tile = OddTile<kBytes>;
+  tiles.walk.CutInto(Tile::kTileX, Tile::kTileY);
+  const char* begin = static_cast<const char*>(in);
+  return LaunchGrids(tiles.walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    TransposeJoinedTiles<kBytes>
+        <<<grid, Tile::kThreads, 0, stream>>>(begin, static_cast<char*>(out), begin + in_bytes, tiles, first);
   });
 }
 
@@ -226,6 +310,22 @@ cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std:
       return Launch<4>(walk, in_bytes, in, out, stream);
     case 8:
       return Launch<8>(walk, in_bytes, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
+                              const void* in, void* out, cudaStream_t stream) {
+  switch (element_bytes) {
+    case 1:
+      return LaunchJoined<1>(tiles, in_bytes, in, out, stream);
+    case 2:
+      return LaunchJoined<2>(tiles, in_bytes, in, out, stream);
+    case 4:
+      return LaunchJoined<4>(tiles, in_bytes, in, out, stream);
+    case 8:
+      return LaunchJoined<8>(tiles, in_bytes, in, out, stream);
     default:
       return cudaErrorNotSupported;
   }

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/launch_grids.h"
+#include "kernels/transpose/channel_words.h"
 #include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
@@ -228,6 +229,10 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
   if (bases % kEqualBoxWord == 0 &&
       SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors)) {
     return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
+  }
+  const TileWalk walk = MakeTileWalk(transpose);
+  if (ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined) {
+    return LaunchChannelWords(ChannelSide::kJoined, walk, element_bytes, box.in_extent, in, out, stream);
   }
   switch (element_bytes) {
     case 1:

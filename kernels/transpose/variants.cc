@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <optional>
 
 #include "kernels/ceil_div.h"
 #include "kernels/cuda_variants.h"
 #include "kernels/fast_divisor.h"
+#include "kernels/transpose/channel_words.h"
 #include "kernels/transpose/channels.h"
+#include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/swizzle.h"
 #include "kernels/transpose/tile_walk.h"
@@ -23,13 +26,15 @@ bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
   return problem.shape.Count() == 0 || MakeTileWalk(Canonicalize(problem)).TakesVectors(vector);
 }
 
-// What tiles with so many elements a side have in them, of what they could have.
-double Fill(const TileWalk& walk, std::int64_t side) {
-  const auto of = [side](std::int64_t size) {
-    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, side) * side);
+// What tiles of so many elements have in them, of what they could have.
+double Fill(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
+  const auto of = [](std::int64_t size, std::int64_t tile) {
+    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
   };
-  return of(walk.nx) * of(walk.ny);
+  return of(walk.nx, tile_x) * of(walk.ny, tile_y);
 }
+double Fill(const TileWalk& walk, std::int64_t side) { return Fill(walk, side, side); }
+
 // Tiles with less leave too many lanes idle.
 constexpr double kLeastFill = 0.45;
 // Where one or two tiles are all there is.
@@ -176,6 +181,14 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   return Fill(walk, side) >= least_fill || IsSmall(walk);
 }
 
+// Whether bytes fill so little of tiles that several axes a side are faster, where there are: u8
+// 1008x8x767x48 perm 3,2,1,0 took 266 us instead of 184.
+bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes) {
+  constexpr std::int64_t kSide = TransposeTile<1, 8>::kTile;
+  constexpr double kLeast = 0.6;
+  return element_bytes == 1 && !IsSmall(walk) && Fill(walk, kSide) < kLeast;
+}
+
 // When odd tiles are faster than boxes, by 250 permutes drawn at random
 // (docs/benchmarks/2026-11-25-h200-drawn.md): what tiles have in them along x, and along y, where those at
 // both ends take so much longer than others, as they end rows of the output element by element.
@@ -203,6 +216,37 @@ bool SuitOddTilesOf(const TileWalk& walk) {
          static_cast<double>(walk.ny) >= kLimits.least_y * with_ends * Tile::kTileY &&
          walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
          walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
+}
+
+// Sides of several axes, if odd tiles of these are faster than boxes.
+template <int kBytes>
+std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
+  using Tile = OddTile<kBytes>;
+  std::optional<JoinedTiles> tiles = JoinSides(transpose, kBytes, Tile::kTileX, Tile::kTileY);
+  if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk)) return std::nullopt;
+  // Boxes of wide elements are slow where these are full only, and never where a side is short.
+  constexpr double kLeastWide = 0.8;
+  constexpr std::int64_t kShort = 2 * Tile::kTileX;
+  if (kBytes >= 4 &&
+      (tiles->walk.nx < kShort || Fill(tiles->walk, Tile::kTileX, Tile::kTileY) < kLeastWide)) {
+    return std::nullopt;
+  }
+  return tiles;
+}
+
+std::optional<JoinedTiles> SuitedJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
+  switch (element_bytes) {
+    case 1:
+      return JoinSidesOf<1>(transpose);
+    case 2:
+      return JoinSidesOf<2>(transpose);
+    case 4:
+      return JoinSidesOf<4>(transpose);
+    case 8:
+      return JoinSidesOf<8>(transpose);
+    default:
+      return std::nullopt;
+  }
 }
 
 bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
@@ -244,14 +288,17 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
     }
   }
   const TileWalk walk = MakeTileWalk(transpose);
-  if (SuitTiles(walk, bytes, in, out)) {
+  const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
+  if (SuitTiles(walk, bytes, in, out) && !(joined.has_value() && LeavesTilesEmpty(walk, bytes))) {
     return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
   }
   if (SuitChannels(walk, bytes, in, out)) return LaunchChannels(walk, bytes, in, out, stream);
-  if (SuitOddTiles(walk, bytes)) {
-    return LaunchOddTiles(walk, bytes, InputExtent(transpose) * static_cast<std::int64_t>(bytes), in, out,
-                          stream);
+  const std::int64_t in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(bytes);
+  if (ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kSplit) {
+    return LaunchChannelWords(ChannelSide::kSplit, walk, bytes, in_bytes, in, out, stream);
   }
+  if (SuitOddTiles(walk, bytes)) return LaunchOddTiles(walk, bytes, in_bytes, in, out, stream);
+  if (joined.has_value()) return LaunchJoinedTiles(*joined, bytes, in_bytes, in, out, stream);
   return LaunchPackedBox(transpose, bytes, context.traits, in, out, stream);
 }
 

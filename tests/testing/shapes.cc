@@ -121,6 +121,22 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels}, {1, 0}, /*row_stride=*/kPixels + 16});
   }
+  // Any number of channels, planes that begin anywhere in a word, and ends that fill none.
+  for (std::int64_t channels : {23, 62, 131}) {
+    constexpr std::int64_t kPixels = 2052;
+    AddTranspose(all, dtype, {channels, kPixels - 1}, {1, 0});
+    AddTranspose(all, dtype, {kPixels, channels}, {1, 0});
+    all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
+    all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
+    all.push_back({dtype, {channels, kPixels - 1}, {1, 0}, /*row_stride=*/kPixels + 2});
+  }
+  // Sides of several axes, of which tiles have the end of one and the beginning of the next.
+  for (const Shape& shape : {Shape{13, 18, 7, 300}, Shape{40, 11, 26, 31}, Shape{5, 30, 9, 8, 33}}) {
+    AddSomeTransposes(all, dtype, shape);
+  }
+  all.push_back({dtype, {13, 18, 7, 300}, {3, 2, 1, 0}, /*row_stride=*/305});
+  all.push_back({dtype, {2, 67, 5, 31, 9}, {0, 4, 3, 2, 1}});
+  all.push_back({dtype, {64, 8, 80, 48}, {3, 2, 1, 0}});
   // Rows that stay rows, of which vectors of the result reach into the next one, along several axes.
   for (const Shape& shape : {Shape{3, 4, 5, 61}, Shape{2, 3, 2, 3, 58}}) AddSomeTransposes(all, dtype, shape);
   all.push_back({dtype, {3, 4, 5, 61}, {2, 1, 0, 3}, /*row_stride=*/67});

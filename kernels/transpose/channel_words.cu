@@ -1,0 +1,202 @@
+// Variant `swizzled_packed`, matrices of bytes or halves of which one side is short and lies side by side
+// (channel_words.h), whatever its length. A thread takes the pixels that a word of a plane has, and puts
+// words of their channels together in registers: where they are side by side, its words follow each other,
+// and go through shared memory, so that the lanes of a warp access global memory side by side too.
+//
+// Limit: see docs/benchmarks/2026-11-25-h200-channels.md.
+#include <cuda_pipeline_primitives.h>
+
+#include <type_traits>
+
+#include "kernels/launch_grids.h"
+#include "kernels/transpose/channel_words.h"
+#include "kernels/transpose/kernels.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kThreads = 128;
+
+template <int kBytes>
+using Element = std::conditional_t<kBytes == 1, std::uint8_t, std::uint16_t>;
+
+// Copies a word to shared memory, or the elements of it that are before `end`.
+template <int kBytes>
+__device__ void CopyWord(std::uint32_t* to, const char* from, const char* end) {
+  if (from + 4 <= end) {
+    __pipeline_memcpy_async(to, from, 4);
+    return;
+  }
+  for (int i = 0; from + (i + 1) * kBytes <= end; ++i) {
+    reinterpret_cast<Element<kBytes>*>(to)[i] = reinterpret_cast<const Element<kBytes>*>(from)[i];
+  }
+}
+
+// Calls use(i, place) for each of `count` words side by side: of number i in global memory, at that place in
+// shared memory.
+template <typename Use>
+__device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int owners = kThreads / share.channels, rest = kThreads % share.channels;
+  int owner = thread / share.channels, of_owner = thread % share.channels;
+#pragma unroll 4
+  for (int i = thread; i < count; i += kThreads) {
+    use(i, i + owner * (share.pitch - share.channels));
+    owner += owners;
+    of_owner += rest;
+    if (of_owner >= share.channels) {
+      of_owner -= share.channels;
+      ++owner;
+    }
+  }
+}
+
+// Calls use(word, begin, end) for words of planes, and groups of channels of them: where there are fewer
+// words than threads, these share the groups.
+template <int kBytes, typename Use>
+__device__ void ForGroups(const ChannelShare& share, int pixels, Use use) {
+  using Word = WordOfPixels<kBytes>;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int groups = Word::Groups(share.channels);
+  const int parts = max(1, kThreads >> share.words_log2);
+  const int each = (groups + parts - 1) / parts;
+  const int begin = (thread >> share.words_log2) * each;
+  for (int word = thread & (share.Words() - 1); word * Word::kPixels < pixels; word += kThreads) {
+    if (parts > 1) {
+      if (begin < groups) use(word, begin, min(groups, begin + each));
+      break;
+    }
+    use(word, 0, groups);
+  }
+}
+
+// y are the channels, which come to lie side by side.
+template <int kBytes>
+__global__ void __launch_bounds__(kThreads)
+    JoinChannelWords(const char* __restrict__ in, char* __restrict__ out, const char* end,
+                     const __grid_constant__ TileWalk walk, const ChannelShare share,
+                     std::int64_t first_tile) {
+  extern __shared__ std::uint32_t planes[];
+  using Word = WordOfPixels<kBytes>;
+  const int thread = static_cast<int>(threadIdx.x), row = share.Row();
+  const int most = share.Words() * Word::kPixels;
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, most, share.channels);
+  const auto pixels = static_cast<int>(min(std::int64_t{most}, walk.nx - origin.x));
+  std::uint32_t* joined = planes + share.channels * row;
+  const char* from = in + (origin.in + origin.x) * kBytes;
+  const auto plane = static_cast<std::uint32_t>(walk.in_stride_y * kBytes);
+  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from));
+  const auto copy = [&](int c, int word) {
+    const char* begin = from + static_cast<std::uint32_t>(c) * plane;
+    const auto skipped = static_cast<int>((low + static_cast<std::uint32_t>(c) * plane) % 4);
+    if (word * 4 < skipped + pixels * kBytes) {
+      CopyWord<kBytes>(planes + c * row + word, begin - skipped + word * 4, end);
+    }
+  };
+#pragma unroll 4
+  for (int i = thread; i < share.channels << share.words_log2; i += kThreads) {
+    copy(i >> share.words_log2, i & (share.Words() - 1));
+  }
+  if ((low | plane) % 4 != 0) {
+    for (int c = thread; c < share.channels; c += kThreads) copy(c, share.Words());
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  ForGroups<kBytes>(share, pixels, [&](int word, int begin_group, int end_group) {
+    std::uint32_t* mine = joined + word * share.pitch;
+    const std::uint32_t* column = planes + word;
+    Word::Join(
+        share.channels, begin_group, end_group,
+        [=](int c) {
+          const std::uint32_t* at = column + c * row;
+          // The shift is taken modulo 32.
+          return __funnelshift_r(at[0], at[1], 8 * (low + static_cast<std::uint32_t>(c) * plane));
+        },
+        [mine](int i, std::uint32_t value) { mine[i] = value; });
+  });
+  __syncthreads();
+  const int bytes = pixels * share.channels * kBytes, words = bytes / 4;
+  char* to = out + (origin.out + origin.x * share.channels) * kBytes;
+  ForWordsSideBySide(share, words,
+                     [&](int i, int place) { reinterpret_cast<std::uint32_t*>(to)[i] = joined[place]; });
+  // Elements that fill no word.
+  const int at = words * 4 + thread * kBytes;
+  if (at < bytes) {
+    const auto* last = reinterpret_cast<const char*>(joined + words +
+                                                     words / share.channels * (share.pitch - share.channels));
+    *reinterpret_cast<Element<kBytes>*>(to + at) =
+        *reinterpret_cast<const Element<kBytes>*>(last + thread * kBytes);
+  }
+}
+
+// x are the channels, which lie side by side.
+template <int kBytes>
+__global__ void __launch_bounds__(kThreads)
+    SplitChannelWords(const char* __restrict__ in, char* __restrict__ out,
+                      const __grid_constant__ TileWalk walk, const ChannelShare share,
+                      std::int64_t first_tile) {
+  extern __shared__ std::uint32_t joined[];
+  using Word = WordOfPixels<kBytes>;
+  const int most = share.Words() * Word::kPixels;
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, share.channels, most);
+  const auto pixels = static_cast<int>(min(std::int64_t{most}, walk.ny - origin.y));
+  const auto* from =
+      reinterpret_cast<const std::uint32_t*>(in + (origin.in + origin.y * share.channels) * kBytes);
+  ForWordsSideBySide(share, pixels * share.channels * kBytes / 4,
+                     [&](int i, int place) { __pipeline_memcpy_async(joined + place, from + i, 4); });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
+  ForGroups<kBytes>(share, pixels, [&](int word, int begin_group, int end_group) {
+    const std::uint32_t* mine = joined + word * share.pitch;
+    char* to = out + (origin.out + origin.y) * kBytes + word * 4;
+    Word::Split(
+        share.channels, begin_group, end_group, [mine](int i) { return mine[i]; },
+        [=](int c, std::uint32_t value) {
+          *reinterpret_cast<std::uint32_t*>(to + static_cast<std::uint32_t>(c) * plane) = value;
+        });
+  });
+}
+
+template <int kBytes>
+cudaError_t Launch(ChannelSide side, TileWalk walk, std::int64_t in_bytes, const void* in, void* out,
+                   cudaStream_t stream) {
+  const bool splits = side == ChannelSide::kSplit;
+  const auto channels = static_cast<int>(splits ? walk.nx : walk.ny);
+  const std::int64_t plane = splits ? walk.out_stride_x : walk.in_stride_y;
+  constexpr std::int64_t kSectorBytes = 32;
+  const ChannelShare share = ShareOf(side, channels, plane * kBytes % kSectorBytes == 0);
+  const std::int64_t pixels = std::int64_t{share.Words()} * WordOfPixels<kBytes>::kPixels;
+  splits ? walk.CutInto(channels, pixels) : walk.CutInto(pixels, channels);
+  // A word more, which is read after the last.
+  const auto bytes =
+      static_cast<std::size_t>(share.Words() * share.pitch + (splits ? 1 : channels * share.Row())) * 4;
+  const auto* from = static_cast<const char*>(in);
+  auto* to = static_cast<char*>(out);
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    if (splits) {
+      SplitChannelWords<kBytes><<<grid, kThreads, bytes, stream>>>(from, to, walk, share, first);
+    } else {
+      JoinChannelWords<kBytes>
+          <<<grid, kThreads, bytes, stream>>>(from, to, from + in_bytes, walk, share, first);
+    }
+  });
+}
+
+}  // namespace
+
+cudaError_t LaunchChannelWords(ChannelSide side, const TileWalk& walk, std::size_t element_bytes,
+                               std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream) {
+  switch (element_bytes) {
+    case 1:
+      return Launch<1>(side, walk, in_bytes, in, out, stream);
+    case 2:
+      return Launch<2>(side, walk, in_bytes, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace warpline

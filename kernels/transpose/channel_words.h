@@ -1,0 +1,128 @@
+// Matrices of which one side is the channels of pixels, any number of them, and which of them the kernels of
+// channel_words.cu take; and how the pixels of a word change between the two orders, apart from the kernels
+// so that host tests can check it.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_CHANNEL_WORDS_H_
+#define WARPLINE_KERNELS_TRANSPOSE_CHANNEL_WORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/host_device.h"
+#include "kernels/transpose/channels.h"
+#include "kernels/transpose/micro_transpose.h"
+#include "kernels/transpose/tile_walk.h"
+
+namespace warpline {
+
+// How such a matrix is moved, if words suit it: split where x are the channels, joined where y are; else
+// neither. Elements have 1 or 2 bytes; pixels that are side by side begin with words of 4 bytes, and so do
+// planes that are written.
+ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
+
+// What a CTA moves: 2^words_log2 words of each plane, and those of their pixels side by side. In shared
+// memory these are `pitch` from those of the next word of the planes: an odd number, so that lanes access all
+// banks.
+struct ChannelShare {
+  int channels, words_log2, pitch;
+  WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
+  // Words of planes have one more a row, as planes that are read begin anywhere in a word.
+  WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
+};
+
+// `aligned`: planes begin with sectors.
+ChannelShare ShareOf(ChannelSide side, int channels, bool aligned);
+
+// The 4 bytes that begin `bits` before those of `high`, of 4 that come before and these.
+WARPLINE_HOST_DEVICE inline std::uint32_t ShiftIn(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __funnelshift_l(low, high, bits);
+#else
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) << bits >> 32);
+#endif
+}
+// The 4 bytes that begin `bits` after those of `low`.
+WARPLINE_HOST_DEVICE inline std::uint32_t ShiftOut(std::uint32_t low, std::uint32_t high,
+                                                   std::uint32_t bits) {
+#ifdef __CUDA_ARCH__
+  return __funnelshift_r(low, high, bits);
+#else
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> bits);
+#endif
+}
+
+// As many pixels as a word of a plane has: with their channels side by side they are `channels` words. These
+// change between the two orders by groups of as many channels, so that threads can share the groups.
+template <int kBytes>
+struct WordOfPixels {
+  static constexpr int kPixels = 4 / kBytes;
+
+  WARPLINE_HOST_DEVICE static constexpr int Groups(int channels) {
+    return (channels + kPixels - 1) / kPixels;
+  }
+  // Where a pixel begins, side by side: in which word, and how many bits into it.
+  WARPLINE_HOST_DEVICE static constexpr int WordOf(int pixel, int channels) {
+    return pixel * channels * kBytes / 4;
+  }
+  WARPLINE_HOST_DEVICE static constexpr std::uint32_t BitsInto(int pixel, int channels) {
+    return static_cast<std::uint32_t>(pixel * channels * kBytes % 4 * 8);
+  }
+
+  // Groups [begin, end): load(c) is the word of plane c; store(i, word) takes that of number i, side by side.
+  // kPixels channels at least.
+  template <typename Load, typename Store>
+  WARPLINE_HOST_DEVICE static void Join(int channels, int begin, int end, Load load, Store store) {
+    // What comes before the group's channels of each pixel: others of it, or the last of the pixel before.
+    std::uint32_t before[kPixels], words[kPixels];
+    const int previous = begin > 0 ? (begin - 1) * kPixels : channels - kPixels;
+    for (int i = 0; i < kPixels; ++i) words[i] = load(previous + i);
+    TransposeWords<kBytes>(words);
+    for (int pixel = 0; pixel < kPixels; ++pixel) {
+      before[pixel] = begin > 0 ? words[pixel] : pixel > 0 ? words[pixel - 1] : 0;
+    }
+#ifdef __CUDA_ARCH__
+#pragma unroll 2
+#endif
+    for (int group = begin; group < end; ++group) {
+      for (int i = 0; i < kPixels; ++i) {
+        const int channel = group * kPixels + i;
+        words[i] = load(channel < channels ? channel : channels - 1);
+      }
+      TransposeWords<kBytes>(words);
+      for (int pixel = 0; pixel < kPixels; ++pixel) {
+        const int word = WordOf(pixel, channels) + group;
+        // The word that the next pixel begins in is written as its first.
+        if (word < WordOf(pixel + 1, channels)) {
+          store(word, ShiftIn(before[pixel], words[pixel], BitsInto(pixel, channels)));
+        }
+        before[pixel] = words[pixel];
+      }
+    }
+  }
+
+  // The other way round: load(i) of [0, channels] is the word of number i side by side, of which the last one
+  // may be anything, and store(c, word) takes that of plane c.
+  template <typename Load, typename Store>
+  WARPLINE_HOST_DEVICE static void Split(int channels, int begin, int end, Load load, Store store) {
+    std::uint32_t next[kPixels], words[kPixels];
+    for (int pixel = 0; pixel < kPixels; ++pixel) next[pixel] = load(WordOf(pixel, channels) + begin);
+#ifdef __CUDA_ARCH__
+#pragma unroll 2
+#endif
+    for (int group = begin; group < end; ++group) {
+      for (int pixel = 0; pixel < kPixels; ++pixel) {
+        const int after = WordOf(pixel, channels) + group + 1;
+        const std::uint32_t word = load(after < channels ? after : channels);
+        words[pixel] = ShiftOut(next[pixel], word, BitsInto(pixel, channels));
+        next[pixel] = word;
+      }
+      TransposeWords<kBytes>(words);
+      for (int i = 0; i < kPixels; ++i) {
+        if (group * kPixels + i < channels) store(group * kPixels + i, words[i]);
+      }
+    }
+  }
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_CHANNEL_WORDS_H_

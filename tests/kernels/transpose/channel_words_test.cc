@@ -1,0 +1,148 @@
+#include "kernels/transpose/channel_words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace warpline {
+namespace {
+
+// The pixels of a word: random elements, pixel by pixel.
+template <typename T>
+std::vector<T> RandomPixels(int channels, std::mt19937& random) {
+  std::vector<T> elements(channels * (4 / sizeof(T)));
+  for (T& element : elements) element = static_cast<T>(random());
+  return elements;
+}
+
+// The same as words: of planes, and side by side.
+template <typename T>
+std::vector<std::uint32_t> Planes(const std::vector<T>& pixels, int channels) {
+  constexpr int kPixels = 4 / sizeof(T);
+  std::vector<std::uint32_t> words(channels);
+  for (int c = 0; c < channels; ++c) {
+    T plane[kPixels];
+    for (int pixel = 0; pixel < kPixels; ++pixel) plane[pixel] = pixels[pixel * channels + c];
+    std::memcpy(&words[c], plane, 4);
+  }
+  return words;
+}
+template <typename T>
+std::vector<std::uint32_t> SideBySide(const std::vector<T>& pixels) {
+  std::vector<std::uint32_t> words(pixels.size() * sizeof(T) / 4);
+  std::memcpy(words.data(), pixels.data(), words.size() * 4);
+  return words;
+}
+
+// As threads do that share the groups, in parts of so many.
+template <typename T>
+void ExpectChangesOrder(int channels, int part, std::mt19937& random) {
+  using Word = WordOfPixels<sizeof(T)>;
+  const std::vector<T> pixels = RandomPixels<T>(channels, random);
+  const std::vector<std::uint32_t> planes = Planes(pixels, channels), joined = SideBySide(pixels);
+  std::vector<int> times(channels);
+  std::vector<std::uint32_t> got(channels);
+  const auto store = [&](int i, std::uint32_t word) {
+    ASSERT_LT(i, channels);
+    got[i] = word;
+    ++times[i];
+  };
+  const auto in_parts = [&](auto change) {
+    std::fill(times.begin(), times.end(), 0);
+    for (int begin = 0; begin < Word::Groups(channels); begin += part) {
+      change(begin, std::min(begin + part, Word::Groups(channels)));
+    }
+    EXPECT_EQ(times, std::vector<int>(channels, 1)) << "words written";
+  };
+  in_parts([&](int begin, int end) {
+    Word::Join(
+        channels, begin, end, [&](int c) { return planes.at(c); }, store);
+  });
+  EXPECT_EQ(got, joined) << "joined";
+  in_parts([&](int begin, int end) {
+    // The word after the last is another's.
+    Word::Split(
+        channels, begin, end, [&](int i) { return i == channels ? 0xdeadbeef : joined.at(i); }, store);
+  });
+  EXPECT_EQ(got, planes) << "split";
+}
+
+TEST(ChannelWordsTest, ChangeBetweenTheOrders) {
+  std::mt19937 random(7);
+  for (int channels = 4; channels <= 160; ++channels) {
+    for (int part : {1, 2, 3, 7, 1000}) {
+      SCOPED_TRACE(testing::Message() << channels << " channels, " << part << " groups a thread");
+      ExpectChangesOrder<std::uint8_t>(channels, part, random);
+      ExpectChangesOrder<std::uint16_t>(channels, part, random);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TileWalk Walk(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
+              std::int64_t row_stride = 0) {
+  TransposeProblem problem;
+  for (std::int64_t dim : dims) problem.shape.Append(dim);
+  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
+  problem.row_stride = row_stride;
+  return MakeTileWalk(Canonicalize(problem));
+}
+
+ChannelSide SideOf(const TileWalk& walk, std::size_t element_bytes = 1, std::uintptr_t in = 256,
+                   std::uintptr_t out = 512) {
+  return ChannelWordsOf(walk, element_bytes, reinterpret_cast<const void*>(in),
+                        reinterpret_cast<const void*>(out));
+}
+
+TEST(ChannelWordsTest, AnyNumberOfChannelsSuits) {
+  for (std::int64_t channels : {7, 8, 29, 96, 160}) {
+    EXPECT_EQ(SideOf(Walk({10008, channels}, {1, 0})), ChannelSide::kSplit);
+    EXPECT_EQ(SideOf(Walk({channels, 10008}, {1, 0})), ChannelSide::kJoined);
+    EXPECT_EQ(SideOf(Walk({3, channels, 100, 100}, {0, 2, 3, 1})), ChannelSide::kJoined);
+  }
+  EXPECT_EQ(SideOf(Walk({10008, 161}, {1, 0})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({6, 10008}, {1, 0})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({10008, 3}, {1, 0})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({10008, 29}, {1, 0}), 4), ChannelSide::kNone);  // elements are words
+}
+
+TEST(ChannelWordsTest, PlanesThatAreWrittenBeginWithWords) {
+  EXPECT_EQ(SideOf(Walk({10006, 29}, {1, 0}), 1), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({10006, 29}, {1, 0}), 2), ChannelSide::kSplit);
+  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0})), ChannelSide::kJoined);  // those that are read anywhere
+  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}, /*row_stride=*/10011)), ChannelSide::kJoined);
+  EXPECT_EQ(SideOf(Walk({2, 29, 10007}, {0, 2, 1})), ChannelSide::kNone);  // the second matrix does not
+  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}), 1, /*in=*/257), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}), 1, /*in=*/256, /*out=*/514), ChannelSide::kNone);
+}
+
+TEST(ChannelWordsTest, PixelsFollowEachOther) {
+  EXPECT_EQ(SideOf(Walk({10008, 29}, {1, 0}, /*row_stride=*/32)), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({29, 5, 10008}, {2, 1, 0})), ChannelSide::kNone);
+}
+
+TEST(ChannelWordsTest, FewPixelsDoNotSuit) {
+  EXPECT_EQ(SideOf(Walk({1000, 1020, 29}, {0, 2, 1})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({1000, 1024, 29}, {0, 2, 1})), ChannelSide::kSplit);
+  EXPECT_EQ(SideOf(Walk({1000, 512, 29}, {0, 2, 1}), 2), ChannelSide::kSplit);
+}
+
+TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
+  constexpr int kMostBytes = 48 << 10;
+  for (int channels = 4; channels <= 160; ++channels) {
+    for (bool aligned : {false, true}) {
+      const ChannelShare split = ShareOf(ChannelSide::kSplit, channels, aligned);
+      EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMostBytes) << channels;
+      const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, aligned);
+      EXPECT_LE(4 * (joined.Words() * joined.pitch + channels * joined.Row()), kMostBytes) << channels;
+      EXPECT_EQ(split.pitch % 2, 1) << channels;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace warpline
