@@ -37,11 +37,17 @@ __device__ void CopyWord(std::uint32_t* to, const char* from, const char* end) {
 template <typename Use>
 __device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use) {
   const int thread = static_cast<int>(threadIdx.x);
+  if (share.pitch == share.channels) {
+#pragma unroll 8
+    for (int i = thread; i < count; i += kThreads) use(i, i);
+    return;
+  }
+  // Those of each word of the planes are followed by a word of nothing.
   const int owners = kThreads / share.channels, rest = kThreads % share.channels;
   int owner = thread / share.channels, of_owner = thread % share.channels;
 #pragma unroll 4
   for (int i = thread; i < count; i += kThreads) {
-    use(i, i + owner * (share.pitch - share.channels));
+    use(i, i + owner);
     owner += owners;
     of_owner += rest;
     if (of_owner >= share.channels) {
@@ -85,27 +91,46 @@ __global__ void __launch_bounds__(kThreads)
   std::uint32_t* joined = planes + share.channels * row;
   const char* from = in + (origin.in + origin.x) * kBytes;
   const auto plane = static_cast<std::uint32_t>(walk.in_stride_y * kBytes);
-  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from));
-  const auto copy = [&](int c, int word) {
-    const char* begin = from + static_cast<std::uint32_t>(c) * plane;
-    const auto skipped = static_cast<int>((low + static_cast<std::uint32_t>(c) * plane) % 4);
-    if (word * 4 < skipped + pixels * kBytes) {
-      CopyWord<kBytes>(planes + c * row + word, begin - skipped + word * 4, end);
-    }
+  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from)) % 4;
+  const bool aligned = (low | plane) % 4 == 0;
+  // The word of plane c, from the one on that `from` is in.
+  const auto offset_of = [=](int c, int word) {
+    const std::uint32_t begin = low + static_cast<std::uint32_t>(c) * plane;
+    return (begin & ~3u) + static_cast<std::uint32_t>(word) * 4;
   };
+  const char* words_from = from - low;
+  const int parts = max(1, kThreads >> share.words_log2);
+  const std::uint32_t last = offset_of(share.channels - 1, share.Words());
+  if (pixels == most && words_from + last + 4 <= end) {
+    for (int word = thread & (share.Words() - 1); word < share.Words(); word += kThreads) {
 #pragma unroll 4
-  for (int i = thread; i < share.channels << share.words_log2; i += kThreads) {
-    copy(i >> share.words_log2, i & (share.Words() - 1));
-  }
-  if ((low | plane) % 4 != 0) {
-    for (int c = thread; c < share.channels; c += kThreads) copy(c, share.Words());
+      for (int c = thread >> share.words_log2 & (parts - 1); c < share.channels; c += parts) {
+        __pipeline_memcpy_async(planes + c * row + word, words_from + offset_of(c, word), 4);
+      }
+    }
+    for (int c = thread; !aligned && c < share.channels; c += kThreads) {
+      __pipeline_memcpy_async(planes + c * row + share.Words(), words_from + offset_of(c, share.Words()), 4);
+    }
+  } else {
+    for (int i = thread; i < share.channels * row; i += kThreads) {
+      const int c = i / row, word = i % row;
+      const std::uint32_t skipped = (low + static_cast<std::uint32_t>(c) * plane) % 4;
+      if (word * 4 < static_cast<int>(skipped) + pixels * kBytes) {
+        CopyWord<kBytes>(planes + i, words_from + offset_of(c, word), end);
+      }
+    }
   }
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();
   ForGroups<kBytes>(share, pixels, [&](int word, int begin_group, int end_group) {
-    std::uint32_t* mine = joined + word * share.pitch;
     const std::uint32_t* column = planes + word;
+    const auto store = [mine = joined + word * share.pitch](int i, std::uint32_t value) { mine[i] = value; };
+    if (aligned) {
+      Word::Join(
+          share.channels, begin_group, end_group, [=](int c) { return column[c * row]; }, store);
+      return;
+    }
     Word::Join(
         share.channels, begin_group, end_group,
         [=](int c) {
@@ -113,7 +138,7 @@ __global__ void __launch_bounds__(kThreads)
           // The shift is taken modulo 32.
           return __funnelshift_r(at[0], at[1], 8 * (low + static_cast<std::uint32_t>(c) * plane));
         },
-        [mine](int i, std::uint32_t value) { mine[i] = value; });
+        store);
   });
   __syncthreads();
   const int bytes = pixels * share.channels * kBytes, words = bytes / 4;
@@ -149,13 +174,14 @@ __global__ void __launch_bounds__(kThreads)
   __pipeline_wait_prior(0);
   __syncthreads();
   const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
+  char* to = out + (origin.out + origin.y) * kBytes;
   ForGroups<kBytes>(share, pixels, [&](int word, int begin_group, int end_group) {
     const std::uint32_t* mine = joined + word * share.pitch;
-    char* to = out + (origin.out + origin.y) * kBytes + word * 4;
+    const std::uint32_t first = static_cast<std::uint32_t>(word) * 4;
     Word::Split(
         share.channels, begin_group, end_group, [mine](int i) { return mine[i]; },
         [=](int c, std::uint32_t value) {
-          *reinterpret_cast<std::uint32_t*>(to + static_cast<std::uint32_t>(c) * plane) = value;
+          *reinterpret_cast<std::uint32_t*>(to + (static_cast<std::uint32_t>(c) * plane + first)) = value;
         });
   });
 }

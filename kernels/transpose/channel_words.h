@@ -55,6 +55,7 @@ WARPLINE_HOST_DEVICE inline std::uint32_t ShiftOut(std::uint32_t low, std::uint3
 template <int kBytes>
 struct WordOfPixels {
   static constexpr int kPixels = 4 / kBytes;
+  static constexpr int kUnrolled = kPixels == 4 ? 2 : 4;  // groups: more would take too many registers
 
   WARPLINE_HOST_DEVICE static constexpr int Groups(int channels) {
     return (channels + kPixels - 1) / kPixels;
@@ -79,22 +80,30 @@ struct WordOfPixels {
     for (int pixel = 0; pixel < kPixels; ++pixel) {
       before[pixel] = begin > 0 ? words[pixel] : pixel > 0 ? words[pixel - 1] : 0;
     }
+    const int whole = channels / kPixels;
 #ifdef __CUDA_ARCH__
-#pragma unroll 2
+#pragma unroll kUnrolled
 #endif
-    for (int group = begin; group < end; ++group) {
-      for (int i = 0; i < kPixels; ++i) {
-        const int channel = group * kPixels + i;
-        words[i] = load(channel < channels ? channel : channels - 1);
-      }
+    for (int group = begin; group < (end < whole ? end : whole); ++group) {
+      for (int i = 0; i < kPixels; ++i) words[i] = load(group * kPixels + i);
       TransposeWords<kBytes>(words);
       for (int pixel = 0; pixel < kPixels; ++pixel) {
-        const int word = WordOf(pixel, channels) + group;
-        // The word that the next pixel begins in is written as its first.
-        if (word < WordOf(pixel + 1, channels)) {
-          store(word, ShiftIn(before[pixel], words[pixel], BitsInto(pixel, channels)));
-        }
+        store(WordOf(pixel, channels) + group,
+              ShiftIn(before[pixel], words[pixel], BitsInto(pixel, channels)));
         before[pixel] = words[pixel];
+      }
+    }
+    if (end <= whole) return;
+    for (int i = 0; i < kPixels; ++i) {
+      const int channel = whole * kPixels + i;
+      words[i] = load(channel < channels ? channel : channels - 1);
+    }
+    TransposeWords<kBytes>(words);
+    for (int pixel = 0; pixel < kPixels; ++pixel) {
+      const int word = WordOf(pixel, channels) + whole;
+      // The word that the next pixel begins in is written as its first.
+      if (word < WordOf(pixel + 1, channels)) {
+        store(word, ShiftIn(before[pixel], words[pixel], BitsInto(pixel, channels)));
       }
     }
   }
@@ -105,20 +114,28 @@ struct WordOfPixels {
   WARPLINE_HOST_DEVICE static void Split(int channels, int begin, int end, Load load, Store store) {
     std::uint32_t next[kPixels], words[kPixels];
     for (int pixel = 0; pixel < kPixels; ++pixel) next[pixel] = load(WordOf(pixel, channels) + begin);
+    const int whole = channels / kPixels;
 #ifdef __CUDA_ARCH__
-#pragma unroll 2
+#pragma unroll kUnrolled
 #endif
-    for (int group = begin; group < end; ++group) {
+    for (int group = begin; group < (end < whole ? end : whole); ++group) {
       for (int pixel = 0; pixel < kPixels; ++pixel) {
-        const int after = WordOf(pixel, channels) + group + 1;
-        const std::uint32_t word = load(after < channels ? after : channels);
+        const std::uint32_t word = load(WordOf(pixel, channels) + group + 1);
         words[pixel] = ShiftOut(next[pixel], word, BitsInto(pixel, channels));
         next[pixel] = word;
       }
       TransposeWords<kBytes>(words);
-      for (int i = 0; i < kPixels; ++i) {
-        if (group * kPixels + i < channels) store(group * kPixels + i, words[i]);
-      }
+      for (int i = 0; i < kPixels; ++i) store(group * kPixels + i, words[i]);
+    }
+    if (end <= whole) return;
+    for (int pixel = 0; pixel < kPixels; ++pixel) {
+      const int after = WordOf(pixel, channels) + whole + 1;
+      words[pixel] =
+          ShiftOut(next[pixel], load(after < channels ? after : channels), BitsInto(pixel, channels));
+    }
+    TransposeWords<kBytes>(words);
+    for (int i = 0; i < kPixels; ++i) {
+      if (whole * kPixels + i < channels) store(whole * kPixels + i, words[i]);
     }
   }
 };
