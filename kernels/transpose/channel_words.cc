@@ -2,14 +2,15 @@
 
 #include <limits>
 
+#include "kernels/ceil_div.h"
+
 namespace warpline {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
-// By 275 permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md): with fewer, threads
-// have too little to move, and with more other kernels have enough. Joined ones are for boxes that would go
-// element by element.
-constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 7, kMostChannels = 160;
+// All of this by 392 permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md). With
+// fewer channels boxes are as fast, with more tiles are full.
+constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 5, kMostChannels = 160;
 // Words of a plane that keep most threads busy.
 constexpr std::int64_t kLeastWords = 256;
 
@@ -46,15 +47,34 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
   return ChannelSide::kNone;
 }
 
-ChannelShare ShareOf(ChannelSide side, int channels, bool aligned) {
-  // Of a CTA. Where pieces of planes share sectors with others, they should not be short.
-  constexpr int kBytes = 20 << 10, kManyChannels = 48;
-  const bool longer = side == ChannelSide::kSplit && !aligned && channels > kManyChannels;
-  const int most = longer ? 2 * kBytes : kBytes;
+ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes) {
+  constexpr std::int64_t kSectorBytes = 32;
+  // Of the words of a CTA: few enough that there are many CTAs, but pieces of planes that share sectors with
+  // others are to be longer, and those of many channels would be a warp's.
+  constexpr std::int64_t kBytes = 14 << 10, kSharing = 20 << 10, kLong = 40 << 10;
+  constexpr std::int64_t kManyChannels = 48, kLongPlane = 200 << 10, kWarpsPiece = 96;
+  std::int64_t most = kBytes;
+  if (side == ChannelSide::kSplit && plane_bytes % kSectorBytes != 0) {
+    const bool is_long = channels > kManyChannels && (plane_bytes >= kLongPlane || channels > kWarpsPiece);
+    most = is_long ? kLong : kSharing;
+  }
   constexpr int kLeastLog2 = 5, kMostLog2 = 10;  // a warp's words
-  int log2 = kLeastLog2;
-  while (log2 < kMostLog2 && (channels * kWordBytes << (log2 + 1)) <= most) ++log2;
-  return {.channels = channels, .words_log2 = log2, .pitch = channels | 1};
+  constexpr double kLeastFill = 0.85;            // of the last piece's CTA as well
+  const auto fits = [&](int log2) {
+    const std::int64_t piece = std::int64_t{1} << log2;
+    const std::int64_t rounded = CeilDiv(words, piece) * piece;
+    return channels * kWordBytes * piece <= most &&
+           static_cast<double>(words) >= kLeastFill * static_cast<double>(rounded);
+  };
+  int log2 = kMostLog2;
+  while (log2 > kLeastLog2 && !fits(log2)) --log2;
+  return {
+      .channels = static_cast<int>(channels), .words_log2 = log2, .pitch = static_cast<int>(channels | 1)};
+}
+
+bool BeatEqualBoxes(const TileWalk& walk) {
+  constexpr std::int64_t kLeast = 16;
+  return walk.ny >= kLeast;
 }
 
 }  // namespace warpline

@@ -190,12 +190,12 @@ template <int kBytes>
 cudaError_t Launch(ChannelSide side, TileWalk walk, std::int64_t in_bytes, const void* in, void* out,
                    cudaStream_t stream) {
   const bool splits = side == ChannelSide::kSplit;
-  const auto channels = static_cast<int>(splits ? walk.nx : walk.ny);
+  constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
+  const std::int64_t channels = splits ? walk.nx : walk.ny, pixels = splits ? walk.ny : walk.nx;
   const std::int64_t plane = splits ? walk.out_stride_x : walk.in_stride_y;
-  constexpr std::int64_t kSectorBytes = 32;
-  const ChannelShare share = ShareOf(side, channels, plane * kBytes % kSectorBytes == 0);
-  const std::int64_t pixels = std::int64_t{share.Words()} * WordOfPixels<kBytes>::kPixels;
-  splits ? walk.CutInto(channels, pixels) : walk.CutInto(pixels, channels);
+  const ChannelShare share = ShareOf(side, channels, CeilDiv(pixels, kPerWord), plane * kBytes);
+  const std::int64_t piece = share.Words() * kPerWord;
+  splits ? walk.CutInto(channels, piece) : walk.CutInto(piece, channels);
   // A word more, which is read after the last.
   const auto bytes =
       static_cast<std::size_t>(share.Words() * share.pitch + (splits ? 1 : channels * share.Row())) * 4;

@@ -29,8 +29,12 @@ struct ChannelShare {
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };
 
-// `aligned`: planes begin with sectors.
-ChannelShare ShareOf(ChannelSide side, int channels, bool aligned);
+// Of planes that have so many words, and begin so many bytes from the one before.
+ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes);
+
+// Whether words join the channels of a walk for which they are kJoined faster than the kernel of
+// equal_boxes.cu would, if that takes it.
+bool BeatEqualBoxes(const TileWalk& walk);
 
 // The 4 bytes that begin `bits` before those of `high`, of 4 that come before and these.
 WARPLINE_HOST_DEVICE inline std::uint32_t ShiftIn(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {

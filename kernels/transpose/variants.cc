@@ -181,12 +181,12 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   return Fill(walk, side) >= least_fill || IsSmall(walk);
 }
 
-// Whether bytes fill so little of tiles that several axes a side are faster, where there are: u8
-// 1008x8x767x48 perm 3,2,1,0 took 266 us instead of 184.
-bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes) {
-  constexpr std::int64_t kSide = TransposeTile<1, 8>::kTile;
-  constexpr double kLeast = 0.6;
-  return element_bytes == 1 && !IsSmall(walk) && Fill(walk, kSide) < kLeast;
+// Whether so little of tiles of vectors is full that others are faster: those whose sides are several axes
+// for bytes (u8 1008x8x767x48 perm 3,2,1,0 took 266 us instead of 184), and channels by words.
+bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool split_by_words) {
+  const double least = split_by_words ? 0.8 : element_bytes == 1 ? 0.6 : 0;
+  const std::int64_t side = element_bytes == 1 ? TransposeTile<1, 8>::kTile : TransposeTile<2>::kTile;
+  return !IsSmall(walk) && Fill(walk, side) < least;
 }
 
 // When odd tiles are faster than boxes, by 250 permutes drawn at random
@@ -289,12 +289,14 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   }
   const TileWalk walk = MakeTileWalk(transpose);
   const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
-  if (SuitTiles(walk, bytes, in, out) && !(joined.has_value() && LeavesTilesEmpty(walk, bytes))) {
+  const bool split_by_words = ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kSplit;
+  if (SuitTiles(walk, bytes, in, out) &&
+      !((joined.has_value() || split_by_words) && LeavesTilesEmpty(walk, bytes, split_by_words))) {
     return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
   }
   if (SuitChannels(walk, bytes, in, out)) return LaunchChannels(walk, bytes, in, out, stream);
   const std::int64_t in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(bytes);
-  if (ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kSplit) {
+  if (split_by_words) {
     return LaunchChannelWords(ChannelSide::kSplit, walk, bytes, in_bytes, in, out, stream);
   }
   if (SuitOddTiles(walk, bytes)) return LaunchOddTiles(walk, bytes, in_bytes, in, out, stream);

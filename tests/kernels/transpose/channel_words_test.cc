@@ -105,7 +105,7 @@ TEST(ChannelWordsTest, AnyNumberOfChannelsSuits) {
     EXPECT_EQ(SideOf(Walk({3, channels, 100, 100}, {0, 2, 3, 1})), ChannelSide::kJoined);
   }
   EXPECT_EQ(SideOf(Walk({10008, 161}, {1, 0})), ChannelSide::kNone);
-  EXPECT_EQ(SideOf(Walk({6, 10008}, {1, 0})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({4, 10008}, {1, 0})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({10008, 3}, {1, 0})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({10008, 29}, {1, 0}), 4), ChannelSide::kNone);  // elements are words
 }
@@ -134,14 +134,30 @@ TEST(ChannelWordsTest, FewPixelsDoNotSuit) {
 TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
   constexpr int kMostBytes = 48 << 10;
   for (int channels = 4; channels <= 160; ++channels) {
-    for (bool aligned : {false, true}) {
-      const ChannelShare split = ShareOf(ChannelSide::kSplit, channels, aligned);
-      EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMostBytes) << channels;
-      const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, aligned);
-      EXPECT_LE(4 * (joined.Words() * joined.pitch + channels * joined.Row()), kMostBytes) << channels;
-      EXPECT_EQ(split.pitch % 2, 1) << channels;
+    for (std::int64_t words : {256, 1000, 1 << 20}) {
+      for (std::int64_t plane : {4 * words, 4 * words + 8}) {
+        const ChannelShare split = ShareOf(ChannelSide::kSplit, channels, words, plane);
+        EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMostBytes) << channels;
+        const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, words, plane);
+        EXPECT_LE(4 * (joined.Words() * joined.pitch + channels * joined.Row()), kMostBytes) << channels;
+        EXPECT_EQ(split.pitch % 2, 1) << channels;
+        EXPECT_GE(split.Words(), 32);
+      }
     }
   }
+}
+
+TEST(ChannelWordsTest, PiecesFillMostOfTheirCtas) {
+  // 5000 words are ten pieces of 512; of 803 two would be, and four of 256, with a fifth of that for nothing.
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 5000, 20000).Words(), 512);
+  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 4, 803, 3212).Words(), 128);
+}
+
+TEST(ChannelWordsTest, PiecesThatShareSectorsAreLonger) {
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, 1 << 20, 4 << 20).Words(), 64);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, 1 << 20, (4 << 20) + 8).Words(), 128);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 60, 1 << 20, (4 << 20) + 8).Words(), 128);
+  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 30, 1 << 20, (4 << 20) + 8).Words(), 64);
 }
 
 }  // namespace
