@@ -48,18 +48,15 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 }
 
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes) {
-  constexpr std::int64_t kSectorBytes = 32;
-  // Of the words of a CTA: few enough that there are many CTAs, but pieces of planes that share sectors with
-  // others are to be longer, and those of many channels would be a warp's.
-  constexpr std::int64_t kBytes = 14 << 10, kSharing = 20 << 10, kLong = 40 << 10;
-  constexpr std::int64_t kManyChannels = 48, kLongPlane = 200 << 10, kWarpsPiece = 96;
-  std::int64_t most = kBytes;
-  if (side == ChannelSide::kSplit && plane_bytes % kSectorBytes != 0) {
-    const bool is_long = channels > kManyChannels && (plane_bytes >= kLongPlane || channels > kWarpsPiece);
-    most = is_long ? kLong : kSharing;
-  }
-  constexpr int kLeastLog2 = 5, kMostLog2 = 10;  // a warp's words
-  constexpr double kLeastFill = 0.85;            // of the last piece's CTA as well
+  // Few enough words that there are many CTAs; but where pieces of planes that are written share sectors with
+  // others, these should not be short.
+  constexpr std::int64_t kBytes = 14 << 10, kSharingBytes = 20 << 10, kLongPlane = 200 << 10;
+  constexpr std::int64_t kHalfSector = 16, kManyChannels = 92;
+  const bool shares = side == ChannelSide::kSplit && plane_bytes % kHalfSector != 0;
+  const std::int64_t most = shares && plane_bytes >= kLongPlane ? kSharingBytes : kBytes;
+  constexpr int kLeastLog2 = 5, kMostLog2 = 9;  // at least a warp's words
+  const int least = !shares ? kLeastLog2 : channels <= kManyChannels ? kLeastLog2 + 2 : kLeastLog2 + 1;
+  constexpr double kLeastFill = 0.75;  // of the CTAs of a plane
   const auto fits = [&](int log2) {
     const std::int64_t piece = std::int64_t{1} << log2;
     const std::int64_t rounded = CeilDiv(words, piece) * piece;
@@ -67,14 +64,14 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
            static_cast<double>(words) >= kLeastFill * static_cast<double>(rounded);
   };
   int log2 = kMostLog2;
-  while (log2 > kLeastLog2 && !fits(log2)) --log2;
+  while (log2 > least && !fits(log2)) --log2;
   return {
       .channels = static_cast<int>(channels), .words_log2 = log2, .pitch = static_cast<int>(channels | 1)};
 }
 
 bool BeatEqualBoxes(const TileWalk& walk) {
-  constexpr std::int64_t kLeast = 16;
-  return walk.ny >= kLeast;
+  constexpr std::int64_t kLeastChannels = 16, kLeastPixels = 2048;
+  return walk.ny >= kLeastChannels && walk.nx >= kLeastPixels;
 }
 
 }  // namespace warpline

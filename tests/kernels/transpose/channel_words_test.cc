@@ -148,16 +148,18 @@ TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
 }
 
 TEST(ChannelWordsTest, PiecesFillMostOfTheirCtas) {
-  // 5000 words are ten pieces of 512; of 803 two would be, and four of 256, with a fifth of that for nothing.
+  // 5000 words are ten pieces of 512; of 600 two would be, with two fifths of a piece for nothing.
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 5000, 20000).Words(), 512);
-  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 4, 803, 3212).Words(), 128);
+  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 5, 600, 2400).Words(), 256);
 }
 
 TEST(ChannelWordsTest, PiecesThatShareSectorsAreLonger) {
-  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, 1 << 20, 4 << 20).Words(), 64);
-  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, 1 << 20, (4 << 20) + 8).Words(), 128);
-  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 60, 1 << 20, (4 << 20) + 8).Words(), 128);
-  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 30, 1 << 20, (4 << 20) + 8).Words(), 64);
+  constexpr std::int64_t kWords = 1 << 20, kAligned = 4 * kWords, kSharing = 4 * kWords + 8;
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, kWords, kAligned).Words(), 64);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, kWords, kSharing).Words(), 128);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 90, kWords, kSharing).Words(), 128);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 150, kWords, kSharing).Words(), 64);
+  EXPECT_EQ(ShareOf(ChannelSide::kJoined, 30, kWords, kSharing).Words(), 64);  // those that are only read
 }
 
 }  // namespace
