@@ -36,6 +36,9 @@ namespace {
 const std::map<std::string, Buffers> kBuffers = {
     {"auto", Buffers::kAuto}, {"warm", Buffers::kWarm}, {"rotating", Buffers::kRotating}};
 
+// The exit code where there is no GPU, by which ctest knows what skips, too.
+constexpr int kSkipped = 77;
+
 struct Flags {
   std::string mode = "ladder", suite = "ladders", buffers = "auto", tensor = "8192x8192", problems, json,
               commit = kRevision;
@@ -74,8 +77,10 @@ struct Flags {
     app.add_option("--tensor", tensor, "f32 tensor of the pipeline experiments; default: 8192x8192");
     app.add_option("--commit", commit, "goes into the JSON; default: that of the build")
         ->envname("WARPLINE_COMMIT");
-    app.add_flag("--list", list,
-                 "list the variants by their step in the ladder, of --ops and --variants only, and end");
+    app.add_flag(
+        "--list", list,
+        "list the variants by their step in the ladder, of --ops and --variants only, or the problems of "
+        "--problems or --suite=breadth, and end");
   }
 };
 
@@ -290,16 +295,21 @@ std::vector<Case> CasesOf(const Flags& flags) {
 }
 
 int Main(const Flags& flags, const std::string& command) {
-  if (flags.list) {
+  const bool lists_problems = !flags.problems.empty() || flags.suite == "breadth";
+  if (flags.list && !lists_problems) {
     List(flags.ops, flags.variants);
     return 0;
   }
   const std::vector<Case> cases = CasesOf(flags);
+  if (flags.list) {
+    for (const Case& each : cases) std::printf("%s\n", Label(each.problem).c_str());
+    return 0;
+  }
   std::string why_not;
   const std::optional<Device> device = OpenDevice(&why_not);
   if (!device) {
     std::printf("skipped: %s\n", why_not.c_str());
-    return 0;
+    return kSkipped;
   }
   std::printf("%s, compute capability %d.%d; CUDA %s, driver's %s; cuBLASLt %s\n", device->properties.name,
               device->properties.major, device->properties.minor, Version(device->runtime_version).c_str(),

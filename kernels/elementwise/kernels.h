@@ -8,7 +8,8 @@ namespace warpline {
 
 CudaLaunch<ElementwiseProblem> LaunchElementwiseNaive;
 
-// Of one operation each. cudaErrorNotSupported if an address is no multiple of 16 bytes.
+// Of one operation each. cudaErrorNotSupported if an address is no multiple of 16 bytes, and, of one
+// operand, if its rows are not dense and no multiples of a pack.
 CudaLaunch<ElementwiseProblem> LaunchCast;
 CudaLaunch<ElementwiseProblem> LaunchScale;
 CudaLaunch<ElementwiseProblem> LaunchAdd;

@@ -48,8 +48,8 @@ struct PackOperand {
 };
 
 // What there is to be asked of the operands of a launch: nothing if both are kDense; where a pack begins;
-// where its row ends, too; or where each of its elements is.
-enum class PackAccess : std::uint8_t { kDense, kWhole, kRuns, kScattered };
+// where its row ends, too; or where each of its elements is. kFar is kWhole of offsets that need 64 bits.
+enum class PackAccess : std::uint8_t { kDense, kWhole, kFar, kRuns, kScattered };
 
 inline PackAccess AccessOf(PackLayout x, PackLayout y) {
   const auto either = [&](PackLayout layout) { return x == layout || y == layout; };
@@ -147,11 +147,14 @@ __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const PackWalk& p
     return LoadRuns<T, kSize>(data, walk, static_cast<std::uint32_t>(index),
                               static_cast<std::uint32_t>(min(count, std::int64_t{kSize})));
   }
-  const RunPlace place = PlaceOf(walk, static_cast<std::uint32_t>(index));
-  if (operand.layout == PackLayout::kVector) {
-    return *reinterpret_cast<const Pack<T, kSize>*>(data + place.offset);
+  if constexpr (kAccess == PackAccess::kFar) {
+    const ElementwiseSource source = packs.walk.At(index);
+    data += is_x ? source.x : source.y;
+  } else {
+    data += PlaceOf(walk, static_cast<std::uint32_t>(index)).offset;
   }
-  const T element = data[place.offset];
+  if (operand.layout == PackLayout::kVector) return *reinterpret_cast<const Pack<T, kSize>*>(data);
+  const T element = *data;
 #pragma unroll
   for (int i = 0; i < kSize; ++i) SetElement(pack, i, element);
   return pack;
@@ -217,7 +220,8 @@ cudaError_t LaunchPacks(const ElementwiseProblem& problem, const Operands& opera
   PackAccess access = AccessOf(x, y);
   const bool is_small =
       std::max({walk.count, ExtentOf(walk, walk.x), ExtentOf(walk, walk.y)}) < FastDivisor::kMax;
-  if (access != PackAccess::kDense && !is_small) access = PackAccess::kScattered;
+  if (!is_small && access == PackAccess::kWhole) access = PackAccess::kFar;
+  if (!is_small && access == PackAccess::kRuns) access = PackAccess::kScattered;
   const PackWalk packs =
       is_small && walk.count > 0 ? MakePackWalk(walk) : PackWalk{.walk = walk, .x = {}, .y = {}};
   const std::int64_t blocks = CeilDiv(walk.count, kElementwiseThreads * kSize);
@@ -232,12 +236,14 @@ cudaError_t LaunchPacks(const ElementwiseProblem& problem, const Operands& opera
       return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kDense>);
     case PackAccess::kWhole:
       return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kWhole>);
+    case PackAccess::kFar:
+      return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kFar>);
     case PackAccess::kRuns:  // a row that is broadcast, say, of an odd size
       if constexpr (Operation::kHasSecond) {
         return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kRuns>);
       }
       break;
-    case PackAccess::kScattered:  // rows of fewer elements than a pack has, or offsets of more than 31 bits
+    case PackAccess::kScattered:  // rows of fewer elements than a pack has, or odd ones with far offsets
       if constexpr (Operation::kHasSecond) {
         return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kScattered>);
       }

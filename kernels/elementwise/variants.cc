@@ -26,7 +26,7 @@ cudaError_t LaunchElementwise(const ElementwiseProblem& problem, const Operands&
 
 constexpr CudaVariant<ElementwiseProblem> kVariants[] = {
     {.name = "elementwise",
-     .summary = "16 bytes a load or store, four of each in flight a thread, rows broadcast as vectors",
+     .summary = "16 bytes a load or store, a pack of elements a thread, rows broadcast as vectors",
      .reproducible = true,
      .supports_dtype = IsReal,
      .supports = [](const ElementwiseProblem&, const DeviceTraits&) { return true; },

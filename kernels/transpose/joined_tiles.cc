@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/ceil_div.h"
-
 namespace warpline {
 namespace {
 
@@ -12,10 +10,6 @@ namespace {
 struct Depths {
   int x = 0, y = 0;
 };
-
-double Fill(std::int64_t size, std::int64_t tile) {
-  return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
-}
 
 Depths FillMost(const CanonicalTranspose& transpose, std::int64_t tile_x, std::int64_t tile_y) {
   const int rank = transpose.rank;
@@ -30,7 +24,7 @@ Depths FillMost(const CanonicalTranspose& transpose, std::int64_t tile_x, std::i
     std::int64_t ny = 1;
     for (int y = 1; x + y <= rank && transpose.perm[rank - y] < outermost; ++y) {
       ny *= transpose.dims[transpose.perm[rank - y]];
-      const double fill = Fill(nx, tile_x) * Fill(ny, tile_y);
+      const double fill = FillOf(nx, tile_x) * FillOf(ny, tile_y);
       if (fill > best_fill && nx < FastDivisor::kMax && ny < FastDivisor::kMax) {
         best_fill = fill;
         best = {.x = x, .y = y};

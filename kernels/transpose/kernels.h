@@ -30,7 +30,8 @@ cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaSt
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 
-// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size.
+// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size; or joins
+// channels by words, where boxes would gather them one by one.
 cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
                             const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 

@@ -4,6 +4,9 @@
 // aligned, and on the way out for those of the output. In between they change places in registers, four rows
 // of four bytes or two of two halves at a time, and lie in shared memory in padded rows.
 //
+// Where one axis would not fill a side of the tile, several do (joined_tiles.h), and tables say where rows
+// begin.
+//
 // Sectors of the output are written whole, by one CTA each: where tiles shared those at the ends of their
 // rows, f32 took a quarter longer (docs/benchmarks/2026-11-23-h200-breadth.md).
 //
@@ -256,15 +259,18 @@ __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
                          const __grid_constant__ JoinedTiles tiles, std::int64_t first_tile) {
   using Tile = OddTile<kBytes>;
   __shared__ OddWord<kBytes> tile[Tile::kWords];
-  __shared__ std::uint32_t in_rows[Tile::kRows], out_rows[Tile::kTileX];
+  // Of all rows that warps ask for, of which the last ones have no elements.
+  constexpr int kInRows = (Tile::kShareWords / kWarps + 1) * kWarps * Tile::kPerWord;
+  __shared__ std::uint32_t in_rows[kInRows], out_rows[Tile::kTileX];
   const TileOrigin origin =
       LocateTileInBands(tiles.walk, first_tile + blockIdx.x, Tile::kTileX, Tile::kTileY);
   const TileSize size = SizeAt<kBytes>(tiles.walk, origin);
   const char* from = in + (origin.in + origin.x) * kBytes;
   bool at_edge = false;
-  for (int i = static_cast<int>(threadIdx.x); i < size.rows; i += Tile::kThreads) {
-    in_rows[i] = OffsetAt(tiles.y, static_cast<std::uint32_t>(origin.y + i));
-    at_edge = at_edge || ReachesOut<kBytes>(from + in_rows[i], size.columns * kBytes, in, end);
+  for (int i = static_cast<int>(threadIdx.x); i < kInRows; i += Tile::kThreads) {
+    const bool inside = i < size.rows;
+    in_rows[i] = inside ? OffsetAt(tiles.y, static_cast<std::uint32_t>(origin.y + i)) : 0;
+    at_edge = at_edge || (inside && ReachesOut<kBytes>(from + in_rows[i], size.columns * kBytes, in, end));
   }
   for (int i = static_cast<int>(threadIdx.x); i < size.columns; i += Tile::kThreads) {
     out_rows[i] = OffsetAt(tiles.x, static_cast<std::uint32_t>(origin.x + i));

@@ -225,14 +225,14 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
 cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
                             const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
   const PackedBox box = PlanPackedBox(transpose, static_cast<int>(element_bytes));
-  const TileWalk walk = MakeTileWalk(transpose);
-  const bool joins = ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined;
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  if (bases % kEqualBoxWord == 0 && !(joins && BeatEqualBoxes(walk)) &&
+  if (bases % kEqualBoxWord == 0 &&
       SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors)) {
     return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
   }
-  if (joins) {
+  // Bytes and halves that would be gathered one by one.
+  const TileWalk walk = MakeTileWalk(transpose);
+  if (ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined) {
     return LaunchChannelWords(ChannelSide::kJoined, walk, element_bytes, box.in_extent, in, out, stream);
   }
   switch (element_bytes) {

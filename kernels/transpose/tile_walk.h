@@ -5,12 +5,18 @@
 
 #include <cstdint>
 
+#include "kernels/ceil_div.h"
 #include "kernels/host_device.h"
 #include "kernels/take_remainder.h"
 #include "kernels/transpose/canonical.h"
 #include "kernels/transpose/strided_copy.h"
 
 namespace warpline {
+
+// What tiles have in them along a side, of what they could have.
+inline double FillOf(std::int64_t size, std::int64_t tile) {
+  return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
+}
 
 // Tiles lie between the axes x and y; `batch` walks the others. Sizes and strides in elements.
 struct TileWalk {

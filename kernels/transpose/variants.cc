@@ -28,10 +28,7 @@ bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
 
 // What tiles of so many elements have in them, of what they could have.
 double Fill(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
-  const auto of = [](std::int64_t size, std::int64_t tile) {
-    return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
-  };
-  return of(walk.nx, tile_x) * of(walk.ny, tile_y);
+  return FillOf(walk.nx, tile_x) * FillOf(walk.ny, tile_y);
 }
 double Fill(const TileWalk& walk, std::int64_t side) { return Fill(walk, side, side); }
 
@@ -158,7 +155,7 @@ std::size_t ShortestRow(std::size_t element_bytes) {
   }
 }
 
-// Offsets are to have 31 bits.
+// Offsets are to have 31 bits, and vectors of the output to be aligned; else boxes take rows, too.
 bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
   std::int64_t count = 1;
   for (int axis = 0; axis < transpose.rank; ++axis) count *= transpose.dims[axis];
@@ -289,7 +286,8 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   }
   const TileWalk walk = MakeTileWalk(transpose);
   const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
-  const bool split_by_words = ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kSplit;
+  const ChannelSide words = ChannelWordsOf(walk, bytes, in, out);
+  const bool split_by_words = words == ChannelSide::kSplit;
   if (SuitTiles(walk, bytes, in, out) &&
       !((joined.has_value() || split_by_words) && LeavesTilesEmpty(walk, bytes, split_by_words))) {
     return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
@@ -301,6 +299,9 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   }
   if (SuitOddTiles(walk, bytes)) return LaunchOddTiles(walk, bytes, in_bytes, in, out, stream);
   if (joined.has_value()) return LaunchJoinedTiles(*joined, bytes, in_bytes, in, out, stream);
+  if (words == ChannelSide::kJoined && BeatEqualBoxes(walk)) {
+    return LaunchChannelWords(words, walk, bytes, in_bytes, in, out, stream);
+  }
   return LaunchPackedBox(transpose, bytes, context.traits, in, out, stream);
 }
 

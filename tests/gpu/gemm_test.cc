@@ -83,6 +83,20 @@ TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   EXPECT_EQ(Choice(problem, kH200), "wgmma");
 }
 
+TEST(GemmChoiceTest, GemvOnlyWhereItBeatsTheLibrary) {
+  EXPECT_EQ(Choice(Product(DType::kF32, 4, 8192, 8192), kH200), "gemv");
+  EXPECT_EQ(Choice(Product(DType::kF32, 16, 8192, 8192), kH200), "cublas");
+  EXPECT_EQ(Choice(Product(DType::kF64, 1, 8192, 8192), kH200), "cublas");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 1, 8192, 8192), kH200), "cublas");
+  // Rows of D of four bytes.
+  EXPECT_EQ(Choice(Product(DType::kBF16, 8192, 2, 8192), kH200), "gemv");
+  GemmProblem problem = Product(DType::kF32, 1, 8192, 8192);
+  problem.precision = Precision::kTf32;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  problem.trans_b = true;
+  EXPECT_EQ(Choice(problem, kH200), "gemv");
+}
+
 TEST(StridedBatchTest, StridesTheLargestAxisAndLoopsOverTheOthers) {
   GemmBatch batch;  // (32, 1) with (1, 8)
   batch.Append(32, 1, 0, 8);

@@ -101,10 +101,7 @@ TEST_F(TransposeTest, BoxesOfEqualWords) {
             {DType::kU8, {124, 156, 76, 16}, {1, 0, 3, 2}}},
            context);
     RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}}, context);
-    RunAll(DType::kF32,
-           {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}},
-            {DType::kF32, {2, 8, 12, 20, 24, 32}, {2, 5, 0, 4, 1, 3}}},
-           context);
+    RunAll(DType::kF32, {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}}}, context);
   }
 }
 
@@ -147,9 +144,13 @@ TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
   const auto rows = CudaTransposeVariants();
   const auto& choice =
       *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "swizzled_packed"; });
-  for (DType dtype : {DType::kI8, DType::kF32, DType::kF64}) {
+  // Boxes, tiles, tiles of several axes, channels and rows, in this order, of bytes.
+  for (DType dtype : {DType::kI8, DType::kBF16, DType::kF32, DType::kF64}) {
     for (const TransposeProblem& problem :
-         {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {3, 129, 255}, {0, 2, 1}}}) {
+         {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {997, 1009}, {1, 0}},
+          TransposeProblem{dtype, {2, 10, 25, 3, 125}, {0, 4, 3, 2, 1}},
+          TransposeProblem{dtype, {23, 2051}, {1, 0}},
+          TransposeProblem{dtype, {3, 4, 5, 61}, {2, 1, 0, 3}}}) {
       const auto count = static_cast<std::size_t>(problem.shape.Count()), size = SizeOf(dtype);
       constexpr std::size_t kShifts = 4;  // in elements
       const auto in = gpu::AllocateDevice((count + kShifts) * size),

@@ -124,17 +124,24 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
   // Any number of channels, planes that begin anywhere in a word, and ends that fill none.
   for (std::int64_t channels : {23, 62, 131}) {
     constexpr std::int64_t kPixels = 2052;
-    AddTranspose(all, dtype, {channels, kPixels - 1}, {1, 0});
-    AddTranspose(all, dtype, {kPixels, channels}, {1, 0});
+    all.push_back({dtype, {channels, kPixels - 1}, {1, 0}});
+    all.push_back({dtype, {kPixels, channels}, {1, 0}});
     all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}, /*row_stride=*/kPixels + 2});
   }
+  // So many channels that threads share those of a word.
+  for (std::int64_t pixels : {2048, 2056}) {
+    all.push_back({dtype, {pixels, 92}, {1, 0}});
+    all.push_back({dtype, {92, pixels}, {1, 0}});
+  }
   // Sides of several axes, of which tiles have the end of one and the beginning of the next.
-  for (const Shape& shape : {Shape{13, 18, 7, 300}, Shape{40, 11, 26, 31}, Shape{5, 30, 9, 8, 33}}) {
+  for (const Shape& shape : {Shape{13, 18, 7, 300}, Shape{40, 11, 26, 31}}) {
     AddSomeTransposes(all, dtype, shape);
   }
-  all.push_back({dtype, {13, 18, 7, 300}, {3, 2, 1, 0}, /*row_stride=*/305});
+  all.push_back({dtype, {2, 10, 25, 3, 125}, {0, 4, 3, 2, 1}});
+  all.push_back({dtype, {10, 25, 2, 3, 125}, {4, 3, 2, 1, 0}});
+  all.push_back({dtype, {2, 10, 25, 3, 125}, {0, 4, 3, 2, 1}, /*row_stride=*/127});
   all.push_back({dtype, {2, 67, 5, 31, 9}, {0, 4, 3, 2, 1}});
   all.push_back({dtype, {64, 8, 80, 48}, {3, 2, 1, 0}});
   // Rows that stay rows, of which vectors of the result reach into the next one, along several axes.

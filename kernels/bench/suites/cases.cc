@@ -136,7 +136,8 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
                             std::span<const std::string> shapes, std::span<const std::string> variants) {
   for (const std::string& op : ops) {
     if (op != "transpose" && op != "gemm" && op != "reduce") {
-      throw Failure(absl::StrCat("--ops: ", op, ": expected transpose, gemm or reduce"));
+      throw Failure(absl::StrCat("--ops: ", op, ": expected transpose, gemm or reduce",
+                                 op == "elementwise" ? ", as elementwise is of --suite=breadth" : ""));
     }
   }
   for (const std::string& type : types) ParseType(type);
