@@ -29,6 +29,7 @@
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/suites/articles.h"
 #include "kernels/bench/suites/breadth.h"
+#include "kernels/problem_text.h"
 
 namespace warpline::bench {
 namespace {
@@ -302,7 +303,7 @@ int Main(const Flags& flags, const std::string& command) {
   }
   const std::vector<Case> cases = CasesOf(flags);
   if (flags.list) {
-    for (const Case& each : cases) std::printf("%s\n", Label(each.problem).c_str());
+    for (const Case& each : cases) std::printf("%s\n", ProblemText(each.problem).c_str());
     return 0;
   }
   std::string why_not;
