@@ -49,12 +49,13 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes) {
   // Few enough words that there are many CTAs; but where pieces of planes that are written share sectors with
-  // others, these should not be short. Planes of half a sector more than whole ones are as fast as those of
-  // whole ones. All of it for 228 KB of shared memory a multiprocessor; GPUs that have 100 hold fewer CTAs,
-  // which was not measured.
+  // others, these should not be short. Planes that begin in the middle of a sector are as fast as those that
+  // begin with one, unless pieces are a warp's. All of it for 228 KB of shared memory a multiprocessor; GPUs
+  // that have 100 hold fewer CTAs, which was not measured.
   constexpr std::int64_t kBytes = 14 << 10, kSharingBytes = 20 << 10, kLongPlane = 200 << 10;
-  constexpr std::int64_t kHalfSector = 16, kManyChannels = 92;
-  const bool shares = side == ChannelSide::kSplit && plane_bytes % kHalfSector != 0;
+  constexpr std::int64_t kSector = 32, kManyChannels = 92;
+  const std::int64_t aligned_to = channels <= kManyChannels ? kSector / 2 : kSector;
+  const bool shares = side == ChannelSide::kSplit && plane_bytes % aligned_to != 0;
   const std::int64_t most = shares && plane_bytes >= kLongPlane ? kSharingBytes : kBytes;
   constexpr int kLeastLog2 = 5, kMostLog2 = 9;  // at least a warp's words
   const int least = !shares ? kLeastLog2 : channels <= kManyChannels ? kLeastLog2 + 2 : kLeastLog2 + 1;

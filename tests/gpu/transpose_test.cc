@@ -101,7 +101,9 @@ TEST_F(TransposeTest, BoxesOfEqualWords) {
             {DType::kU8, {124, 156, 76, 16}, {1, 0, 3, 2}}},
            context);
     RunAll(DType::kBF16, {{DType::kBF16, {2, 12, 20, 16, 24, 32}, {0, 3, 1, 5, 2, 4}}}, context);
-    RunAll(DType::kF32, {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}}}, context);
+    RunAll(DType::kF32,
+           {{DType::kF32, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}}, {DType::kF32, {1000, 12, 12}, {0, 2, 1}}},
+           context);
   }
 }
 

@@ -159,6 +159,9 @@ TEST(ChannelWordsTest, PiecesThatShareSectorsAreLonger) {
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 30, kWords, kSharing).Words(), 128);
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 90, kWords, kSharing).Words(), 128);
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 150, kWords, kSharing).Words(), 64);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 60, kWords, kAligned + 16).Words(), 32);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 136, kWords, kAligned + 16).Words(), 64);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 136, kWords, kAligned).Words(), 32);
   EXPECT_EQ(ShareOf(ChannelSide::kJoined, 30, kWords, kSharing).Words(), 64);  // those that are only read
 }
 
