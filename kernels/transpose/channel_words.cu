@@ -3,7 +3,7 @@
 // words of their channels together in registers: where they are side by side, its words follow each other,
 // and go through shared memory, so that the lanes of a warp access global memory side by side too.
 //
-// Limit: see docs/benchmarks/2026-11-25-h200-channels.md.
+// Limit: instructions, 40 to 53 of a warp for each word of its lanes; sectors that pieces of planes share.
 #include <cuda_pipeline_primitives.h>
 
 #include <type_traits>

@@ -3,7 +3,8 @@
 // vectors free of bank conflicts: the elements change places in registers, on the way between the two.
 //
 // Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. Other files move
-// what is not: odd sides (odd_tiles.cu), pixels of few channels (channels.cu), short axes (packed_box.cu).
+// what is not: odd sides and sides of several axes (odd_tiles.cu), pixels of few channels (channels.cu) or of
+// any number (channel_words.cu), short axes (packed_box.cu).
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
