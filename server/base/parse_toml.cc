@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <sstream>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -9,14 +10,23 @@
 namespace warpline {
 namespace {
 
+// What toml11 says of a key or a table that is there twice, in words of ours: as it shows the line of the
+// first.
+std::string Plainly(const std::string& message) {
+  constexpr std::string_view kTwice = "\") already exists";
+  const std::size_t end = message.find(kTwice), begin = message.find("(\"");
+  if (end == std::string::npos || begin >= end) return message;
+  return absl::StrCat(message.substr(begin + 1, end - begin), " is given twice, here first");
+}
+
 // The line number that toml11 has in its messages, but not the line.
 std::string WithoutTheLine(const std::string& what) {
   const std::size_t end = what.find('\n');
   const std::size_t bar = what.find(" | ", end);
   const std::size_t number = bar == std::string::npos ? bar : what.rfind('\n', bar);
-  if (number == std::string::npos) return what.substr(0, end);
+  if (number == std::string::npos) return Plainly(what.substr(0, end));
   return absl::StrCat("line ", absl::StripAsciiWhitespace(what.substr(number, bar - number)), ": ",
-                      what.substr(0, end));
+                      Plainly(what.substr(0, end)));
 }
 
 }  // namespace

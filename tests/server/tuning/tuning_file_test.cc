@@ -131,6 +131,8 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
     std::string text, expected;
   } cases[] = {
       {"[device", "tuned.toml is no TOML: line 1"},
+      {"a = 1\nb = 2\n\nb = 3\n", "tuned.toml is no TOML: line 2: \"b\" is given twice, here first"},
+      {"[a]\n[a]\n", "tuned.toml is no TOML: line 1: \"a\" is given twice, here first"},
       {"[machine]\n", "tuned.toml:1: \"machine\" is unknown"},
       {"device = 3\n", "tuned.toml:1: \"device\" is unknown"},
       {"[[device]]\nname = \"x\"\n", "tuned.toml:1: device: compute-capability is missing"},

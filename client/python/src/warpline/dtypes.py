@@ -50,7 +50,9 @@ _NUMPY: dict[v1.DataType, np.dtype[Any]] = {
 # What results have.
 DTYPES: dict[v1.DataType, np.dtype[Any]] = {**_NUMPY, **(ML_DTYPES or BITS)}
 
-# The upper half of a float32: 8 bits of exponent, 7 of fraction.
+# The upper half of a float32: 8 bits of exponent, 7 of fraction. Without the package ml_dtypes it is a structured dtype of
+# the bits, which NumPy fills with integers, not with numbers: `np.ones(4, bfloat16)` and `astype(bfloat16)` make no
+# ones then. The server converts: `client.run(warpline.program().cast(x, warpline.bfloat16))`.
 bfloat16 = DTYPES[v1.DATA_TYPE_BF16]
 # OCP FP8 with 4 bits of exponent and 3 of fraction.
 float8_e4m3fn = DTYPES[v1.DATA_TYPE_F8E4M3]
