@@ -88,17 +88,13 @@ def flag_of(name: str, value: bool) -> bool:
 
 def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:
     """A permutation for the wire. It must have an entry for each axis, so that negative ones, which the wire does not
-    have, can be counted here. ValueError if it has none although there may be axes, as the wire means something else by
-    that, and for an axis that is none. rank: of what is permuted; None: it is not known."""
+    have, can be counted here. ValueError if it has none although there may be axes: the wire means something else by
+    that. rank: of what is permuted; None: it is not known."""
     if not isinstance(axes, Iterable):
         raise TypeError(f"axes is {axes!r}: expected an entry for each axis, as (1, 0)")
     perm = [_integer(f"axes[{i}]", axis) for i, axis in enumerate(axes)]
     if not perm and rank != 0:
         raise ValueError("axes is empty: expected an entry for each axis, or None, which reverses them")
-    for i, axis in enumerate(perm):
-        # The wire's own message would leave out the negative ones.
-        if not -len(perm) <= axis < len(perm):
-            raise ValueError(f"axes[{i}] is {axis}; it must be in [-{len(perm)}, {len(perm)})")
     return from_front(perm, len(perm))
 
 
