@@ -10,9 +10,9 @@ namespace {
 constexpr std::int64_t kWordBytes = 4;
 // All of this by 392 permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md). With
 // fewer channels boxes are as fast, with more tiles are full.
-constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 5, kMostChannels = 160;
+constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 5, kMostChannels = 160, kMostJoinedHalves = 128;
 // Words of a plane that keep most threads busy.
-constexpr std::int64_t kLeastWords = 256;
+constexpr std::int64_t kLeastWords = 128;
 
 bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_t factor) {
   for (int axis = 0; axis < rank; ++axis) {
@@ -26,10 +26,7 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
 ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   if (element_bytes > 2 || walk.in_stride_x != 1 || walk.out_stride_y != 1) return ChannelSide::kNone;
   const auto per_word = static_cast<std::int64_t>(kWordBytes / element_bytes);
-  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  if (bases % kWordBytes != 0 || !AreMultiples(walk.batch.out_strides, walk.batch.rank, per_word)) {
-    return ChannelSide::kNone;
-  }
+  if (reinterpret_cast<std::uintptr_t>(in) % kWordBytes != 0) return ChannelSide::kNone;
   const auto suits = [&](std::int64_t channels, std::int64_t least, std::int64_t pixels, std::int64_t plane) {
     // Offsets of planes have 32 bits.
     return channels >= least && channels <= kMostChannels && pixels >= kLeastWords * per_word &&
@@ -37,10 +34,13 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
                std::numeric_limits<std::uint32_t>::max();
   };
   if (walk.in_stride_y == walk.nx && suits(walk.nx, kLeastSplit, walk.ny, walk.out_stride_x)) {
-    const bool in_words =
-        walk.out_stride_x % per_word == 0 && AreMultiples(walk.batch.in_strides, walk.batch.rank, per_word);
+    const bool in_words = reinterpret_cast<std::uintptr_t>(out) % kWordBytes == 0 &&
+                          walk.out_stride_x % per_word == 0 &&
+                          AreMultiples(walk.batch.out_strides, walk.batch.rank, per_word) &&
+                          AreMultiples(walk.batch.in_strides, walk.batch.rank, per_word);
     return in_words ? ChannelSide::kSplit : ChannelSide::kNone;
   }
+  if (element_bytes == 2 && walk.ny > kMostJoinedHalves) return ChannelSide::kNone;
   if (walk.out_stride_x == walk.ny && suits(walk.ny, kLeastJoined, walk.nx, walk.in_stride_y)) {
     return ChannelSide::kJoined;
   }
@@ -68,8 +68,10 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
   };
   int log2 = kMostLog2;
   while (log2 > least && !fits(log2)) --log2;
-  return {
-      .channels = static_cast<int>(channels), .words_log2 = log2, .pitch = static_cast<int>(channels | 1)};
+  return {.channels = static_cast<int>(channels),
+          .words_log2 = log2,
+          .pitch = static_cast<int>(channels | 1),
+          .divisor = FastDivisor(channels)};
 }
 
 bool BeatEqualBoxes(const TileWalk& walk) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/fast_divisor.h"
 #include "kernels/host_device.h"
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/micro_transpose.h"
@@ -15,8 +16,8 @@
 namespace warpline {
 
 // How such a matrix is moved, if words suit it: split where x are the channels, joined where y are; else
-// neither. Elements have 1 or 2 bytes; pixels that are side by side begin with words of 4 bytes, and so do
-// planes that are written.
+// neither. Elements have 1 or 2 bytes; the input begins with a word of 4 bytes, and so do planes that are
+// written, and the pixels of each matrix that is split.
 ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
 // What a CTA moves: 2^words_log2 words of each plane, and those of their pixels side by side. In shared
@@ -24,7 +25,13 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 // banks.
 struct ChannelShare {
   int channels, words_log2, pitch;
+  FastDivisor divisor;  // of channels
   WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
+  // Where a word side by side lies, in words.
+  WARPLINE_HOST_DEVICE int PlaceOf(int word) const {
+    if (pitch == channels) return word;
+    return word + static_cast<int>(divisor.Quotient(static_cast<std::uint32_t>(word)));
+  }
   // Words of planes have one more a row, as planes that are read begin anywhere in a word.
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };

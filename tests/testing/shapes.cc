@@ -128,6 +128,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {kPixels, channels}, {1, 0}});
     all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
+    all.push_back({dtype, {3, channels, kPixels - 1}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}, /*row_stride=*/kPixels + 2});
   }
   // So many channels that threads share those of a word.

@@ -104,6 +104,8 @@ TEST(ChannelWordsTest, AnyNumberOfChannelsSuits) {
     EXPECT_EQ(SideOf(Walk({channels, 10008}, {1, 0})), ChannelSide::kJoined);
     EXPECT_EQ(SideOf(Walk({3, channels, 100, 100}, {0, 2, 3, 1})), ChannelSide::kJoined);
   }
+  EXPECT_EQ(SideOf(Walk({129, 10008}, {1, 0}), 2), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({10008, 129}, {1, 0}), 2), ChannelSide::kSplit);
   EXPECT_EQ(SideOf(Walk({10008, 161}, {1, 0})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({4, 10008}, {1, 0})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({10008, 3}, {1, 0})), ChannelSide::kNone);
@@ -115,9 +117,11 @@ TEST(ChannelWordsTest, PlanesThatAreWrittenBeginWithWords) {
   EXPECT_EQ(SideOf(Walk({10006, 29}, {1, 0}), 2), ChannelSide::kSplit);
   EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0})), ChannelSide::kJoined);  // those that are read anywhere
   EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}, /*row_stride=*/10011)), ChannelSide::kJoined);
-  EXPECT_EQ(SideOf(Walk({2, 29, 10007}, {0, 2, 1})), ChannelSide::kNone);  // the second matrix does not
+  EXPECT_EQ(SideOf(Walk({2, 29, 10007}, {0, 2, 1})), ChannelSide::kJoined);  // and pixels are written so
+  EXPECT_EQ(SideOf(Walk({2, 10006, 29}, {0, 2, 1})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}), 1, /*in=*/257), ChannelSide::kNone);
-  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}), 1, /*in=*/256, /*out=*/514), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({29, 10007}, {1, 0}), 1, /*in=*/256, /*out=*/515), ChannelSide::kJoined);
+  EXPECT_EQ(SideOf(Walk({10008, 29}, {1, 0}), 1, /*in=*/256, /*out=*/514), ChannelSide::kNone);
 }
 
 TEST(ChannelWordsTest, PixelsFollowEachOther) {
@@ -126,9 +130,9 @@ TEST(ChannelWordsTest, PixelsFollowEachOther) {
 }
 
 TEST(ChannelWordsTest, FewPixelsDoNotSuit) {
-  EXPECT_EQ(SideOf(Walk({1000, 1020, 29}, {0, 2, 1})), ChannelSide::kNone);
-  EXPECT_EQ(SideOf(Walk({1000, 1024, 29}, {0, 2, 1})), ChannelSide::kSplit);
-  EXPECT_EQ(SideOf(Walk({1000, 512, 29}, {0, 2, 1}), 2), ChannelSide::kSplit);
+  EXPECT_EQ(SideOf(Walk({1000, 508, 29}, {0, 2, 1})), ChannelSide::kNone);
+  EXPECT_EQ(SideOf(Walk({1000, 512, 29}, {0, 2, 1})), ChannelSide::kSplit);
+  EXPECT_EQ(SideOf(Walk({1000, 256, 29}, {0, 2, 1}), 2), ChannelSide::kSplit);
 }
 
 TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
@@ -141,6 +145,9 @@ TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
         const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, words, plane);
         EXPECT_LE(4 * (joined.Words() * joined.pitch + channels * joined.Row()), kMostBytes) << channels;
         EXPECT_EQ(split.pitch % 2, 1) << channels;
+        // Words side by side, and one of nothing after those of each word of the planes if channels are even.
+        EXPECT_EQ(split.PlaceOf(channels - 1), channels - 1);
+        EXPECT_EQ(split.PlaceOf(3 * channels), 3 * split.pitch);
         EXPECT_GE(split.Words(), 32);
       }
     }
