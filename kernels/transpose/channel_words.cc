@@ -8,8 +8,8 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
-// All of this by 392 permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md). With
-// fewer channels boxes are as fast, with more tiles are full.
+// All of this by permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md). With fewer
+// channels boxes are as fast; more, up to where tiles are full, were not measured, or boxes were as fast.
 constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 5, kMostChannels = 160, kMostJoinedHalves = 128;
 // Words of a plane that keep most threads busy.
 constexpr std::int64_t kLeastWords = 128;

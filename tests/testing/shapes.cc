@@ -131,6 +131,9 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {3, channels, kPixels - 1}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}, /*row_stride=*/kPixels + 2});
   }
+  // Few channels in matrices that begin anywhere: pieces of 512 words, and few of a warp's.
+  all.push_back({dtype, {3, 5, 9863}, {0, 2, 1}});
+  all.push_back({dtype, {3, 5, 515}, {0, 2, 1}});
   // So many channels that threads share those of a word.
   for (std::int64_t pixels : {2048, 2056}) {
     all.push_back({dtype, {pixels, 92}, {1, 0}});

@@ -158,7 +158,7 @@ def test_paths_are_no_targets(path):
             connect(path)
 
 
-@pytest.mark.parametrize("target", ["", "host:", "host:0", "host:65536", "127.0.0.1:x", "host:50051x", "127.0.0.1:115587", "[::1]:99999"])
+@pytest.mark.parametrize("target", ["", "host:", "host:0", "host:65536", "127.0.0.1:x", "host:50051x", "[::1]:x", "127.0.0.1:115587", "[::1]:99999"])
 def test_ports_that_are_none_are_refused(target):
     for connect in (warpline.connect, warpline.aio.connect):
         with pytest.raises(ValueError, match=f"target is {re.escape(repr(target))}: host:port"):

@@ -54,11 +54,12 @@ std::vector<std::int64_t> Move(const Case& c, const PackedBox& box) {
 }
 
 TEST(EqualBoxesTest, MovesEveryByteToItsPlace) {
-  for (const Case& c : {MakeCase(1, {1000, 28, 28}, {0, 2, 1}), MakeCase(1, {12, 60000}, {1, 0}),
-                        MakeCase(1, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}),
-                        MakeCase(2, {2, 12, 20, 16, 8, 8}, {0, 3, 1, 5, 2, 4}),
-                        MakeCase(4, {3, 17, 40, 5, 31}, {4, 2, 0, 3, 1}),
-                        MakeCase(4, {2, 8, 6, 20, 4, 32}, {2, 5, 0, 4, 1, 3})}) {
+  for (const Case& c :
+       {MakeCase(1, {1000, 28, 28}, {0, 2, 1}), MakeCase(1, {12, 60000}, {1, 0}),
+        MakeCase(1, {30, 2, 20, 20, 60}, {2, 4, 1, 0, 3}),
+        MakeCase(2, {2, 12, 20, 16, 8, 8}, {0, 3, 1, 5, 2, 4}), MakeCase(4, {1000, 12, 12}, {0, 2, 1}),
+        MakeCase(4, {3, 17, 40, 5, 31}, {4, 2, 0, 3, 1}),
+        MakeCase(4, {2, 8, 6, 20, 4, 32}, {2, 5, 0, 4, 1, 3})}) {
     const PackedBox box = PlanOf(c);
     const std::string what = ToString(c.problem.shape);
     ASSERT_TRUE(SuitEqualBoxes(box, c.element_bytes, /*multiprocessors=*/1)) << what;

@@ -132,6 +132,7 @@ TEST(TuningFileTest, SaysWhereAFileIsWrong) {
   } cases[] = {
       {"[device", "tuned.toml is no TOML: line 1"},
       {"a = 1\nb = 2\n\nb = 3\n", "tuned.toml is no TOML: line 2: \"b\" is given twice, here first"},
+      {"[a.b]\nx = 1\n[a]\nb = 2\n", "tuned.toml is no TOML: line 1: [error]"},
       {"[a]\n[a]\n", "tuned.toml is no TOML: line 1: \"a\" is given twice, here first"},
       {"[machine]\n", "tuned.toml:1: \"machine\" is unknown"},
       {"device = 3\n", "tuned.toml:1: \"device\" is unknown"},

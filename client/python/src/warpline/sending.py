@@ -76,8 +76,9 @@ def check_target(target: str) -> str:
     port = re.fullmatch(r".*:(\d*)", target)
     if port and not target.startswith("unix") and not 1 <= int(port[1] or 0) <= 65535:
         raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
-    # And 0 for what is no number; "dns:host" has a scheme of gRPC's before the colon.
-    if not port and re.fullmatch(r"(?!(unix|unix-abstract|dns|ipv4|ipv6|vsock|xds):)[\w.-]+:[^/,]*", target):
+    # And 0, or what a number begins with, for what is none; it knows two services by name, and schemes as in dns:host.
+    host = r"(?!(unix|unix-abstract|dns|ipv4|ipv6|vsock|xds):)([\w.-]+|\[[^\]]*\])"
+    if not port and re.fullmatch(host + r":(?!https?$)[^/,]*", target):
         raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
     return target
 
