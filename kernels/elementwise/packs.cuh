@@ -61,7 +61,7 @@ inline PackAccess AccessOf(PackLayout x, PackLayout y) {
 // A walk as kernels take it: where offsets have 31 bits, that of each operand, too.
 struct PackWalk {
   ElementwiseWalk walk;
-  RunWalk x, y;
+  AxisWalk x, y;
 };
 
 // From the first element of an operand with such strides to behind its last.
@@ -142,7 +142,7 @@ __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const PackWalk& p
   if constexpr (kAccess == PackAccess::kScattered) {
     return LoadScattered<T, kSize>(data, packs.walk, is_x, index, count);
   }
-  const RunWalk& walk = is_x ? packs.x : packs.y;
+  const AxisWalk& walk = is_x ? packs.x : packs.y;
   if (kAccess == PackAccess::kRuns && operand.layout == PackLayout::kRuns) {
     return LoadRuns<T, kSize>(data, walk, static_cast<std::uint32_t>(index),
                               static_cast<std::uint32_t>(min(count, std::int64_t{kSize})));

@@ -6,26 +6,12 @@
 
 #include <cstdint>
 
+#include "kernels/axis_walk.h"
 #include "kernels/fast_divisor.h"
 #include "kernels/gpu/raw_vector.cuh"
 #include "kernels/shape.h"
 
 namespace warpline {
-
-// The axes of the result, the innermost first: how to divide by their sizes, and the operand's strides.
-// Elements and offsets are less than FastDivisor::kMax: 64 bits would take several times the instructions.
-struct RunWalk {
-  int rank = 0;
-  FastDivisor sizes[kMaxRank];
-  std::uint32_t strides[kMaxRank] = {};
-
-  // From the innermost axis outwards.
-  void Append(std::int64_t size, std::int64_t stride) {
-    sizes[rank] = FastDivisor(size);
-    strides[rank] = static_cast<std::uint32_t>(stride);
-    ++rank;
-  }
-};
 
 // Where an element is: its offset, its place along the innermost axis, and the offset of the row after its
 // own.
@@ -34,7 +20,7 @@ struct RunPlace {
 };
 
 // The loop is unrolled so that what is known of an axis is operands of instructions.
-__device__ inline RunPlace PlaceOf(const RunWalk& walk, std::uint32_t index) {
+__device__ inline RunPlace PlaceOf(const AxisWalk& walk, std::uint32_t index) {
   RunPlace place;
   place.in_row = walk.rank == 1 ? index : TakeRemainder(index, walk.sizes[0]);
   bool carries = true;  // the next row is one further along this axis, or starts it again
@@ -55,7 +41,7 @@ __device__ inline RunPlace PlaceOf(const RunWalk& walk, std::uint32_t index) {
 // kSize elements from `index` on, of which `count` are there; rows have as many at least. The innermost
 // stride is 1 or 0.
 template <typename T, int kSize>
-__device__ RawVector<kSize* static_cast<int>(sizeof(T))> LoadRuns(const T* data, const RunWalk& walk,
+__device__ RawVector<kSize* static_cast<int>(sizeof(T))> LoadRuns(const T* data, const AxisWalk& walk,
                                                                   std::uint32_t index, std::uint32_t count) {
   const RunPlace place = PlaceOf(walk, index);
   const std::uint32_t left = walk.sizes[0].divisor - place.in_row;

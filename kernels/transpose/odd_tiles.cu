@@ -307,34 +307,15 @@ cudaError_t LaunchJoined(JoinedTiles tiles, std::int64_t in_bytes, const void* i
 
 cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
                            const void* in, void* out, cudaStream_t stream) {
-  switch (element_bytes) {
-    case 1:
-      return Launch<1>(walk, in_bytes, in, out, stream);
-    case 2:
-      return Launch<2>(walk, in_bytes, in, out, stream);
-    case 4:
-      return Launch<4>(walk, in_bytes, in, out, stream);
-    case 8:
-      return Launch<8>(walk, in_bytes, in, out, stream);
-    default:
-      return cudaErrorNotSupported;
-  }
+  return WithOddTileBytes(element_bytes, cudaErrorNotSupported,
+                          [&](auto bytes) { return Launch<bytes()>(walk, in_bytes, in, out, stream); });
 }
 
 cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
                               const void* in, void* out, cudaStream_t stream) {
-  switch (element_bytes) {
-    case 1:
-      return LaunchJoined<1>(tiles, in_bytes, in, out, stream);
-    case 2:
-      return LaunchJoined<2>(tiles, in_bytes, in, out, stream);
-    case 4:
-      return LaunchJoined<4>(tiles, in_bytes, in, out, stream);
-    case 8:
-      return LaunchJoined<8>(tiles, in_bytes, in, out, stream);
-    default:
-      return cudaErrorNotSupported;
-  }
+  return WithOddTileBytes(element_bytes, cudaErrorNotSupported, [&](auto bytes) {
+    return LaunchJoined<bytes()>(tiles, in_bytes, in, out, stream);
+  });
 }
 
 }  // namespace warpline

@@ -18,7 +18,7 @@ constexpr int kVectorBytes = 16;
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    CopyRows(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ RunWalk walk,
+    CopyRows(const T* __restrict__ in, T* __restrict__ out, const __grid_constant__ AxisWalk walk,
              std::uint32_t count) {
   constexpr int kSize = kVectorBytes / static_cast<int>(sizeof(T));
   const std::uint32_t index = (blockIdx.x * kThreads + threadIdx.x) * kSize;
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename T>
 cudaError_t Launch(const CanonicalTranspose& transpose, const void* in, void* out, cudaStream_t stream) {
-  RunWalk walk;
+  AxisWalk walk;
   std::int64_t count = 1;
   for (int i = transpose.rank - 1; i >= 0; --i) {
     const int axis = transpose.perm[i];

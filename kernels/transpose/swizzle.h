@@ -3,6 +3,9 @@
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 
+#include <cstddef>
+#include <type_traits>
+
 #include "kernels/host_device.h"
 
 namespace warpline {
@@ -81,6 +84,24 @@ struct OddTile {
     return (group / kPerWord * kLanes + place % kLanes) * kPerWord + group % kPerWord;
   }
 };
+
+// function(std::integral_constant<int, N>()) with the size of elements, or `otherwise` where there are no
+// such tiles of them.
+template <typename Result, typename Function>
+Result WithOddTileBytes(std::size_t element_bytes, Result otherwise, Function function) {
+  switch (element_bytes) {
+    case 1:
+      return function(std::integral_constant<int, 1>());
+    case 2:
+      return function(std::integral_constant<int, 2>());
+    case 4:
+      return function(std::integral_constant<int, 4>());
+    case 8:
+      return function(std::integral_constant<int, 8>());
+    default:
+      return otherwise;
+  }
+}
 
 }  // namespace warpline
 

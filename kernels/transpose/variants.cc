@@ -179,7 +179,7 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
 }
 
 // Whether so little of tiles of vectors is full that others are faster: those whose sides are several axes
-// for bytes (u8 1008x8x767x48 perm 3,2,1,0 took 266 us instead of 184), and channels by words.
+// for bytes (u8 6x168x8x767x48 perm 4,3,2,0,1 took 266 us instead of 184), and channels by words.
 bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool split_by_words) {
   const double least = split_by_words ? 0.8 : element_bytes == 1 ? 0.6 : 0;
   const std::int64_t side = element_bytes == 1 ? TransposeTile<1, 8>::kTile : TransposeTile<2>::kTile;
@@ -232,34 +232,13 @@ std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
 }
 
 std::optional<JoinedTiles> SuitedJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
-  switch (element_bytes) {
-    case 1:
-      return JoinSidesOf<1>(transpose);
-    case 2:
-      return JoinSidesOf<2>(transpose);
-    case 4:
-      return JoinSidesOf<4>(transpose);
-    case 8:
-      return JoinSidesOf<8>(transpose);
-    default:
-      return std::nullopt;
-  }
+  return WithOddTileBytes(element_bytes, std::optional<JoinedTiles>(),
+                          [&](auto bytes) { return JoinSidesOf<bytes()>(transpose); });
 }
 
 bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return false;
-  switch (element_bytes) {
-    case 1:
-      return SuitOddTilesOf<1>(walk);
-    case 2:
-      return SuitOddTilesOf<2>(walk);
-    case 4:
-      return SuitOddTilesOf<4>(walk);
-    case 8:
-      return SuitOddTilesOf<8>(walk);
-    default:
-      return false;
-  }
+  return WithOddTileBytes(element_bytes, false, [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk); });
 }
 
 }  // namespace
@@ -285,11 +264,14 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
     }
   }
   const TileWalk walk = MakeTileWalk(transpose);
-  const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
   const ChannelSide words = ChannelWordsOf(walk, bytes, in, out);
   const bool split_by_words = words == ChannelSide::kSplit;
-  if (SuitTiles(walk, bytes, in, out) &&
-      !((joined.has_value() || split_by_words) && LeavesTilesEmpty(walk, bytes, split_by_words))) {
+  const bool suits_tiles = SuitTiles(walk, bytes, in, out);
+  if (suits_tiles && !LeavesTilesEmpty(walk, bytes, split_by_words)) {
+    return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
+  }
+  const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
+  if (suits_tiles && !split_by_words && !joined.has_value()) {
     return LaunchTileTranspose(transpose, bytes, context.traits, in, out, stream);
   }
   if (SuitChannels(walk, bytes, in, out)) return LaunchChannels(walk, bytes, in, out, stream);

@@ -4,17 +4,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/kernels/transpose/problem.h"
 
 namespace warpline {
 namespace {
 
 TileWalk Walk(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
               std::int64_t row_stride = 0) {
-  TransposeProblem problem;
-  for (std::int64_t dim : dims) problem.shape.Append(dim);
-  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
-  problem.row_stride = row_stride;
-  return MakeTileWalk(Canonicalize(problem));
+  return MakeTileWalk(Canonicalize(MakeTranspose(dims, perm, row_stride)));
 }
 
 bool Suit(const TileWalk& walk, std::size_t element_bytes = 1, std::uintptr_t in = 256,

@@ -12,22 +12,14 @@
 
 #include "gtest/gtest.h"
 #include "tests/kernels/gather.h"
+#include "tests/kernels/transpose/problem.h"
 
 namespace warpline {
 namespace {
 
-TransposeProblem Problem(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
-                         std::int64_t row_stride = 0) {
-  TransposeProblem problem;
-  for (std::int64_t dim : dims) problem.shape.Append(dim);
-  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
-  problem.row_stride = row_stride;
-  return problem;
-}
-
 std::optional<JoinedTiles> Join(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
                                 std::int64_t row_stride = 0, std::int64_t tile = 64) {
-  return JoinSides(Canonicalize(Problem(dims, perm, row_stride)), /*element_bytes=*/1, tile, tile);
+  return JoinSides(Canonicalize(MakeTranspose(dims, perm, row_stride)), /*element_bytes=*/1, tile, tile);
 }
 
 TEST(JoinedTilesTest, MovesEveryElementOfRandomProblemsOnce) {
@@ -46,7 +38,7 @@ TEST(JoinedTilesTest, MovesEveryElementOfRandomProblemsOnce) {
     std::iota(perm.begin(), perm.end(), 0);
     std::shuffle(perm.begin(), perm.end(), random);
     const std::int64_t row_stride = draw(0, 2) == 0 ? dims.back() + draw(1, 5) : 0;
-    const TransposeProblem problem = Problem(dims, perm, row_stride);
+    const TransposeProblem problem = MakeTranspose(dims, perm, row_stride);
     const std::int64_t tile_x = draw(1, 40), tile_y = draw(1, 40);
     std::optional<JoinedTiles> tiles = JoinSides(Canonicalize(problem), kBytes, tile_x, tile_y);
     if (!tiles.has_value()) continue;

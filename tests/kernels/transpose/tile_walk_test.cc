@@ -11,18 +11,10 @@
 
 #include "gtest/gtest.h"
 #include "tests/kernels/gather.h"
+#include "tests/kernels/transpose/problem.h"
 
 namespace warpline {
 namespace {
-
-TransposeProblem Problem(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
-                         std::int64_t row_stride = 0) {
-  TransposeProblem problem;
-  for (std::int64_t dim : dims) problem.shape.Append(dim);
-  for (std::size_t i = 0; i < perm.size(); ++i) problem.perm[i] = static_cast<std::int8_t>(perm[i]);
-  problem.row_stride = row_stride;
-  return problem;
-}
 
 void ExpectMovesAll(const TransposeProblem& problem, std::int64_t tile_x, std::int64_t tile_y) {
   std::string what = ToString(problem.shape) + " perm";
@@ -75,7 +67,7 @@ TEST(TileWalkTest, MovesEveryElementOfRandomProblemsOnce) {
     std::iota(perm.begin(), perm.end(), 0);
     std::shuffle(perm.begin(), perm.end(), random);
     const std::int64_t row_stride = draw(0, 2) == 0 ? dims.back() + draw(1, 5) : 0;
-    ExpectMovesAll(Problem(dims, perm, row_stride), draw(1, 40), draw(1, 40));
+    ExpectMovesAll(MakeTranspose(dims, perm, row_stride), draw(1, 40), draw(1, 40));
     if (HasFailure()) return;
   }
 }
@@ -84,9 +76,9 @@ TEST(TileWalkTest, MovesEveryElementOfWideMatricesOnce) {
   for (const std::int64_t width : {257, 1023, 1024, 1025}) {
     for (const std::int64_t height : {1, 3, 4, 37}) {
       for (const std::int64_t tile : {1, 2, 3}) {
-        ExpectMovesAll(Problem({height, width}, {1, 0}), tile, 4);
-        ExpectMovesAll(Problem({3, height, width}, {0, 2, 1}), tile, 4);
-        ExpectMovesAll(Problem({2, height, 3, width}, {2, 3, 0, 1}, width + 1), tile, 4);
+        ExpectMovesAll(MakeTranspose({height, width}, {1, 0}), tile, 4);
+        ExpectMovesAll(MakeTranspose({3, height, width}, {0, 2, 1}), tile, 4);
+        ExpectMovesAll(MakeTranspose({2, height, 3, width}, {2, 3, 0, 1}, width + 1), tile, 4);
       }
     }
   }
@@ -94,7 +86,7 @@ TEST(TileWalkTest, MovesEveryElementOfWideMatricesOnce) {
 
 TEST(TileWalkTest, TilesOfAVeryWideMatrixGoDownBands) {
   const auto next = [](const std::vector<std::int64_t>& dims, std::int64_t index) {
-    TileWalk walk = MakeTileWalk(Canonicalize(Problem(dims, {1, 0})));
+    TileWalk walk = MakeTileWalk(Canonicalize(MakeTranspose(dims, {1, 0})));
     walk.CutInto(32, 32);
     return LocateTileInBands(walk, index, 32, 32);
   };
@@ -108,18 +100,19 @@ TEST(TileWalkTest, TilesOfAVeryWideMatrixGoDownBands) {
 }
 
 TEST(TileWalkTest, TheEmptyProblemHasNoTiles) {
-  for (const TransposeProblem& problem : {Problem({0}, {0}), Problem({0, 5}, {1, 0}),
-                                          Problem({5, 0}, {1, 0}, 3), Problem({3, 0, 5}, {2, 0, 1})}) {
+  for (const TransposeProblem& problem :
+       {MakeTranspose({0}, {0}), MakeTranspose({0, 5}, {1, 0}), MakeTranspose({5, 0}, {1, 0}, 3),
+        MakeTranspose({3, 0, 5}, {2, 0, 1})}) {
     TileWalk walk = MakeTileWalk(Canonicalize(problem));
     walk.CutInto(32, 32);
     EXPECT_EQ(walk.Tiles(), 0) << ToString(problem.shape);
   }
 }
 
-TEST(TileWalkTest, TheScalarIsOneTile) { ExpectMovesAll(Problem({}, {}), 32, 32); }
+TEST(TileWalkTest, TheScalarIsOneTile) { ExpectMovesAll(MakeTranspose({}, {}), 32, 32); }
 
 TEST(TileWalkTest, RunsAlongTheRowsOfInputAndOutput) {
-  const TileWalk walk = MakeTileWalk(Canonicalize(Problem({2, 30, 5, 70}, {2, 0, 3, 1})));
+  const TileWalk walk = MakeTileWalk(Canonicalize(MakeTranspose({2, 30, 5, 70}, {2, 0, 3, 1})));
   EXPECT_EQ(walk.nx, 70);
   EXPECT_EQ(walk.in_stride_x, 1);
   EXPECT_EQ(walk.ny, 30);
@@ -131,18 +124,18 @@ TEST(TileWalkTest, TakesVectorsOnlyIfEveryRowIsAligned) {
   const auto takes = [](const TransposeProblem& problem, std::int64_t elements) {
     return MakeTileWalk(Canonicalize(problem)).TakesVectors(elements);
   };
-  EXPECT_TRUE(takes(Problem({36, 20}, {1, 0}), 4));
-  EXPECT_FALSE(takes(Problem({36, 22}, {1, 0}), 4));
-  EXPECT_TRUE(takes(Problem({36, 22}, {1, 0}), 2));
-  EXPECT_FALSE(takes(Problem({34, 20}, {1, 0}), 4));
-  EXPECT_TRUE(takes(Problem({36, 20}, {1, 0}, 24), 4));
-  EXPECT_FALSE(takes(Problem({36, 20}, {1, 0}, 23), 4));
-  EXPECT_TRUE(takes(Problem({3, 36, 20}, {0, 2, 1}), 4));  // a batch of any size
+  EXPECT_TRUE(takes(MakeTranspose({36, 20}, {1, 0}), 4));
+  EXPECT_FALSE(takes(MakeTranspose({36, 22}, {1, 0}), 4));
+  EXPECT_TRUE(takes(MakeTranspose({36, 22}, {1, 0}), 2));
+  EXPECT_FALSE(takes(MakeTranspose({34, 20}, {1, 0}), 4));
+  EXPECT_TRUE(takes(MakeTranspose({36, 20}, {1, 0}, 24), 4));
+  EXPECT_FALSE(takes(MakeTranspose({36, 20}, {1, 0}, 23), 4));
+  EXPECT_TRUE(takes(MakeTranspose({3, 36, 20}, {0, 2, 1}), 4));  // a batch of any size
   // The rows of the tile are 2 * 22 elements apart, but those of the second matrix begin at an odd one.
-  EXPECT_FALSE(takes(Problem({36, 2, 20}, {1, 2, 0}, 22), 4));
-  EXPECT_FALSE(takes(Problem({3, 36, 20}, {1, 0, 2}), 4));  // rows stay rows
-  EXPECT_FALSE(takes(Problem({400}, {0}), 4));
-  EXPECT_FALSE(takes(Problem({36, 1}, {1, 0}, 4), 4));  // nothing is contiguous
+  EXPECT_FALSE(takes(MakeTranspose({36, 2, 20}, {1, 2, 0}, 22), 4));
+  EXPECT_FALSE(takes(MakeTranspose({3, 36, 20}, {1, 0, 2}), 4));  // rows stay rows
+  EXPECT_FALSE(takes(MakeTranspose({400}, {0}), 4));
+  EXPECT_FALSE(takes(MakeTranspose({36, 1}, {1, 0}, 4), 4));  // nothing is contiguous
 }
 
 }  // namespace
