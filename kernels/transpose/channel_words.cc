@@ -3,14 +3,17 @@
 #include <limits>
 
 #include "kernels/ceil_div.h"
+#include "kernels/transpose/swizzle.h"
 
 namespace warpline {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
-// All of this by permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md). With fewer
-// channels boxes are as fast; more, up to where tiles are full, were not measured, or boxes were as fast.
-constexpr std::int64_t kLeastSplit = 4, kLeastJoined = 5, kMostChannels = 160, kMostJoinedHalves = 128;
+// All of this by permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md and
+// 2026-11-26-h200-planes.md). With fewer channels boxes are as fast; more, up to where tiles are full, were
+// not measured, or boxes were as fast, or their words do not fit into the shared memory that needs no asking.
+constexpr std::int64_t kLeastSplit = 4, kLeastAnywhere = 5, kMostSplit = 190, kMostSplitWords = 24;
+constexpr std::int64_t kLeastJoined = 5, kMostJoined = 188, kMostJoinedHalves = 128;
 // Words of a plane that keep most threads busy.
 constexpr std::int64_t kLeastWords = 128;
 
@@ -21,33 +24,63 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
   return true;
 }
 
+// So many bytes that CTAs of words have something to do.
+constexpr std::int64_t kLarge = 24 << 10, kQuiteLarge = 16000;
+
+// Whether planes that begin anywhere are written faster by words: not where tiles are full.
+bool SuitAnywhere(const TileWalk& walk, std::int64_t element_bytes) {
+  constexpr double kFull = 0.91;
+  return walk.nx >= kLeastAnywhere && walk.nx * walk.ny * element_bytes >= kLarge &&
+         FillOf(walk.nx, OddTile<1>::kTileX) < kFull;
+}
+
+// Whether elements that are words are split faster than boxes would.
+bool SuitSplitWords(const TileWalk& walk) {
+  const bool chunks = walk.out_stride_x * kWordBytes % kChunkBytes == 0;
+  return walk.nx <= kMostSplitWords && walk.nx * walk.ny * kWordBytes >= (chunks ? kLarge : kQuiteLarge);
+}
+
 }  // namespace
 
-ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
-  if (element_bytes > 2 || walk.in_stride_x != 1 || walk.out_stride_y != 1) return ChannelSide::kNone;
+bool BeginWithWords(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   const auto per_word = static_cast<std::int64_t>(kWordBytes / element_bytes);
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  return bases % kWordBytes == 0 && walk.out_stride_x % per_word == 0 &&
+         AreMultiples(walk.batch.out_strides, walk.batch.rank, per_word) &&
+         AreMultiples(walk.batch.in_strides, walk.batch.rank, per_word);
+}
+
+ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+  if (element_bytes > kWordBytes || walk.in_stride_x != 1 || walk.out_stride_y != 1)
+    return ChannelSide::kNone;
   if (reinterpret_cast<std::uintptr_t>(in) % kWordBytes != 0) return ChannelSide::kNone;
-  const auto suits = [&](std::int64_t channels, std::int64_t least, std::int64_t pixels, std::int64_t plane) {
+  const auto bytes = static_cast<std::int64_t>(element_bytes);
+  const auto suits = [&](std::int64_t channels, std::int64_t pixels, std::int64_t plane) {
     // Offsets of planes have 32 bits.
-    return channels >= least && channels <= kMostChannels && pixels >= kLeastWords * per_word &&
-           channels * plane * static_cast<std::int64_t>(element_bytes) <=
-               std::numeric_limits<std::uint32_t>::max();
+    return pixels * bytes >= kLeastWords * kWordBytes &&
+           channels * plane * bytes <= std::numeric_limits<std::uint32_t>::max();
   };
-  if (walk.in_stride_y == walk.nx && suits(walk.nx, kLeastSplit, walk.ny, walk.out_stride_x)) {
-    const bool in_words = reinterpret_cast<std::uintptr_t>(out) % kWordBytes == 0 &&
-                          walk.out_stride_x % per_word == 0 &&
-                          AreMultiples(walk.batch.out_strides, walk.batch.rank, per_word) &&
-                          AreMultiples(walk.batch.in_strides, walk.batch.rank, per_word);
-    return in_words ? ChannelSide::kSplit : ChannelSide::kNone;
+  if (walk.in_stride_y == walk.nx && walk.nx >= kLeastSplit && walk.nx <= kMostSplit &&
+      suits(walk.nx, walk.ny, walk.out_stride_x)) {
+    // Some of the first pixels of each matrix begins with a word then.
+    const bool are_pixels = AreMultiples(walk.batch.in_strides, walk.batch.rank, walk.nx);
+    const bool suit = bytes == kWordBytes
+                          ? SuitSplitWords(walk)
+                          : BeginWithWords(walk, element_bytes, in, out) || SuitAnywhere(walk, bytes);
+    return are_pixels && suit ? ChannelSide::kSplit : ChannelSide::kNone;
   }
-  if (element_bytes == 2 && walk.ny > kMostJoinedHalves) return ChannelSide::kNone;
-  if (walk.out_stride_x == walk.ny && suits(walk.ny, kLeastJoined, walk.nx, walk.in_stride_y)) {
+  const std::int64_t most_joined = element_bytes == 1   ? kMostJoined
+                                   : element_bytes == 2 ? kMostJoinedHalves
+                                                        : 0;
+  if (walk.out_stride_x == walk.ny && walk.ny >= kLeastJoined && walk.ny <= most_joined &&
+      suits(walk.ny, walk.nx, walk.in_stride_y)) {
     return ChannelSide::kJoined;
   }
   return ChannelSide::kNone;
 }
 
-ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes) {
+ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
+                     bool anywhere) {
   // Few enough words that there are many CTAs; but where pieces of planes that are written share sectors with
   // others, these should not be short. Planes that begin in the middle of a sector are as fast as those that
   // begin with one, unless pieces are a warp's. All of it for 228 KB of shared memory a multiprocessor; GPUs
@@ -56,15 +89,14 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
   constexpr std::int64_t kSector = 32, kManyChannels = 92;
   const std::int64_t aligned_to = channels <= kManyChannels ? kSector / 2 : kSector;
   const bool shares = side == ChannelSide::kSplit && plane_bytes % aligned_to != 0;
-  const std::int64_t most = shares && plane_bytes >= kLongPlane ? kSharingBytes : kBytes;
+  const std::int64_t most = anywhere || (shares && plane_bytes >= kLongPlane) ? kSharingBytes : kBytes;
   constexpr int kLeastLog2 = 5, kMostLog2 = 9;  // at least a warp's words
   const int least = !shares ? kLeastLog2 : channels <= kManyChannels ? kLeastLog2 + 2 : kLeastLog2 + 1;
   constexpr double kLeastFill = 0.75;  // of the CTAs of a plane
   const auto fits = [&](int log2) {
-    const std::int64_t piece = std::int64_t{1} << log2;
-    const std::int64_t rounded = CeilDiv(words, piece) * piece;
-    return channels * kWordBytes * piece <= most &&
-           static_cast<double>(words) >= kLeastFill * static_cast<double>(rounded);
+    constexpr std::int64_t kWarp = ChannelShare::kWarpWords;
+    const std::int64_t piece = anywhere ? ((kWarp - 1) << log2) / kWarp : std::int64_t{1} << log2;
+    return (channels * kWordBytes) << log2 <= most && FillOf(words, piece) >= kLeastFill;
   };
   int log2 = kMostLog2;
   while (log2 > least && !fits(log2)) --log2;

@@ -1,7 +1,7 @@
-// Variant `swizzled_packed`, matrices of bytes or halves of which one side is short and lies side by side
-// (channel_words.h), whatever its length. A thread takes the pixels that a word of a plane has, and puts
-// words of their channels together in registers: where they are side by side, its words follow each other,
-// and go through shared memory, so that the lanes of a warp access global memory side by side too.
+// Variant `swizzled_packed`, matrices of which one side is short and lies side by side (channel_words.h),
+// whatever its length. A thread takes the pixels that a word of a plane has, and puts words of their channels
+// together in registers: where they are side by side, its words follow each other, and go through shared
+// memory, so that the lanes of a warp access global memory side by side too.
 //
 // Limit: instructions, 40 to 53 of a warp for each word of its lanes; sectors that pieces of planes share.
 #include <cuda_pipeline_primitives.h>
@@ -17,7 +17,10 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 128;
+// A multiprocessor has registers for so many CTAs of SplitAnywhere; the compiler would take those of four.
+constexpr int kCtasAnywhere = 6;
 
+// Of a word, if the element is not one itself.
 template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t, std::uint16_t>;
 
@@ -167,24 +170,28 @@ __global__ void __launch_bounds__(kThreads)
   if (ends.tail + thread < ends.count) store(static_cast<int>(ends.tail) + thread);
 }
 
-// x are the channels, which lie side by side.
+// Copies words of pixels, side by side from `pixels` on, to shared memory.
+__device__ void LoadPixels(const char* pixels, const ChannelShare& share, int words, std::uint32_t* joined) {
+  const auto* from = reinterpret_cast<const std::uint32_t*>(pixels);
+  ForWordsSideBySide(share, words,
+                     [&](int i, int place) { __pipeline_memcpy_async(joined + place, from + i, 4); });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+}
+
+// x are the channels, which lie side by side. Planes begin with words, and so do the pixels of each matrix.
 template <int kBytes>
 __global__ void __launch_bounds__(kThreads)
-    SplitChannelWords(const char* __restrict__ in, char* __restrict__ out,
-                      const __grid_constant__ TileWalk walk, const ChannelShare share,
-                      std::int64_t first_tile) {
+    SplitIntoWords(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
+                   const ChannelShare share, std::int64_t first_tile) {
   extern __shared__ std::uint32_t joined[];
   using Word = WordOfPixels<kBytes>;
   const int most = share.Words() * Word::kPixels;
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, share.channels, most);
   const auto pixels = static_cast<int>(min(std::int64_t{most}, walk.ny - origin.y));
-  const auto* from =
-      reinterpret_cast<const std::uint32_t*>(in + (origin.in + origin.y * share.channels) * kBytes);
-  ForWordsSideBySide(share, pixels * share.channels * kBytes / 4,
-                     [&](int i, int place) { __pipeline_memcpy_async(joined + place, from + i, 4); });
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  LoadPixels(in + (origin.in + origin.y * share.channels) * kBytes, share,
+             pixels * share.channels * kBytes / 4, joined);
   const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
   char* to = out + (origin.out + origin.y) * kBytes;
   ForGroups<kBytes>(share, pixels, [&](int word, int begin_group, int end_group) {
@@ -198,28 +205,120 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
+// Stores the first `bytes` of a word, if so many are left of it.
 template <int kBytes>
-cudaError_t Launch(ChannelSide side, TileWalk walk, std::int64_t in_bytes, const void* in, void* out,
-                   cudaStream_t stream) {
-  const bool splits = side == ChannelSide::kSplit;
-  constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
-  const std::int64_t channels = splits ? walk.nx : walk.ny, pixels = splits ? walk.ny : walk.nx;
-  const std::int64_t plane = splits ? walk.out_stride_x : walk.in_stride_y;
-  const ChannelShare share = ShareOf(side, channels, CeilDiv(pixels, kPerWord), plane * kBytes);
-  const std::int64_t piece = share.Words() * kPerWord;
-  splits ? walk.CutInto(channels, piece) : walk.CutInto(piece, channels);
-  // A word more, which is read after the last.
-  const auto bytes =
-      static_cast<std::size_t>(share.Words() * share.pitch + (splits ? 1 : channels * share.Row())) * 4;
-  const auto* from = static_cast<const char*>(in);
-  auto* to = static_cast<char*>(out);
-  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
-    if (splits) {
-      SplitChannelWords<kBytes><<<grid, kThreads, bytes, stream>>>(from, to, walk, share, first);
+__device__ void StoreElements(char* to, std::uint32_t word, int bytes) {
+#pragma unroll 1  // few lanes need it
+  for (int i = 0; i < min(bytes, 4); i += kBytes) {
+    *reinterpret_cast<Element<kBytes>*>(to + i) = static_cast<Element<kBytes>>(word >> (8 * i));
+  }
+}
+
+// They begin anywhere: a word of a plane is put together from what two neighbouring lanes have, for which a
+// warp takes one word more than it stores. What lanes have begins at the first pixel of the matrix that a
+// word of the input begins with.
+template <int kBytes>
+__global__ void __launch_bounds__(kThreads, kCtasAnywhere)
+    SplitAnywhere(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
+                  const ChannelShare share, std::int64_t first_tile) {
+  extern __shared__ std::uint32_t joined[];
+  using Word = WordOfPixels<kBytes>;
+  constexpr int kLanes = ChannelShare::kWarpWords;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes;
+  const int each = share.WordsAnywhere() * Word::kPixels;
+  const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, share.channels, each);
+  const char* from = in + (origin.in + origin.y * share.channels) * kBytes;
+  char* to = out + (origin.out + origin.y) * kBytes;
+  const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
+  const int pixel_bytes = share.channels * kBytes;
+  int before = 0;
+  while (reinterpret_cast<std::uintptr_t>(from + before * pixel_bytes) % 4 != 0) ++before;
+  for (int i = thread; origin.y == 0 && i < before * share.channels; i += kThreads) {
+    const int pixel = i / share.channels, c = i % share.channels;
+    reinterpret_cast<Element<kBytes>*>(to + static_cast<std::uint32_t>(c) * plane)[pixel] =
+        reinterpret_cast<const Element<kBytes>*>(from)[i];
+  }
+  const auto pixels = static_cast<int>(min(std::int64_t{each + Word::kPixels}, walk.ny - origin.y - before));
+  if (pixels <= 0) return;
+  from += before * pixel_bytes;
+  const int in_bytes = pixels * pixel_bytes, in_words = in_bytes / 4;
+  if (thread == 0 && in_bytes % 4 != 0) {
+    CopyWord<kBytes>(joined + share.PlaceOf(in_words), from + in_words * 4, from + in_bytes);
+  }
+  LoadPixels(from, share, in_words, joined);
+  to += before * kBytes;
+  const int bytes = pixels * kBytes;
+  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to));
+  // As ForGroups, but all lanes of a warp take part, as they ask each other.
+  const int groups = Word::Groups(share.channels), parts = max(1, kThreads >> share.words_log2);
+  const int of_part = (groups + parts - 1) / parts;
+  const int begin_group = (thread >> share.words_log2) * of_part;
+  const int end_group = min(groups, begin_group + of_part);
+  if (begin_group >= groups) return;
+  for (int i = thread & (share.Words() - 1); i < share.Words(); i += kThreads) {
+    const int word = i / kLanes * (kLanes - 1) + lane, of_warp = word - lane;
+    if (of_warp * Word::kPixels >= pixels) break;
+    const std::uint32_t* mine = joined + word * share.pitch;
+    const auto load = [mine](int k) { return mine[k]; };
+    // Calls store(plane, how far into it a word begins, what the lane has, what it stores there).
+    const auto split = [&](auto store) {
+      Word::Split(share.channels, begin_group, end_group, load, [=](int c, std::uint32_t has) {
+        const std::uint32_t row = static_cast<std::uint32_t>(c) * plane, begin = (0 - low - row) % 4;
+        store(row, begin, has, __funnelshift_r(has, __shfl_down_sync(0xffffffffu, has, 1), 8 * begin));
+      });
+    };
+    if (origin.y + of_warp > 0 && (of_warp + kLanes) * 4 <= bytes) {
+      split([=](std::uint32_t row, std::uint32_t begin, std::uint32_t, std::uint32_t value) {
+        if (lane == kLanes - 1) return;
+        *reinterpret_cast<std::uint32_t*>(to + (row + begin + static_cast<std::uint32_t>(word) * 4)) = value;
+      });
     } else {
-      JoinChannelWords<kBytes>
-          <<<grid, kThreads, bytes, stream>>>(from, to, from + in_bytes, walk, share, first);
+      split([=](std::uint32_t row, std::uint32_t begin, std::uint32_t has, std::uint32_t value) {
+        const int at = static_cast<int>(begin) + word * 4;
+        if (origin.y == 0 && word == 0) StoreElements<kBytes>(to + row, has, min(at, bytes));
+        if (lane == kLanes - 1) return;
+        if (at + 4 <= bytes) {
+          *reinterpret_cast<std::uint32_t*>(to + row + at) = value;
+        } else {
+          StoreElements<kBytes>(to + row + at, value, bytes - at);
+        }
+      });
     }
+    if (parts > 1) break;
+  }
+}
+
+template <int kBytes>
+cudaError_t LaunchJoin(TileWalk walk, std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream) {
+  constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
+  const std::int64_t channels = walk.ny;
+  const ChannelShare share = ShareOf(ChannelSide::kJoined, channels, CeilDiv(walk.nx, kPerWord),
+                                     walk.in_stride_y * kBytes, /*anywhere=*/false);
+  walk.CutInto(share.Words() * kPerWord, channels);
+  const auto bytes = static_cast<std::size_t>(share.Words() * share.pitch + channels * share.Row()) * 4;
+  const auto* from = static_cast<const char*>(in);
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    JoinChannelWords<kBytes><<<grid, kThreads, bytes, stream>>>(from, static_cast<char*>(out),
+                                                                from + in_bytes, walk, share, first);
+  });
+}
+
+template <int kBytes>
+cudaError_t LaunchSplit(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
+  constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
+  const bool anywhere = !BeginWithWords(walk, kBytes, in, out);
+  const ChannelShare share =
+      ShareOf(ChannelSide::kSplit, walk.nx, CeilDiv(walk.ny, kPerWord), walk.out_stride_x * kBytes, anywhere);
+  walk.CutInto(walk.nx, (anywhere ? share.WordsAnywhere() : share.Words()) * kPerWord);
+  // A word more, which is read after the last.
+  const auto bytes = static_cast<std::size_t>(share.Words() * share.pitch + 1) * 4;
+  auto* kernel = &SplitIntoWords<kBytes>;
+  if constexpr (kBytes < 4) {
+    if (anywhere) kernel = &SplitAnywhere<kBytes>;
+  }
+  return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
+    kernel<<<grid, kThreads, bytes, stream>>>(static_cast<const char*>(in), static_cast<char*>(out), walk,
+                                              share, first);
   });
 }
 
@@ -227,11 +326,14 @@ cudaError_t Launch(ChannelSide side, TileWalk walk, std::int64_t in_bytes, const
 
 cudaError_t LaunchChannelWords(ChannelSide side, const TileWalk& walk, std::size_t element_bytes,
                                std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream) {
+  const bool splits = side == ChannelSide::kSplit;
   switch (element_bytes) {
     case 1:
-      return Launch<1>(side, walk, in_bytes, in, out, stream);
+      return splits ? LaunchSplit<1>(walk, in, out, stream) : LaunchJoin<1>(walk, in_bytes, in, out, stream);
     case 2:
-      return Launch<2>(side, walk, in_bytes, in, out, stream);
+      return splits ? LaunchSplit<2>(walk, in, out, stream) : LaunchJoin<2>(walk, in_bytes, in, out, stream);
+    case 4:
+      return splits ? LaunchSplit<4>(walk, in, out, stream) : cudaErrorNotSupported;
     default:
       return cudaErrorNotSupported;
   }

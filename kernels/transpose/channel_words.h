@@ -16,17 +16,24 @@
 namespace warpline {
 
 // How such a matrix is moved, if words suit it: split where x are the channels, joined where y are; else
-// neither. Elements have 1 or 2 bytes; the input begins with a word of 4 bytes, and so do planes that are
-// written, and the pixels of each matrix that is split.
+// neither. Elements have 1 or 2 bytes, or 4 where they are split; the input begins with a word of 4 bytes.
 ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
-// What a CTA moves: 2^words_log2 words of each plane, and those of their pixels side by side. In shared
+// Whether planes that are written begin with a word, and so do the pixels of each matrix.
+bool BeginWithWords(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
+
+// What a CTA moves: 2^words_log2 words of each plane, or one in 32 less where planes that are written begin
+// anywhere, and those of their pixels side by side. In shared
 // memory these are `pitch` from those of the next word of the planes: an odd number, so that lanes access all
 // banks.
 struct ChannelShare {
   int channels, words_log2, pitch;
   FastDivisor divisor;  // of channels
   WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
+  // Words that a warp has of planes that begin anywhere; it writes one less, as the last one of a warp is put
+  // together with the first one of the next.
+  static constexpr int kWarpWords = 32;
+  WARPLINE_HOST_DEVICE int WordsAnywhere() const { return Words() / kWarpWords * (kWarpWords - 1); }
   // Where a word side by side lies, in words.
   WARPLINE_HOST_DEVICE int PlaceOf(int word) const {
     if (pitch == channels) return word;
@@ -36,8 +43,10 @@ struct ChannelShare {
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };
 
-// Of planes that have so many words, and begin so many bytes from the one before.
-ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes);
+// Of planes that have so many words, and begin so many bytes from the one before; `anywhere`: and are
+// written, but not where words begin.
+ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
+                     bool anywhere);
 
 // Whether words join the channels of a walk for which they are kJoined faster than the kernel of
 // equal_boxes.cu would, if that takes it.

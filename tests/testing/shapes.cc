@@ -126,13 +126,20 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     constexpr std::int64_t kPixels = 2052;
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}});
     all.push_back({dtype, {kPixels, channels}, {1, 0}});
+    all.push_back({dtype, {kPixels - 1, channels}, {1, 0}});
     all.push_back({dtype, {2, channels, kPixels}, {0, 2, 1}});
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
     all.push_back({dtype, {3, channels, kPixels - 1}, {0, 2, 1}});
+    all.push_back({dtype, {3, kPixels - 1, channels}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}, /*row_stride=*/kPixels + 2});
+  }
+  for (std::int64_t channels : {188, 190}) {
+    all.push_back({dtype, {channels, 1031}, {1, 0}});
+    all.push_back({dtype, {1031, channels}, {1, 0}});
   }
   // Few channels in matrices that begin anywhere: pieces of 512 words, and few of a warp's.
   all.push_back({dtype, {3, 5, 9863}, {0, 2, 1}});
+  all.push_back({dtype, {3, 9863, 5}, {0, 2, 1}});
   all.push_back({dtype, {3, 5, 515}, {0, 2, 1}});
   // So many channels that threads share those of a word.
   for (std::int64_t pixels : {2048, 2056}) {
