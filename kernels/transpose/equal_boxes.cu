@@ -130,8 +130,10 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
 template <int kBytes>
 cudaError_t Launch(const PackedBox& box, int multiprocessors, const void* in, void* out,
                    cudaStream_t stream) {
-  const std::int64_t at_once = std::int64_t{kEqualBoxCtas} * multiprocessors;
-  const std::int64_t ctas = std::clamp(at_once, CeilDiv(box.boxes, kBoxesOfCta), box.boxes);
+  // All multiprocessors have the same to do.
+  const std::int64_t at_once = std::int64_t{kEqualBoxCtas} * std::max(1, multiprocessors);
+  const std::int64_t waves = CeilDiv(box.boxes, at_once * kBoxesOfCta);
+  const std::int64_t ctas = std::min(box.boxes, at_once * waves);
   if (ctas > kMaxGridX) return cudaErrorNotSupported;
   MoveEqualBoxes<kBytes><<<static_cast<unsigned>(ctas), kEqualBoxThreads, 2 * box.tile_bytes, stream>>>(
       static_cast<const char*>(in), static_cast<char*>(out), box);

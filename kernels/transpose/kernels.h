@@ -12,6 +12,7 @@
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/packed_box.h"
+#include "kernels/transpose/small_blocks.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
 
@@ -38,6 +39,10 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
 // For boxes of SuitEqualBoxes; `in` and `out` are aligned to 4 bytes. Elements of 1, 2 or 4 bytes.
 cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
                              const void* in, void* out, cudaStream_t stream);
+
+// For blocks of PlanSmallBlocks.
+cudaError_t LaunchSmallBlocks(const SmallBlocks& blocks, std::size_t element_bytes,
+                              const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
 
 // For one that does not, and whose walk takes vectors of 16 bytes (TileWalk::TakesVectors), to which `in` and
 // `out` are aligned: moves tiles between the innermost axes of input and output. Not empty; elements of 1 to

@@ -220,16 +220,35 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
   });
 }
 
+// Whether small blocks, where there are any, are faster (docs/benchmarks/2026-11-26-h200-planes.md): than
+// equal boxes but for bytes, which these gather from equally far apart; than others, but for words that these
+// find in little time.
+bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
+  constexpr double kManySlots = 60, kWarpBytes = 128;
+  const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
+  switch (element_bytes) {
+    case 1:
+      return !equal;
+    case 2:
+      return true;
+    default:
+      return equal || box.issue_slots * kWarpBytes >= kManySlots * stored;
+  }
+}
+
 }  // namespace
 
 cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
                             const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
   const PackedBox box = PlanPackedBox(transpose, static_cast<int>(element_bytes));
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  if (bases % kEqualBoxWord == 0 &&
-      SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors)) {
-    return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
+  const bool equal = bases % kEqualBoxWord == 0 &&
+                     SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors);
+  if (BeatenByBlocks(box, element_bytes, equal)) {
+    const auto blocks = PlanSmallBlocks(transpose, element_bytes, traits, in, out);
+    if (blocks.has_value()) return LaunchSmallBlocks(*blocks, element_bytes, traits, in, out, stream);
   }
+  if (equal) return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
   // Bytes and halves that would be gathered one by one.
   const TileWalk walk = MakeTileWalk(transpose);
   if (ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined) {

@@ -4,7 +4,7 @@
 //
 // Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. Other files move
 // what is not: odd sides and sides of several axes (odd_tiles.cu), pixels of few channels (channels.cu) or of
-// any number (channel_words.cu), short axes (packed_box.cu).
+// any number (channel_words.cu), small matrices (small_blocks.cu), short axes (packed_box.cu).
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"

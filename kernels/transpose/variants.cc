@@ -241,6 +241,13 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   return WithOddTileBytes(element_bytes, false, [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk); });
 }
 
+// Whether bytes or halves of pixels are so few that words leave a CTA little to do: fewer than where small
+// blocks were faster (docs/benchmarks/2026-11-26-h200-planes.md).
+bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
+  const std::int64_t most = element_bytes == 1 ? 6200 : 8300;
+  return walk.nx * walk.ny * static_cast<std::int64_t>(element_bytes) <= most;
+}
+
 }  // namespace
 
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
@@ -277,6 +284,9 @@ cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const
   if (SuitChannels(walk, bytes, in, out)) return LaunchChannels(walk, bytes, in, out, stream);
   const std::int64_t in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(bytes);
   if (split_by_words) {
+    std::optional<SmallBlocks> blocks;
+    if (IsSmallImage(walk, bytes)) blocks = PlanSmallBlocks(transpose, bytes, context.traits, in, out);
+    if (blocks.has_value()) return LaunchSmallBlocks(*blocks, bytes, context.traits, in, out, stream);
     return LaunchChannelWords(ChannelSide::kSplit, walk, bytes, in_bytes, in, out, stream);
   }
   if (SuitOddTiles(walk, bytes)) return LaunchOddTiles(walk, bytes, in_bytes, in, out, stream);

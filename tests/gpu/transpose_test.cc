@@ -107,6 +107,30 @@ TEST_F(TransposeTest, BoxesOfEqualWords) {
   }
 }
 
+// As in tests/kernels/transpose/small_blocks_test.cc, with boxes that are shorter than others, or end with
+// less than a word; and small images, which would be moved by words otherwise.
+TEST_F(TransposeTest, SmallBlocks) {
+  for (int multiprocessors : {0, 1, 3}) {
+    CudaContext context;
+    context.traits.multiprocessors = multiprocessors;
+    RunAll(DType::kU8,
+           {{DType::kU8, {602, 65, 65}, {0, 2, 1}},
+            {DType::kU8, {20001, 13, 7}, {0, 2, 1}},
+            {DType::kU8, {1501, 50, 50}, {0, 2, 1}},
+            {DType::kU8, {12, 10, 167, 24}, {1, 0, 3, 2}},
+            {DType::kU8, {801, 58, 43, 3}, {0, 2, 1, 3}},
+            {DType::kU8, {1001, 1028, 4}, {0, 2, 1}}},
+           context);
+    RunAll(DType::kBF16,
+           {{DType::kBF16, {20001, 7, 7}, {0, 2, 1}},
+            {DType::kBF16, {1001, 28, 28}, {0, 2, 1}},
+            {DType::kBF16, {30, 20, 3, 25, 60}, {1, 0, 4, 2, 3}}},
+           context);
+    RunAll(DType::kF32, {{DType::kF32, {1001, 10, 129}, {0, 2, 1}}, {DType::kF32, {1001, 12, 12}, {0, 2, 1}}},
+           context);
+  }
+}
+
 // Devices of no multiprocessors, as here, have enough tiles for the large ones.
 TEST_F(TransposeTest, LargeTilesOfBytesMayBePartlyEmpty) {
   RunAll(DType::kU8, {{DType::kU8, {4096, 4096}, {1, 0}},
@@ -146,12 +170,12 @@ TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
   const auto rows = CudaTransposeVariants();
   const auto& choice =
       *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "swizzled_packed"; });
-  // Boxes, tiles, tiles of several axes, channels and rows, in this order, of bytes.
+  // Boxes, tiles, tiles of several axes, channels both ways and rows, in this order, of bytes.
   for (DType dtype : {DType::kI8, DType::kBF16, DType::kF32, DType::kF64}) {
     for (const TransposeProblem& problem :
          {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {997, 1009}, {1, 0}},
           TransposeProblem{dtype, {2, 10, 25, 3, 125}, {0, 4, 3, 2, 1}},
-          TransposeProblem{dtype, {23, 2051}, {1, 0}},
+          TransposeProblem{dtype, {23, 2051}, {1, 0}}, TransposeProblem{dtype, {3, 2051, 23}, {0, 2, 1}},
           TransposeProblem{dtype, {3, 4, 5, 61}, {2, 1, 0, 3}}}) {
       const auto count = static_cast<std::size_t>(problem.shape.Count()), size = SizeOf(dtype);
       constexpr std::size_t kShifts = 4;  // in elements

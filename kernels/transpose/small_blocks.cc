@@ -1,0 +1,146 @@
+#include "kernels/transpose/small_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "kernels/ceil_div.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{kWordsOfBox} * kBlockThreads * kBlockWord;
+// What a kernel may have of shared memory unasked, without what it has of its own, for two boxes.
+constexpr std::int64_t kMostTile = ((48 << 10) - std::int64_t{kBoxesInTurn} * sizeof(BlocksAt)) / 2 / 16 * 16;
+constexpr std::int64_t kLeastPadEvery = 32;
+static_assert(kMostBytes + kMostBytes / kLeastPadEvery * kBlockWord <= kMostTile);
+
+// How many of the innermost axes are a block: the same ones in input and output, which lie side by side, and
+// as many as fit a box. 0: none.
+int AxesOfBlock(const CanonicalTranspose& transpose, int element_bytes) {
+  const int rank = transpose.rank;
+  int block = 0;
+  std::int64_t stride = 1;
+  int outermost = rank;  // of those at the end of the output
+  for (int axes = 1; axes <= rank; ++axes) {
+    const int axis = rank - axes;
+    if (transpose.in_strides[axis] != stride) break;
+    stride *= transpose.dims[axis];
+    if (stride * element_bytes > kMostBytes) break;
+    outermost = std::min(outermost, transpose.perm[axis]);
+    if (outermost == axis) block = axes;
+  }
+  return block;
+}
+
+// How many different words a bank has to deliver, on the average of accesses of some warps, whose lanes
+// gather words that follow each other in the output.
+double ConflictsOf(const SmallBlocks& blocks, int element_bytes) {
+  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMostWarps = 3;
+  const auto per_word = static_cast<std::uint32_t>(kBlockWord / element_bytes);
+  const std::uint32_t all_warps = blocks.box_bytes / (kLanes * kBlockWord);
+  const std::uint32_t warps = std::min(kMostWarps, all_warps);
+  if (warps == 0) return 1;
+  std::uint32_t total = 0;
+  for (std::uint32_t access = 0; access < warps * per_word; ++access) {
+    const std::uint32_t warp = access / per_word * (all_warps / warps);
+    std::array<std::array<std::uint32_t, kLanes>, kBanks> words;
+    std::array<std::uint32_t, kBanks> count{};
+    std::uint32_t most = 0;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint32_t element = (warp * kLanes + lane) * per_word + access % per_word;
+      const std::uint32_t word =
+          blocks.PlaceOfElement(element, static_cast<std::uint32_t>(element_bytes)) / kBlockWord;
+      auto& of_bank = words[word % kBanks];
+      std::uint32_t& seen = count[word % kBanks];
+      if (std::find(of_bank.begin(), of_bank.begin() + seen, word) != of_bank.begin() + seen) continue;
+      of_bank[seen++] = word;
+      most = std::max(most, seen);
+    }
+    total += most;
+  }
+  return static_cast<double>(total) / (warps * per_word);
+}
+
+void PadEvery(std::int64_t bytes, SmallBlocks& blocks) {
+  blocks.pad_every = static_cast<std::uint32_t>(bytes);
+  if (bytes > 0) blocks.pad_divisor = FastDivisor(bytes);
+  blocks.tile_bytes = (blocks.PlaceOf(blocks.box_bytes - 1) / 16 + 1) * 16;
+}
+
+// Where there are conflicts, after so many bytes, or rows of the input, as leaves the least.
+void PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
+  PadEvery(0, blocks);
+  SmallBlocks padded = blocks;
+  constexpr double kFew = 1.1;
+  double least = ConflictsOf(blocks, element_bytes);
+  for (std::int64_t bytes :
+       {std::int64_t{256}, std::int64_t{128}, std::int64_t{64}, kLeastPadEvery, row_bytes}) {
+    if (least <= kFew) break;
+    if (bytes < kLeastPadEvery || bytes % kBlockWord != 0) continue;
+    PadEvery(bytes, padded);
+    const double conflicts = ConflictsOf(padded, element_bytes);
+    if (conflicts >= least) continue;
+    least = conflicts;
+    blocks = padded;
+  }
+}
+
+}  // namespace
+
+std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, std::size_t element_size,
+                                           const DeviceTraits& traits, const void* in, const void* out) {
+  // By an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA works out where elements are in the time of
+  // a box, and those that have one box more than others should not take much longer. Boxes of less bytes are
+  // over before the next one is there.
+  constexpr std::int64_t kLeastBoxesEach = 8;
+  const std::int64_t least_bytes = element_size == 1 ? 3 << 10 : 8 << 10;
+  constexpr double kMostConflicts = 3;
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  if (element_size > kBlockWord || bases % kBlockWord != 0) return std::nullopt;
+  const auto element_bytes = static_cast<int>(element_size);
+  const int rank = transpose.rank, axes = AxesOfBlock(transpose, element_bytes), outer = rank - axes;
+  if (axes < 2) return std::nullopt;
+  SmallBlocks blocks;
+  std::int64_t block = 1;
+  for (int i = rank - 1; i >= outer; --i) {
+    const int axis = transpose.perm[i];
+    block *= transpose.dims[axis];
+    blocks.elements.Append(transpose.dims[axis], transpose.in_strides[axis]);
+  }
+  blocks.block = FastDivisor(block);
+  // Those that follow each other on both sides.
+  const int next = outer - 1;
+  const bool follow = outer > 0 && transpose.perm[next] == next && transpose.in_strides[next] == block;
+  const std::int64_t count = follow ? transpose.dims[next] : 1, block_bytes = block * element_bytes;
+  const std::int64_t fit = kMostBytes / block_bytes;
+  std::int64_t of_box = std::min(count, fit);
+  if (of_box < count) {
+    // Boxes that begin with sectors if there are any, else with words.
+    for (std::int64_t begin : {32, kBlockWord}) {
+      const std::int64_t multiple = begin / std::gcd(begin, block_bytes);
+      of_box = fit / multiple * multiple;
+      if (2 * of_box >= fit) break;
+    }
+  }
+  if (of_box * block_bytes < least_bytes) return std::nullopt;
+  const Strides out_strides = transpose.OutputStrides();
+  for (int axis = 0; axis < outer; ++axis) {
+    if (follow && axis == next) continue;
+    const std::int64_t in_stride = transpose.in_strides[axis] * element_bytes;
+    const std::int64_t out_stride = out_strides[axis] * element_bytes;
+    if ((in_stride | out_stride) % kBlockWord != 0) return std::nullopt;
+    blocks.walk.Append(transpose.dims[axis], in_stride, out_stride);
+  }
+  blocks.box_bytes = static_cast<std::uint32_t>(of_box * block_bytes);
+  const std::int64_t in_row = CeilDiv(count, of_box);
+  blocks.last_bytes = static_cast<std::uint32_t>((count - (in_row - 1) * of_box) * block_bytes);
+  blocks.walk.Append(in_row, blocks.box_bytes, blocks.box_bytes);
+  blocks.boxes = blocks.walk.Count();
+  if (blocks.boxes < kLeastBoxesEach * kBlockCtas * traits.multiprocessors) return std::nullopt;
+  PadForBanks(transpose.dims[rank - 1] * element_bytes, element_bytes, blocks);
+  if (ConflictsOf(blocks, element_bytes) > kMostConflicts) return std::nullopt;
+  return blocks;
+}
+
+}  // namespace warpline

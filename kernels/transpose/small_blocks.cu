@@ -1,0 +1,164 @@
+// Variant `swizzled_packed`, blocks of a few KiB that stay contiguous, whatever the order of elements in them
+// (small_blocks.h). Input and output are copied word by word as they lie; what changes is which elements a
+// word of the output gathers in shared memory. That is the same in every box: a thread works it out once,
+// keeps it in registers, and goes from box to box. While it writes one box the next one is on its way.
+//
+// Limit: instructions and accesses of shared memory, one for each element.
+#include <cuda_pipeline_primitives.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/launch_grids.h"
+#include "kernels/transpose/kernels.h"
+#include "kernels/transpose/micro_transpose.h"
+#include "kernels/transpose/small_blocks.h"
+
+namespace warpline {
+namespace {
+
+template <int kBytes>
+using Element = std::conditional_t<kBytes == 1, std::uint8_t,
+                                   std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
+
+// Numbers of 16 bits, two in a register. They are taken apart by volatile instructions where they are used:
+// the compiler would do so before the loop over boxes, and spill half of what it has then.
+template <int kCount>
+class PackedNumbers {
+ public:
+  __device__ void Set(int i, std::uint32_t number) {
+    if (i % 2 == 0) {
+      words_[i / 2] = number;
+    } else {
+      words_[i / 2] |= number << 16;
+    }
+  }
+  __device__ std::uint32_t operator[](int i) const {
+    std::uint32_t number;
+    if (i % 2 == 0) {
+      asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(number) : "r"(words_[i / 2]));
+    } else {
+      asm volatile("shr.u32 %0, %1, 16;" : "=r"(number) : "r"(words_[i / 2]));
+    }
+    return number;
+  }
+
+ private:
+  std::uint32_t words_[(kCount + 1) / 2];
+};
+
+// A call, as what it takes of registers must not add to what the loop over boxes has.
+__device__ __noinline__ std::uint32_t CallPlaceOfElement(const SmallBlocks& blocks, std::uint32_t index,
+                                                         std::uint32_t element_bytes) {
+  return blocks.PlaceOfElement(index, element_bytes);
+}
+__device__ __noinline__ BlocksAt CallLocateBlocks(const SmallBlocks& blocks, std::int64_t index) {
+  return LocateBlocks(blocks, index);
+}
+
+template <int kBytes>
+__global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
+    MoveSmallBlocks(const char* __restrict__ in, char* __restrict__ out,
+                    const __grid_constant__ SmallBlocks blocks) {
+  using T = Element<kBytes>;
+  constexpr int kPerWord = kBlockWord / kBytes;
+  extern __shared__ uint4 shared[];
+  __shared__ BlocksAt boxes_at[kBoxesInTurn];  // PlanSmallBlocks knows of it
+  char* const tiles = reinterpret_cast<char*>(shared);
+  const std::uint32_t thread = threadIdx.x;
+  const auto word_of = [thread](int i) { return thread + static_cast<std::uint32_t>(i) * kBlockThreads; };
+  PackedNumbers<kWordsOfBox> loaded;
+  PackedNumbers<kWordsOfBox * kPerWord> stored;
+#pragma unroll
+  for (int i = 0; i < kWordsOfBox; ++i) {
+    loaded.Set(i, blocks.PlaceOf(word_of(i) * kBlockWord));
+#pragma unroll
+    for (int k = 0; k < kPerWord; ++k) {
+      stored.Set(i * kPerWord + k, CallPlaceOfElement(blocks, word_of(i) * kPerWord + k, kBytes));
+    }
+  }
+  // Boxes of this CTA: blockIdx.x, and further ones a grid apart.
+  const auto boxes = static_cast<int>((blocks.boxes - blockIdx.x + gridDim.x - 1) / gridDim.x);
+  if (thread < static_cast<std::uint32_t>(boxes)) {
+    boxes_at[thread] = CallLocateBlocks(blocks, blockIdx.x + std::int64_t{thread} * gridDim.x);
+  }
+  __syncthreads();
+  const auto load = [&](int box) {
+    if (box < boxes) {
+      const char* from = in + boxes_at[box].in;
+      const std::uint32_t bytes = boxes_at[box].bytes, words = bytes / kBlockWord;
+      char* tile = tiles + box % 2 * blocks.tile_bytes;
+#pragma unroll
+      for (int i = 0; i < kWordsOfBox; ++i) {
+        if (word_of(i) >= words) break;
+        __pipeline_memcpy_async(tile + loaded[i], from + word_of(i) * kBlockWord, kBlockWord);
+      }
+      // At the end of the last box along an axis.
+      if (kBytes < kBlockWord && thread < bytes % kBlockWord / kBytes) {
+        const std::uint32_t at = words * kBlockWord + thread * kBytes;
+        *reinterpret_cast<T*>(tile + blocks.PlaceOf(at)) = *reinterpret_cast<const T*>(from + at);
+      }
+    }
+    __pipeline_commit();
+  };
+
+  load(0);
+  for (int box = 0; box < boxes; ++box) {
+    load(box + 1);
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    const char* tile = tiles + box % 2 * blocks.tile_bytes;
+    char* to = out + boxes_at[box].out;
+    const std::uint32_t bytes = boxes_at[box].bytes, words = bytes / kBlockWord;
+#pragma unroll
+    for (int i = 0; i < kWordsOfBox; ++i) {
+      if (word_of(i) >= words) break;
+      std::uint32_t elements[kPerWord];
+#pragma unroll
+      for (int k = 0; k < kPerWord; ++k) {
+        elements[k] = *reinterpret_cast<const T*>(tile + stored[i * kPerWord + k]);
+      }
+      std::uint32_t word = elements[0];
+      if constexpr (kBytes == 1) word = JoinBytes(elements[0], elements[1], elements[2], elements[3]);
+      if constexpr (kBytes == 2) word = JoinHalves(elements[0], elements[1]);
+      *reinterpret_cast<std::uint32_t*>(to + word_of(i) * kBlockWord) = word;
+    }
+    if (kBytes < kBlockWord && thread < bytes % kBlockWord / kBytes) {
+      const std::uint32_t element = words * kPerWord + thread;
+      reinterpret_cast<T*>(to)[element] =
+          *reinterpret_cast<const T*>(tile + CallPlaceOfElement(blocks, element, kBytes));
+    }
+    __syncthreads();
+  }
+}
+
+template <int kBytes>
+cudaError_t Launch(const SmallBlocks& blocks, int multiprocessors, const void* in, void* out,
+                   cudaStream_t stream) {
+  // All multiprocessors have the same to do.
+  const std::int64_t at_once = std::int64_t{kBlockCtas} * std::max(1, multiprocessors);
+  const std::int64_t waves = CeilDiv(blocks.boxes, at_once * kBoxesInTurn);
+  const std::int64_t ctas = std::min(blocks.boxes, at_once * waves);
+  if (ctas > kMaxGridX) return cudaErrorNotSupported;
+  MoveSmallBlocks<kBytes><<<static_cast<unsigned>(ctas), kBlockThreads, 2 * blocks.tile_bytes, stream>>>(
+      static_cast<const char*>(in), static_cast<char*>(out), blocks);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t LaunchSmallBlocks(const SmallBlocks& blocks, std::size_t element_bytes,
+                              const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
+  switch (element_bytes) {
+    case 1:
+      return Launch<1>(blocks, traits.multiprocessors, in, out, stream);
+    case 2:
+      return Launch<2>(blocks, traits.multiprocessors, in, out, stream);
+    case 4:
+      return Launch<4>(blocks, traits.multiprocessors, in, out, stream);
+    default:
+      return cudaErrorNotSupported;
+  }
+}
+
+}  // namespace warpline
