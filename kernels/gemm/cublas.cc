@@ -53,6 +53,10 @@ bool GemmCublasFuses(const GemmProblem& problem) {
          (!half || AreMultiples({problem.lda, problem.ldb, problem.n, problem.k, ldc}, 8));
 }
 
+bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits&) {
+  return !GemmCublasWritesSlowly(problem);
+}
+
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   // Without a product there are no A and B to describe.
   return traits.has_cublaslt && problem.k > 0 && BatchOf(problem).loop.Count() <= kMaxCublasLaunches &&

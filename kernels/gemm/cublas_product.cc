@@ -162,9 +162,13 @@ cudaError_t CublasCall::FindAlgorithms(std::size_t workspace_bytes,
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(product_.a));
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, AlignmentOf(product_.c));
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(product_.d));
-  // A split k summed up in the output's type would round twice; in the compute type it does not.
-  SetPreference<std::uint32_t>(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                               CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+  // A split k summed up in the output's type rounds twice if that has 16 bits; in the compute type it does
+  // not. With less to choose from than it may have, the library takes five times as long for tf32 products
+  // whose rows are not aligned (docs/benchmarks/2026-11-26-h200-odd-products.md).
+  const bool rounds_twice = SizeOf(product_.d.dtype) == 2;
+  SetPreference<std::uint32_t>(
+      preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      rounds_twice ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK);
   Call(lt_->get_heuristic, lt_.handle(), &product_layout_, &b_, &a_, &c_, &d_, &preference,
        static_cast<int>(algorithms.size()), algorithms.data(), found);
   return Error();

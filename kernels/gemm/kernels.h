@@ -26,7 +26,12 @@ inline constexpr std::int64_t kMaxCublasLaunches = 16;
 // Whether a call of cuBLASLt does what the API says with such matrices, C, bias and activation; not whether
 // it can do the batch, nor yet whether it does it at all.
 bool GemmCublasFuses(const GemmProblem& problem);
+// Whether it writes rows of D that are not aligned so slowly that `wgmma` or `cublas_epilogue`, which come
+// behind, are faster: in products of halves of which the operands are, and tf32 products with a bias
+// (docs/benchmarks/2026-11-26-h200-odd-products.md).
+bool GemmCublasWritesSlowly(const GemmProblem& problem);
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
+bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 
 bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
 // Whether the copies pay, by an estimate.

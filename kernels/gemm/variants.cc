@@ -102,6 +102,7 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .workspace_bytes = [](const GemmProblem&, const DeviceTraits&) { return kCublasWorkspaceBytes; },
      .launch = LaunchGemmCublas,
      .available = HasCublas,
+     .preferred = GemmCublasPreferred,
      .configurations = kCublas},
     {.name = "wgmma",
      .summary = "Hopper's tensor cores fed by its tensor memory accelerator, 128 x 256 tiles, persistent",

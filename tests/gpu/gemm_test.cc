@@ -75,6 +75,24 @@ TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   problem = Product(DType::kF32, 2048, 2048, 2048);
   problem.activation = Activation::kGelu;
   EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  // Rows of D that are not aligned, which it writes slowly, but not as slowly as few sums would be finished.
+  problem = Product(DType::kBF16, 4096, 4095, 4096);
+  problem.trans_b = true;
+  problem.ldb = 4096;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  DeviceTraits ampere = kAmpere;
+  ampere.has_cublaslt = true;
+  EXPECT_EQ(Choice(problem, ampere), "cublas_epilogue");
+  problem.m = 512;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  // And a bias in such rows.
+  problem = Product(DType::kF32, 2048, 2047, 2048);
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  problem.precision = Precision::kTf32;
+  EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  problem.has_c = true;  // which may lie where D does
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
   // wgmma adds the bias where the sums are.
   problem = Product(DType::kBF16, 4096, 4092, 4096);
   problem.trans_b = true;
