@@ -181,7 +181,9 @@ TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
         EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMostBytes) << channels;
         const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, words, plane, false);
         const int joined_bytes = 4 * (joined.Words() * joined.pitch + channels * joined.Row());
-        if (channels <= 188) EXPECT_LE(joined_bytes, kMostBytes) << channels;
+        if (channels <= 188) {
+          EXPECT_LE(joined_bytes, kMostBytes) << channels;
+        }
         EXPECT_EQ(split.pitch % 2, 1) << channels;
         // Words side by side, and one of nothing after those of each word of the planes if channels are even.
         EXPECT_EQ(split.PlaceOf(channels - 1), channels - 1);
