@@ -53,8 +53,8 @@ bool GemmCublasFuses(const GemmProblem& problem) {
          (!half || AreMultiples({problem.lda, problem.ldb, problem.n, problem.k, ldc}, 8));
 }
 
-bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits&) {
-  return !GemmCublasWritesSlowly(problem);
+bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
+  return !GemmCublasAddsBiasSlowly(problem) && !GemmWgmmaWritesFaster(problem, traits);
 }
 
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits) {

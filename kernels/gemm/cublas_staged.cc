@@ -213,16 +213,15 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
 struct PackingTimes {
   double without, with;
 };
-constexpr double kBytesPerSecond = 3e12, kLaunchSeconds = 2.5e-6;
-// Operations per second of large products of halves, with rows that are aligned and with others.
-constexpr double kAlignedRate = 600e12, kOddRate = 140e12;
 
 PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
+  constexpr double kBytesPerSecond = 3e12, kLaunchSeconds = 2.5e-6;
   const bool is_i8 = problem.dtype == DType::kI8;
-  // What `cublas` refuses of i8 goes to kernels without tensor cores.
+  // Operations per second of large products, packed and as they are. What `cublas` refuses of i8 goes to
+  // kernels without tensor cores.
   const bool cublas_does = GemmCublasFuses(problem) && problem.batch.Count() <= kMaxCublasLaunches;
-  const double packed = is_i8 ? 1000e12 : kAlignedRate;
-  const double as_is = !is_i8 ? kOddRate : cublas_does ? 120e12 : 4e12;
+  const double packed = is_i8 ? 1000e12 : 600e12;
+  const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
   // What is left to a second kernel anyway is worth packing sooner: with as many sums a second as this, bf16
   // 8192x1001x64 with bias and ReLU takes 35 us instead of 43, 14279x769x19 nt with bias 55 instead of 53
@@ -267,24 +266,13 @@ cudaError_t LaunchGemmCublasPacked(const GemmProblem& problem, const Operands& o
   return Launch(problem, StagesOfPacking(problem), operands, context, stream);
 }
 
-bool GemmCublasWritesSlowly(const GemmProblem& problem) {
-  if (!GemmCublasFuses(problem) || !GemmCublasEpilogueSupports(problem, {.has_cublaslt = true})) return false;
+bool GemmCublasAddsBiasSlowly(const GemmProblem& problem) {
+  constexpr double kManySums = 1.5e6;
   const double sums = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
                       static_cast<double>(problem.batch.Count());
-  if (problem.precision == Precision::kTf32) {
-    constexpr double kManySums = 1.5e6;
-    // Sums would overwrite a C that lies where D does.
-    return problem.has_bias && !problem.has_c && sums >= kManySums;
-  }
-  constexpr std::int64_t kVector = 8;
-  constexpr double kManySums = 2.5e6;
-  if (SizeOf(problem.OutDType()) != 2 || problem.lda % kVector != 0 || problem.ldb % kVector != 0 ||
-      sums < kManySums) {
-    return false;
-  }
-  const double work = FlopsOf(problem);
-  return work / kAlignedRate + 2 * StagesOfEpilogue(problem).Bytes() / kBytesPerSecond + kLaunchSeconds <
-         work / kOddRate;
+  // Sums would overwrite a C that lies where D does.
+  return problem.precision == Precision::kTf32 && problem.has_bias && !problem.has_c && problem.n % 4 != 0 &&
+         sums >= kManySums && Fits(StagesOfEpilogue(problem));
 }
 
 bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits) {

@@ -26,10 +26,9 @@ inline constexpr std::int64_t kMaxCublasLaunches = 16;
 // Whether a call of cuBLASLt does what the API says with such matrices, C, bias and activation; not whether
 // it can do the batch, nor yet whether it does it at all.
 bool GemmCublasFuses(const GemmProblem& problem);
-// Whether it writes rows of D that are not aligned so slowly that `wgmma` or `cublas_epilogue`, which come
-// behind, are faster: in products of halves of which the operands are, and tf32 products with a bias
-// (docs/benchmarks/2026-11-26-h200-odd-products.md).
-bool GemmCublasWritesSlowly(const GemmProblem& problem);
+// Whether it adds the bias of a tf32 product so slowly, as rows of D are not aligned, that a kernel of ours
+// should (docs/benchmarks/2026-11-26-h200-odd-products.md).
+bool GemmCublasAddsBiasSlowly(const GemmProblem& problem);
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 
@@ -50,6 +49,9 @@ inline bool AreGemmRowsAligned(const GemmProblem& problem) {
 }
 
 bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits);
+// Whether it is faster, by an estimate, than what cuBLASLt takes where only rows of D are not aligned, and
+// with a bias or an activation than that and a second kernel.
+bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
 
 // Need the alignment of an element only.
 CudaLaunch<GemmProblem> LaunchGemmNaive;

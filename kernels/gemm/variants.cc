@@ -112,7 +112,10 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .workspace_bytes = NoWorkspace,
      .launch = LaunchGemmWgmma,
      .available = IsHopper,
-     .preferred = FillsTiles<128, 256>,
+     .preferred =
+         [](const GemmProblem& problem, const DeviceTraits& traits) {
+           return FillsTiles<128, 256>(problem, traits) || GemmWgmmaWritesFaster(problem, traits);
+         },
      .cost = TileCost<128, 256, 1, 1, 1>,
      .step = 10},
     // Behind wgmma, which adds the bias where the sums are.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/ceil_div.h"
 #include "kernels/gemm/hopper.cuh"
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/rows.cuh"
@@ -218,6 +219,23 @@ bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   const std::int64_t greatest = std::max({problem.m, problem.n, problem.k, problem.batch.Count()});
   return traits.compute_capability == 90 && problem.k > 0 && greatest <= INT32_MAX &&
          AreGemmRowsAligned(problem);
+}
+
+bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits) {
+  constexpr std::int64_t kVector = 8;
+  if (!traits.has_cublaslt || !IsFloat(problem.dtype) || SizeOf(problem.dtype) != 2 ||
+      SizeOf(problem.OutDType()) != 2 || problem.n % kVector == 0 || !GemmWgmmaSupports(problem, traits)) {
+    return false;
+  }
+  // Seconds of an H200 (docs/benchmarks/2026-11-26-h200-odd-products.md): of a tile for each element of k,
+  // and to write it, with a bias and the like three times as long; and the operations of the library in a
+  // second, of which there are five to eight times as many where D is aligned.
+  constexpr double kStep = 10e-9, kTile = 11e-6, kFusedTile = 33e-6, kLibraryRate = 80e12;
+  const bool fuses = problem.has_bias || problem.has_c || problem.activation != Activation::kNone;
+  const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * problem.batch.Count();
+  const auto waves = static_cast<double>(CeilDiv(tiles, std::max(traits.multiprocessors, 1)));
+  return waves * (kStep * static_cast<double>(problem.k) + (fuses ? kFusedTile : kTile)) <
+         FlopsOf(problem) / kLibraryRate;
 }
 
 cudaError_t LaunchGemmWgmma(const GemmProblem& problem, const Operands& operands, const CudaContext& context,

@@ -62,12 +62,10 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
   };
   if (walk.in_stride_y == walk.nx && walk.nx >= kLeastSplit && walk.nx <= kMostSplit &&
       suits(walk.nx, walk.ny, walk.out_stride_x)) {
-    // Some of the first pixels of each matrix begins with a word then.
-    const bool are_pixels = AreMultiples(walk.batch.in_strides, walk.batch.rank, walk.nx);
     const bool suit = bytes == kWordBytes
                           ? SuitSplitWords(walk)
                           : BeginWithWords(walk, element_bytes, in, out) || SuitAnywhere(walk, bytes);
-    return are_pixels && suit ? ChannelSide::kSplit : ChannelSide::kNone;
+    return suit ? ChannelSide::kSplit : ChannelSide::kNone;
   }
   const std::int64_t most_joined = element_bytes == 1   ? kMostJoined
                                    : element_bytes == 2 ? kMostJoinedHalves

@@ -231,6 +231,7 @@ __global__ void __launch_bounds__(kThreads, kCtasAnywhere)
   char* to = out + (origin.out + origin.y) * kBytes;
   const auto plane = static_cast<std::uint32_t>(walk.out_stride_x * kBytes);
   const int pixel_bytes = share.channels * kBytes;
+  // One of four is such a pixel, as the input begins with a word, and matrices are whole pixels apart.
   int before = 0;
   while (reinterpret_cast<std::uintptr_t>(from + before * pixel_bytes) % 4 != 0) ++before;
   for (int i = thread; origin.y == 0 && i < before * share.channels; i += kThreads) {
@@ -306,7 +307,7 @@ cudaError_t LaunchJoin(TileWalk walk, std::int64_t in_bytes, const void* in, voi
 template <int kBytes>
 cudaError_t LaunchSplit(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
   constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
-  const bool anywhere = !BeginWithWords(walk, kBytes, in, out);
+  const bool anywhere = kBytes < 4 && !BeginWithWords(walk, kBytes, in, out);
   const ChannelShare share =
       ShareOf(ChannelSide::kSplit, walk.nx, CeilDiv(walk.ny, kPerWord), walk.out_stride_x * kBytes, anywhere);
   walk.CutInto(walk.nx, (anywhere ? share.WordsAnywhere() : share.Words()) * kPerWord);

@@ -23,15 +23,14 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 bool BeginWithWords(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
 // What a CTA moves: 2^words_log2 words of each plane, or one in 32 less where planes that are written begin
-// anywhere, and those of their pixels side by side. In shared
-// memory these are `pitch` from those of the next word of the planes: an odd number, so that lanes access all
-// banks.
+// anywhere, and those of their pixels side by side. In shared memory these are `pitch` from those of the next
+// word of the planes: an odd number, so that lanes access all banks.
 struct ChannelShare {
   int channels, words_log2, pitch;
   FastDivisor divisor;  // of channels
   WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
-  // Words that a warp has of planes that begin anywhere; it writes one less, as the last one of a warp is put
-  // together with the first one of the next.
+  // Words that a warp reads of planes that begin anywhere. It writes one less, as each is put together from
+  // two: the last one is the first of the next warp, too.
   static constexpr int kWarpWords = 32;
   WARPLINE_HOST_DEVICE int WordsAnywhere() const { return Words() / kWarpWords * (kWarpWords - 1); }
   // Where a word side by side lies, in words.

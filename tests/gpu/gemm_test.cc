@@ -75,15 +75,17 @@ TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   problem = Product(DType::kF32, 2048, 2048, 2048);
   problem.activation = Activation::kGelu;
   EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
-  // Rows of D that are not aligned, which it writes slowly, but not as slowly as few sums would be finished.
-  problem = Product(DType::kBF16, 4096, 4095, 4096);
+  // Rows of D that are not aligned, which it writes slowly, but not as slowly as few tiles of wgmma take.
+  problem = Product(DType::kBF16, 1024, 1023, 1024);
   problem.trans_b = true;
-  problem.ldb = 4096;
+  problem.ldb = 1024;
   EXPECT_EQ(Choice(problem, kH200), "wgmma");
-  DeviceTraits ampere = kAmpere;
-  ampere.has_cublaslt = true;
-  EXPECT_EQ(Choice(problem, ampere), "cublas_epilogue");
-  problem.m = 512;
+  problem.m = 1 << 20;  // sums would be too large for a workspace
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  problem.m = 128;
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  problem.has_bias = false;
   EXPECT_EQ(Choice(problem, kH200), "cublas");
   // And a bias in such rows.
   problem = Product(DType::kF32, 2048, 2047, 2048);

@@ -32,10 +32,10 @@ std::int64_t SourceOf(const std::vector<std::int64_t>& dims, const std::vector<i
   return source;
 }
 
-// Moves the boxes as the kernel does, of elements that are bytes: `tile` has what is at each place.
-void ExpectMoves(const std::vector<std::int64_t>& dims, const std::vector<int>& perm) {
+// Moves the boxes as the kernel does: `tile` has what is at each place.
+void ExpectMoves(const std::vector<std::int64_t>& dims, const std::vector<int>& perm, int element_bytes = 1) {
   SCOPED_TRACE(testing::PrintToString(dims) + " " + testing::PrintToString(perm));
-  const auto blocks = Plan(dims, perm);
+  const auto blocks = Plan(dims, perm, element_bytes);
   ASSERT_TRUE(blocks.has_value());
   std::int64_t count = 1;
   for (std::int64_t dim : dims) count *= dim;
@@ -46,21 +46,27 @@ void ExpectMoves(const std::vector<std::int64_t>& dims, const std::vector<int>& 
     ASSERT_EQ(at.out % kBlockWord, 0);
     std::vector<std::int64_t> tile(blocks->tile_bytes, -1);
     for (std::uint32_t byte = 0; byte < at.bytes; ++byte) tile.at(blocks->PlaceOf(byte)) = at.in + byte;
-    for (std::uint32_t byte = 0; byte < at.bytes; ++byte) {
-      ASSERT_EQ(tile.at(blocks->PlaceOfElement(byte, 1)), SourceOf(dims, perm, at.out + byte));
-      ++written.at(at.out + byte);
+    ASSERT_EQ(at.bytes % element_bytes, 0u);
+    for (std::uint32_t i = 0; i < at.bytes / element_bytes; ++i) {
+      const std::int64_t index = at.out / element_bytes + i;
+      ASSERT_EQ(tile.at(blocks->PlaceOfElement(i, element_bytes)),
+                SourceOf(dims, perm, index) * element_bytes);
+      ++written.at(index);
     }
   }
   EXPECT_EQ(written, std::vector<int>(count, 1)) << "how often elements are written";
 }
 
 TEST(SmallBlocksTest, MoveEachElementOnce) {
-  ExpectMoves({3000, 65, 65}, {0, 2, 1});  // boxes of four, so that they begin with words
-  ExpectMoves({1001, 50, 52}, {0, 2, 1});  // rows that are padded, and a shorter box at the end
-  ExpectMoves({20000, 13, 7}, {0, 2, 1});
-  ExpectMoves({30, 20, 100, 44}, {1, 0, 3, 2});  // blocks that change places
-  ExpectMoves({3000, 4, 13, 30}, {0, 3, 1, 2});
-  ExpectMoves({3000, 5, 3, 7, 11}, {0, 4, 2, 3, 1});
+  ExpectMoves({102, 65, 65}, {0, 2, 1});  // boxes of four, so that they begin with words
+  ExpectMoves({201, 50, 52}, {0, 2, 1});  // rows that are padded, and a shorter box at the end
+  ExpectMoves({4001, 13, 7}, {0, 2, 1});
+  ExpectMoves({6, 5, 100, 44}, {1, 0, 3, 2});  // blocks that change places
+  ExpectMoves({301, 4, 13, 30}, {0, 3, 1, 2});
+  ExpectMoves({401, 5, 3, 7, 11}, {0, 4, 2, 3, 1});
+  ExpectMoves({301, 33, 35}, {0, 2, 1}, 2);
+  ExpectMoves({6, 5, 100, 44}, {1, 0, 3, 2}, 2);
+  ExpectMoves({401, 17, 16}, {0, 2, 1}, 4);
 }
 
 TEST(SmallBlocksTest, BoxesBeginWithSectorsWhereThatLeavesThemLarge) {
@@ -69,17 +75,20 @@ TEST(SmallBlocksTest, BoxesBeginWithSectorsWhereThatLeavesThemLarge) {
 }
 
 TEST(SmallBlocksTest, BoxesFit) {
+  int plans = 0;
   for (std::int64_t x = 2; x < 140; x += 3) {
     for (std::int64_t y = 2; y < 140; y += 5) {
       for (std::size_t element_bytes : {1, 2, 4}) {
         const auto blocks = Plan({100000, y, x}, {0, 2, 1}, element_bytes);
         if (!blocks.has_value()) continue;
+        ++plans;
         EXPECT_LE(blocks->box_bytes, kWordsOfBox * kBlockThreads * kBlockWord);
         EXPECT_LE(2 * blocks->tile_bytes + kBoxesInTurn * sizeof(BlocksAt), 48u << 10);
         EXPECT_GE(blocks->tile_bytes, blocks->box_bytes);
       }
     }
   }
+  EXPECT_GT(plans, 1000);
 }
 
 TEST(SmallBlocksTest, OthersAreNotPlanned) {
