@@ -227,9 +227,9 @@ bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& trait
       SizeOf(problem.OutDType()) != 2 || problem.n % kVector == 0 || !GemmWgmmaSupports(problem, traits)) {
     return false;
   }
-  // Seconds of an H200 (docs/benchmarks/2026-11-26-h200-odd-products.md): of a tile for each element of k,
-  // and to write it, with a bias and the like three times as long; and the operations of the library in a
-  // second, of which there are five to eight times as many where D is aligned.
+  // Of an H200 (docs/benchmarks/2026-11-26-h200-odd-products.md): the seconds of a tile for each element of
+  // k, and to write it, with a bias and the like three times as many; and the operations of the library in a
+  // second.
   constexpr double kStep = 10e-9, kTile = 11e-6, kFusedTile = 33e-6, kLibraryRate = 80e12;
   const bool fuses = problem.has_bias || problem.has_c || problem.activation != Activation::kNone;
   const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * problem.batch.Count();

@@ -7,9 +7,7 @@
 // 24 warps; sectors that boxes share where runs are short.
 #include <cuda_pipeline_primitives.h>
 
-#include <algorithm>
-
-#include "kernels/launch_grids.h"
+#include "kernels/transpose/boxes_in_turn.cuh"
 #include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
@@ -26,19 +24,6 @@ struct WordPlaces {
   std::uint32_t in[kMostWords], out[kMostWords];
   std::uint32_t tile[kMostWords];  // of loads in the lower half, of stores in the upper one
 };
-
-// The halves of a place in the tile. Volatile, so that they are taken apart where they are used: the compiler
-// would do so before the loop over boxes, and spill half of what it has then.
-__device__ std::uint32_t PlaceOfLoad(std::uint32_t tile) {
-  std::uint32_t place;
-  asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(place) : "r"(tile));
-  return place;
-}
-__device__ std::uint32_t PlaceOfStore(std::uint32_t tile) {
-  std::uint32_t place;
-  asm volatile("shr.u32 %0, %1, 16;" : "=r"(place) : "r"(tile));
-  return place;
-}
 
 // Calls, as what these take of registers must not add to what the loop over boxes has.
 __device__ __noinline__ WordPlace CallFindWord(const PackedBox& box, std::uint32_t word,
@@ -102,7 +87,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
 #pragma unroll
       for (int i = 0; i < kMostWords; ++i) {
         if (i < loads) {
-          __pipeline_memcpy_async(tile + PlaceOfLoad(places.tile[i]), from + places.in[i], kEqualBoxWord);
+          __pipeline_memcpy_async(tile + LowerHalf(places.tile[i]), from + places.in[i], kEqualBoxWord);
         }
       }
     }
@@ -120,7 +105,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     for (int i = 0; i < kMostWords; ++i) {
       if (i < stores) {
         *reinterpret_cast<std::uint32_t*>(to + places.out[i]) =
-            GatherWord<kBytes>(tile + PlaceOfStore(places.tile[i]), box.gather.inner_stride);
+            GatherWord<kBytes>(tile + UpperHalf(places.tile[i]), box.gather.inner_stride);
       }
     }
     __syncthreads();
@@ -130,14 +115,10 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
 template <int kBytes>
 cudaError_t Launch(const PackedBox& box, int multiprocessors, const void* in, void* out,
                    cudaStream_t stream) {
-  // All multiprocessors have the same to do.
-  const std::int64_t at_once = std::int64_t{kEqualBoxCtas} * std::max(1, multiprocessors);
-  const std::int64_t waves = CeilDiv(box.boxes, at_once * kBoxesOfCta);
-  const std::int64_t ctas = std::min(box.boxes, at_once * waves);
-  if (ctas > kMaxGridX) return cudaErrorNotSupported;
-  MoveEqualBoxes<kBytes><<<static_cast<unsigned>(ctas), kEqualBoxThreads, 2 * box.tile_bytes, stream>>>(
-      static_cast<const char*>(in), static_cast<char*>(out), box);
-  return cudaGetLastError();
+  return LaunchInTurn(box.boxes, kBoxesOfCta, kEqualBoxCtas, multiprocessors, [&](unsigned grid) {
+    MoveEqualBoxes<kBytes><<<grid, kEqualBoxThreads, 2 * box.tile_bytes, stream>>>(
+        static_cast<const char*>(in), static_cast<char*>(out), box);
+  });
 }
 
 }  // namespace

@@ -68,8 +68,9 @@ void PadEvery(std::int64_t bytes, SmallBlocks& blocks) {
   blocks.tile_bytes = (blocks.PlaceOf(blocks.box_bytes - 1) / 16 + 1) * 16;
 }
 
-// Where there are conflicts, after so many bytes, or rows of the input, as leaves the least.
-void PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
+// Where there are conflicts, after so many bytes, or rows of the input, as leaves the least; returns how
+// many.
+double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
   PadEvery(0, blocks);
   SmallBlocks padded = blocks;
   constexpr double kFew = 1.1;
@@ -84,6 +85,7 @@ void PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks)
     least = conflicts;
     blocks = padded;
   }
+  return least;
 }
 
 }  // namespace
@@ -138,8 +140,8 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
   blocks.walk.Append(in_row, blocks.box_bytes, blocks.box_bytes);
   blocks.boxes = blocks.walk.Count();
   if (blocks.boxes < kLeastBoxesEach * kBlockCtas * traits.multiprocessors) return std::nullopt;
-  PadForBanks(transpose.dims[rank - 1] * element_bytes, element_bytes, blocks);
-  if (ConflictsOf(blocks, element_bytes) > kMostConflicts) return std::nullopt;
+  const std::int64_t row_bytes = transpose.dims[rank - 1] * element_bytes;
+  if (PadForBanks(row_bytes, element_bytes, blocks) > kMostConflicts) return std::nullopt;
   return blocks;
 }
 

@@ -6,10 +6,9 @@
 // Limit: instructions and accesses of shared memory, one for each element.
 #include <cuda_pipeline_primitives.h>
 
-#include <algorithm>
 #include <type_traits>
 
-#include "kernels/launch_grids.h"
+#include "kernels/transpose/boxes_in_turn.cuh"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
 #include "kernels/transpose/small_blocks.h"
@@ -21,8 +20,7 @@ template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t,
                                    std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
 
-// Numbers of 16 bits, two in a register. They are taken apart by volatile instructions where they are used:
-// the compiler would do so before the loop over boxes, and spill half of what it has then.
+// Numbers of 16 bits, two in a register.
 template <int kCount>
 class PackedNumbers {
  public:
@@ -34,13 +32,7 @@ class PackedNumbers {
     }
   }
   __device__ std::uint32_t operator[](int i) const {
-    std::uint32_t number;
-    if (i % 2 == 0) {
-      asm volatile("and.b32 %0, %1, 0xffff;" : "=r"(number) : "r"(words_[i / 2]));
-    } else {
-      asm volatile("shr.u32 %0, %1, 16;" : "=r"(number) : "r"(words_[i / 2]));
-    }
-    return number;
+    return i % 2 == 0 ? LowerHalf(words_[i / 2]) : UpperHalf(words_[i / 2]);
   }
 
  private:
@@ -135,14 +127,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
 template <int kBytes>
 cudaError_t Launch(const SmallBlocks& blocks, int multiprocessors, const void* in, void* out,
                    cudaStream_t stream) {
-  // All multiprocessors have the same to do.
-  const std::int64_t at_once = std::int64_t{kBlockCtas} * std::max(1, multiprocessors);
-  const std::int64_t waves = CeilDiv(blocks.boxes, at_once * kBoxesInTurn);
-  const std::int64_t ctas = std::min(blocks.boxes, at_once * waves);
-  if (ctas > kMaxGridX) return cudaErrorNotSupported;
-  MoveSmallBlocks<kBytes><<<static_cast<unsigned>(ctas), kBlockThreads, 2 * blocks.tile_bytes, stream>>>(
-      static_cast<const char*>(in), static_cast<char*>(out), blocks);
-  return cudaGetLastError();
+  return LaunchInTurn(blocks.boxes, kBoxesInTurn, kBlockCtas, multiprocessors, [&](unsigned grid) {
+    MoveSmallBlocks<kBytes><<<grid, kBlockThreads, 2 * blocks.tile_bytes, stream>>>(
+        static_cast<const char*>(in), static_cast<char*>(out), blocks);
+  });
 }
 
 }  // namespace
