@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// The side of a product that takes the CPU a second or a few. Under TSan the plainest loops are fifty times as
-// slow, and a machine with other work has no end to wait for.
+// The side of a product that takes the CPU a second or a few. Under TSan the plainest loops are fifty times
+// as slow, and a machine with other work has no end to wait for.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::int64_t kSlowSide = 500;
 #else
