@@ -186,31 +186,43 @@ bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool spli
   return !IsSmall(walk) && Fill(walk, side) < least;
 }
 
-// When odd tiles are faster than boxes, by 250 permutes drawn at random
-// (docs/benchmarks/2026-11-25-h200-drawn.md): what tiles have in them along x, and along y, where those at
-// both ends take so much longer than others, as they end rows of the output element by element.
+// When odd tiles are faster than boxes, by some 400 permutes, most of them drawn at random
+// (docs/benchmarks/2026-11-26-h200-two-tiles.md): how full they are along x and y, at least, where they are
+// several, and where not. Those at both ends along y count for more, as they end rows of the output element
+// by element.
 struct OddTileLimits {
-  double least_x, least_y, end;
+  double x, several_x, y, several_y;
+  std::int64_t several = 2;  // along y
 };
+
+// `joins`: sides are several axes.
 template <int kBytes>
-inline constexpr OddTileLimits kOddTileLimits = {.least_x = 0.6, .least_y = 0.58, .end = 0.6};
-template <>
-inline constexpr OddTileLimits kOddTileLimits<1> = {.least_x = 0.8, .least_y = 0.75, .end = 0.3};
-template <>
-inline constexpr OddTileLimits kOddTileLimits<2> = {.least_x = 0.8, .least_y = 0.75, .end = 0.6};
+OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
+  if (kBytes >= 4) return {.x = 0.6, .several_x = 0.6, .y = 0.58, .several_y = 0.58};
+  // Boxes read words where rows of the input begin with one.
+  const bool by_words = walk.in_stride_y * kBytes % 4 == 0;
+  if (kBytes == 2) {
+    const double several_y = joins || by_words ? 0.7 : 0.57;
+    return {.x = 0.8, .several_x = 0.68, .y = 0.69, .several_y = several_y, .several = 4};
+  }
+  const double several_y = joins ? 0.65 : by_words ? 0.59 : 0.495;
+  return {.x = 0.8, .several_x = 0.6, .y = 0.61, .several_y = several_y};
+}
 
 // The same where sides are odd; offsets in such a tile have 32 bits.
 template <int kBytes>
-bool SuitOddTilesOf(const TileWalk& walk) {
+bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
+  constexpr double kEnd = 0.6, kFullY = 0.75;
   using Tile = OddTile<kBytes>;
-  constexpr OddTileLimits kLimits = kOddTileLimits<kBytes>;
-  const auto tiles_x = static_cast<double>(CeilDiv(walk.nx, Tile::kTileX));
-  const std::int64_t tiles_y = CeilDiv(walk.ny, Tile::kTileY);
-  const double with_ends =
-      static_cast<double>(tiles_y) + kLimits.end * static_cast<double>(std::min<std::int64_t>(tiles_y, 2));
-  return static_cast<double>(walk.nx) >= kLimits.least_x * tiles_x * Tile::kTileX &&
-         static_cast<double>(walk.ny) >= kLimits.least_y * with_ends * Tile::kTileY &&
+  const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
+  const std::int64_t tiles_x = CeilDiv(walk.nx, Tile::kTileX), tiles_y = CeilDiv(walk.ny, Tile::kTileY);
+  const auto ends = static_cast<double>(std::min<std::int64_t>(tiles_y, 2));
+  const double fill_x = static_cast<double>(walk.nx) / static_cast<double>(tiles_x * Tile::kTileX);
+  const double fill_y =
+      static_cast<double>(walk.ny) / ((static_cast<double>(tiles_y) + kEnd * ends) * Tile::kTileY);
+  return fill_x >= (tiles_x > 1 && fill_y >= kFullY ? limits.several_x : limits.x) &&
+         fill_y >= (tiles_y >= limits.several ? limits.several_y : limits.y) &&
          walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
          walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
 }
@@ -220,7 +232,7 @@ template <int kBytes>
 std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
   using Tile = OddTile<kBytes>;
   std::optional<JoinedTiles> tiles = JoinSides(transpose, kBytes, Tile::kTileX, Tile::kTileY);
-  if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk)) return std::nullopt;
+  if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk, true)) return std::nullopt;
   // Boxes of wide elements are slow where these are full only, and never where a side is short.
   constexpr double kLeastWide = 0.8;
   constexpr std::int64_t kShort = 2 * Tile::kTileX;
@@ -238,7 +250,8 @@ std::optional<JoinedTiles> SuitedJoinedTiles(const CanonicalTranspose& transpose
 
 bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
   if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return false;
-  return WithOddTileBytes(element_bytes, false, [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk); });
+  return WithOddTileBytes(element_bytes, false,
+                          [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk, false); });
 }
 
 // Whether bytes or halves of pixels are so few that words leave a CTA little to do: fewer than where small
