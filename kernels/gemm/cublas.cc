@@ -45,12 +45,13 @@ bool GemmCublasFuses(const GemmProblem& problem) {
   }
   if (!problem.has_bias && problem.activation == Activation::kNone) return true;
   // It fuses nothing into f64 products; and rows that are not aligned to 16 bytes it rounds to 16 bits before
-  // it adds the bias, and then again. Its gelu has the error of an approximated tanh, 2^-11: enough for
-  // results of 16 bits and for what asks for tf32, not for f32.
+  // it adds the bias, and then again; for which ReLU alone makes no difference. Its gelu has the error of an
+  // approximated tanh, 2^-11: enough for results of 16 bits and for what asks for tf32, not for f32.
   const bool half = SizeOf(problem.OutDType()) == 2;
   const bool coarse = half || problem.precision == Precision::kTf32;
-  return problem.dtype != DType::kF64 && (coarse || problem.activation != Activation::kGelu) &&
-         (!half || AreMultiples({problem.lda, problem.ldb, problem.n, problem.k, ldc}, 8));
+  const bool rounds_once = !half || (!problem.has_bias && problem.activation == Activation::kRelu) ||
+                           AreMultiples({problem.lda, problem.ldb, problem.n, problem.k, ldc}, 8);
+  return problem.dtype != DType::kF64 && (coarse || problem.activation != Activation::kGelu) && rounds_once;
 }
 
 bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits) {

@@ -20,10 +20,6 @@
 namespace warpline {
 namespace {
 
-// Larger problems are left to the other rows: a request must not need many times the memory of its tensors.
-constexpr double kMaxWorkspaceBytes = 1 << 30;
-constexpr std::size_t kAlignment = 256;  // of what lies in the workspace
-
 bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 
 std::int64_t RoundUp(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
@@ -64,7 +60,7 @@ struct Layout {
   explicit Layout(const Stages& stages) {
     const std::size_t element = SizeOf(stages.product.dtype);
     const auto after = [](std::size_t begin, double elements, std::size_t each) {
-      return AlignUp(begin + static_cast<std::size_t>(elements) * each, kAlignment);
+      return AlignUp(begin + static_cast<std::size_t>(elements) * each, kStagedAlignment);
     };
     a = kCublasWorkspaceBytes;
     b = after(a, stages.ElementsA(), element);
@@ -123,8 +119,8 @@ void PackHalves(const GemmProblem& problem, Stages& stages) {
   }
   if (stages.packs_b) product.n = RoundUp(problem.n, kVector);
   if (stages.packs_a && stages.packs_b) product.k = RoundUp(problem.k, kVector);
-  if (stages.packs_a) product.lda = RoundUp(problem.trans_a ? product.m : product.k, kVector);
-  if (stages.packs_b) product.ldb = RoundUp(problem.trans_b ? product.k : product.n, kVector);
+  if (stages.packs_a) product.lda = PackedRow(problem.trans_a ? product.m : product.k);
+  if (stages.packs_b) product.ldb = PackedRow(problem.trans_b ? product.k : product.n);
 }
 
 Stages StagesOfPacking(const GemmProblem& problem) {
@@ -140,7 +136,8 @@ Stages StagesOfPacking(const GemmProblem& problem) {
 }
 
 bool Fits(const Stages& stages) {
-  return stages.Bytes() + 3 * kAlignment + static_cast<double>(kCublasWorkspaceBytes) <= kMaxWorkspaceBytes;
+  return stages.Bytes() + 3 * kStagedAlignment + static_cast<double>(kCublasWorkspaceBytes) <=
+         kMaxStagedBytes;
 }
 
 bool HasFewSteps(const GemmProblem& problem) {
@@ -214,26 +211,54 @@ struct PackingTimes {
   double without, with;
 };
 
+double SumsOf(const GemmProblem& problem) {
+  return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+         static_cast<double>(problem.batch.Count());
+}
+
+// Of 16-bit floats whose rows of D are not aligned.
+PackingTimes EstimateOddRows(const GemmProblem& problem, const Stages& stages) {
+  // Of products of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): operations a second with all rows
+  // aligned, with those of D not, and with none; and how many elements of D it writes where those are not,
+  // and finishes after a product that cannot add the bias.
+  constexpr double kAligned = 750e12, kOddD = 95e12, kOdd = 80e12, kWritten = 0.7e12, kFinished = 0.17e12;
+  const GemmProblem& product = stages.product;
+  const double work = FlopsOf(problem), sums = SumsOf(problem);
+  const auto element = static_cast<double>(SizeOf(problem.dtype));
+  PackingTimes times = {.without = std::max(work / kOdd, sums / kWritten),
+                        .with = work / (product.n % 8 == 0 ? kAligned : kOddD)};
+  if (!GemmCublasFuses(problem)) times.without += sums / kFinished;
+  if (stages.packs_a) {
+    times.with += PackingSeconds(stages.ElementsA() * element,
+                                 stages.CountA() * (product.trans_a ? product.k : product.m));
+  }
+  if (stages.packs_b) {
+    times.with += PackingSeconds(stages.ElementsB() * element,
+                                 stages.CountB() * (product.trans_b ? product.n : product.k));
+  }
+  if (stages.finishes) {
+    times.with +=
+        kLaunchSeconds + TransferSeconds(2 * sizeof(float) * stages.ElementsOfSums() + sums * element);
+  }
+  return times;
+}
+
 PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
-  constexpr double kBytesPerSecond = 3e12, kLaunchSeconds = 2.5e-6;
   const bool is_i8 = problem.dtype == DType::kI8;
+  if (!is_i8 && problem.n % 8 != 0) return EstimateOddRows(problem, stages);
   // Operations per second of large products, packed and as they are. What `cublas` refuses of i8 goes to
   // kernels without tensor cores.
   const bool cublas_does = GemmCublasFuses(problem) && problem.batch.Count() <= kMaxCublasLaunches;
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
-  // What is left to a second kernel anyway is worth packing sooner: with as many sums a second as this, bf16
-  // 8192x1001x64 with bias and ReLU takes 35 us instead of 43, 14279x769x19 nt with bias 55 instead of 53
+  // What is left to a second kernel anyway is worth packing sooner
   // (docs/benchmarks/2026-11-25-h200-drawn.md).
   constexpr double kSumsPerSecond = 0.17e12;
-  const double sums = is_i8 || GemmCublasFuses(problem)
-                          ? 0
-                          : static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                                static_cast<double>(problem.batch.Count());
+  const double sums = is_i8 || GemmCublasFuses(problem) ? 0 : SumsOf(problem);
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
   return {.without = work / as_is + sums / kSumsPerSecond,
-          .with = work / packed + 2 * stages.Bytes() / kBytesPerSecond + launches * kLaunchSeconds};
+          .with = work / packed + TransferSeconds(2 * stages.Bytes()) + launches * kLaunchSeconds};
 }
 
 }  // namespace
@@ -249,6 +274,11 @@ bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& tr
 bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits&) {
   const PackingTimes times = EstimatePacking(problem, StagesOfPacking(problem));
   return times.with < times.without;
+}
+
+double GemmCublasPackedSeconds(const GemmProblem& problem) {
+  const PackingTimes times = EstimatePacking(problem, StagesOfPacking(problem));
+  return std::min(times.with, times.without);
 }
 
 std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits&) {
@@ -268,11 +298,9 @@ cudaError_t LaunchGemmCublasPacked(const GemmProblem& problem, const Operands& o
 
 bool GemmCublasAddsBiasSlowly(const GemmProblem& problem) {
   constexpr double kManySums = 1.5e6;
-  const double sums = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                      static_cast<double>(problem.batch.Count());
   // Sums would overwrite a C that lies where D does.
   return problem.precision == Precision::kTf32 && problem.has_bias && !problem.has_c && problem.n % 4 != 0 &&
-         sums >= kManySums && Fits(StagesOfEpilogue(problem));
+         SumsOf(problem) >= kManySums && Fits(StagesOfEpilogue(problem));
 }
 
 bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits) {

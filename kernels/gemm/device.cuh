@@ -114,7 +114,10 @@ class GemmEpilogue {
       : args_(args),
         c_(args.c + c * args.problem.m * args.problem.ldc),
         d_(args.d + d * args.problem.m * args.problem.n),
-        alpha_(Pick(args.scalars->alpha_f32, args.scalars->alpha_f64, args.scalars->alpha_i64)),
+        // Without a product it does not count, not even an infinite one.
+        alpha_(args.problem.k == 0
+                   ? Wide{0}
+                   : Pick(args.scalars->alpha_f32, args.scalars->alpha_f64, args.scalars->alpha_i64)),
         beta_(Pick(args.scalars->beta_f32, args.scalars->beta_f64, args.scalars->beta_i64)) {}
 
   __device__ Out Value(std::int64_t row, std::int64_t column, Wide sum) const {
@@ -123,22 +126,25 @@ class GemmEpilogue {
 
   // Before it is rounded to the type of D.
   __device__ Wide Finish(std::int64_t row, std::int64_t column, Wide sum) const {
-    // Without a product alpha does not count, not even an infinite one.
-    Wide value = args_.problem.k == 0 ? Wide{0} : alpha_ * sum;
-    if (args_.problem.has_c && beta_ != 0) value += beta_ * Widen<Wide>(c_[row * args_.problem.ldc + column]);
+    Wide value = alpha_ * sum;
+    if (AddsC()) value = AddC(row, column, value);
     if constexpr (!std::is_integral_v<Wide>) {
-      if (args_.problem.has_bias) value += Widen<Wide>(args_.bias[column]);
-      value = Activate(args_.problem.activation, value);
+      if (AddsBias()) value += Bias(column);
+      value = Activate(activation(), value);
     }
     return value;
   }
 
-  // Whether D is alpha times the sums and nothing else; then alpha.
-  __device__ bool OnlyScales() const {
-    const GemmProblem& p = args_.problem;
-    return p.k > 0 && !(p.has_c && beta_ != 0) && !p.has_bias && p.activation == Activation::kNone;
-  }
+  // Its steps; and whether D is alpha times the sums and nothing else.
+  __device__ bool OnlyScales() const { return !AddsC() && !AddsBias() && activation() == Activation::kNone; }
   __device__ Wide alpha() const { return alpha_; }
+  __device__ bool AddsC() const { return args_.problem.has_c && beta_ != 0; }
+  __device__ Wide AddC(std::int64_t row, std::int64_t column, Wide value) const {
+    return value + beta_ * Widen<Wide>(c_[row * args_.problem.ldc + column]);
+  }
+  __device__ bool AddsBias() const { return args_.problem.has_bias; }
+  __device__ Wide Bias(std::int64_t column) const { return Widen<Wide>(args_.bias[column]); }
+  __device__ Activation activation() const { return args_.problem.activation; }
 
   __device__ Out* At(std::int64_t row, std::int64_t column) const {
     return d_ + row * args_.problem.n + column;
@@ -148,10 +154,14 @@ class GemmEpilogue {
     return row < args_.problem.m && column < args_.problem.n;
   }
 
-  // How many of `count` columns of a row, from `column` on, are inside.
-  __device__ int ColumnsInside(std::int64_t row, std::int64_t column, int count) const {
-    if (row >= args_.problem.m) return 0;
-    return static_cast<int>(min(max(args_.problem.n - column, std::int64_t{0}), std::int64_t{count}));
+  __device__ bool HasRow(std::int64_t row) const { return row < args_.problem.m; }
+  __device__ std::int64_t columns() const { return args_.problem.n; }
+  // How many of `count` rows from `row` on, and of so many columns, are inside.
+  __device__ int RowsInside(std::int64_t row, int count) const {
+    return Inside(args_.problem.m - row, count);
+  }
+  __device__ int ColumnsInside(std::int64_t column, int count) const {
+    return Inside(args_.problem.n - column, count);
   }
 
   // Nothing where D ends before.
@@ -160,6 +170,10 @@ class GemmEpilogue {
   }
 
  private:
+  __device__ static int Inside(std::int64_t left, int count) {
+    return static_cast<int>(min(max(left, std::int64_t{0}), std::int64_t{count}));
+  }
+
   __device__ static Wide Pick(float f32, double f64, std::int64_t i64) {
     if constexpr (std::is_integral_v<Wide>) {
       return static_cast<Wide>(i64);

@@ -37,6 +37,8 @@ bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& tr
 bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
+// What it or `cublas` takes, by that estimate.
+double GemmCublasPackedSeconds(const GemmProblem& problem);
 
 bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
@@ -49,9 +51,19 @@ inline bool AreGemmRowsAligned(const GemmProblem& problem) {
 }
 
 bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// Whether it is faster, by an estimate, than what cuBLASLt takes where only rows of D are not aligned, and
-// with a bias or an activation than that and a second kernel.
+// Whether it may be faster than cuBLASLt: that writes rows of D of halves that are not aligned slowly.
+bool GemmWgmmaWritesRows(const GemmProblem& problem, const DeviceTraits& traits);
+// What it takes for such rows, by an estimate.
+double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits);
+// Whether that is less than what cuBLASLt takes where only rows of D are not aligned, and with a bias or an
+// activation less than that and a second kernel.
 bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
+
+bool GemmWgmmaPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
+// Whether it is faster, by an estimate, than cuBLASLt with or without copies.
+bool GemmWgmmaPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
+std::size_t GemmWgmmaPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
+VariantCost GemmWgmmaPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
 
 // Need the alignment of an element only.
 CudaLaunch<GemmProblem> LaunchGemmNaive;
@@ -65,6 +77,7 @@ CudaLaunch<GemmProblem> LaunchGemmWideLoads;
 CudaLaunch<GemmProblem> LaunchGemmWmma;
 CudaLaunch<GemmProblem> LaunchGemmMma;
 CudaLaunch<GemmProblem> LaunchGemmWgmma;
+CudaLaunch<GemmProblem> LaunchGemmWgmmaPacked;  // needs the alignment of what it does not copy
 CudaLaunch<GemmProblem> LaunchGemmGemv;
 CudaLaunch<GemmProblem> LaunchGemmCublas;
 CudaLaunch<GemmProblem> LaunchGemmCublasPacked;

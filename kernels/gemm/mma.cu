@@ -220,14 +220,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const GemmEpilogue<Types> epilogue(args, tile.matrix, matrices.c);
 #pragma unroll
   for (int i = 0; i < kBlocksM; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float2 of_row[kBlocksN];
-#pragma unroll
-      for (int j = 0; j < kBlocksN; ++j) of_row[j] = {sums[i][j][half * 2], sums[i][j][half * 2 + 1]};
-      StoreGemmRow(epilogue, tile.row0 + row + i * 16 + half * 8 + lane / 4, tile.column0 + column, lane % 4,
-                   of_row, store_vectors);
-    }
+    StoreGemmRows(epilogue, tile.row0 + row + i * 16 + lane / 4, tile.column0 + column, lane % 4, sums[i],
+                  store_vectors);
   }
 }
 

@@ -34,34 +34,50 @@ inline __device__ void TransposeQuad(std::uint32_t (&words)[4], int q) {
   }
 }
 
-// Two neighbouring elements of D.
+// Two neighbouring elements of D as a word: one instruction rounds both.
 template <typename Out>
-struct alignas(2 * sizeof(Out)) Pair {
-  Out first, second;
-};
+__device__ std::uint32_t RoundToWord(float2 sums) {
+  std::uint32_t word;
+  if constexpr (std::is_same_v<Out, __half>) {
+    const __half2 pair = __floats2half2_rn(sums.x, sums.y);
+    memcpy(&word, &pair, sizeof(word));
+  } else {
+    static_assert(std::is_same_v<Out, __nv_bfloat16>);
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(sums.x, sums.y);
+    memcpy(&word, &pair, sizeof(word));
+  }
+  return word;
+}
 
-// Stores what a thread has of one row: of every 8 columns from `d` on two, as it is lane q of the four that
-// have the row. Only the first `columns` are inside of D, and none of them if it is 0. `as_vectors`: as
-// SuitGemmRowVectors says.
-template <typename Out, int kBlocks>
-__device__ void StoreRow(Out* d, int columns, int q, const float2 (&sums)[kBlocks], bool as_vectors) {
-  const auto pair_at = [&](int j) { return Pair<Out>{Narrow<Out>(sums[j].x), Narrow<Out>(sums[j].y)}; };
+// What a thread has of 16 rows: of every 8 columns two elements of a row and two of the eighth row below.
+template <int kBlocks>
+using Sums = float[kBlocks][4];
+
+template <int kHalf, int kBlocks>
+__device__ float2 PairAt(const Sums<kBlocks>& sums, int block, float factor) {
+  return {sums[block][kHalf * 2] * factor, sums[block][kHalf * 2 + 1] * factor};
+}
+
+// Stores what a thread has of one row (kHalf: of the lower one), times `factor`: of every 8 columns from `d`
+// on two, as it is lane q of the four that have the row. Only the first `columns` are inside of D, and none
+// of them if it is 0. `as_vectors`: as SuitGemmRowVectors says.
+template <int kHalf, typename Out, int kBlocks>
+__device__ void StoreRow(Out* d, int columns, int q, const Sums<kBlocks>& sums, float factor,
+                         bool as_vectors) {
   if (!as_vectors) {
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       const int column = j * 8 + q * 2;
-      if (column < columns) d[column] = pair_at(j).first;
-      if (column + 1 < columns) d[column + 1] = pair_at(j).second;
+      const float2 pair = PairAt<kHalf>(sums, j, factor);
+      if (column < columns) d[column] = Narrow<Out>(pair.x);
+      if (column + 1 < columns) d[column + 1] = Narrow<Out>(pair.y);
     }
   } else if constexpr (sizeof(Out) == 2) {
 #pragma unroll
     for (int j0 = 0; j0 < kBlocks; j0 += 4) {
       std::uint32_t words[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const Pair<Out> pair = pair_at(j0 + j);
-        memcpy(&words[j], &pair, sizeof(pair));
-      }
+      for (int j = 0; j < 4; ++j) words[j] = RoundToWord<Out>(PairAt<kHalf>(sums, j0 + j, factor));
       TransposeQuad(words, q);
       const int column = (j0 + q) * 8;
       if (column < columns) {
@@ -69,37 +85,189 @@ __device__ void StoreRow(Out* d, int columns, int q, const float2 (&sums)[kBlock
       }
     }
   } else {
+    static_assert(std::is_same_v<Out, float>);
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       const int column = j * 8 + q * 2;
-      if (column < columns) *reinterpret_cast<Pair<Out>*>(d + column) = pair_at(j);
+      if (column < columns) *reinterpret_cast<float2*>(d + column) = PairAt<kHalf>(sums, j, factor);
     }
   }
 }
 
-}  // namespace gemm_rows
+// Rows of D of 2-byte elements that begin anywhere, eight of one warp at a time, by way of shared memory: a
+// warp stores words of one row at a time, side by side. Lane by lane the elements of a row are too far apart
+// to be stored as more than elements, of which eight sectors at a time hold four each.
+template <typename Out, int kBlocks>
+struct StagedRows {
+  static_assert(sizeof(Out) == 2 && kBlocks % 8 == 0);
+  static constexpr int kRows = 8, kLanes = 32;
+  static constexpr int kRowWords = kBlocks * 4;
+  // The first words of all eight rows lie in different banks.
+  static constexpr int kPitch = kRowWords + 4;
+  static constexpr int kBytes = kRows * kPitch * 4;
 
-// Makes elements of D of the sums that lane q of the four has of a row, from `column0` on, and stores those
-// that are inside of D.
-template <typename Types, int kBlocks>
-__device__ void StoreGemmRow(const GemmEpilogue<Types>& epilogue, std::int64_t row, std::int64_t column0,
-                             int q, const float2 (&sums)[kBlocks], bool as_vectors) {
-  const int columns = epilogue.ColumnsInside(row, column0, kBlocks * 8);
-  float2 results[kBlocks];
+  // `d`: where the first of the rows begins, of which so many, and so many columns, are inside of D. Lane i
+  // has what lane i % 4 has of row i / 4; it is stored times `factor`. `stage`: kBytes of the warp's own.
+  template <int kHalf>
+  __device__ static void Store(Out* d, std::int64_t ld, int rows, int columns, const Sums<kBlocks>& sums,
+                               float factor, std::uint32_t* stage) {
+    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+    std::uint32_t* const row_of_lane = stage + lane / 4 * kPitch + lane % 4;
 #pragma unroll
-  for (int j = 0; j < kBlocks; ++j) {
-    results[j] = {sums[j].x * epilogue.alpha(), sums[j].y * epilogue.alpha()};
+    for (int j = 0; j < kBlocks; ++j) row_of_lane[j * 4] = RoundToWord<Out>(PairAt<kHalf>(sums, j, factor));
+    __syncwarp();
+    if (rows == kRows && columns == kRowWords * 2) {
+#pragma unroll
+      for (int row = 0; row < kRows; ++row) StoreWhole(d + row * ld, stage + row * kPitch, lane);
+    } else {
+#pragma unroll 2
+      for (int row = 0; row < rows; ++row) StorePart(d + row * ld, columns, stage + row * kPitch, lane);
+    }
+    __syncwarp();
   }
-  // Most products only scale: the rest, repeated for each sum, would not fit into the instruction cache.
-  if (!epilogue.OnlyScales()) {
+
+ private:
+  // How many elements before the row its first word of D begins.
+  __device__ static int Skipped(const Out* to) {
+    return reinterpret_cast<std::uintptr_t>(to) % 4 != 0 ? 1 : 0;
+  }
+  // Word `word` of D, counted from that one on, which is not the first one where it begins before the row.
+  __device__ static std::uint32_t WordAt(const std::uint32_t* from, int word, int skipped) {
+    return __funnelshift_r(from[word - skipped], from[word], 16 * skipped);
+  }
+
+  __device__ static void StoreWhole(Out* to, const std::uint32_t* from, int lane) {
+    const int skipped = Skipped(to);
+    auto* const words = reinterpret_cast<std::uint32_t*>(to - skipped);
+    // Where the row begins and ends within words, both are stored by the first lane.
+    if (lane >= skipped) {
+      words[lane] = WordAt(from, lane, skipped);
+    } else {
+      StoreHalf(to, from[0]);
+      StoreHalf(to + kRowWords * 2 - 1, from[kRowWords - 1] >> 16);
+    }
 #pragma unroll
-    for (int j = 0; j < kBlocks; ++j) {
-      const int column = j * 8 + q * 2;
-      if (column < columns) results[j].x = epilogue.Finish(row, column0 + column, sums[j].x);
-      if (column + 1 < columns) results[j].y = epilogue.Finish(row, column0 + column + 1, sums[j].y);
+    for (int piece = 1; piece < kRowWords / kLanes; ++piece) {
+      words[piece * kLanes + lane] = WordAt(from, piece * kLanes + lane, skipped);
     }
   }
-  gemm_rows::StoreRow(epilogue.At(row, column0), columns, q, results, as_vectors);
+
+  __device__ static void StorePart(Out* to, int columns, const std::uint32_t* from, int lane) {
+    const int skipped = Skipped(to);
+    auto* const words = reinterpret_cast<std::uint32_t*>(to - skipped);
+#pragma unroll
+    for (int piece = 0; piece < kRowWords / kLanes; ++piece) {
+      if (piece * kLanes * 2 >= columns + skipped) break;
+      const int word = piece * kLanes + lane, column = word * 2 - skipped;
+      if (column >= 0 && column + 1 < columns) {
+        words[word] = WordAt(from, word, skipped);
+      } else if (column >= 0 && column < columns) {
+        StoreHalf(to + column, from[column / 2] >> 16 * skipped);
+      } else if (column < 0) {
+        StoreHalf(to, from[0]);
+      }
+    }
+    // The last one of a whole row that begins within a word.
+    if (lane < skipped && columns == kRowWords * 2) StoreHalf(to + columns - 1, from[kRowWords - 1] >> 16);
+  }
+
+  // The lower half of the word.
+  __device__ static void StoreHalf(Out* to, std::uint32_t word) {
+    *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(word);
+  }
+};
+
+}  // namespace gemm_rows
+
+// Makes elements of D of the sums that lane q of the four has of `row` and of the eighth row below, from
+// `column0` on, up to a factor, which it returns; those that are not inside of D mean nothing. Each step of
+// the epilogue goes over all of them before the next one begins: all steps in turn, repeated for each sum, do
+// not fit into the instruction cache.
+template <typename Types, int kBlocks>
+__device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t row, std::int64_t column0,
+                                int q, gemm_rows::Sums<kBlocks>& sums) {
+  if (epilogue.OnlyScales()) return epilogue.alpha();
+  // Calls step(four sums, their first column).
+  const auto each = [&](auto step) {
+    constexpr int kAtATime = 4;
+#pragma unroll
+    for (int j = 0; j < kBlocks; ++j) {
+      step(sums[j], j * 8 + q * 2);
+      // Registers do not hold what the steps of many sums would load and compute before they are needed.
+      if (j % kAtATime == kAtATime - 1) asm volatile("" ::: "memory");
+    }
+  };
+#pragma unroll
+  for (int j = 0; j < kBlocks; ++j) {
+#pragma unroll
+    for (float& sum : sums[j]) sum *= epilogue.alpha();
+  }
+  if (epilogue.AddsC()) {
+    each([&](float(&of_block)[4], int column) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t row_of = row + i / 2 * 8, column_of = column0 + column + i % 2;
+        if (epilogue.IsInside(row_of, column_of)) of_block[i] = epilogue.AddC(row_of, column_of, of_block[i]);
+      }
+    });
+  }
+  if (epilogue.AddsBias()) {
+    const int columns = epilogue.ColumnsInside(column0, kBlocks * 8);
+    each([&](float(&of_block)[4], int column) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float bias = column + i < columns ? epilogue.Bias(column0 + column + i) : 0.0f;
+        of_block[i] += bias;
+        of_block[i + 2] += bias;
+      }
+    });
+  }
+  const auto activate = [](Activation activation) {
+    return [activation](float(&of_block)[4], int) {
+#pragma unroll
+      for (float& value : of_block) value = Activate(activation, value);
+    };
+  };
+  switch (epilogue.activation()) {
+    case Activation::kNone:
+      break;
+    case Activation::kRelu:
+      each(activate(Activation::kRelu));
+      break;
+    case Activation::kGelu:
+      each(activate(Activation::kGelu));
+      break;
+  }
+  return 1;
+}
+
+// The same, and stores them.
+template <typename Types, int kBlocks>
+__device__ void StoreGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t row, std::int64_t column0,
+                              int q, gemm_rows::Sums<kBlocks>& sums, bool as_vectors) {
+  const float factor = FinishGemmRows(epilogue, row, column0, q, sums);
+  const auto columns_of = [&](std::int64_t of_row) {
+    return epilogue.HasRow(of_row) ? epilogue.ColumnsInside(column0, kBlocks * 8) : 0;
+  };
+  gemm_rows::StoreRow<0>(epilogue.At(row, column0), columns_of(row), q, sums, factor, as_vectors);
+  gemm_rows::StoreRow<1>(epilogue.At(row + 8, column0), columns_of(row + 8), q, sums, factor, as_vectors);
+}
+
+// The same of all 16 rows of a warp from `row0` on, by way of shared memory: elements of 2 bytes, rows of D
+// that begin anywhere. `stage`: StagedRows::kBytes of the warp's own.
+template <typename Types, int kBlocks>
+__device__ void StoreGemmRowsStaged(const GemmEpilogue<Types>& epilogue, std::int64_t row0,
+                                    std::int64_t column0, gemm_rows::Sums<kBlocks>& sums,
+                                    std::uint32_t* stage) {
+  using Staged = gemm_rows::StagedRows<typename Types::Out, kBlocks>;
+  const int lane = static_cast<int>(threadIdx.x) % Staged::kLanes;
+  const float factor = FinishGemmRows(epilogue, row0 + lane / 4, column0, lane % 4, sums);
+  const int columns = epilogue.ColumnsInside(column0, kBlocks * 8);
+  const std::int64_t second = row0 + Staged::kRows;
+  Staged::template Store<0>(epilogue.At(row0, column0), epilogue.columns(),
+                            epilogue.RowsInside(row0, Staged::kRows), columns, sums, factor, stage);
+  Staged::template Store<1>(epilogue.At(second, column0), epilogue.columns(),
+                            epilogue.RowsInside(second, Staged::kRows), columns, sums, factor, stage);
 }
 
 }  // namespace warpline

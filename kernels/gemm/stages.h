@@ -1,14 +1,28 @@
-// What stands before and after a product of cuBLASLt that does not do all of a problem itself.
+// What stands before and after a product whose kernel does not do all of a problem itself.
 #ifndef WARPLINE_KERNELS_GEMM_STAGES_H_
 #define WARPLINE_KERNELS_GEMM_STAGES_H_
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/variant.h"
 
 namespace warpline {
+
+// Of what lies in the workspace. Problems that need more of it are left to other rows: a request must not
+// need many times the memory of its tensors.
+inline constexpr double kMaxStagedBytes = 1 << 30;
+inline constexpr std::size_t kStagedAlignment = 256;
+
+// From one row of packed operands of 16 bits to the next: whole vectors of 16 bytes, and where that is little
+// more, whole lines of 128 bytes. Tiles of rows that begin within lines took 1.4 times as long to load.
+constexpr std::int64_t PackedRow(std::int64_t columns) {
+  constexpr std::int64_t kVector = 8, kLine = 64, kLong = 8 * kLine;
+  const std::int64_t unit = columns >= kLong ? kLine : kVector;
+  return (columns + unit - 1) / unit * unit;
+}
 
 // A copy of `count` matrices, one after the other in memory, whose rows are dense and whose ends are padded
 // with zeros. Elements have 1 or 2 bytes; only those of 1 byte can be transposed.
@@ -21,6 +35,15 @@ struct PackedOperand {
   bool transpose = false;
 };
 cudaError_t PackOperand(const PackedOperand& operand, cudaStream_t stream);
+
+// What passes through memory, in seconds on an H200, by an estimate.
+inline double TransferSeconds(double bytes) { return bytes / 3e12; }
+inline constexpr double kLaunchSeconds = 2.5e-6;
+// What a copy to so many bytes takes: of 16-bit elements, whose rows are a warp's each.
+inline double PackingSeconds(double bytes, std::int64_t rows) {
+  constexpr double kRowSeconds = 0.4e-9;
+  return kLaunchSeconds + TransferSeconds(2 * bytes) + kRowSeconds * static_cast<double>(rows);
+}
 
 // The sums of products, of the type that the product accumulates in (i32 for i8), one m x n matrix for each
 // of D. `data` may be D itself where their types and layouts are the same.

@@ -31,6 +31,14 @@ bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.m >= kTileM / 2 && problem.n >= kTileN / 2 && tiles >= traits.multiprocessors / 2;
 }
 
+// Whether a product of halves is over in one kernel before the library's sums would be in memory: a small
+// tile for each multiprocessor at most (docs/benchmarks/2026-11-26-h200-odd-rows.md).
+bool IsTiny(const GemmProblem& problem, const DeviceTraits& traits) {
+  constexpr std::int64_t kTile = 32, kShort = 64;
+  const std::int64_t tiles = CeilDiv(problem.m, kTile) * CeilDiv(problem.n, kTile) * problem.batch.Count();
+  return IsHalf(problem.dtype) && problem.k <= kShort && tiles <= traits.multiprocessors;
+}
+
 // Of f64, of which a multiprocessor has one CTA, it has not been measured.
 bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.dtype == DType::kF32 && FillsTiles<128, 128>(problem, traits);
@@ -83,6 +91,21 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .launch = LaunchGemmGemv,
      .preferred = GemmGemvPreferred,
      .cost = GemmGemvCost},
+    {.name = "wgmma_packed",
+     .summary = "wgmma after operands were copied to aligned rows",
+     .reproducible = true,
+     .supports_dtype = IsHalf,
+     .supports = GemmWgmmaPackedSupports,
+     .workspace_bytes = GemmWgmmaPackedWorkspace,
+     .launch = LaunchGemmWgmmaPacked,
+     .available = IsHopper,
+     .preferred =
+         [](const GemmProblem& problem, const DeviceTraits& traits) {
+           // Without the library there is nothing faster for rows that are not aligned.
+           return traits.has_cublaslt ? GemmWgmmaPackedPreferred(problem, traits)
+                                      : FillsTiles<128, 256>(problem, traits);
+         },
+     .cost = GemmWgmmaPackedCost},
     {.name = "cublas_packed",
      .summary = "cublas after operands were copied to aligned rows (i8: with k innermost)",
      .reproducible = true,
@@ -127,6 +150,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .workspace_bytes = GemmCublasEpilogueWorkspace,
      .launch = LaunchGemmCublasEpilogue,
      .available = HasCublas,
+     .preferred = [](const GemmProblem& problem,
+                     const DeviceTraits& traits) { return !IsTiny(problem, traits); },
      .cost = GemmCublasEpilogueCost,
      .configurations = kCublasEpilogue},
     {.name = "mma",

@@ -2,7 +2,7 @@
 // on its multiprocessor and computes tile after tile of 128 x 256 elements of D: one warpgroup has the tensor
 // memory accelerator fill a ring of tiles of A and B in shared memory, the other two multiply, each 64 rows,
 // with instructions that read shared memory themselves. Tails are zeros from the accelerator and stores that
-// are left out.
+// are left out. Rows of D of halves that are not aligned go through shared memory once more (rows.cuh).
 //
 // Limit: both multiplying warpgroups store D at the same time, while the tensor cores wait; and neighbouring
 // CTAs load the same tiles, which a cluster could share. That is what remains of a gap to cuBLAS.
@@ -28,7 +28,10 @@ constexpr int kElementBytes = 2;
 constexpr int kTileBytesA = kTileM * kDepth * kElementBytes, kTileBytesB = kTileN * kDepth * kElementBytes;
 constexpr int kStageBytes = kTileBytesA + kTileBytesB;
 constexpr int kSwizzleAlignment = 1024;
-constexpr int kSharedBytes = kStages * kStageBytes + kSwizzleAlignment;
+// To store rows of D by, of each warp.
+constexpr int kRowBytes = gemm_rows::StagedRows<__half, kTileN / 8>::kBytes;
+constexpr int kSharedBytes =
+    kStages * kStageBytes + kSwizzleAlignment + kConsumers * kWarpgroup / 32 * kRowBytes;
 
 struct TensorMaps {
   CUtensorMap a, b;
@@ -95,7 +98,9 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
   // From 16 elements along k to the next, in descriptors' units of 16 bytes.
   constexpr int kStepA = kTransA ? 16 * 128 / 16 : 32 / 16, kStepB = kTransB ? 32 / 16 : 16 * 128 / 16;
   constexpr int kMajorA = kTransA ? 1 : 0, kMajorB = kTransB ? 0 : 1;
-  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, lane = thread % 32;
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup, warp = thread / 32, lane = thread % 32;
+  auto* const row_stage = reinterpret_cast<std::uint32_t*>(stages + kStages * kStageBytes +
+                                                           (group * kWarpgroup / 32 + warp) * kRowBytes);
   RingPosition at;
   for (std::int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
     const GemmTile tile = GroupedTileAt(args, index, kTileM, kTileN);
@@ -131,14 +136,14 @@ __device__ void Consume(const GemmArgs<Types>& args, unsigned char* stages, Ring
     if (lane == 0) ring.empty[last_stage].Arrive();
 
     const GemmEpilogue<Types> epilogue(args, tile.matrix, args.problem.batch.At(tile.matrix).c);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float2 of_row[kTileN / 8];
-#pragma unroll
-      for (int j = 0; j < kTileN / 8; ++j) of_row[j] = {sums[j][half * 2], sums[j][half * 2 + 1]};
-      StoreGemmRow(epilogue, tile.row0 + group * 64 + thread / 32 * 16 + lane / 4 + half * 8, tile.column0,
-                   lane % 4, of_row, store_vectors);
+    const std::int64_t row0 = tile.row0 + group * 64 + warp * 16;
+    if constexpr (sizeof(typename Types::Out) == 2) {
+      if (!store_vectors) {
+        StoreGemmRowsStaged(epilogue, row0, tile.column0, sums, row_stage);
+        continue;
+      }
     }
+    StoreGemmRows(epilogue, row0 + lane / 4, tile.column0, lane % 4, sums, store_vectors);
   }
 }
 
@@ -221,21 +226,32 @@ bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits) {
          AreGemmRowsAligned(problem);
 }
 
-bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits) {
+bool GemmWgmmaWritesRows(const GemmProblem& problem, const DeviceTraits& traits) {
   constexpr std::int64_t kVector = 8;
-  if (!traits.has_cublaslt || !IsFloat(problem.dtype) || SizeOf(problem.dtype) != 2 ||
-      SizeOf(problem.OutDType()) != 2 || problem.n % kVector == 0 || !GemmWgmmaSupports(problem, traits)) {
-    return false;
-  }
-  // Of an H200 (docs/benchmarks/2026-11-26-h200-odd-products.md): the seconds of a tile for each element of
-  // k, and to write it, with a bias and the like three times as many; and the operations of the library in a
-  // second.
-  constexpr double kStep = 10e-9, kTile = 11e-6, kFusedTile = 33e-6, kLibraryRate = 80e12;
-  const bool fuses = problem.has_bias || problem.has_c || problem.activation != Activation::kNone;
+  return traits.has_cublaslt && traits.compute_capability == 90 && IsFloat(problem.dtype) &&
+         SizeOf(problem.dtype) == 2 && SizeOf(problem.OutDType()) == 2 && problem.n % kVector != 0;
+}
+
+double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits) {
+  // Of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the seconds of a tile for each element of k,
+  // and to write it; what more a bias, C and gelu take. C has not been measured.
+  constexpr double kLaunch = 5e-6, kStep = 10e-9, kTile = 4e-6, kBias = 2.5e-6, kC = 5e-6, kGelu = 6e-6;
+  double tile = kTile + kStep * static_cast<double>(problem.k);
+  if (problem.has_bias) tile += kBias;
+  if (problem.has_c) tile += kC;
+  if (problem.activation == Activation::kGelu) tile += kGelu;
   const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * problem.batch.Count();
-  const auto waves = static_cast<double>(CeilDiv(tiles, std::max(traits.multiprocessors, 1)));
-  return waves * (kStep * static_cast<double>(problem.k) + (fuses ? kFusedTile : kTile)) <
-         FlopsOf(problem) / kLibraryRate;
+  return kLaunch + static_cast<double>(CeilDiv(tiles, std::max(traits.multiprocessors, 1))) * tile;
+}
+
+bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits) {
+  if (!GemmWgmmaWritesRows(problem, traits) || !GemmWgmmaSupports(problem, traits)) return false;
+  // Of the library: operations in a second, and bytes of operands, as it reads them slowly, too.
+  constexpr double kLaunch = 5e-6, kRate = 80e12, kBytes = 1.2e12;
+  const std::int64_t elements = problem.m * problem.k * problem.batch.CountAlong(problem.batch.a) +
+                                problem.n * problem.k * problem.batch.CountAlong(problem.batch.b);
+  const double read = static_cast<double>(elements) * static_cast<double>(SizeOf(problem.dtype));
+  return GemmWgmmaSeconds(problem, traits) < kLaunch + std::max(FlopsOf(problem) / kRate, read / kBytes);
 }
 
 cudaError_t LaunchGemmWgmma(const GemmProblem& problem, const Operands& operands, const CudaContext& context,

@@ -36,6 +36,7 @@ constexpr DeviceTraits kAmpere = {.compute_capability = 80, .multiprocessors = 1
 TEST(GemmChoiceTest, LargeProductsGoToTheFastestRungOfTheirTypeAndDevice) {
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kHopper), "wgmma");
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 64), kAmpere), "mma");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4095, 4095, 63), kHopper), "wgmma_packed");
   EXPECT_EQ(Choice(Product(DType::kF32, 4096, 4096, 64), kHopper), "wide_loads");
   EXPECT_EQ(Choice(Product(DType::kF32, 4095, 4095, 63), kHopper), "register_tiled");
   EXPECT_EQ(Choice(Product(DType::kI8, 4096, 4096, 64), kHopper), "register_tiled");
@@ -64,8 +65,11 @@ constexpr DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132
 TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   EXPECT_EQ(Choice(Product(DType::kBF16, 4096, 4096, 4096), kH200), "cublas");
   EXPECT_EQ(Choice(Product(DType::kF32, 4095, 4095, 4095), kH200), "cublas");
-  // Rows that are not aligned are worth two copies where the product is large.
-  EXPECT_EQ(Choice(Product(DType::kBF16, 4095, 4095, 4095), kH200), "cublas_packed");
+  // Rows that are not aligned are worth two copies where the product is large: for the library, and, where
+  // rows of D are many, for wgmma.
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4095, 4096, 4095), kH200), "cublas_packed");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 1001, 1003, 1005), kH200), "cublas_packed");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 4095, 4095, 4095), kH200), "wgmma_packed");
   EXPECT_EQ(Choice(Product(DType::kBF16, 65, 65, 65), kH200), "cublas");
   EXPECT_EQ(Choice(Product(DType::kI8, 1001, 1003, 1005), kH200), "cublas_packed");
   EXPECT_EQ(Choice(Product(DType::kI8, 64, 64, 64), kH200), "cublas");
@@ -87,6 +91,21 @@ TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
   problem.has_bias = false;
   EXPECT_EQ(Choice(problem, kH200), "cublas");
+  // A few rows of A and a B that it reads as slowly.
+  problem = Product(DType::kBF16, 8, 50257, 768);
+  problem.trans_b = true;
+  problem.ldb = 768;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  // ReLU of what was rounded before is ReLU rounded; a sum is not.
+  problem = Product(DType::kBF16, 203, 1691, 104);
+  problem.activation = Activation::kRelu;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "cublas_epilogue");
+  // One kernel is over before the second of two has begun.
+  problem = Product(DType::kBF16, 75, 338, 29);
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "unrolled");
   // And a bias in such rows.
   problem = Product(DType::kF32, 2048, 2047, 2048);
   problem.has_bias = true;

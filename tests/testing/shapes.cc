@@ -247,9 +247,14 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
       p.ldb = rounded(p.trans_b ? p.k : p.n) + more;
     }
   }
-  if (SizeOf(dtype) == 2)
+  if (SizeOf(dtype) == 2) {
     all.push_back(MakeGemm(dtype, 2200, 520, 8));  // more than 16 tiles down, and several across
-  all.push_back(MakeGemm(dtype, 257, 130, 300));   // several tiles each way
+    // Rows of D that begin at each element of a word, in whole tiles and in those at its end, of operands
+    // whose copies have long rows.
+    for (int trans = 0; trans < 4; ++trans) add({523, 1031, 9}, trans);
+    add({16, 262, 8}, 0);
+  }
+  all.push_back(MakeGemm(dtype, 257, 130, 300));  // several tiles each way
   all.push_back(MakeGemm(dtype, 256, 128, 512));
   all.push_back(MakeGemm(dtype, 1, 1, 20011));  // one long sum
   all.push_back(MakeGemm(dtype, 2, 3, 4));
