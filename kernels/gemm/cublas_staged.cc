@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "kernels/align.h"
@@ -162,28 +163,10 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
   auto* workspace = static_cast<std::byte*>(operands.workspace);
   cudaError_t error = cudaSuccess;
   Operands staged = operands;
-  staged.in[0] = Pack({.from = operands.in[0],
-                       .to = workspace + layout.a,
-                       .dtype = problem.dtype,
-                       .count = stages.CountA(),
-                       .rows = problem.trans_a ? problem.k : problem.m,
-                       .columns = problem.trans_a ? problem.m : problem.k,
-                       .ld = problem.lda,
-                       .to_rows = product.trans_a ? product.k : product.m,
-                       .to_columns = product.lda,
-                       .transpose = problem.trans_a != product.trans_a},
-                      stages.packs_a, stream, error);
-  staged.in[1] = Pack({.from = operands.in[1],
-                       .to = workspace + layout.b,
-                       .dtype = problem.dtype,
-                       .count = stages.CountB(),
-                       .rows = problem.trans_b ? problem.n : problem.k,
-                       .columns = problem.trans_b ? problem.k : problem.n,
-                       .ld = problem.ldb,
-                       .to_rows = product.trans_b ? product.n : product.k,
-                       .to_columns = product.ldb,
-                       .transpose = problem.trans_b != product.trans_b},
-                      stages.packs_b, stream, error);
+  staged.in[0] =
+      Pack(PackedA(problem, product, operands.in[0], workspace + layout.a), stages.packs_a, stream, error);
+  staged.in[1] =
+      Pack(PackedB(problem, product, operands.in[1], workspace + layout.b), stages.packs_b, stream, error);
   if (error != cudaSuccess) return error;
 
   if (stages.finishes) {
@@ -206,46 +189,72 @@ cudaError_t Launch(const GemmProblem& problem, const Stages& stages, const Opera
   return FinishGemm(problem, operands, sums, stream);
 }
 
-// Seconds on an H200, for the choice between the library with and without copies.
+// Seconds on an H200, for the choice between the library with and without copies. Infinite where it cannot.
 struct PackingTimes {
   double without, with;
 };
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// How many sums a second a kernel of ours finishes after a product that cannot add the bias.
+constexpr double kFinishedPerSecond = 0.17e12;
 
 double SumsOf(const GemmProblem& problem) {
   return static_cast<double>(problem.m) * static_cast<double>(problem.n) *
          static_cast<double>(problem.batch.Count());
 }
 
-// Of 16-bit floats whose rows of D are not aligned.
-PackingTimes EstimateOddRows(const GemmProblem& problem, const Stages& stages) {
-  // Of products of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): operations a second with all rows
-  // aligned, with those of D not, and with none; and how many elements of D it writes where those are not,
-  // and finishes after a product that cannot add the bias.
-  constexpr double kAligned = 750e12, kOddD = 95e12, kOdd = 80e12, kWritten = 0.7e12, kFinished = 0.17e12;
+// Whether D is of 16 bits and its rows are not aligned, for which the library has no fast kernel.
+bool HasOddRows(const GemmProblem& problem) { return SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0; }
+
+// Of such products of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the fixed part; operations a
+// second where copies align all or all but n, and of products as they are. Of these, the bytes of operands
+// that are read in a second by one row or column and by more, and the elements of D that are written where
+// pairs of them are words, and where they are not.
+constexpr double kFixed = 5e-6, kAligned = 750e12, kOddN = 95e12, kAsIs = 80e12, kReadOne = 2.7e12,
+                 kRead = 1.2e12, kWrittenPairs = 1e12, kWritten = 0.7e12;
+
+double AsIsSeconds(const GemmProblem& problem) {
+  const double sums = SumsOf(problem);
+  const double elements =
+      static_cast<double>(problem.batch.CountAlong(problem.batch.a)) *
+          static_cast<double>(problem.StrideA()) +
+      static_cast<double>(problem.batch.CountAlong(problem.batch.b)) * static_cast<double>(problem.StrideB());
+  const double read = elements * static_cast<double>(SizeOf(problem.dtype));
+  const double reading = std::min(problem.m, problem.n) == 1 ? kReadOne : kRead;
+  const double written = problem.n % 2 == 0 ? kWrittenPairs : kWritten;
+  return kFixed + std::max({FlopsOf(problem) / kAsIs, sums / written, read / reading}) +
+         (GemmCublasFuses(problem) ? 0 : sums / kFinishedPerSecond);
+}
+
+double PackedSeconds(const GemmProblem& problem, const Stages& stages) {
   const GemmProblem& product = stages.product;
-  const double work = FlopsOf(problem), sums = SumsOf(problem);
   const auto element = static_cast<double>(SizeOf(problem.dtype));
-  PackingTimes times = {.without = std::max(work / kOdd, sums / kWritten),
-                        .with = work / (product.n % 8 == 0 ? kAligned : kOddD)};
-  if (!GemmCublasFuses(problem)) times.without += sums / kFinished;
+  const double bytes_a = stages.ElementsA() * element, bytes_b = stages.ElementsB() * element;
+  // Of the copies so much is still in the L2 when the library reads them.
+  constexpr double kHeld = 40e6;
+  double seconds = kFixed + std::max(FlopsOf(problem) / (product.n % 8 == 0 ? kAligned : kOddN),
+                                     TransferSeconds(bytes_a + bytes_b - kHeld));
   if (stages.packs_a) {
-    times.with += PackingSeconds(stages.ElementsA() * element,
-                                 stages.CountA() * (product.trans_a ? product.k : product.m));
+    seconds += PackingSeconds(bytes_a, stages.CountA() * (product.trans_a ? product.k : product.m));
   }
   if (stages.packs_b) {
-    times.with += PackingSeconds(stages.ElementsB() * element,
-                                 stages.CountB() * (product.trans_b ? product.n : product.k));
+    seconds += PackingSeconds(bytes_b, stages.CountB() * (product.trans_b ? product.n : product.k));
   }
   if (stages.finishes) {
-    times.with +=
-        kLaunchSeconds + TransferSeconds(2 * sizeof(float) * stages.ElementsOfSums() + sums * element);
+    seconds += kLaunchSeconds +
+               TransferSeconds(2 * sizeof(float) * stages.ElementsOfSums() + SumsOf(problem) * element);
   }
-  return times;
+  return seconds;
+}
+
+PackingTimes EstimateOddRows(const GemmProblem& problem, const DeviceTraits& traits) {
+  const bool as_is = GemmCublasSupports(problem, traits) || GemmCublasEpilogueSupports(problem, traits);
+  const bool packed = GemmCublasPackedSupports(problem, traits);
+  return {.without = as_is ? AsIsSeconds(problem) : kNever,
+          .with = packed ? PackedSeconds(problem, StagesOfPacking(problem)) : kNever};
 }
 
 PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const bool is_i8 = problem.dtype == DType::kI8;
-  if (!is_i8 && problem.n % 8 != 0) return EstimateOddRows(problem, stages);
   // Operations per second of large products, packed and as they are. What `cublas` refuses of i8 goes to
   // kernels without tensor cores.
   const bool cublas_does = GemmCublasFuses(problem) && problem.batch.Count() <= kMaxCublasLaunches;
@@ -254,10 +263,9 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const double work = FlopsOf(problem);
   // What is left to a second kernel anyway is worth packing sooner
   // (docs/benchmarks/2026-11-25-h200-drawn.md).
-  constexpr double kSumsPerSecond = 0.17e12;
   const double sums = is_i8 || GemmCublasFuses(problem) ? 0 : SumsOf(problem);
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
-  return {.without = work / as_is + sums / kSumsPerSecond,
+  return {.without = work / as_is + sums / kFinishedPerSecond,
           .with = work / packed + TransferSeconds(2 * stages.Bytes()) + launches * kLaunchSeconds};
 }
 
@@ -271,13 +279,23 @@ bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& tr
   return (stages.packs_a || stages.packs_b || is_long_batch) && Fits(stages);
 }
 
-bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits&) {
-  const PackingTimes times = EstimatePacking(problem, StagesOfPacking(problem));
+bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
+  const PackingTimes times = HasOddRows(problem) ? EstimateOddRows(problem, traits)
+                                                 : EstimatePacking(problem, StagesOfPacking(problem));
   return times.with < times.without;
 }
 
-double GemmCublasPackedSeconds(const GemmProblem& problem) {
-  const PackingTimes times = EstimatePacking(problem, StagesOfPacking(problem));
+bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits) {
+  return GemmCublasSupports(problem, traits) || GemmCublasEpilogueSupports(problem, traits) ||
+         (IsHalf(problem.dtype) && GemmCublasPackedSupports(problem, traits));
+}
+
+bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits) {
+  return IsHalf(problem.dtype) && HasOddRows(problem) && GemmLibraryDoes(problem, traits);
+}
+
+double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits) {
+  const PackingTimes times = EstimateOddRows(problem, traits);
   return std::min(times.with, times.without);
 }
 
@@ -308,8 +326,10 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
   constexpr std::int64_t kRowBytes = 16;
   const bool d_is_aligned =
       problem.n * static_cast<std::int64_t>(SizeOf(problem.OutDType())) % kRowBytes == 0;
-  return IsFloat(problem.dtype) && !(GemmCublasFuses(problem) && d_is_aligned) &&
-         Fits(StagesOfEpilogue(problem));
+  // ReLU alone the library fuses whatever is aligned, but it need not have a kernel for it.
+  const bool is_sure =
+      d_is_aligned && (problem.activation == Activation::kNone || AreGemmRowsAligned(problem));
+  return IsFloat(problem.dtype) && !(GemmCublasFuses(problem) && is_sure) && Fits(StagesOfEpilogue(problem));
 }
 
 std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits&) {

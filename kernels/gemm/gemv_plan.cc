@@ -89,9 +89,15 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   const GemvPlan plan = PlanGemv(problem, traits);
   switch (SizeOf(problem.dtype)) {
     case 2: {
-      // The library reads as fast, but for rows of D of 4 or 6 bytes, and what it leaves to a second kernel.
+      // The library reads as fast, but for rows of D of 4 or 6 bytes, what it leaves to a second kernel, and
+      // most rows of D that are not aligned (docs/benchmarks/2026-11-26-h200-odd-rows.md), for which wgmma is
+      // faster where rows of the large operand are short.
+      constexpr std::int64_t kLongRow = 2048;
       const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
-      return has_short_rows || (vectors <= 4 && !GemmCublasFuses(problem));
+      const bool has_odd_rows = SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0;
+      const bool reads_slowly = has_odd_rows && vectors <= 8 && (vectors <= 2 || problem.k >= kLongRow) &&
+                                !(plan.swapped && vectors == 1);
+      return has_short_rows || reads_slowly || (vectors <= 4 && !GemmCublasFuses(problem));
     }
     case 4:
       if (problem.precision != Precision::kTf32) return vectors <= 8;

@@ -37,12 +37,16 @@ bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& tr
 bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
-// What it or `cublas` takes, by that estimate.
-double GemmCublasPackedSeconds(const GemmProblem& problem);
 
 bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasEpilogueCost(const GemmProblem& problem, const DeviceTraits& traits);
+
+// Of these three: whether one suits the problem; whether they write the D of it slowly, as its elements have
+// 16 bits and its rows are not aligned; and how many seconds they take then, by an estimate.
+bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits);
+bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits);
+double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits);
 
 // Whether the rows of A and B are 16-byte multiples apart.
 inline bool AreGemmRowsAligned(const GemmProblem& problem) {
@@ -51,17 +55,13 @@ inline bool AreGemmRowsAligned(const GemmProblem& problem) {
 }
 
 bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// Whether it may be faster than cuBLASLt: that writes rows of D of halves that are not aligned slowly.
-bool GemmWgmmaWritesRows(const GemmProblem& problem, const DeviceTraits& traits);
-// What it takes for such rows, by an estimate.
+// How many seconds it takes for a D that the library writes slowly, by an estimate; and whether that is less.
 double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits);
-// Whether that is less than what cuBLASLt takes where only rows of D are not aligned, and with a bias or an
-// activation less than that and a second kernel.
 bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
 
 bool GemmWgmmaPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// Whether it is faster, by an estimate, than cuBLASLt with or without copies.
-bool GemmWgmmaPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
+// The same with the copies.
+bool GemmWgmmaPackedWritesFaster(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmWgmmaPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmWgmmaPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
 

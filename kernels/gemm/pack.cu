@@ -93,6 +93,32 @@ cudaError_t LaunchPackRows(const PackedOperand& operand, cudaStream_t stream) {
 
 }  // namespace
 
+PackedOperand PackedA(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to) {
+  return {.from = from,
+          .to = to,
+          .dtype = problem.dtype,
+          .count = product.batch.CountAlong(product.batch.a),
+          .rows = problem.trans_a ? problem.k : problem.m,
+          .columns = problem.trans_a ? problem.m : problem.k,
+          .ld = problem.lda,
+          .to_rows = product.trans_a ? product.k : product.m,
+          .to_columns = product.lda,
+          .transpose = problem.trans_a != product.trans_a};
+}
+
+PackedOperand PackedB(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to) {
+  return {.from = from,
+          .to = to,
+          .dtype = problem.dtype,
+          .count = product.batch.CountAlong(product.batch.b),
+          .rows = problem.trans_b ? problem.n : problem.k,
+          .columns = problem.trans_b ? problem.k : problem.n,
+          .ld = problem.ldb,
+          .to_rows = product.trans_b ? product.n : product.k,
+          .to_columns = product.ldb,
+          .transpose = problem.trans_b != product.trans_b};
+}
+
 cudaError_t PackOperand(const PackedOperand& operand, cudaStream_t stream) {
   if (!operand.transpose) {
     return SizeOf(operand.dtype) == 1 ? LaunchPackRows<std::uint8_t>(operand, stream)

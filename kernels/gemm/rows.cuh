@@ -95,8 +95,9 @@ __device__ void StoreRow(Out* d, int columns, int q, const Sums<kBlocks>& sums, 
 }
 
 // Rows of D of 2-byte elements that begin anywhere, eight of one warp at a time, by way of shared memory: a
-// warp stores words of one row at a time, side by side. Lane by lane the elements of a row are too far apart
-// to be stored as more than elements, of which eight sectors at a time hold four each.
+// warp stores words of one row at a time, side by side. As they lie in registers, a row could be stored as
+// single elements only, since its words begin in the middle of a lane's pairs, and the four lanes that have
+// it would fill less than half of a sector.
 template <typename Out, int kBlocks>
 struct StagedRows {
   static_assert(sizeof(Out) == 2 && kBlocks % 8 == 0);
@@ -193,7 +194,7 @@ __device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_
 #pragma unroll
     for (int j = 0; j < kBlocks; ++j) {
       step(sums[j], j * 8 + q * 2);
-      // Registers do not hold what the steps of many sums would load and compute before they are needed.
+      // Else the loads of all sums would come first, and registers do not hold as much.
       if (j % kAtATime == kAtATime - 1) asm volatile("" ::: "memory");
     }
   };
@@ -222,20 +223,20 @@ __device__ float FinishGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_
       }
     });
   }
-  const auto activate = [](Activation activation) {
-    return [activation](float(&of_block)[4], int) {
-#pragma unroll
-      for (float& value : of_block) value = Activate(activation, value);
-    };
-  };
   switch (epilogue.activation()) {
     case Activation::kNone:
       break;
     case Activation::kRelu:
-      each(activate(Activation::kRelu));
+      each([](float(&of_block)[4], int) {
+#pragma unroll
+        for (float& value : of_block) value = Activate(Activation::kRelu, value);
+      });
       break;
     case Activation::kGelu:
-      each(activate(Activation::kGelu));
+      each([](float(&of_block)[4], int) {
+#pragma unroll
+        for (float& value : of_block) value = Activate(Activation::kGelu, value);
+      });
       break;
   }
   return 1;

@@ -36,10 +36,16 @@ struct PackedOperand {
 };
 cudaError_t PackOperand(const PackedOperand& operand, cudaStream_t stream);
 
+// The operand of `problem` as `product` has it, which differs in its rows' padding and in k at most, and for
+// i8 in transpositions.
+PackedOperand PackedA(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to);
+PackedOperand PackedB(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to);
+
 // What passes through memory, in seconds on an H200, by an estimate.
 inline double TransferSeconds(double bytes) { return bytes / 3e12; }
 inline constexpr double kLaunchSeconds = 2.5e-6;
-// What a copy to so many bytes takes: of 16-bit elements, whose rows are a warp's each.
+// What a copy to so many bytes in so many rows takes: of 16-bit elements, of which a warp copies up to 512 of
+// one row.
 inline double PackingSeconds(double bytes, std::int64_t rows) {
   constexpr double kRowSeconds = 0.4e-9;
   return kLaunchSeconds + TransferSeconds(2 * bytes) + kRowSeconds * static_cast<double>(rows);

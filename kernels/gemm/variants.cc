@@ -101,11 +101,15 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .available = IsHopper,
      .preferred =
          [](const GemmProblem& problem, const DeviceTraits& traits) {
-           // Without the library there is nothing faster for rows that are not aligned.
-           return traits.has_cublaslt ? GemmWgmmaPackedPreferred(problem, traits)
-                                      : FillsTiles<128, 256>(problem, traits);
+           return GemmLibraryDoes(problem, traits) ? GemmWgmmaPackedWritesFaster(problem, traits)
+                                                   : FillsTiles<128, 256>(problem, traits);
          },
-     .cost = GemmWgmmaPackedCost},
+     .cost =
+         [](const GemmProblem& problem, const DeviceTraits& traits) {
+           VariantCost cost = GemmWgmmaPackedCost(problem, traits);
+           cost.arithmetic = TileCost<128, 256, 1, 1, 1>(problem, traits).arithmetic;
+           return cost;
+         }},
     {.name = "cublas_packed",
      .summary = "cublas after operands were copied to aligned rows (i8: with k innermost)",
      .reproducible = true,

@@ -2,7 +2,7 @@
 // on its multiprocessor and computes tile after tile of 128 x 256 elements of D: one warpgroup has the tensor
 // memory accelerator fill a ring of tiles of A and B in shared memory, the other two multiply, each 64 rows,
 // with instructions that read shared memory themselves. Tails are zeros from the accelerator and stores that
-// are left out. Rows of D of halves that are not aligned go through shared memory once more (rows.cuh).
+// are left out. Rows of D of halves that are not aligned go by way of shared memory (rows.cuh).
 //
 // Limit: both multiplying warpgroups store D at the same time, while the tensor cores wait; and neighbouring
 // CTAs load the same tiles, which a cluster could share. That is what remains of a gap to cuBLAS.
@@ -226,12 +226,6 @@ bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits) {
          AreGemmRowsAligned(problem);
 }
 
-bool GemmWgmmaWritesRows(const GemmProblem& problem, const DeviceTraits& traits) {
-  constexpr std::int64_t kVector = 8;
-  return traits.has_cublaslt && traits.compute_capability == 90 && IsFloat(problem.dtype) &&
-         SizeOf(problem.dtype) == 2 && SizeOf(problem.OutDType()) == 2 && problem.n % kVector != 0;
-}
-
 double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits) {
   // Of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the seconds of a tile for each element of k,
   // and to write it; what more a bias, C and gelu take. C has not been measured.
@@ -245,13 +239,8 @@ double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits) 
 }
 
 bool GemmWgmmaWritesFaster(const GemmProblem& problem, const DeviceTraits& traits) {
-  if (!GemmWgmmaWritesRows(problem, traits) || !GemmWgmmaSupports(problem, traits)) return false;
-  // Of the library: operations in a second, and bytes of operands, as it reads them slowly, too.
-  constexpr double kLaunch = 5e-6, kRate = 80e12, kBytes = 1.2e12;
-  const std::int64_t elements = problem.m * problem.k * problem.batch.CountAlong(problem.batch.a) +
-                                problem.n * problem.k * problem.batch.CountAlong(problem.batch.b);
-  const double read = static_cast<double>(elements) * static_cast<double>(SizeOf(problem.dtype));
-  return GemmWgmmaSeconds(problem, traits) < kLaunch + std::max(FlopsOf(problem) / kRate, read / kBytes);
+  return GemmWgmmaSupports(problem, traits) && GemmLibraryWritesSlowly(problem, traits) &&
+         GemmWgmmaSeconds(problem, traits) < GemmLibrarySeconds(problem, traits);
 }
 
 cudaError_t LaunchGemmWgmma(const GemmProblem& problem, const Operands& operands, const CudaContext& context,

@@ -15,7 +15,9 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kVector = 8;  // elements of 16 bits in 16 bytes
+constexpr std::int64_t kVectorBytes = 16;
+
+bool IsAligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0; }
 
 // What `wgmma` computes instead, of operands of which some are copied.
 struct Packing {
@@ -23,8 +25,8 @@ struct Packing {
   bool packs_a = false, packs_b = false;
 
   explicit Packing(const GemmProblem& problem) : product(problem) {
-    const auto pack = [](std::int64_t columns, std::int64_t& ld) {
-      if (ld % kVector == 0) return false;
+    const auto pack = [&](std::int64_t columns, std::int64_t& ld) {
+      if (ld * static_cast<std::int64_t>(SizeOf(problem.dtype)) % kVectorBytes == 0) return false;
       ld = PackedRow(columns);
       return true;
     };
@@ -34,11 +36,15 @@ struct Packing {
 
   std::int64_t CountA() const { return product.batch.CountAlong(product.batch.a); }
   std::int64_t CountB() const { return product.batch.CountAlong(product.batch.b); }
-  std::int64_t RowsA() const { return CountA() * (product.trans_a ? product.k : product.m); }
-  std::int64_t RowsB() const { return CountB() * (product.trans_b ? product.n : product.k); }
+  // Of what is copied.
   double BytesA() const { return packs_a ? Bytes(CountA(), product.StrideA()) : 0; }
   double BytesB() const { return packs_b ? Bytes(CountB(), product.StrideB()) : 0; }
-  int Copies() const { return int{packs_a} + int{packs_b}; }
+  double Seconds() const {
+    double seconds = 0;
+    if (packs_a) seconds += PackingSeconds(BytesA(), CountA() * (product.trans_a ? product.k : product.m));
+    if (packs_b) seconds += PackingSeconds(BytesB(), CountB() * (product.trans_b ? product.n : product.k));
+    return seconds;
+  }
 
  private:
   double Bytes(std::int64_t count, std::int64_t each) const {
@@ -59,17 +65,14 @@ std::size_t EndOf(const Packing& packing) {
 
 bool GemmWgmmaPackedSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   const Packing packing(problem);
-  return packing.Copies() > 0 && packing.BytesA() + packing.BytesB() <= kMaxStagedBytes &&
+  return (packing.packs_a || packing.packs_b) && packing.BytesA() + packing.BytesB() <= kMaxStagedBytes &&
          GemmWgmmaSupports(packing.product, traits);
 }
 
-bool GemmWgmmaPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
-  if (!GemmWgmmaWritesRows(problem, traits)) return false;
+bool GemmWgmmaPackedWritesFaster(const GemmProblem& problem, const DeviceTraits& traits) {
   const Packing packing(problem);
-  double seconds = GemmWgmmaSeconds(packing.product, traits);
-  if (packing.packs_a) seconds += PackingSeconds(packing.BytesA(), packing.RowsA());
-  if (packing.packs_b) seconds += PackingSeconds(packing.BytesB(), packing.RowsB());
-  return seconds < GemmCublasPackedSeconds(problem);
+  return GemmLibraryWritesSlowly(problem, traits) &&
+         GemmWgmmaSeconds(packing.product, traits) + packing.Seconds() < GemmLibrarySeconds(problem, traits);
 }
 
 std::size_t GemmWgmmaPackedWorkspace(const GemmProblem& problem, const DeviceTraits&) {
@@ -79,46 +82,30 @@ std::size_t GemmWgmmaPackedWorkspace(const GemmProblem& problem, const DeviceTra
 VariantCost GemmWgmmaPackedCost(const GemmProblem& problem, const DeviceTraits&) {
   const Packing packing(problem);
   return {.transfer = 1 + 2 * (packing.BytesA() + packing.BytesB()) / std::max(BytesOf(problem), 1.0),
-          .launches = 1.0 + packing.Copies()};
+          .launches = 1.0 + int{packing.packs_a} + int{packing.packs_b}};
 }
 
 cudaError_t LaunchGemmWgmmaPacked(const GemmProblem& problem, const Operands& operands,
                                   const CudaContext& context, cudaStream_t stream) {
   if (problem.m == 0 || problem.n == 0 || problem.batch.Count() == 0) return cudaSuccess;
   const Packing packing(problem);
-  if (operands.workspace_bytes < EndOf(packing)) return cudaErrorNotSupported;
+  // What would be refused after the copies, which would stay in a graph.
+  const bool suits =
+      (packing.packs_a || IsAligned(operands.in[0])) && (packing.packs_b || IsAligned(operands.in[1]));
+  if (!suits || operands.workspace_bytes < EndOf(packing)) return cudaErrorNotSupported;
   auto* const workspace = static_cast<std::byte*>(operands.workspace);
-  const GemmProblem& product = packing.product;
   Operands packed = operands;
   if (packing.packs_a) {
-    const std::int64_t rows = problem.trans_a ? problem.k : problem.m;
-    const PackedOperand a = {.from = operands.in[0],
-                             .to = workspace,
-                             .dtype = problem.dtype,
-                             .count = packing.CountA(),
-                             .rows = rows,
-                             .columns = problem.trans_a ? problem.m : problem.k,
-                             .ld = problem.lda,
-                             .to_rows = rows,
-                             .to_columns = product.lda};
+    const PackedOperand a = PackedA(problem, packing.product, operands.in[0], workspace);
     if (cudaError_t error = PackOperand(a, stream); error != cudaSuccess) return error;
     packed.in[0] = a.to;
   }
   if (packing.packs_b) {
-    const std::int64_t rows = problem.trans_b ? problem.n : problem.k;
-    const PackedOperand b = {.from = operands.in[1],
-                             .to = workspace + BeginOfB(packing),
-                             .dtype = problem.dtype,
-                             .count = packing.CountB(),
-                             .rows = rows,
-                             .columns = problem.trans_b ? problem.k : problem.n,
-                             .ld = problem.ldb,
-                             .to_rows = rows,
-                             .to_columns = product.ldb};
+    const PackedOperand b = PackedB(problem, packing.product, operands.in[1], workspace + BeginOfB(packing));
     if (cudaError_t error = PackOperand(b, stream); error != cudaSuccess) return error;
     packed.in[1] = b.to;
   }
-  return LaunchGemmWgmma(product, packed, context, stream);
+  return LaunchGemmWgmma(packing.product, packed, context, stream);
 }
 
 }  // namespace warpline

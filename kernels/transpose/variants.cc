@@ -187,33 +187,35 @@ bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool spli
 }
 
 // When odd tiles are faster than boxes, by some 400 permutes, most of them drawn at random
-// (docs/benchmarks/2026-11-26-h200-two-tiles.md): how full they are along x and y, at least, where they are
-// several, and where not. Those at both ends along y count for more, as they end rows of the output element
-// by element.
+// (docs/benchmarks/2026-11-26-h200-two-tiles.md): how full they are along each side, at least, where they are
+// few and where they are many. Those at both ends along y count for more, as they end rows of the output
+// element by element: the limit of a few tiles of halves leaves out one and two of them.
 struct OddTileLimits {
-  double x, several_x, y, several_y;
-  std::int64_t several = 2;  // along y
+  double few_x, many_x, few_y, many_y;
+  std::int64_t least_many_y = 2;
 };
 
 // `joins`: sides are several axes.
 template <int kBytes>
 OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
-  if (kBytes >= 4) return {.x = 0.6, .several_x = 0.6, .y = 0.58, .several_y = 0.58};
-  // Boxes read words where rows of the input begin with one.
-  const bool by_words = walk.in_stride_y * kBytes % 4 == 0;
+  if (kBytes >= 4) return {.few_x = 0.6, .many_x = 0.6, .few_y = 0.58, .many_y = 0.58};
+  // Boxes read words where rows of the input follow each other in words.
+  const bool by_words = !joins && walk.in_stride_y * kBytes % 4 == 0;
   if (kBytes == 2) {
-    const double several_y = joins || by_words ? 0.7 : 0.57;
-    return {.x = 0.8, .several_x = 0.68, .y = 0.69, .several_y = several_y, .several = 4};
+    const double many_y = joins || by_words ? 0.7 : 0.57;
+    return {.few_x = 0.8, .many_x = 0.68, .few_y = 0.69, .many_y = many_y, .least_many_y = 4};
   }
-  const double several_y = joins ? 0.65 : by_words ? 0.59 : 0.495;
-  return {.x = 0.8, .several_x = 0.6, .y = 0.61, .several_y = several_y};
+  const double many_y = joins ? 0.65 : by_words ? 0.59 : 0.495;
+  return {.few_x = 0.8, .many_x = 0.6, .few_y = 0.61, .many_y = many_y};
 }
 
 // The same where sides are odd; offsets in such a tile have 32 bits.
 template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
-  constexpr double kEnd = 0.6, kFullY = 0.75;
+  constexpr double kEnd = 0.6;
+  // Of fewer along y too much is empty where some along x are.
+  constexpr std::int64_t kManyY = 5;
   using Tile = OddTile<kBytes>;
   const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
   const std::int64_t tiles_x = CeilDiv(walk.nx, Tile::kTileX), tiles_y = CeilDiv(walk.ny, Tile::kTileY);
@@ -221,8 +223,8 @@ bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   const double fill_x = static_cast<double>(walk.nx) / static_cast<double>(tiles_x * Tile::kTileX);
   const double fill_y =
       static_cast<double>(walk.ny) / ((static_cast<double>(tiles_y) + kEnd * ends) * Tile::kTileY);
-  return fill_x >= (tiles_x > 1 && fill_y >= kFullY ? limits.several_x : limits.x) &&
-         fill_y >= (tiles_y >= limits.several ? limits.several_y : limits.y) &&
+  return fill_x >= (tiles_x > 1 && tiles_y >= kManyY ? limits.many_x : limits.few_x) &&
+         fill_y >= (tiles_y >= limits.least_many_y ? limits.many_y : limits.few_y) &&
          walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
          walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
 }

@@ -1,11 +1,13 @@
 // Matrix products: which row is chosen, and addresses that are aligned to an element only.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/cuda_variants.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/gpu/random_data.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace warpline {
@@ -122,6 +124,46 @@ TEST(GemmChoiceTest, TheLibraryGetsWhatItDoesWellAndAsPromised) {
   EXPECT_EQ(Choice(problem, kH200), "wgmma");
 }
 
+TEST(GemmChoiceTest, OddRowsThatTheLibraryWritesSlowlyOrNotAtAll) {
+  // Operands that are aligned, and few of their elements for each of D.
+  GemmProblem problem = Product(DType::kBF16, 13267, 13877, 8);
+  problem.trans_b = true;
+  problem.ldb = 8;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  // A second kernel that the library would need.
+  problem = Product(DType::kBF16, 1024, 2001, 128);
+  problem.trans_b = true;
+  problem.ldb = 128;
+  problem.has_bias = true;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  // Few vectors and long rows, which gemv reads faster.
+  problem = Product(DType::kBF16, 4, 8191, 8192);
+  problem.trans_b = true;
+  problem.ldb = 8192;
+  EXPECT_EQ(Choice(problem, kH200), "gemv");
+  problem.m = 16;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  problem = Product(DType::kBF16, 7213, 5, 4784);
+  problem.trans_b = true;
+  problem.ldb = 4784;
+  EXPECT_EQ(Choice(problem, kH200), "gemv");
+  problem = Product(DType::kBF16, 20000, 1, 4096);
+  problem.trans_b = true;
+  problem.ldb = 4096;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  // Sums that no workspace holds.
+  problem = Product(DType::kBF16, 20001, 20001, 1001);
+  problem.has_c = true;
+  problem.activation = Activation::kGelu;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma_packed");
+  // More calls of the library than a graph may hold.
+  problem = Product(DType::kBF16, 1024, 1024, 1023);
+  problem.batch = GemmBatch();
+  problem.batch.Append(20, 1, 0, 20);
+  problem.batch.Append(20, 0, 1, 1);
+  EXPECT_EQ(Choice(problem, kH200), "wgmma_packed");
+}
+
 TEST(GemmChoiceTest, GemvOnlyWhereItBeatsTheLibrary) {
   EXPECT_EQ(Choice(Product(DType::kF32, 4, 8192, 8192), kH200), "gemv");
   EXPECT_EQ(Choice(Product(DType::kF32, 16, 8192, 8192), kH200), "cublas");
@@ -181,14 +223,59 @@ TEST(StridedBatchTest, StepsAndStridesMeetEveryMatrix) {
   EXPECT_EQ(StridedBatch::OfLargestAxis(GemmBatch()).loop.Count(), 1);
 }
 
-class GemmAlignmentTest : public GpuTest {};
+class GemmAlignmentTest : public GpuTest {
+ protected:
+  static CudaContext Context() {
+    cudaDeviceProp properties;
+    EXPECT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    return {.traits = {.compute_capability = properties.major * 10 + properties.minor,
+                       .multiprocessors = properties.multiProcessorCount}};
+  }
+};
+
+// D alone may begin anywhere: it is written by words then instead of vectors, and is the same.
+TEST_F(GemmAlignmentTest, ADThatBeginsWithinAWordIsTheSame) {
+  const CudaContext context = Context();
+  auto stream = gpu::CreateStream();
+  ASSERT_TRUE(stream.ok());
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  auto memory = gpu::AllocateDevice(5 * kMiB);
+  ASSERT_TRUE(memory.ok());
+  auto* base = static_cast<std::byte*>(memory->get());
+  const GemmProblem problem = Product(DType::kBF16, 133, 520, 72);
+  const auto count = static_cast<std::size_t>(problem.m * problem.n);
+  ASSERT_EQ(gpu::FillNumbers(base + kMiB, DType::kBF16, problem.m * problem.k, 1, stream->get()),
+            cudaSuccess);
+  ASSERT_EQ(gpu::FillNumbers(base + 2 * kMiB, DType::kBF16, problem.k * problem.n, 2, stream->get()),
+            cudaSuccess);
+  const StepScalars scalars;
+  ASSERT_EQ(cudaMemcpy(base, &scalars, sizeof(scalars), cudaMemcpyHostToDevice), cudaSuccess);
+  int compared = 0;
+  for (const auto& row : CudaGemmVariants()) {
+    if ((row.name != "wgmma" && row.name != "mma") || !Suits(row, problem, context.traits)) continue;
+    std::vector<std::uint16_t> results[2];
+    for (const std::size_t at : {0, 1}) {
+      Operands operands;
+      operands.in[0] = base + kMiB;
+      operands.in[1] = base + 2 * kMiB;
+      operands.out = base + (3 + at) * kMiB + at * sizeof(std::uint16_t);
+      operands.scalars = reinterpret_cast<const StepScalars*>(base);
+      ASSERT_EQ(row.launch(problem, operands, context, stream->get()), cudaSuccess) << std::string(row.name);
+      ASSERT_EQ(cudaStreamSynchronize(stream->get()), cudaSuccess) << std::string(row.name);
+      results[at].resize(count);
+      ASSERT_EQ(
+          cudaMemcpy(results[at].data(), operands.out, count * sizeof(std::uint16_t), cudaMemcpyDeviceToHost),
+          cudaSuccess);
+    }
+    EXPECT_EQ(results[0], results[1]) << std::string(row.name);
+    ++compared;
+  }
+  EXPECT_GE(compared, 1);
+}
 
 // Vectors of 16 bytes would fault: the rows that load them refuse, the others compute.
 TEST_F(GemmAlignmentTest, OnlyVectorRungsRefuseMisalignedOperands) {
-  cudaDeviceProp properties;
-  ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
-  const CudaContext context = {.traits = {.compute_capability = properties.major * 10 + properties.minor,
-                                          .multiprocessors = properties.multiProcessorCount}};
+  const CudaContext context = Context();
   auto stream = gpu::CreateStream();
   ASSERT_TRUE(stream.ok());
   auto memory = gpu::AllocateDevice(std::size_t{4} << 20);

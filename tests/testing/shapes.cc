@@ -251,8 +251,18 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
     all.push_back(MakeGemm(dtype, 2200, 520, 8));  // more than 16 tiles down, and several across
     // Rows of D that begin at each element of a word, in whole tiles and in those at its end, of operands
     // whose copies have long rows.
-    for (int trans = 0; trans < 4; ++trans) add({523, 1031, 9}, trans);
+    for (int trans = 0; trans < 4; ++trans) {
+      add({523, 1031, 9}, trans);
+      all.back().out_dtype.reset();
+    }
     add({16, 262, 8}, 0);
+    all.back().out_dtype.reset();
+    // The same with C, and more tiles than a GPU has multiprocessors.
+    GemmProblem many = MakeGemm(dtype, 136, 263, 80);
+    many.ldb = rounded(many.n);
+    many.has_c = many.has_bias = true;
+    many.batch = GemmBatch::Dense(80);
+    all.push_back(many);
   }
   all.push_back(MakeGemm(dtype, 257, 130, 300));  // several tiles each way
   all.push_back(MakeGemm(dtype, 256, 128, 512));
