@@ -207,21 +207,27 @@ bool HasOddRows(const GemmProblem& problem) { return SizeOf(problem.OutDType()) 
 
 // Of such products of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the fixed part; operations a
 // second where copies align all or all but n, and of products as they are. Of these, the bytes of operands
-// that are read in a second by one row or column and by more, and the elements of D that are written where
-// pairs of them are words, and where they are not.
-constexpr double kFixed = 5e-6, kAligned = 750e12, kOddN = 95e12, kAsIs = 80e12, kReadOne = 2.7e12,
-                 kRead = 1.2e12, kWrittenPairs = 1e12, kWritten = 0.7e12;
+// that are read in a second, and the elements of D that are written where pairs of them are words, and where
+// they are not.
+constexpr double kFixed = 5e-6, kAligned = 750e12, kOddN = 95e12, kAsIs = 80e12, kRead = 1.2e12,
+                 kWrittenPairs = 1e12, kWritten = 0.7e12;
+// One column or row is read faster than several.
+constexpr double kReadForColumn = 3.6e12, kReadForRow = 3.1e12;
 
-double AsIsSeconds(const GemmProblem& problem) {
-  const double sums = SumsOf(problem);
+// Bytes of A and B.
+double BytesOfOperands(const GemmProblem& problem) {
   const double elements =
       static_cast<double>(problem.batch.CountAlong(problem.batch.a)) *
           static_cast<double>(problem.StrideA()) +
       static_cast<double>(problem.batch.CountAlong(problem.batch.b)) * static_cast<double>(problem.StrideB());
-  const double read = elements * static_cast<double>(SizeOf(problem.dtype));
-  const double reading = std::min(problem.m, problem.n) == 1 ? kReadOne : kRead;
+  return elements * static_cast<double>(SizeOf(problem.dtype));
+}
+
+double AsIsSeconds(const GemmProblem& problem) {
+  const double sums = SumsOf(problem);
+  const double reading = problem.n == 1 ? kReadForColumn : problem.m == 1 ? kReadForRow : kRead;
   const double written = problem.n % 2 == 0 ? kWrittenPairs : kWritten;
-  return kFixed + std::max({FlopsOf(problem) / kAsIs, sums / written, read / reading}) +
+  return kFixed + std::max({FlopsOf(problem) / kAsIs, sums / written, BytesOfOperands(problem) / reading}) +
          (GemmCublasFuses(problem) ? 0 : sums / kFinishedPerSecond);
 }
 
@@ -231,8 +237,9 @@ double PackedSeconds(const GemmProblem& problem, const Stages& stages) {
   const double bytes_a = stages.ElementsA() * element, bytes_b = stages.ElementsB() * element;
   // Of the copies so much is still in the L2 when the library reads them.
   constexpr double kHeld = 40e6;
-  double seconds = kFixed + std::max(FlopsOf(problem) / (product.n % 8 == 0 ? kAligned : kOddN),
-                                     TransferSeconds(bytes_a + bytes_b - kHeld));
+  const double read = BytesOfOperands(product) - std::min(bytes_a + bytes_b, kHeld);
+  double seconds =
+      kFixed + std::max(FlopsOf(problem) / (product.n % 8 == 0 ? kAligned : kOddN), TransferSeconds(read));
   if (stages.packs_a) {
     seconds += PackingSeconds(bytes_a, stages.CountA() * (product.trans_a ? product.k : product.m));
   }
@@ -287,14 +294,16 @@ bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& t
 
 bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits) {
   return GemmCublasSupports(problem, traits) || GemmCublasEpilogueSupports(problem, traits) ||
-         (IsHalf(problem.dtype) && GemmCublasPackedSupports(problem, traits));
+         ((IsHalf(problem.dtype) || problem.dtype == DType::kI8) &&
+          GemmCublasPackedSupports(problem, traits));
 }
 
 bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits) {
-  return IsHalf(problem.dtype) && HasOddRows(problem) && GemmLibraryDoes(problem, traits);
+  return traits.has_cublaslt && IsHalf(problem.dtype) && HasOddRows(problem);
 }
 
 double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits) {
+  if (!GemmLibraryDoes(problem, traits)) return AsIsSeconds(problem);
   const PackingTimes times = EstimateOddRows(problem, traits);
   return std::min(times.with, times.without);
 }
@@ -326,9 +335,11 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
   constexpr std::int64_t kRowBytes = 16;
   const bool d_is_aligned =
       problem.n * static_cast<std::int64_t>(SizeOf(problem.OutDType())) % kRowBytes == 0;
-  // ReLU alone the library fuses whatever is aligned, but it need not have a kernel for it.
-  const bool is_sure =
-      d_is_aligned && (problem.activation == Activation::kNone || AreGemmRowsAligned(problem));
+  // ReLU alone of halves the library fuses whatever is aligned, but it need not have a kernel for it.
+  const bool only_relu = problem.activation == Activation::kRelu && !problem.has_bias;
+  const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
+  const bool is_sure = d_is_aligned && (!IsHalf(problem.dtype) || !only_relu ||
+                                        (AreGemmRowsAligned(problem) && problem.k % 8 == 0 && ldc % 8 == 0));
   return IsFloat(problem.dtype) && !(GemmCublasFuses(problem) && is_sure) && Fits(StagesOfEpilogue(problem));
 }
 

@@ -83,15 +83,15 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   const std::int64_t columns = std::max(problem.m, problem.n), vectors = std::min(problem.m, problem.n);
   const auto row_bytes = static_cast<double>(problem.k) * static_cast<double>(SizeOf(problem.dtype));
   if (row_bytes * static_cast<double>(columns) < kLeastBytes) return false;
-  if (!traits.has_cublaslt) return true;
+  if (!GemmLibraryDoes(problem, traits)) return true;
   // By 313 products of up to 8 vectors on an H200 (docs/benchmarks/2026-11-25-h200-drawn.md). Of more the f32
   // units are the limit.
   const GemvPlan plan = PlanGemv(problem, traits);
   switch (SizeOf(problem.dtype)) {
     case 2: {
       // The library reads as fast, but for rows of D of 4 or 6 bytes, what it leaves to a second kernel, and
-      // most rows of D that are not aligned (docs/benchmarks/2026-11-26-h200-odd-rows.md), for which wgmma is
-      // faster where rows of the large operand are short.
+      // most rows of D that are not aligned (docs/benchmarks/2026-11-26-h200-odd-rows.md). Where rows of the
+      // large operand are shorter, wgmma may be faster.
       constexpr std::int64_t kLongRow = 2048;
       const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
       const bool has_odd_rows = SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0;

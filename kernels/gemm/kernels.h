@@ -42,8 +42,9 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
 std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasEpilogueCost(const GemmProblem& problem, const DeviceTraits& traits);
 
-// Of these three: whether one suits the problem; whether they write the D of it slowly, as its elements have
-// 16 bits and its rows are not aligned; and how many seconds they take then, by an estimate.
+// Of these three: whether one suits the problem; whether they write a D like that slowly, as its elements
+// have 16 bits and its rows are not aligned; and how many seconds they take then, by an estimate, or would
+// take if one suited the problem.
 bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits);
 double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits);

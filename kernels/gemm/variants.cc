@@ -101,8 +101,8 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
      .available = IsHopper,
      .preferred =
          [](const GemmProblem& problem, const DeviceTraits& traits) {
-           return GemmLibraryDoes(problem, traits) ? GemmWgmmaPackedWritesFaster(problem, traits)
-                                                   : FillsTiles<128, 256>(problem, traits);
+           return GemmWgmmaPackedWritesFaster(problem, traits) ||
+                  (!GemmLibraryDoes(problem, traits) && FillsTiles<128, 256>(problem, traits));
          },
      .cost =
          [](const GemmProblem& problem, const DeviceTraits& traits) {

@@ -1,4 +1,5 @@
 // Matrix products: which row is chosen, and addresses that are aligned to an element only.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -148,8 +149,13 @@ TEST(GemmChoiceTest, OddRowsThatTheLibraryWritesSlowlyOrNotAtAll) {
   problem.ldb = 4784;
   EXPECT_EQ(Choice(problem, kH200), "gemv");
   problem = Product(DType::kBF16, 20000, 1, 4096);
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  EXPECT_EQ(Choice(Product(DType::kBF16, 16384, 1, 16384), kH200), "cublas");
   problem.trans_b = true;
   problem.ldb = 4096;
+  EXPECT_EQ(Choice(problem, kH200), "cublas");
+  problem.m = 16896;  // as many tiles as there are multiprocessors
+  problem.k = problem.lda = problem.ldb = 8192;
   EXPECT_EQ(Choice(problem, kH200), "cublas");
   // Sums that no workspace holds.
   problem = Product(DType::kBF16, 20001, 20001, 1001);
@@ -162,6 +168,13 @@ TEST(GemmChoiceTest, OddRowsThatTheLibraryWritesSlowlyOrNotAtAll) {
   problem.batch.Append(20, 1, 0, 20);
   problem.batch.Append(20, 0, 1, 1);
   EXPECT_EQ(Choice(problem, kH200), "wgmma_packed");
+  problem.m = 16;
+  problem.n = 8191;
+  problem.k = problem.lda = problem.ldb = 8192;
+  problem.trans_b = true;
+  EXPECT_EQ(Choice(problem, kH200), "wgmma");
+  problem.m = 4;
+  EXPECT_EQ(Choice(problem, kH200), "gemv");
 }
 
 TEST(GemmChoiceTest, GemvOnlyWhereItBeatsTheLibrary) {
@@ -233,13 +246,14 @@ class GemmAlignmentTest : public GpuTest {
   }
 };
 
-// D alone may begin anywhere: it is written by words then instead of vectors, and is the same.
+// D alone may begin anywhere: it is written by words or elements then instead of vectors, is the same, and
+// nothing beside it is touched.
 TEST_F(GemmAlignmentTest, ADThatBeginsWithinAWordIsTheSame) {
   const CudaContext context = Context();
   auto stream = gpu::CreateStream();
   ASSERT_TRUE(stream.ok());
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
-  auto memory = gpu::AllocateDevice(5 * kMiB);
+  constexpr std::size_t kMiB = std::size_t{1} << 20, kGuard = 64;  // elements on both sides of D
+  auto memory = gpu::AllocateDevice(4 * kMiB);
   ASSERT_TRUE(memory.ok());
   auto* base = static_cast<std::byte*>(memory->get());
   const GemmProblem problem = Product(DType::kBF16, 133, 520, 72);
@@ -255,17 +269,26 @@ TEST_F(GemmAlignmentTest, ADThatBeginsWithinAWordIsTheSame) {
     if ((row.name != "wgmma" && row.name != "mma") || !Suits(row, problem, context.traits)) continue;
     std::vector<std::uint16_t> results[2];
     for (const std::size_t at : {0, 1}) {
+      // Other bytes each time, so that what is not written differs.
+      const int fill = at == 0 ? 0xa5 : 0x5a;
+      const auto guard = static_cast<std::uint16_t>(fill * 0x101);
+      ASSERT_EQ(cudaMemset(base + 3 * kMiB, fill, kMiB), cudaSuccess);
       Operands operands;
       operands.in[0] = base + kMiB;
       operands.in[1] = base + 2 * kMiB;
-      operands.out = base + (3 + at) * kMiB + at * sizeof(std::uint16_t);
+      operands.out = base + 3 * kMiB + (kGuard + at) * sizeof(std::uint16_t);
       operands.scalars = reinterpret_cast<const StepScalars*>(base);
       ASSERT_EQ(row.launch(problem, operands, context, stream->get()), cudaSuccess) << std::string(row.name);
       ASSERT_EQ(cudaStreamSynchronize(stream->get()), cudaSuccess) << std::string(row.name);
-      results[at].resize(count);
+      std::vector<std::uint16_t> all(count + 2 * kGuard + 1);
       ASSERT_EQ(
-          cudaMemcpy(results[at].data(), operands.out, count * sizeof(std::uint16_t), cudaMemcpyDeviceToHost),
+          cudaMemcpy(all.data(), base + 3 * kMiB, all.size() * sizeof(std::uint16_t), cudaMemcpyDeviceToHost),
           cudaSuccess);
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(kGuard + at);
+      const auto end = first + static_cast<std::ptrdiff_t>(count);
+      results[at].assign(first, end);
+      EXPECT_EQ(std::count(all.begin(), first, guard), first - all.begin()) << std::string(row.name);
+      EXPECT_EQ(std::count(end, all.end(), guard), all.end() - end) << std::string(row.name);
     }
     EXPECT_EQ(results[0], results[1]) << std::string(row.name);
     ++compared;
