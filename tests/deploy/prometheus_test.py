@@ -68,6 +68,16 @@ def start_load(stack, cli, server, shared):
               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def await_load(url):
+    """Waits until the load holds a resident tensor and a region: a burst before that would have them refused."""
+    deadline = time.time() + PATIENCE_SECONDS
+    for metric in ("warpline_resident_bytes", "warpline_region_bytes"):
+        while not ask(url, "query", query=f"sum({metric}) > 0")["result"]:
+            if time.time() > deadline:
+                sys.exit(f"{metric} stays 0")
+            time.sleep(0.2)
+
+
 def provoke_rejections(cli, server):
     """A burst of more requests at once than the daemon admits. The CLI's exit code tells of those refused."""
     subprocess.run([cli, "--server", server, "bench", "--op", "gemm", "--shape", "256x256", "--concurrency", "32",
@@ -151,6 +161,7 @@ def main():
         url = start_prometheus(stack, directory, write_config(directory, metrics, token))
         queries = list(dashboard.queries(dashboard.load()))
         required = [query for query in queries if backend == "cuda" or not dashboard.needs_gpu(query[1])]
+        await_load(url)
         check_queries(url, required, lambda: provoke_rejections(cli, server))
         print(f"backend {backend}: {len(required)} of {len(queries)} queries have data")
         for title, expr, _ in queries:
