@@ -94,9 +94,8 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
       // large operand are shorter, wgmma may be faster.
       constexpr std::int64_t kLongRow = 2048;
       const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
-      const bool has_odd_rows = SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0;
-      const bool reads_slowly = has_odd_rows && vectors <= 8 && (vectors <= 2 || problem.k >= kLongRow) &&
-                                !(plan.swapped && vectors == 1);
+      const bool reads_slowly = GemmLibraryWritesSlowly(problem, traits) && vectors <= 8 &&
+                                (vectors <= 2 || problem.k >= kLongRow) && !(plan.swapped && vectors == 1);
       return has_short_rows || reads_slowly || (vectors <= 4 && !GemmCublasFuses(problem));
     }
     case 4:

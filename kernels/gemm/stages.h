@@ -11,8 +11,8 @@
 
 namespace warpline {
 
-// Of what lies in the workspace. Problems that need more of it are left to other rows: a request must not
-// need many times the memory of its tensors.
+// Of what lies in the workspace. Problems that need more of it are left to other rows, however slow: what a
+// device sets aside for work must not grow with every large request.
 inline constexpr double kMaxStagedBytes = 1 << 30;
 inline constexpr std::size_t kStagedAlignment = 256;
 
