@@ -254,9 +254,11 @@ void Metrics::CountRejection(std::string_view reason) {
 
 MethodSeries Metrics::Method(const std::string& service, const std::string& method, const std::string& type) {
   const auto labels = Impl::MethodLabels(service, method, type);
-  auto ok_labels = labels;
+  auto ok_labels = labels, cancelled_labels = labels;
   ok_labels["grpc_code"] = "OK";
+  cancelled_labels["grpc_code"] = "CANCELLED";
   return {Counter(&impl_->grpc_started.Add(labels)), Counter(&impl_->grpc_handled.Add(ok_labels)),
+          Counter(&impl_->grpc_handled.Add(cancelled_labels)),
           Histogram(&impl_->grpc_seconds.Add(labels, kRequestSeconds))};
 }
 

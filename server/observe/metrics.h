@@ -89,7 +89,7 @@ struct TransferSeries {
 // The series of one gRPC method.
 struct MethodSeries {
   Counter started;
-  Counter handled_ok;
+  Counter handled_ok, handled_cancelled;
   Histogram handling_seconds;
 };
 

@@ -219,18 +219,19 @@ bool Acceptor::AcceptFrom(int listening) {
   }
 }
 
-void Acceptor::Take(UniqueFd connection, const sockaddr_storage& peer) {
-  if (peer.ss_family == AF_INET || peer.ss_family == AF_INET6) {
-    SetTcpOptions(connection.get(), options_.user_timeout);
+void Acceptor::Take(UniqueFd socket, const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET || address.ss_family == AF_INET6) {
+    SetTcpOptions(socket.get(), options_.user_timeout);
   }
-  const int duplicate = connections_.Add(connection.get(), peer);
+  const auto added = connections_.Add(socket.get(), PeerOf(address, socket.get()), ConnectionName(address));
+  if (!added.ok()) return WarnRefused({added.status().message().data(), added.status().message().size()});
   // No event is asked for, because epoll reports hang-ups in any case.
-  if (duplicate < 0 || !Watch(duplicate, 0)) {
-    WarnRefused(errno == EUSERS ? "as many as --max-connections allows are open" : std::strerror(errno));
-    if (duplicate >= 0) connections_.Remove(duplicate);
+  if (!Watch(added->duplicate, 0)) {
+    WarnRefused(std::strerror(errno));
+    connections_.Remove(added->duplicate);
     return;
   }
-  deliver_(connection.Release(), peer.ss_family == AF_UNIX ? Kind::kUnix : Kind::kNetwork);
+  deliver_(socket.Release(), address.ss_family == AF_UNIX ? Kind::kUnix : Kind::kNetwork, added->number);
 }
 
 // Gives up the reserve descriptor to take one connection and close it. Otherwise its client would wait in the
@@ -246,11 +247,11 @@ void Acceptor::OutOfDescriptors(int listening) {
   paused_until_ = After(kPause);
 }
 
-void Acceptor::WarnRefused(const char* why) {
+void Acceptor::WarnRefused(std::string_view why) {
   ++refused_;
   if (MonotonicClock::now() < next_warning_) return;
   Log("warning", "connection refused",
-      {{"reason", why},
+      {{"reason", std::string(why)},
        {"open", absl::StrCat(connections_.size())},
        {"limit", absl::StrCat(connections_.max_connections())},
        {"refused_since_last", absl::StrCat(refused_)}});

@@ -3,11 +3,13 @@
 #define WARPLINE_SERVER_RPC_ACCEPTOR_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,9 +23,9 @@
 namespace warpline {
 
 // Listens on addresses and takes their connections on a thread of its own, which also watches them for their
-// end. A connection beyond the bound, or one for which no descriptor is left, is closed at once, with a
-// warning at most once a second; the listener itself goes on. gRPC 1.51's own stops for good when the process
-// has no descriptor left (CVE-2023-4785), and bounds nothing.
+// end. A connection that Connections does not take, or for which no descriptor is left, is closed at once,
+// with a warning at most once a second; the listener itself goes on. gRPC 1.51's own stops for good when the
+// process has no descriptor left (CVE-2023-4785), and bounds nothing.
 class Acceptor {
  public:
   struct Options {
@@ -38,9 +40,9 @@ class Acceptor {
   };
   // Of a connection, by the address of its socket.
   enum class Kind { kUnix, kNetwork };
-  // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. Called on the
-  // acceptor's thread.
-  using Deliver = std::function<void(int fd, Kind kind)>;
+  // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. `number` is that
+  // of the Connection. Called on the acceptor's thread.
+  using Deliver = std::function<void(int fd, Kind kind, std::uint64_t number)>;
 
   // Listens, so that clients can connect; they wait until Start. `connections` outlives the acceptor.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(const Options& options, Connections& connections);
@@ -66,9 +68,9 @@ class Acceptor {
   void Loop();
   // Returns whether there may be more to accept.
   bool AcceptFrom(int listening);
-  void Take(UniqueFd connection, const sockaddr_storage& peer);
+  void Take(UniqueFd socket, const sockaddr_storage& address);
   void OutOfDescriptors(int listening);
-  void WarnRefused(const char* why);
+  void WarnRefused(std::string_view why);
   bool IsListening(int fd) const;
   void Listening(bool on);
   void CloseListeners();

@@ -26,21 +26,14 @@ class CallCounts {
     RemoveInProgress();
     return false;
   }
-  // Of those in progress, streams: they last for as long as they like, and say nothing of the load.
-  void AddStream() { streams_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveStream() { streams_.fetch_sub(1, std::memory_order_relaxed); }
-  // Of those in progress, unary calls whose jobs take a device for long: nor do they, until they are
-  // answered.
-  void AddAwaiting() { awaiting_.fetch_add(1, std::memory_order_relaxed); }
-  void RemoveAwaiting() { awaiting_.fetch_sub(1, std::memory_order_relaxed); }
-  int all_in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
-  // Unary calls that keep, or will soon keep, a thread busy. Approximately: it may even be negative for a
-  // moment.
-  int in_progress() const {
-    return in_progress_.load(std::memory_order_relaxed) - streams_.load(std::memory_order_relaxed) -
-           awaiting_.load(std::memory_order_relaxed);
-  }
+  int in_progress() const { return in_progress_.load(std::memory_order_seq_cst); }
   void RemoveInProgress() { in_progress_.fetch_sub(1, std::memory_order_release); }
+
+  // A call is busy while it keeps, or will soon keep, one of our threads busy: a unary call whose message has
+  // come, until it is answered, but for the time in which its job takes a device for long.
+  void AddBusy() { busy_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveBusy() { busy_.fetch_sub(1, std::memory_order_relaxed); }
+  int busy() const { return busy_.load(std::memory_order_relaxed); }
 
   // From now on calls are late.
   void Drain() { draining_.store(true, std::memory_order_seq_cst); }
@@ -60,8 +53,7 @@ class CallCounts {
 
   std::atomic<int> objects_ = 0;
   std::atomic<int> in_progress_ = 0;
-  std::atomic<int> streams_ = 0;
-  std::atomic<int> awaiting_ = 0;
+  std::atomic<int> busy_ = 0;
   std::atomic<bool> draining_ = false;
 };
 

@@ -58,8 +58,8 @@ class ChunkWindow {
 
   // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host.
   // RESOURCE_EXHAUSTED with a delay if there is no room.
-  static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, OwnerId owner, Budget& budget,
-                                          Admission& admission, StagingPool& pool) {
+  static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, const Caller& caller,
+                                          Budget& budget, Admission& admission, StagingPool& pool) {
     ChunkWindow window;
     const std::size_t chunks = std::clamp<std::size_t>((bytes + kChunkBytes - 1) / kChunkBytes, 1, kChunks);
     const std::size_t held = chunks == 1 ? bytes : chunks * kChunkBytes;
@@ -70,7 +70,7 @@ class ChunkWindow {
     }
     window.budget_ = &budget;
     window.held_ = held;
-    ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), owner));
+    ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), caller));
     // How long they are held is up to the client.
     window.ticket_.MarkUnread();
     window.size_ = chunks;

@@ -1,6 +1,5 @@
 #include "server/rpc/connections.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -12,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,67 +19,114 @@
 #include "absl/time/clock.h"
 #include "server/base/clock.h"
 #include "server/rpc/gentle_close.h"
+#include "server/rpc/peer_naming.h"
 
 namespace warpline {
 namespace {
 
-// How long names are asked for after the last reset beyond a budget.
-constexpr absl::Duration kLearning = absl::Seconds(1);
+// Connections whose calls may still come although their sockets are closed. Each takes some 250 bytes.
+constexpr std::size_t kMaxEnded = 8192;
 
-// How many connections that reset calls are remembered at most. Each takes some 200 bytes.
-constexpr std::size_t kMaxResetters = 4096;
-
-std::string NameV4(const in_addr& address, in_port_t port) {
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, &address, text, sizeof(text));
-  return absl::StrCat("ipv4:", text, ":", ntohs(port));
+// Stands for connections that nobody remembers.
+const std::shared_ptr<Connection>& Forgotten() {
+  static const auto* const forgotten = [] {
+    auto connection = std::make_shared<Connection>(0, -1, Peer(), "unknown");
+    connection->SetEnded();
+    return new std::shared_ptr<Connection>(std::move(connection));
+  }();
+  return *forgotten;
 }
 
 }  // namespace
 
-std::string PeerName(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    sockaddr_in v4;
-    std::memcpy(&v4, &address, sizeof(v4));
-    return NameV4(v4.sin_addr, v4.sin_port);
-  }
-  if (address.ss_family != AF_INET6) return "";
-  sockaddr_in6 v6;
-  std::memcpy(&v6, &address, sizeof(v6));
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-    in_addr v4;
-    std::memcpy(&v4, &v6.sin6_addr.s6_addr[12], sizeof(v4));
-    return NameV4(v4, v6.sin6_port);
-  }
-  char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
-  const std::string scope = v6.sin6_scope_id != 0 ? absl::StrCat("%25", v6.sin6_scope_id) : "";
-  return absl::StrCat("ipv6:%5B", text, scope, "%5D:", ntohs(v6.sin6_port));
-}
-
-int Connections::Add(int fd, const sockaddr_storage& peer) {
+absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, std::string name) {
   MutexLock lock(&mutex_);
-  if (static_cast<int>(connections_.size()) >= options_.max_connections) {
-    errno = EUSERS;
-    return -1;
+  if (static_cast<int>(entries_.size()) >= options_.max_connections) {
+    return absl::ResourceExhaustedError("as many as --max-connections allows are open");
   }
   UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.ok()) return -1;
-  const int number = duplicate.get();
-  Connection connection{.duplicate = std::move(duplicate), .peer = PeerName(peer)};
-  if (!connection.peer.empty()) duplicates_[connection.peer] = number;
-  connections_.emplace(number, std::move(connection));
-  return number;
+  if (!duplicate.ok()) return absl::UnavailableError(std::strerror(errno));
+  switch (budgets_.AddConnection(peer, MonotonicClock::now())) {
+    case PeerBudgets::Verdict::kTaken:
+      break;
+    case PeerBudgets::Verdict::kTooManyConnections:
+      return absl::ResourceExhaustedError(absl::StrCat(ToString(peer), " opens too many connections"));
+    case PeerBudgets::Verdict::kInDebt:
+      return absl::ResourceExhaustedError(absl::StrCat(ToString(peer), " cancelled too many calls"));
+  }
+  const Added added{.duplicate = duplicate.get(), .number = ++last_number_};
+  auto connection = std::make_shared<Connection>(added.number, fd, peer, std::move(name));
+  by_number_[added.number] = {.connection = connection, .duplicate = added.duplicate};
+  entries_[added.duplicate] = {
+      .connection = std::move(connection), .duplicate = std::move(duplicate), .context = nullptr};
+  return added;
 }
 
 void Connections::Remove(int duplicate) {
+  std::shared_ptr<const void> context;  // goes after the lock
   MutexLock lock(&mutex_);
-  const auto found = connections_.find(duplicate);
-  if (found == connections_.end()) return;
-  // A new connection may already have the same name.
-  const auto named = duplicates_.find(found->second.peer);
-  if (named != duplicates_.end() && named->second == duplicate) duplicates_.erase(named);
-  connections_.erase(found);
+  const auto found = entries_.find(duplicate);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  entry.connection->SetEnded();
+  DropUnread(duplicate);
+  budgets_.RemoveConnection(entry.connection->peer());
+  context = std::move(entry.context);
+  by_context_.erase(context.get());
+  by_number_[entry.connection->number()].duplicate = -1;
+  ended_.push_back(entry.connection->number());
+  if (ended_.size() > kMaxEnded) {
+    by_number_.erase(ended_.front());
+    ended_.pop_front();
+  }
+  entries_.erase(found);
+}
+
+std::shared_ptr<Connection> Connections::Find(const void* context,
+                                              absl::FunctionRef<FirstCall()> first_call) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = by_context_.find(context);
+    if (found != by_context_.end()) return found->second;
+  }
+  FirstCall first = first_call();
+  const std::optional<std::uint64_t> number = NumberInPeerName(first.peer_name);
+  if (!number.has_value()) return Forgotten();
+  MutexLock lock(&mutex_);
+  const auto known = by_number_.find(*number);
+  if (known == by_number_.end()) return Forgotten();
+  if (known->second.duplicate >= 0) {
+    entries_[known->second.duplicate].context = std::move(first.context);
+    by_context_[context] = known->second.connection;
+  }
+  return known->second.connection;
+}
+
+void Connections::CountAnswered(Connection& connection, int calls) {
+  MutexLock lock(&mutex_);
+  budgets_.CountAnswered(connection.peer(), calls);
+}
+
+void Connections::CountFutile(Connection& connection) {
+  if (connection.number() == 0) return;  // nobody's
+  {
+    MutexLock lock(&mutex_);
+    if (budgets_.CountFutile(connection.peer(), MonotonicClock::now())) return;
+    const auto known = by_number_.find(connection.number());
+    if (known == by_number_.end() || known->second.duplicate < 0 || connection.has_ended()) return;
+    Cut(entries_[known->second.duplicate]);
+    for (const auto& [duplicate, entry] : entries_) {
+      if (entry.connection->peer() == connection.peer() && !entry.connection->has_answered()) Cut(entry);
+    }
+  }
+  log_.Write("warning", "connections cut: their client cancels its calls",
+             {{"peer", ToString(connection.peer())}, {"client", connection.name()}});
+}
+
+void Connections::Cut(const Entry& entry) {
+  if (entry.connection->has_ended()) return;
+  entry.connection->SetEnded();
+  CutConnection(entry.duplicate.get());
 }
 
 bool Connections::AwaitNone(absl::Duration longest, absl::Duration longest_unsent) const {
@@ -95,7 +142,7 @@ bool Connections::AwaitNone(absl::Duration longest, absl::Duration longest_unsen
 
 bool Connections::HasUnsent() const {
   MutexLock lock(&mutex_);
-  return std::any_of(connections_.begin(), connections_.end(), [](const auto& connection) {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& connection) {
     int bytes = 0;
     return ioctl(connection.first, SIOCOUTQ, &bytes) == 0 && bytes > 0;
   });
@@ -104,7 +151,7 @@ bool Connections::HasUnsent() const {
 void Connections::CutHalfClosed(absl::Duration longest) {
   const MonotonicTime now = MonotonicClock::now();
   MutexLock lock(&mutex_);
-  for (auto& [number, connection] : connections_) {
+  for (auto& [number, connection] : entries_) {
     tcp_info info{};
     socklen_t size = sizeof(info);
     const bool half_closed =
@@ -119,7 +166,7 @@ void Connections::EndAll(absl::Duration longest) {
   std::vector<pollfd> open;
   {
     MutexLock lock(&mutex_);
-    for (const auto& [number, connection] : connections_) {
+    for (const auto& [number, connection] : entries_) {
       shutdown(number, SHUT_WR);
       open.push_back({.fd = number, .events = POLLRDHUP, .revents = 0});
     }
@@ -134,39 +181,7 @@ void Connections::EndAll(absl::Duration longest) {
 
 int Connections::size() const {
   MutexLock lock(&mutex_);
-  return static_cast<int>(connections_.size());
-}
-
-void Connections::CountAnswered(const void* identity, int calls) {
-  MutexLock lock(&mutex_);
-  const auto found = resetters_.find(identity);
-  if (found != resetters_.end()) found->second.budget.CountAnswered(calls);
-}
-
-void Connections::CountReset(const void* identity) {
-  const absl::Time now = absl::Now();
-  MutexLock lock(&mutex_);
-  // Nothing tells which of these connections are gone, so when there are too many all of them are forgotten.
-  if (resetters_.size() >= kMaxResetters) resetters_.clear();
-  const Resetter fresh{.budget = ResetBudget(options_.resets, now)};
-  Resetter& resetter = resetters_.try_emplace(identity, fresh).first->second;
-  if (resetter.budget.CountReset(now)) return;
-  resetter.spent = true;
-  wants_peers_until_ = now + kLearning;
-  wants_peers_.store(true, std::memory_order_relaxed);
-}
-
-void Connections::LearnPeer(const void* identity, const std::string& peer) {
-  MutexLock lock(&mutex_);
-  if (absl::Now() >= wants_peers_until_) wants_peers_.store(false, std::memory_order_relaxed);
-  const auto found = resetters_.find(identity);
-  if (found == resetters_.end() || !found->second.spent) return;
-  // The next connection may get the same identity.
-  resetters_.erase(found);
-  const auto named = duplicates_.find(peer);
-  if (named == duplicates_.end()) return;
-  log_.Write("warning", "connection cut: it resets its calls", {{"peer", peer}});
-  CutConnection(connections_.at(named->second).duplicate.get());
+  return static_cast<int>(entries_.size());
 }
 
 }  // namespace warpline

@@ -1,5 +1,7 @@
 #include "server/rpc/gentle_close.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,10 +25,27 @@ namespace warpline {
 
 void CloseGently() { close_gently.store(true, std::memory_order_relaxed); }
 
-void CutConnection(int fd) {
-  // connect(2): this dissolves the association of a TCP socket; Linux resets the connection.
+namespace {
+
+// connect(2): this dissolves the association of a TCP socket. Linux resets the connection and empties its
+// queues.
+bool Dissolve(int fd) {
   const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
-  if (connect(fd, &nobody, sizeof(nobody)) != 0) syscall(SYS_shutdown, fd, SHUT_RDWR);
+  return connect(fd, &nobody, sizeof(nobody)) == 0;
+}
+
+}  // namespace
+
+void CutConnection(int fd) {
+  if (!Dissolve(fd)) syscall(SYS_shutdown, fd, SHUT_RDWR);
+}
+
+void DropUnread(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  const bool is_reset =
+      getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == TCP_CLOSE;
+  if (is_reset) Dissolve(fd);
 }
 
 }  // namespace warpline

@@ -16,6 +16,10 @@ void CloseGently();
 // not go on waiting to send what nobody will read.
 void CutConnection(int fd);
 
+// Throws away what was received and not read, if the client has reset the TCP connection: gRPC would still
+// read all of it, and begin calls that nobody waits for.
+void DropUnread(int fd);
+
 }  // namespace warpline
 
 #endif  // WARPLINE_SERVER_RPC_GENTLE_CLOSE_H_

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "server/rpc/code_name.h"
 
@@ -23,23 +25,33 @@ bool IsTraceParent(std::string_view text) {
   });
 }
 
-// Answered calls are reported to their connection in batches of this size, for the thread as a whole: finding
-// the connection takes some 200 ns. A connection with many calls gets its share, on average.
+// The name by which a client's connections are one client; see Claimant.
+constexpr char kAffinity[] = "x-warpline-affinity";
+
+// Answered calls are reported to their connection in batches of this size, for the thread as a whole: taking
+// the lock for each would cost more than it is worth. A connection with many calls gets its share, on
+// average.
 constexpr int kAnsweredBatch = 16;
 
-// Each connection has a security context of its own, without credentials too. Nothing else of a call tells
-// which connection it came by: its peer is "unknown" if it was reset before gRPC had passed its headers on.
-const void* ConnectionOf(grpc::GenericServerContext& context) {
-  grpc_auth_context* const identity = grpc_call_auth_context(context.c_call());
-  grpc_auth_context_release(identity);
-  return identity;
+// Each connection has a security context of its own, without credentials too.
+std::shared_ptr<Connection> ConnectionOf(grpc::GenericServerContext& context, Connections& connections) {
+  grpc_auth_context* const auth_context = grpc_call_auth_context(context.c_call());
+  bool keeps = false;
+  std::shared_ptr<Connection> connection = connections.Find(auth_context, [&]() -> Connections::FirstCall {
+    keeps = true;
+    return {std::shared_ptr<const void>(auth_context,
+                                        [](grpc_auth_context* kept) { grpc_auth_context_release(kept); }),
+            context.peer()};
+  });
+  if (!keeps) grpc_auth_context_release(auth_context);
+  return connection;
 }
 
 // With fewer calls in progress further threads gain nothing (docs/benchmarks/2026-11-22-h200-load.md).
 constexpr int kMany = 16;
 
 PollingThread& ThreadOfNextCall(const IncomingCall::Server& server) {
-  if (server.threads.size() == 1 || server.counts.in_progress() < kMany) return *server.threads.front();
+  if (server.threads.size() == 1 || server.counts.busy() < kMany) return *server.threads.front();
   thread_local std::size_t next = 0;
   return *server.threads[next++ % server.threads.size()];
 }
@@ -65,11 +77,13 @@ IncomingCall::~IncomingCall() {
   if (!accepted_) return;
   thread_.RemoveCall();
   thread_local int answered = 0;
-  if (answered_ && ++answered == kAnsweredBatch) {
+  if (refused_ || (!answered_ && cancelled_)) {
+    server_.connections.CountFutile(*connection_);
+  } else if (answered_) {
+    connection_->SetAnswered();
+    if (++answered < kAnsweredBatch) return;
     answered = 0;
-    server_.connections.CountAnswered(ConnectionOf(context_), kAnsweredBatch);
-  } else if (!answered_ && cancelled_) {
-    server_.connections.CountReset(ConnectionOf(context_));
+    server_.connections.CountAnswered(*connection_, kAnsweredBatch);
   }
 }
 
@@ -90,12 +104,19 @@ void IncomingCall::AcceptedTag::Proceed(bool ok) {
 
 absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
   identified_ = server_.authentication == nullptr || !open_to_all;
-  if (server_.authentication == nullptr || open_to_all) {
-    return Caller{.share = static_cast<OwnerId>(reinterpret_cast<std::uintptr_t>(ConnectionOf(context_)))};
+  if (server_.authentication != nullptr && !open_to_all) {
+    const absl::StatusOr<OwnerId> owner = server_.authentication->identify(context_);
+    if (!owner.ok()) return owner.status();
+    if (*owner != kAnonymous) return CallerWith(*owner);
   }
-  const absl::StatusOr<OwnerId> owner = server_.authentication->identify(context_);
-  if (!owner.ok()) return owner.status();
-  return Caller{.owner = *owner, .share = *owner};
+  Caller caller{.owner = kAnonymous, .claimant = {.share = ShareOf(connection_->peer())}};
+  const auto& metadata = context_.client_metadata();
+  const auto affinity = metadata.find(kAffinity);
+  caller.claimant.client =
+      affinity == metadata.end()
+          ? connection_->number()
+          : absl::HashOf(absl::string_view(affinity->second.data(), affinity->second.size()));
+  return caller;
 }
 
 void IncomingCall::EchoTraceParent() {
@@ -116,7 +137,7 @@ void IncomingCall::LogEnd(const std::string& request_id, const End& end) {
                           .code = std::string(CodeName(end.code)),
                           .reason = end.reason,
                           .owner = named ? server_.log->name_of(caller_.owner) : "",
-                          .client = context_.peer(),
+                          .client = connection_->name(),
                           .request_id = request_id,
                           .trace_parent = trace_parent_,
                           .seconds = SecondsSince(begun_),
@@ -126,28 +147,78 @@ void IncomingCall::LogEnd(const std::string& request_id, const End& end) {
 
 void IncomingCall::Accept() {
   begun_ = MonotonicClock::now();
+  connection_ = ConnectionOf(context_, server_.connections);
+  if (connection_->has_ended()) return Drop();
   EchoTraceParent();
-  if (server_.connections.wants_peers()) {
-    server_.connections.LearnPeer(ConnectionOf(context_), context_.peer());
-  }
   const auto method = server_.methods.find(path());
-  const bool known = method != server_.methods.end();
-  const absl::StatusOr<Caller> caller = FindCaller(known && method->second.open_to_all);
-  std::unique_ptr<IncomingCall> self(this);
+  if (method != server_.methods.end()) served_ = &method->second;
+  const absl::StatusOr<Caller> caller = FindCaller(served_ != nullptr && served_->open_to_all);
   if (!caller.ok()) {
     identified_ = false;
-    server_.authentication->refuse(std::move(self), caller.status());
-  } else {
-    caller_ = *caller;
-    (known ? method->second.handler : server_.unknown_method)(std::move(self));
+    refused_ = true;
+    return HandOver([&](std::unique_ptr<IncomingCall> self) {
+      server_.authentication->refuse(std::move(self), caller.status());
+    });
   }
+  caller_ = *caller;
+  if (served_ == nullptr) return HandOver(server_.unknown_method);
+  if (served_->reads_message == nullptr) return HandOver(served_->handler);
+  Read();
+}
+
+void IncomingCall::HandOver(const CallHandler& handler) {
+  handler(std::unique_ptr<IncomingCall>(this));
   // Whoever answers the call waits for this, so the call is still there.
   if (done_) on_done_->Proceed(!cancelled_);
+}
+
+void IncomingCall::Read() {
+  in_flight_.emplace(server_.metrics.requests_in_flight);
+  served_->reads_message->started.Add();
+  if (server_.counts.AddInProgress()) in_progress_.emplace(server_.counts);
+  if (!in_time() && !served_->while_draining) return HandOver(served_->handler);
+  server_.counts.AddBusy();
+  thread_.uploads().Add(*this, *connection_, begun_);
+  stream_.Read(&request_, &read_tag_);
+}
+
+void IncomingCall::OnSlow() {
+  slow_ = true;
+  server_.counts.RemoveBusy();
+}
+
+void IncomingCall::OnRead(bool ok) {
+  thread_.uploads().Remove(*this);
+  if (!slow_) server_.counts.RemoveBusy();
+  // A call that was cancelled before this was asked for has had its end told before.
+  if (done_ && cancelled_) {
+    CountCancelled();
+    delete this;
+    return;
+  }
+  if (ok) message_ = std::move(request_);
+  request_.Clear();
+  HandOver(served_->handler);
+}
+
+void IncomingCall::CountCancelled() {
+  served_->reads_message->handled_cancelled.Add();
+  served_->reads_message->handling_seconds.Observe(SecondsSince(begun_));
+  LogEnd(/*request_id=*/"", {.code = grpc::StatusCode::CANCELLED});
+}
+
+void IncomingCall::Drop() {
+  dropped_ = true;
+  if (done_) delete this;
 }
 
 void IncomingCall::DoneTag::Proceed(bool) {
   call.done_ = true;
   call.cancelled_ = call.context_.IsCancelled();
+  if (call.dropped_) {
+    delete &call;
+    return;
+  }
   // The relief may be faster with this tag than the polling thread is with the one before it.
   if (call.on_done_ != nullptr) call.on_done_->Proceed(!call.cancelled_);
 }

@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,10 +17,13 @@
 #include "absl/status/statusor.h"
 #include "server/base/clock.h"
 #include "server/observe/access_log.h"
+#include "server/observe/metrics.h"
 #include "server/rpc/call_counts.h"
 #include "server/rpc/completion_tag.h"
+#include "server/rpc/connection.h"
 #include "server/rpc/connections.h"
 #include "server/rpc/polling_thread.h"
+#include "server/rpc/uploads.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
@@ -37,6 +42,11 @@ struct ServedPath {
   CallHandler handler;
   // Whether anybody may call it, also where callers are asked who they are.
   bool open_to_all = false;
+  // Of a unary method: the call's only message is read before the handler is called, and a call that ends
+  // before that never gets to it. Null for other methods.
+  const MethodSeries* reads_message = nullptr;
+  // Of a unary method: calls are read, too, once the server drains.
+  bool while_draining = false;
 };
 
 // Where calls that have ended are noted.
@@ -54,9 +64,11 @@ struct Authentication {
 };
 
 // gRPC's context and stream of one call, and when the client is gone. It belongs to whoever answers the call,
-// who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too.
+// who deletes it when gRPC has returned the tags of all operations on the stream, and OnDone's too. A call
+// that can have no answer any more is dropped before that: its connection has ended, or its client cancelled
+// it before its message came.
 // Everything but the end of a stream runs while a tag of its thread's queue proceeds.
-class IncomingCall {
+class IncomingCall final : private Upload {
  public:
   // What all calls of a server share. It outlives them.
   struct Server {
@@ -67,6 +79,7 @@ class IncomingCall {
     const CallHandler& unknown_method;
     // Null: nobody is asked, and each connection has a share of its own.
     const Authentication* authentication;
+    Metrics& metrics;
     CallCounts& counts;
     Connections& connections;
     // The first one is steady and accepts all calls; the others are on demand and get their share of them,
@@ -93,10 +106,16 @@ class IncomingCall {
   grpc::GenericServerAsyncReaderWriter& stream() { return stream_; }
   // The one whose queue has the events of the call.
   PollingThread& thread() { return thread_; }
-  // Without authentication each connection has a share: two that are open at one time have different ones.
   const Caller& caller() const { return caller_; }
   // False where callers are asked who they are, but not by this path.
   bool identified() const { return identified_; }
+
+  // Of a unary method: false if the server had begun to drain when the call came.
+  bool in_time() const { return in_progress_.has_value(); }
+  // The message of a unary method, if the client has sent one and the call was read. Once.
+  std::optional<grpc::ByteBuffer> TakeMessage() { return std::exchange(message_, std::nullopt); }
+  // Of a unary method: ends what warpline_requests_in_flight counts.
+  void EndInFlight() { in_flight_.reset(); }
 
   // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
   // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
@@ -105,7 +124,7 @@ class IncomingCall {
   bool logged() const { return server_.log != nullptr; }
   // Notes that the call has ended, if calls are logged. Once.
   void LogEnd(const std::string& request_id, const End& end);
-  // Says that an answer was sent. A call that was cancelled before counts against its connection.
+  // Says that an answer was sent. A call that was cancelled before counts against its peer.
   void SetAnswered() { answered_ = true; }
 
  private:
@@ -119,26 +138,55 @@ class IncomingCall {
     void Proceed(bool ok) override;
     IncomingCall& call;
   };
+  struct ReadTag final : CompletionTag {
+    explicit ReadTag(IncomingCall& call) : call(call) {}
+    void Proceed(bool ok) override { call.OnRead(ok); }
+    IncomingCall& call;
+  };
 
   IncomingCall(const Server& server, PollingThread& thread);
   // On its own thread.
   void Accept();
-  // Whose the call is; without authentication, the connection's.
+  void HandOver(const CallHandler& handler);
+  void Read();
+  void OnRead(bool ok);
+  // Nobody answers the call: it goes when gRPC has let go of it.
+  void Drop();
+  void CountCancelled();
   absl::StatusOr<Caller> FindCaller(bool open_to_all);
+  void GiveUp() override { context_.TryCancel(); }
+  void OnSlow() override;
   // Takes the client's `traceparent` over and sends it back with the status, so that whoever has the answer
   // knows that the call's line can be found by it.
   void EchoTraceParent();
 
-  // The first member, so that the call no longer counts when everything else of it is gone.
+  // The first members, so that the call no longer counts when everything else of it is gone.
   struct Counted {
     explicit Counted(CallCounts& counts) : counts(counts) { counts.AddObject(); }
     ~Counted() { counts.RemoveObject(); }
     CallCounts& counts;
   } counted_;
+  struct InProgress {
+    explicit InProgress(CallCounts& counts) : counts(counts) {}
+    ~InProgress() { counts.RemoveInProgress(); }
+    CallCounts& counts;
+  };
+  std::optional<InProgress> in_progress_;
+  struct InFlight {
+    explicit InFlight(Gauge& gauge) : gauge(gauge) { gauge.Add(1); }
+    ~InFlight() { gauge.Add(-1); }
+    Gauge& gauge;
+  };
+  std::optional<InFlight> in_flight_;
   const Server& server_;
   PollingThread& thread_;
   AcceptedTag accepted_tag_{*this};
   DoneTag done_tag_{*this};
+  ReadTag read_tag_{*this};
+  std::shared_ptr<Connection> connection_;  // from Accept on
+  const ServedPath* served_ = nullptr;      // null if there is no such path
+  grpc::ByteBuffer request_;
+  std::optional<grpc::ByteBuffer> message_;
   grpc::GenericServerContext context_;
   grpc::GenericServerAsyncReaderWriter stream_{&context_};
   Caller caller_;
@@ -147,6 +195,9 @@ class IncomingCall {
   MonotonicTime begun_ = {};
   CompletionTag* on_done_ = nullptr;
   bool accepted_ = false;
+  bool dropped_ = false;
+  bool refused_ = false;  // it had no token, or a wrong one
+  bool slow_ = false;     // as an upload
   bool done_ = false;
   bool cancelled_ = false;
   bool answered_ = false;

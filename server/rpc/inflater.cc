@@ -73,13 +73,13 @@ class Inflation final : public CompletionTag {
 
 }  // namespace
 
-absl::Status Inflater::Start(MessageSlices compressed, std::size_t limit, OwnerId owner,
+absl::Status Inflater::Start(MessageSlices compressed, std::size_t limit, const Caller& caller,
                              grpc::CompletionQueue& queue, Done done) {
-  limit = std::min(limit, static_cast<std::size_t>(admission_.MostBytesOf(owner)));
+  limit = std::min(limit, static_cast<std::size_t>(admission_.MostBytesOf(caller.owner)));
   std::size_t bytes = 0;
   for (const grpc::Slice& slice : compressed) bytes += slice.size();
   const std::size_t most = bytes < limit / kMostPerByte ? bytes * kMostPerByte : limit;
-  absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most), owner);
+  absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most), caller);
   if (!ticket.ok()) return ticket.status();
   auto* inflation = new Inflation(std::move(compressed), limit, *std::move(ticket), std::move(done));
   workers_.Post([inflation, &queue] { inflation->RunOnWorker(queue); });

@@ -36,8 +36,8 @@ class Inflater {
   // Calls `done` on the thread that polls `queue`, whose tags are CompletionTags, with the content of a gzip
   // or zlib stream (see inflate.h for the errors) of at most `limit` bytes, and of no more than its owner may
   // have admitted. If admission refuses it, this returns the refusal and never calls `done`.
-  absl::Status Start(MessageSlices compressed, std::size_t limit, OwnerId owner, grpc::CompletionQueue& queue,
-                     Done done);
+  absl::Status Start(MessageSlices compressed, std::size_t limit, const Caller& caller,
+                     grpc::CompletionQueue& queue, Done done);
 
  private:
   Admission& admission_;

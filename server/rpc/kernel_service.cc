@@ -101,7 +101,7 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
     absl::StatusOr<PlanPtr> plan = compiler_.Compile(codec, scanned.message, scanned.references);
     compiling_.fetch_sub(1);
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
-    engine_.plans.Insert(scanned.key, *plan, call.caller().share, call.received());
+    engine_.plans.Insert(scanned.key, *plan, call.caller().claimant.share, call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
   });
 }
@@ -191,7 +191,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   if (!sinks.ok()) return RespondError(call, codec, plan.get(), sinks.status());
   const MonotonicTime asked = MonotonicClock::now();
   call.ReturnProvisionalTicket();
-  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.caller().share,
+  absl::StatusOr<Ticket> ticket = engine_.admission.Admit(HostBytesOf(*plan), call.caller(),
                                                           static_cast<std::int64_t>(plan->tensor_bytes));
   if (!ticket.ok()) return RespondError(call, codec, plan.get(), ticket.status());
   job.ticket = *std::move(ticket);
@@ -215,7 +215,7 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
                                                    *plan)](std::span<std::byte> area, int part, int parts) {
     payloads.CopyPart(area, part, parts, copy_in_site_);
   };
-  job.owner = call.caller().share;
+  job.caller = call.caller();
   job.crowded = call.crowded();
   job.number = call.number();
   job.deadline = call.deadline();

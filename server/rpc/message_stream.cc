@@ -64,7 +64,6 @@ MessageStream::~MessageStream() = default;
 void MessageStream::Begin() {
   server_.open.Add(*this);
   if (method_.is_work) {
-    if (in_progress_) server_.counts.AddStream();
     method_.series.started.Add();
     server_.watchdog.Add(*this);
     server_.helpers->Add();
@@ -169,7 +168,7 @@ void MessageStream::OnRead(bool ok) {
   }
   // The reference of the read goes on to the inflation.
   const absl::Status started = server_.inflater.Start(
-      std::move(message.slices), handler_->max_message_bytes(), incoming_->caller().share,
+      std::move(message.slices), handler_->max_message_bytes(), incoming_->caller(),
       incoming_->thread().queue(), [this](absl::StatusOr<Inflater::Inflated> inflated) {
         if (inflated.ok()) {
           OnMessage(std::move(inflated->slices));
@@ -316,9 +315,7 @@ void MessageStream::Unref() {
   // It counts as an object until the last, so that the counts are still there.
   const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
-  if (!in_progress) return;
-  counts.RemoveStream();
-  counts.RemoveInProgress();
+  if (in_progress) counts.RemoveInProgress();
 }
 
 }  // namespace warpline

@@ -84,6 +84,11 @@ void PollingThread::RunPosted() {
   for (absl::AnyInvocable<void()>& task : tasks) task();
 }
 
+void PollingThread::BetweenTags(absl::FunctionRef<void()> function) {
+  const std::lock_guard<std::mutex> lock(one_at_a_time_);
+  function();
+}
+
 bool PollingThread::GoToSleep() {
   MutexLock lock(&posted_mutex_);
   awake_ = !posted_.empty();

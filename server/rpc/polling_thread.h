@@ -15,8 +15,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "server/base/mutex.h"
+#include "server/rpc/uploads.h"
 
 namespace warpline {
 
@@ -51,6 +53,11 @@ class PollingThread {
   // Has the calling thread wait for one event of the queue, for so long at most, and see to it. The queue
   // must not be shut down meanwhile.
   void Help(absl::Duration time);
+  // The calls of the queue whose messages have not arrived yet.
+  Uploads& uploads() { return uploads_; }
+  // Calls `function` on the calling thread while no tag of the queue proceeds, but for those that take no
+  // turns.
+  void BetweenTags(absl::FunctionRef<void()> function);
   // Whether the calling thread is some queue's own.
   static bool OnPollingThread() { return on_polling_thread_; }
   PollingThread(const PollingThread&) = delete;
@@ -79,6 +86,7 @@ class PollingThread {
   const std::chrono::nanoseconds look_;
   std::atomic<int> calls_ = 0;
   std::mutex one_at_a_time_;
+  Uploads uploads_;                        // under one_at_a_time_
   std::atomic<std::uint64_t> rounds_ = 0;  // of the loop
   Mutex posted_mutex_;
   bool awake_ ABSL_GUARDED_BY(posted_mutex_) = true;

@@ -19,8 +19,14 @@ constexpr int TCP_CM_INQ = 36;
 
 std::atomic<bool> bounds_rounds = false;
 
-// Bytes of the current round, by descriptor. Descriptors that share an entry have shorter rounds.
-std::array<std::atomic<std::size_t>, 1 << 16> bytes_of_round;
+// By descriptor. Descriptors that share an entry have shorter rounds, and count their bytes together.
+struct Received {
+  std::atomic<std::size_t> bytes_of_round = 0;
+  std::atomic<std::uint64_t> bytes = 0;
+};
+std::array<Received, 1 << 16> received;
+
+Received& ReceivedBy(int fd) { return received[static_cast<std::size_t>(fd) % received.size()]; }
 
 // Where the kernel has written how many bytes are left to read; null if it has not. That is what gRPC asks
 // for with TCP_INQ, of TCP connections.
@@ -34,7 +40,7 @@ unsigned char* BytesLeft(msghdr& message) {
 void Bound(int fd, std::size_t bytes, msghdr& message) {
   unsigned char* const left = BytesLeft(message);
   if (left == nullptr) return;
-  std::atomic<std::size_t>& round = bytes_of_round[static_cast<std::size_t>(fd) % bytes_of_round.size()];
+  std::atomic<std::size_t>& round = ReceivedBy(fd).bytes_of_round;
   int value = 0;
   std::memcpy(&value, left, sizeof(value));
   if (value == 0) return round.store(0, std::memory_order_relaxed);
@@ -51,6 +57,10 @@ void Bound(int fd, std::size_t bytes, msghdr& message) {
 
 void BoundReadRounds() { bounds_rounds.store(true, std::memory_order_relaxed); }
 
+std::uint64_t BytesReceived(int fd) {
+  return fd < 0 ? 0 : ReceivedBy(fd).bytes.load(std::memory_order_relaxed);
+}
+
 }  // namespace warpline
 
 // Takes the place of the C library's in the whole program, and in gRPC where that is a shared library.
@@ -60,8 +70,10 @@ extern "C" __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr
   using Function = ssize_t (*)(int, msghdr*, int);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "recvmsg"));
   const ssize_t bytes = next(fd, message, flags);
-  if (bytes > 0 && message->msg_controllen > 0 && warpline::bounds_rounds.load(std::memory_order_relaxed)) {
-    warpline::Bound(fd, static_cast<std::size_t>(bytes), *message);
+  if (bytes > 0 && warpline::bounds_rounds.load(std::memory_order_relaxed)) {
+    const auto count = static_cast<std::size_t>(bytes);
+    warpline::ReceivedBy(fd).bytes.fetch_add(count, std::memory_order_relaxed);
+    if (message->msg_controllen > 0) warpline::Bound(fd, count, *message);
   }
   return bytes;
 }

@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_RPC_READ_ROUNDS_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace warpline {
 
@@ -17,6 +18,10 @@ namespace warpline {
 // for reading has some 25 MiB at most. Clients of unix sockets are trusted.
 constexpr std::size_t kMostBytesOfRound = std::size_t{8} << 20;
 void BoundReadRounds();
+
+// Bytes that the process has received through this descriptor and earlier ones of the same number, since
+// BoundReadRounds. Only differences mean something. 0 for a negative descriptor.
+std::uint64_t BytesReceived(int fd);
 
 }  // namespace warpline
 

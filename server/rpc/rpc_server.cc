@@ -24,6 +24,7 @@
 #include "server/rpc/health_service.h"
 #include "server/rpc/incoming_call.h"
 #include "server/rpc/message_stream.h"
+#include "server/rpc/peer_naming.h"
 #include "server/rpc/polling_thread.h"
 #include "server/rpc/read_rounds.h"
 #include "server/rpc/reflection_service.h"
@@ -34,6 +35,7 @@
 #include "server/rpc/send_watchdog.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
+#include "server/rpc/upload_watchdog.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -89,7 +91,7 @@ std::vector<std::string> ReflectedNames(bool echo) {
 
 struct RpcServer::Impl {
   Impl(const Options& options, Handlers handlers, Inflater& inflater, Metrics& metrics)
-      : connections({.max_connections = options.max_connections, .resets = {}}),
+      : connections({.max_connections = options.max_connections, .budgets = {}}),
         watchdog(options.send_timeout),
         unary_server{.metrics = metrics,
                      .watchdog = watchdog,
@@ -164,7 +166,9 @@ struct RpcServer::Impl {
             [this, &added](std::unique_ptr<IncomingCall> call) {
               UnaryCall::Start(added, unary_server, std::move(call));
             },
-        .open_to_all = added.open_to_all};
+        .open_to_all = added.open_to_all,
+        .reads_message = &added.series,
+        .while_draining = added.while_draining};
   }
 
   void AddStream(MessageStream::Method method) {
@@ -227,14 +231,21 @@ struct RpcServer::Impl {
   grpc::AsyncGenericService service;
   std::vector<std::unique_ptr<PollingThread>> threads;
   std::unique_ptr<PollingHelpers> helpers;
-  const IncomingCall::Server incoming_server{
-      service, methods,     unknown_method, authentication.identify != nullptr ? &authentication : nullptr,
-      counts,  connections, threads,        log};
+  const IncomingCall::Server incoming_server{service,
+                                             methods,
+                                             unknown_method,
+                                             authentication.identify != nullptr ? &authentication : nullptr,
+                                             unary_server.metrics,
+                                             counts,
+                                             connections,
+                                             threads,
+                                             log};
   std::vector<std::string> addresses;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Relief> relief;
+  std::unique_ptr<UploadWatchdog> uploads;
   std::unique_ptr<Acceptor> acceptor;
   bool was_busy = false;  // while it drained
 };
@@ -297,9 +308,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
   impl->helpers = std::make_unique<PollingHelpers>(*impl->threads.front(), options.helpers);
   std::vector<PollingThread*> threads;
   for (const auto& thread : impl->threads) threads.push_back(thread.get());
-  impl->relief = std::make_unique<Relief>(std::move(threads));
+  impl->relief = std::make_unique<Relief>(threads);
+  impl->uploads = std::make_unique<UploadWatchdog>(std::move(threads), options.send_timeout);
   impl->health.SetServing(true);
-  impl->acceptor->Start([impl = impl.get()](int fd, Acceptor::Kind kind) {
+  impl->acceptor->Start([impl = impl.get()](int fd, Acceptor::Kind kind, std::uint64_t number) {
+    const NamingScope naming(number);
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
     const auto& door = kind == Acceptor::Kind::kUnix ? impl->unix_door : impl->network_door;
@@ -321,7 +334,7 @@ bool RpcServer::Drain(absl::Time deadline) {
   impl.acceptor->StopListening();
   Log("info", "clients are told to leave",
       {{"connections", absl::StrCat(impl.connections.size())},
-       {"calls", absl::StrCat(impl.counts.all_in_progress())}});
+       {"calls", absl::StrCat(impl.counts.in_progress())}});
   CloseGently();
   const absl::Time begun = absl::Now();
   const double started = impl.unary_server.metrics.RequestsStarted();
@@ -330,13 +343,14 @@ bool RpcServer::Drain(absl::Time deadline) {
     SendGoaways(*impl.server);
     impl.streams.FinishIdle();
     const absl::Time now = absl::Now();
-    const bool idle = impl.counts.all_in_progress() == 0 && now - begun >= kIdleToHear;
-    impl.was_busy = impl.was_busy || impl.counts.all_in_progress() > 0;
+    const bool idle = impl.counts.in_progress() == 0 && now - begun >= kIdleToHear;
+    impl.was_busy = impl.was_busy || impl.counts.in_progress() > 0;
     if (idle || impl.connections.size() == 0 || now - begun >= kToHear || now >= deadline) break;
     absl::SleepFor(kHearingStep);
   }
   impl.counts.Drain();
-  if (const int calls = impl.counts.all_in_progress(); calls > 0) {
+  impl.uploads->Drain();
+  if (const int calls = impl.counts.in_progress(); calls > 0) {
     Log("info", "new calls are refused, open ones go on",
         {{"connections", absl::StrCat(impl.connections.size())}, {"calls", absl::StrCat(calls)}});
   }
@@ -367,6 +381,7 @@ bool RpcServer::Shutdown(absl::Time deadline) {
     // gRPC aborts if a call is answered, or waited for, on a queue that was shut down.
     const bool unused = raw->counts.AwaitNoObjects(std::min(deadline, absl::Now() + kToShutDown) + kToNotice);
     if (unused) {
+      raw->uploads.reset();
       raw->relief.reset();
       raw->helpers.reset();
       raw->threads.clear();

@@ -37,21 +37,25 @@ UnaryCall::UnaryCall(const UnaryMethod& method, const Server& server, std::uniqu
       // Converted once, so that from here on no change of the wall clock matters. absl::Now() would notice
       // one up to two seconds later than gRPC, which asks the kernel; until then all deadlines would be wrong
       // by it.
-      deadline_(After(absl::FromChrono(incoming_->context().deadline() - std::chrono::system_clock::now()))),
-      in_progress_(server.counts.AddInProgress()) {
+      deadline_(After(absl::FromChrono(incoming_->context().deadline() - std::chrono::system_clock::now()))) {
+  server_.counts.AddBusy();
   incoming_->OnDone(&done_tag_);
 }
 
 void UnaryCall::Begin() {
   whole_ = nvtx::SpanningRange(method_.name.c_str(), number_);
   nvtx::Mark(request_id_.c_str(), number_);
-  server_.metrics.requests_in_flight.Add(1);
-  method_.series.started.Add();
-  if (!in_progress_ && !method_.while_draining) {
+  if (!incoming_->in_time() && !method_.while_draining) {
     server_.metrics.CountRejection("draining");
     return RespondError(absl::UnavailableError("the server is draining"));
   }
-  incoming_->stream().Read(&request_, &read_tag_);
+  std::optional<grpc::ByteBuffer> message = incoming_->TakeMessage();
+  if (!message.has_value()) {
+    // The client sent no message, or was cancelled while it did: the end of the call will tell.
+    cut_short_ = true;
+    return RespondError(absl::InvalidArgumentError("the call ended without a message"));
+  }
+  Receive(*message);
 }
 
 void UnaryCall::DoneTag::Proceed(bool ok) {
@@ -81,30 +85,23 @@ void UnaryCall::OnCancel(std::function<void()> hook) {
   hook();
 }
 
-void UnaryCall::OnRead(bool ok) {
-  if (!ok) {
-    // The client sent no message, or was cancelled while it did: the end of the call will tell.
-    cut_short_ = true;
-    return RespondError(absl::InvalidArgumentError("the call ended without a message"));
-  }
-  received_ = MonotonicClock::now();
-  end_.request_bytes = request_.Length();
+void UnaryCall::Receive(grpc::ByteBuffer& request) {
+  end_.request_bytes = request.Length();
   if (!method_.takes_message) return Handle();
   const std::size_t limit = std::min(server_.max_message_bytes, method_.max_message_bytes);
-  if (const std::size_t bytes = request_.Length(); bytes > limit) {
-    request_.Clear();
+  if (const std::size_t bytes = request.Length(); bytes > limit) {
     return RespondError(
         absl::ResourceExhaustedError(absl::StrCat("the message has ", bytes, " bytes, limit ", limit)));
   }
-  ReceivedMessage message = SlicesOf(request_);
-  request_.Clear();
+  ReceivedMessage message = SlicesOf(request);
+  request.Clear();
   if (!message.compressed) {
     message_ = std::move(message.slices);
     return Handle();
   }
   if (!incoming_->identified()) return RespondError(CompressedUnidentified());
   const absl::Status started =
-      server_.inflater.Start(std::move(message.slices), limit, caller().share, incoming_->thread().queue(),
+      server_.inflater.Start(std::move(message.slices), limit, caller(), incoming_->thread().queue(),
                              [this](absl::StatusOr<Inflater::Inflated> inflated) {
                                if (!inflated.ok()) return RespondError(inflated.status());
                                message_ = std::move(inflated->slices);
@@ -136,8 +133,8 @@ void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status st
   // What the handler did not use, it does not need.
   message_.Clear();
   provisional_ticket_.Return();
-  if (awaits_device_) server_.counts.RemoveAwaiting();
-  server_.metrics.requests_in_flight.Add(-1);
+  if (awaits_device_) server_.counts.AddBusy();
+  incoming_->EndInFlight();
   method_.series.handling_seconds.Observe(SecondsSince(received_));
   if (!cut_short_) CountHandled(status.error_code());
   sending_ = nvtx::SpanningRange(nvtx::Name::kSend, number_);
@@ -191,12 +188,10 @@ void UnaryCall::Unref() {
 }
 
 void UnaryCall::Delete() {
-  CallCounts& counts = server_.counts;
-  const bool in_progress = in_progress_;
-  // It counts as an object until the last, so that the counts are still there.
+  server_.counts.RemoveBusy();
+  // It counts as in progress until the last, so that what it uses is still there.
   const std::unique_ptr<IncomingCall> incoming = std::move(incoming_);
   delete this;
-  if (in_progress) counts.RemoveInProgress();
 }
 
 }  // namespace warpline

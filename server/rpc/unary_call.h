@@ -56,10 +56,10 @@ struct UnaryMethod {
   MethodSeries series = MethodSeries();
 };
 
-// From the headers of a call on, its message is awaited and decompressed, and the call is handled and
-// answered. It deletes itself once gRPC has let go of it, and the watchdog too. Everything runs while a tag
-// of its completion queue proceeds, except `handle`, which the crew may run, and Respond and RespondError,
-// which any one thread may call.
+// From the message of a call on, the message is decompressed, and the call is handled and answered. It
+// deletes itself once gRPC has let go of it, and the watchdog too. Everything runs while a tag of its
+// completion queue proceeds, except `handle`, which the crew may run, and Respond and RespondError, which any
+// one thread may call.
 class UnaryCall final : private SendWatchdog::Call {
  public:
   // What all calls of a server share. It outlives them.
@@ -83,18 +83,18 @@ class UnaryCall final : private SendWatchdog::Call {
   const std::string& request_id() const override { return request_id_; }
   nvtx::RequestNumber number() const { return number_; }
   MonotonicTime deadline() const { return deadline_; }  // kNever if the client set none
-  // When the message was whole; before that, when the headers came.
+  // When the message was whole.
   MonotonicTime received() const { return received_; }
   const Caller& caller() const { return incoming_->caller(); }
   // Who the client is by its certificate (see PeerIdentity in tls_credentials.h).
   std::string Client() const;
   // Whether other calls are in progress, so that the thread that handles this one has more to do.
-  bool crowded() const { return server_.counts.in_progress() > 1; }
+  bool crowded() const { return server_.counts.busy() > 1; }
   // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy:
   // other calls are not crowded by it. Once, before the answer.
   void AwaitDevice() {
     awaits_device_ = true;
-    server_.counts.AddAwaiting();
+    server_.counts.RemoveBusy();
   }
   // True from when the client cancelled or the deadline passed.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
@@ -110,11 +110,6 @@ class UnaryCall final : private SendWatchdog::Call {
   void RespondError(const absl::Status& status);
 
  private:
-  struct ReadTag final : CompletionTag {
-    explicit ReadTag(UnaryCall& call) : call(call) {}
-    void Proceed(bool ok) override { call.OnRead(ok); }
-    UnaryCall& call;
-  };
   struct SentTag final : CompletionTag {
     explicit SentTag(UnaryCall& call) : call(call) {}
     void Proceed(bool ok) override { call.OnSent(ok); }
@@ -128,7 +123,7 @@ class UnaryCall final : private SendWatchdog::Call {
 
   UnaryCall(const UnaryMethod& method, const Server& server, std::unique_ptr<IncomingCall> incoming);
   void Begin();
-  void OnRead(bool ok);
+  void Receive(grpc::ByteBuffer& request);
   void OnSent(bool ok);
   void Handle();
   void Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status);
@@ -142,10 +137,8 @@ class UnaryCall final : private SendWatchdog::Call {
   const UnaryMethod& method_;
   const Server& server_;
   std::unique_ptr<IncomingCall> incoming_;
-  ReadTag read_tag_{*this};
   SentTag sent_tag_{*this};
   DoneTag done_tag_{*this};
-  grpc::ByteBuffer request_;
   MessageSlices message_;
   Ticket provisional_ticket_;
   std::optional<grpc::ByteBuffer> response_;
@@ -160,7 +153,6 @@ class UnaryCall final : private SendWatchdog::Call {
   Mutex cancel_mutex_;
   std::function<void()> on_cancel_ ABSL_GUARDED_BY(cancel_mutex_);
   std::atomic<bool> cancelled_ = false;
-  bool in_progress_ = false;
   bool awaits_device_ = false;
   bool cut_short_ = false;           // the message never became whole
   std::atomic<int> references_ = 2;  // one for the response, one for the done tag

@@ -13,18 +13,18 @@ Ticket& Ticket::operator=(Ticket&& other) noexcept {
   if (this == &other) return *this;
   Return();
   admission_ = std::exchange(other.admission_, nullptr);
-  share_ = other.share_;
+  part_ = other.part_;
   return *this;
 }
 
 void Ticket::MarkUnread() {
-  if (admission_ == nullptr || share_.unread) return;
-  share_.unread = true;
-  admission_->MarkUnread(share_);
+  if (admission_ == nullptr || part_.unread) return;
+  part_.unread = true;
+  admission_->MarkUnread(part_);
 }
 
 void Ticket::Return() {
-  if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(share_);
+  if (admission_ != nullptr) std::exchange(admission_, nullptr)->Return(part_);
 }
 
 Admission::Admission(Options options, Metrics& metrics) : options_(std::move(options)), metrics_(metrics) {
@@ -42,7 +42,7 @@ std::int64_t Admission::MostBytesOf(OwnerId owner) const {
   return std::min(options_.max_bytes, limits.bytes.value_or(options_.max_bytes));
 }
 
-std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId owner, bool small,
+std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, const Caller& caller, bool small,
                                                     const OwnerLimits& limits) const {
   if (all_.jobs >= options_.max_jobs) {
     return Refusal{"jobs", absl::StrCat(all_.jobs, " jobs admitted, limit ", options_.max_jobs)};
@@ -62,40 +62,57 @@ std::optional<Admission::Refusal> Admission::WhyNot(std::int64_t bytes, OwnerId 
                                            bytes, " more asked for, limit ", options_.max_bytes)};
     }
   }
+  if (auto refusal = BeyondQuota(bytes, caller.owner, limits); refusal.has_value()) return refusal;
+  const auto share = shares_.find(caller.claimant.share);
+  const auto client = clients_.find(caller.claimant);
+  const bool is_new_share = share == shares_.end(), is_new_client = client == clients_.end();
+  if (!is_new_client && client->second.unread_bytes > options_.max_bytes / 2) {
+    return Refusal{
+        "unread", absl::StrCat(client->second.unread_bytes,
+                               " bytes of this client's results are unread, limit ", options_.max_bytes / 2)};
+  }
+  if (is_new_share) return std::nullopt;
+  const auto shares = static_cast<std::int64_t>(shares_.size());
+  if (auto refusal = BeyondShare(bytes, share->second.use, shares); refusal.has_value()) return refusal;
+  if (is_new_client) return std::nullopt;
+  return BeyondShare(bytes, client->second.use, shares * share->second.clients);
+}
+
+std::optional<Admission::Refusal> Admission::BeyondQuota(std::int64_t bytes, OwnerId owner,
+                                                         const OwnerLimits& limits) const {
   const auto found = owners_.find(owner);
   if (found == owners_.end()) return std::nullopt;
-  const OwnersUse& own = found->second;
-  if (limits.jobs.has_value() && own.all.jobs >= *limits.jobs) {
+  const Use& own = found->second;
+  if (limits.jobs.has_value() && own.jobs >= *limits.jobs) {
     return Refusal{"quota",
-                   absl::StrCat(own.all.jobs, " jobs of this owner admitted, its quota is ", *limits.jobs)};
+                   absl::StrCat(own.jobs, " jobs of this owner admitted, its quota is ", *limits.jobs)};
   }
-  if (limits.bytes.has_value() && own.all.bytes + bytes > *limits.bytes) {
-    return Refusal{"quota", absl::StrCat(own.all.bytes, " bytes of this owner admitted, ", bytes,
+  if (limits.bytes.has_value() && own.bytes + bytes > *limits.bytes) {
+    return Refusal{"quota", absl::StrCat(own.bytes, " bytes of this owner admitted, ", bytes,
                                          " more asked for, its quota is ", *limits.bytes)};
-  }
-  if (own.unread_bytes > options_.max_bytes / 2) {
-    return Refusal{"unread",
-                   absl::StrCat(own.unread_bytes, " bytes of this client's results are unread, limit ",
-                                options_.max_bytes / 2)};
-  }
-  const auto owners = static_cast<std::int64_t>(owners_.size());
-  if (owners == 1) return std::nullopt;
-  if (all_.jobs >= options_.max_jobs / 2 &&
-      own.all.jobs >= std::max<std::int64_t>(1, options_.max_jobs / owners)) {
-    return Refusal{"share", absl::StrCat(own.all.jobs, " jobs of this client admitted, its share beside ",
-                                         owners - 1, " others ", options_.max_jobs / owners)};
-  }
-  if (all_.bytes + bytes > options_.max_bytes / 2 && own.all.bytes + bytes > options_.max_bytes / owners) {
-    return Refusal{"share", absl::StrCat(own.all.bytes, " bytes of this client admitted, ", bytes,
-                                         " more asked for, its share beside ", owners - 1, " others ",
-                                         options_.max_bytes / owners)};
   }
   return std::nullopt;
 }
 
-absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner, std::int64_t size) {
+std::optional<Admission::Refusal> Admission::BeyondShare(std::int64_t bytes, const Use& own,
+                                                         std::int64_t sharers) const {
+  if (sharers == 1) return std::nullopt;
+  const std::int64_t jobs = std::max<std::int64_t>(1, options_.max_jobs / sharers);
+  if (all_.jobs >= options_.max_jobs / 2 && own.jobs >= jobs) {
+    return Refusal{"share", absl::StrCat(own.jobs, " jobs of this client admitted, its share beside ",
+                                         sharers - 1, " others is ", jobs)};
+  }
+  if (all_.bytes + bytes > options_.max_bytes / 2 && own.bytes + bytes > options_.max_bytes / sharers) {
+    return Refusal{"share", absl::StrCat(own.bytes, " bytes of this client admitted, ", bytes,
+                                         " more asked for, its share beside ", sharers - 1, " others is ",
+                                         options_.max_bytes / sharers)};
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, const Caller& caller, std::int64_t size) {
   const nvtx::Range range(nvtx::Name::kAdmission);
-  const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
+  const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(caller.owner) : OwnerLimits();
   MutexLock lock(&mutex_);
   if (draining_) {
     metrics_.CountRejection("draining");
@@ -106,22 +123,15 @@ absl::StatusOr<Ticket> Admission::Admit(std::int64_t bytes, OwnerId owner, std::
     return absl::ResourceExhaustedError(absl::StrCat(
         "the request and its result have ", bytes, " bytes together, this owner's quota is ", *limits.bytes));
   }
-  const std::optional<Refusal> refusal = WhyNot(bytes, owner, IsSmall(size), limits);
+  const std::optional<Refusal> refusal = WhyNot(bytes, caller, IsSmall(size), limits);
   if (refusal.has_value()) {
     metrics_.CountRejection(refusal->reason);
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", refusal->text)),
                           options_.retry_after);
   }
-  const Ticket::Share share{.owner = owner, .bytes = bytes, .small = IsSmall(size)};
-  OwnersUse& own = owners_[owner];
-  for (Use* use : {&all_, &own.all, share.small ? nullptr : &large_}) {
-    if (use == nullptr) continue;
-    ++use->jobs;
-    use->bytes += bytes;
-  }
-  metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
-  Show(share, 1);
-  return Ticket(this, share);
+  const Ticket::Part part{.caller = caller, .bytes = bytes, .small = IsSmall(size)};
+  Count(part, 1);
+  return Ticket(this, part);
 }
 
 void Admission::Drain() {
@@ -134,30 +144,40 @@ bool Admission::AwaitIdle(MonotonicTime deadline) {
   return mutex_.AwaitUntil([this] { return all_.jobs == 0; }, deadline);
 }
 
-void Admission::MarkUnread(const Ticket::Share& share) {
+void Admission::MarkUnread(const Ticket::Part& part) {
   MutexLock lock(&mutex_);
-  owners_[share.owner].unread_bytes += share.bytes;
+  clients_[part.caller.claimant].unread_bytes += part.bytes;
 }
 
-void Admission::Return(const Ticket::Share& share) {
+void Admission::Return(const Ticket::Part& part) {
   MutexLock lock(&mutex_);
-  OwnersUse& own = owners_[share.owner];
-  for (Use* use : {&all_, &own.all, share.small ? nullptr : &large_}) {
-    if (use == nullptr) continue;
-    --use->jobs;
-    use->bytes -= share.bytes;
+  if (part.unread) clients_[part.caller.claimant].unread_bytes -= part.bytes;
+  Count(part, -1);
+}
+
+void Admission::Count(const Ticket::Part& part, int jobs) {
+  const Caller& caller = part.caller;
+  const auto add = [&](Use& use) {
+    use.jobs += jobs;
+    use.bytes += jobs * part.bytes;
+    return use.jobs;
+  };
+  add(all_);
+  if (!part.small) add(large_);
+  ShareUse& share = shares_[caller.claimant.share];
+  ClientUse& client = clients_[caller.claimant];
+  if (client.use.jobs == 0) ++share.clients;
+  if (add(client.use) == 0) {
+    --share.clients;
+    clients_.erase(caller.claimant);
   }
-  if (share.unread) own.unread_bytes -= share.bytes;
-  if (own.all.jobs == 0) owners_.erase(share.owner);
+  if (add(share.use) == 0) shares_.erase(caller.claimant.share);
   metrics_.admission_bytes_used.Set(static_cast<double>(all_.bytes));
-  Show(share, -1);
-}
-
-void Admission::Show(const Ticket::Share& share, int jobs) {
+  if (options_.limits_of != nullptr && add(owners_[caller.owner]) == 0) owners_.erase(caller.owner);
   if (options_.owner_metrics == nullptr) return;
-  const OwnerSeries& series = options_.owner_metrics->Of(share.owner);
+  const OwnerSeries& series = options_.owner_metrics->Of(caller.owner);
   series.jobs.Add(jobs);
-  series.bytes.Add(jobs * static_cast<double>(share.bytes));
+  series.bytes.Add(jobs * static_cast<double>(part.bytes));
 }
 
 }  // namespace warpline

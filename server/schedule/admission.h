@@ -23,28 +23,28 @@ namespace warpline {
 
 class Admission;
 
-// A share of the budget: one job, and bytes. It is returned when the ticket is destroyed. Empty by default.
+// A part of the budget: one job, and bytes. It is returned when the ticket is destroyed. Empty by default.
 class Ticket {
  public:
   Ticket() = default;
   Ticket(Ticket&& other) noexcept { *this = std::move(other); }
   Ticket& operator=(Ticket&& other) noexcept;
   ~Ticket() { Return(); }
-  // Says that the job has ended and only its client's reading keeps the share.
+  // Says that the job has ended, and that the part is kept only until the client has read the result.
   void MarkUnread();
   void Return();
 
  private:
   friend class Admission;
-  struct Share {
-    OwnerId owner = 0;
+  struct Part {
+    Caller caller;
     std::int64_t bytes = 0;
     bool small = false;
     bool unread = false;
   };
-  Ticket(Admission* admission, const Share& share) : admission_(admission), share_(share) {}
+  Ticket(Admission* admission, const Part& part) : admission_(admission), part_(part) {}
   Admission* admission_ = nullptr;
-  Share share_;
+  Part part_;
 };
 
 // Thread-safe. Outlives its tickets.
@@ -65,13 +65,15 @@ class Admission {
 
   // INVALID_ARGUMENT if all of the budget would not do.
   absl::Status CheckFits(std::int64_t bytes) const;
-  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. Of the budget
-  // being spent more than half, an owner beside others gets no more than an equal share; and an owner of
-  // whose results more than half of the budget's bytes is unread gets nothing before it has read some.
-  // Beyond its own limits an owner gets nothing, whatever others leave. `size` decides whether the request is
-  // small; it may be more than the bytes that it takes of the budget.
-  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner, std::int64_t size);
-  absl::StatusOr<Ticket> Admit(std::int64_t bytes, OwnerId owner) { return Admit(bytes, owner, bytes); }
+  // RESOURCE_EXHAUSTED with a retry delay when the budget is spent, UNAVAILABLE once draining. While more
+  // than half of the budget is spent, each share beside others gets an equal part at most, and so does each
+  // client of a share. A client that has not read results of more than half of the budget's bytes gets
+  // nothing before it has read some. Beyond its own quota an owner gets nothing, whatever others leave.
+  // `size` decides whether the request is small; it may be more than the bytes that it takes of the budget.
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller, std::int64_t size);
+  absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller) {
+    return Admit(bytes, caller, bytes);
+  }
   // What this owner can have admitted at one time at most, whatever others leave.
   std::int64_t MostBytesOf(OwnerId owner) const;
 
@@ -85,31 +87,44 @@ class Admission {
   struct Use {
     std::int64_t jobs = 0, bytes = 0;
   };
-  struct OwnersUse {
-    Use all;
+  struct ShareUse {
+    Use use;
+    std::int64_t clients = 0;  // that have tickets
+  };
+  struct ClientUse {
+    Use use;
     std::int64_t unread_bytes = 0;
   };
   struct Refusal {
     const char* reason;  // the label of the metric
     std::string text;
   };
-  std::optional<Refusal> WhyNot(std::int64_t bytes, OwnerId owner, bool small,
+  // Why the request is refused; nothing if it is not.
+  std::optional<Refusal> WhyNot(std::int64_t bytes, const Caller& caller, bool small,
                                 const OwnerLimits& limits) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Refusal> BeyondQuota(std::int64_t bytes, OwnerId owner, const OwnerLimits& limits) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `sharers`: how many have equal parts of the budget, this one included.
+  std::optional<Refusal> BeyondShare(std::int64_t bytes, const Use& own, std::int64_t sharers) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsSmall(std::int64_t bytes) const { return bytes <= options_.small_bytes; }
   std::int64_t LimitWithReserve() const {
     return options_.max_bytes + std::min(options_.reserved_bytes, options_.max_bytes / 4);
   }
-  // What the owner of the share has, by so many jobs of its kind.
-  void Show(const Ticket::Share& share, int jobs);
-  void MarkUnread(const Ticket::Share& share);
-  void Return(const Ticket::Share& share);
+  // Adds so many jobs of this size, or takes them away.
+  void Count(const Ticket::Part& part, int jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MarkUnread(const Ticket::Part& part);
+  void Return(const Ticket::Part& part);
 
   const Options options_;
   Metrics& metrics_;
   Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
   Use large_ ABSL_GUARDED_BY(mutex_);  // the part of it that is not small
-  absl::flat_hash_map<OwnerId, OwnersUse> owners_ ABSL_GUARDED_BY(mutex_);  // that have tickets
+  // Those that have tickets.
+  absl::flat_hash_map<OwnerId, ShareUse> shares_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Claimant, ClientUse> clients_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<OwnerId, Use> owners_ ABSL_GUARDED_BY(mutex_);  // only where owners have limits
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

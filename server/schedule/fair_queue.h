@@ -1,4 +1,4 @@
-// A queue that serves its owners in fair shares.
+// A queue that serves its claimants in fair shares.
 #ifndef WARPLINE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 #define WARPLINE_SERVER_SCHEDULE_FAIR_QUEUE_H_
 
@@ -16,13 +16,86 @@
 
 namespace warpline {
 
-// Start-time fair queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996): every owner has
-// an account of the cost it has been served, in a virtual time, and of the owners that wait the one with the
-// least is next. An owner that comes back after a pause starts at the present virtual time, so nobody saves
-// up a claim by waiting. Costs are in any one unit. Not thread-safe.
+// Accounts of the cost that each of several users has been served, in a virtual time, by start-time fair
+// queueing (P. Goyal, H. M. Vin, H. Cheng, "Start-time Fair Queueing", 1996): of the users that wait, the one
+// that was served least is next. A user that comes back after a pause starts at the present virtual time, so
+// nobody saves up a claim by waiting. Not thread-safe.
+class FairAccounts {
+ public:
+  bool empty() const { return waiting_.empty(); }
+
+  // The user waits from now on. Nothing happens if it does already.
+  void Wait(std::uint64_t user) {
+    Account& account = accounts_[user];
+    if (std::exchange(account.waits, true)) return;
+    account.served = std::max(account.served, now_);
+    waiting_.push_back(user);
+  }
+  void StopWaiting(std::uint64_t user) {
+    accounts_[user].waits = false;
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), user));
+    ForgetTheIdle();
+  }
+  // The user, which waits, is served something of this cost.
+  void Serve(std::uint64_t user, double cost) {
+    Account& account = accounts_[user];
+    now_ = std::max(now_, account.served);
+    account.served += cost;
+  }
+  // Corrects what the user has been charged, once it is known what its item really cost.
+  void Charge(std::uint64_t user, double difference) {
+    const auto account = accounts_.find(user);
+    if (account != accounts_.end()) account->second.served += difference;
+  }
+  // By how much the user, which waits, is ahead of the one that was served least. In virtual time.
+  double LeadOf(std::uint64_t user) const { return ServedOf(user) - ServedOf(Next()); }
+
+  // Calls visit(user) for those that wait, in fair order, until it returns true. Returns whether it did.
+  template <typename Visit>
+  bool VisitInOrder(const Visit& visit) const {
+    if (waiting_.empty()) return false;
+    // Most of the time the first one is it, and nobody needs to know the order of the others.
+    const std::uint64_t first = Next();
+    if (visit(first)) return true;
+    std::vector<std::pair<double, std::uint64_t>> others;
+    for (const std::uint64_t user : waiting_) {
+      if (user != first) others.emplace_back(ServedOf(user), user);
+    }
+    std::stable_sort(others.begin(), others.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    return std::any_of(others.begin(), others.end(), [&](const auto& other) { return visit(other.second); });
+  }
+
+ private:
+  struct Account {
+    double served = 0;
+    bool waits = false;
+  };
+  double ServedOf(std::uint64_t user) const { return accounts_.at(user).served; }
+  std::uint64_t Next() const {
+    return *std::min_element(waiting_.begin(), waiting_.end(),
+                             [this](std::uint64_t a, std::uint64_t b) { return ServedOf(a) < ServedOf(b); });
+  }
+  // An account without items says nothing once the virtual time has passed it. Looking at all of them now and
+  // then keeps their number within a constant of those that wait.
+  void ForgetTheIdle() {
+    if (accounts_.size() < 2 * waiting_.size() + kIdleAccounts) return;
+    absl::erase_if(accounts_, [this](const auto& entry) {
+      return !entry.second.waits && (waiting_.empty() || entry.second.served <= now_);
+    });
+  }
+
+  static constexpr std::size_t kIdleAccounts = 64;
+  double now_ = 0;  // virtual time: of the user that was served last
+  absl::flat_hash_map<std::uint64_t, Account> accounts_;
+  std::vector<std::uint64_t> waiting_;
+};
+
+// Items that wait, served fairly between shares, and between the clients of each share. Costs are in any one
+// unit. Not thread-safe.
 //
-// Items of one owner keep their order, except that those which wait for something that others do without may
-// be passed by those others.
+// Items of one claimant keep their order, except that those which wait for something that others do without
+// may be passed by those others.
 template <typename T>
 class FairQueue {
  public:
@@ -30,37 +103,37 @@ class FairQueue {
   std::size_t size() const { return size_; }
 
   // Ids grow with the age of what they name.
-  void Push(OwnerId owner, double cost, std::uint64_t id, T value, bool may_be_passed = false) {
-    Account& account = accounts_[owner];
-    if (account.empty()) {
-      account.served = std::max(account.served, now_);
-      waiting_.push_back(owner);
-    }
-    (may_be_passed ? account.passed : account.items).push_back({id, cost, std::move(value)});
+  void Push(const Claimant& claimant, double cost, std::uint64_t id, T value, bool may_be_passed = false) {
+    shares_.Wait(claimant.share);
+    clients_[claimant.share].Wait(claimant.client);
+    Items& items = items_[claimant];
+    if (items.empty()) ++waiting_;
+    (may_be_passed ? items.passed : items.ordered).push_back({id, cost, std::move(value)});
     ++size_;
   }
 
-  // Removes and returns the first item, in fair order, for which fits(item) holds. Of each owner only the
+  // Removes and returns the first item, in fair order, for which fits(item) holds. Of each claimant only the
   // oldest item is looked at, and the oldest that may be passed, the older one of the two first. Nothing if
   // none fits.
   template <typename Fits>
   std::optional<T> TakeFirst(const Fits& fits) {
-    if (waiting_.empty()) return std::nullopt;
-    const auto served = [this](OwnerId owner) { return accounts_[owner].served; };
-    // Most of the time the first owner's item fits, and nobody needs to know the order of the others.
-    const OwnerId first = *std::min_element(waiting_.begin(), waiting_.end(),
-                                            [&](OwnerId a, OwnerId b) { return served(a) < served(b); });
-    if (std::optional<T> value = TakeFrom(first, fits); value.has_value()) return value;
-    std::vector<std::pair<double, OwnerId>> others;
-    for (OwnerId owner : waiting_) {
-      if (owner != first) others.emplace_back(served(owner), owner);
-    }
-    std::stable_sort(others.begin(), others.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [unused, owner] : others) {
-      if (std::optional<T> value = TakeFrom(owner, fits); value.has_value()) return value;
-    }
-    return std::nullopt;
+    std::optional<Claimant> taker;
+    std::deque<Item>* from = nullptr;
+    shares_.VisitInOrder([&](OwnerId share) {
+      return clients_.at(share).VisitInOrder([&](ClientId client) {
+        const Claimant claimant{share, client};
+        from = FirstThatFits(items_.at(claimant), fits);
+        if (from != nullptr) taker = claimant;
+        return from != nullptr;
+      });
+    });
+    if (!taker.has_value()) return std::nullopt;
+    Item item = std::move(from->front());
+    from->pop_front();
+    shares_.Serve(taker->share, item.cost);
+    clients_.at(taker->share).Serve(taker->client, item.cost);
+    Removed(*taker);
+    return std::move(item.value);
   }
   std::optional<T> TakeFirst() {
     return TakeFirst([](const T&) { return true; });
@@ -68,34 +141,31 @@ class FairQueue {
 
   // Removes the item with this id; nothing if it is not here.
   std::optional<T> Remove(std::uint64_t id) {
-    for (OwnerId owner : waiting_) {
-      Account& account = accounts_[owner];
-      for (std::deque<Item>* items : {&account.items, &account.passed}) {
+    for (auto& [claimant, items] : items_) {
+      for (std::deque<Item>* queue : {&items.ordered, &items.passed}) {
         const auto found =
-            std::find_if(items->begin(), items->end(), [id](const Item& item) { return item.id == id; });
-        if (found == items->end()) continue;
+            std::find_if(queue->begin(), queue->end(), [id](const Item& item) { return item.id == id; });
+        if (found == queue->end()) continue;
         std::optional<T> value = std::move(found->value);
-        items->erase(found);
-        Removed(owner, account);
+        queue->erase(found);
+        Removed(Claimant(claimant));
         return value;
       }
     }
     return std::nullopt;
   }
 
-  // What the owner, which waits, has been served, and what the one that has been served least. In virtual
-  // time: differences between the two mean something.
-  double ServedOf(OwnerId owner) const { return accounts_.at(owner).served; }
-  double LeastServed() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (OwnerId owner : waiting_) least = std::min(least, ServedOf(owner));
-    return least;
+  // How much more than another one that waits the claimant, which waits too, has been served: between the
+  // shares, or between the clients of its share, whichever is more. In virtual time.
+  double LeadOf(const Claimant& claimant) const {
+    return std::max(shares_.LeadOf(claimant.share), clients_.at(claimant.share).LeadOf(claimant.client));
   }
 
-  // Corrects what the owner has been charged, once it is known what its item really cost.
-  void Charge(OwnerId owner, double difference) {
-    const auto account = accounts_.find(owner);
-    if (account != accounts_.end()) account->second.served += difference;
+  // Corrects what the claimant has been charged, once it is known what its item really cost.
+  void Charge(const Claimant& claimant, double difference) {
+    shares_.Charge(claimant.share, difference);
+    const auto clients = clients_.find(claimant.share);
+    if (clients != clients_.end()) clients->second.Charge(claimant.client, difference);
   }
 
  private:
@@ -104,61 +174,51 @@ class FairQueue {
     double cost;
     T value;
   };
-  struct Account {
-    double served = 0;
-    std::deque<Item> items;
+  struct Items {
+    std::deque<Item> ordered;
     std::deque<Item> passed;  // those that may be
 
-    bool empty() const { return items.empty() && passed.empty(); }
+    bool empty() const { return ordered.empty() && passed.empty(); }
   };
 
+  // The queue whose first item is to be taken, or null.
   template <typename Fits>
-  std::optional<T> TakeFrom(OwnerId owner, const Fits& fits) {
-    Account& account = accounts_[owner];
-    std::deque<Item>* const items = FirstThatFits(account, fits);
-    if (items == nullptr) return std::nullopt;
-    Item item = std::move(items->front());
-    items->pop_front();
-    now_ = std::max(now_, account.served);
-    account.served += item.cost;
-    Removed(owner, account);
-    return std::move(item.value);
-  }
-
-  // The queue of the account whose first item is to be taken, or null.
-  template <typename Fits>
-  static std::deque<Item>* FirstThatFits(Account& account, const Fits& fits) {
-    std::deque<Item>* queues[] = {&account.items, &account.passed};
-    if (!account.items.empty() && !account.passed.empty() &&
-        account.passed.front().id < account.items.front().id) {
+  static std::deque<Item>* FirstThatFits(Items& items, const Fits& fits) {
+    std::deque<Item>* queues[] = {&items.ordered, &items.passed};
+    if (!items.ordered.empty() && !items.passed.empty() &&
+        items.passed.front().id < items.ordered.front().id) {
       std::swap(queues[0], queues[1]);
     }
-    for (std::deque<Item>* items : queues) {
-      if (!items->empty() && fits(items->front().value)) return items;
+    for (std::deque<Item>* queue : queues) {
+      if (!queue->empty() && fits(queue->front().value)) return queue;
     }
     return nullptr;
   }
 
-  void Removed(OwnerId owner, const Account& account) {
+  void Removed(const Claimant& claimant) {
     --size_;
-    if (!account.empty()) return;
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), owner));
+    if (!items_.at(claimant).empty()) return;
+    --waiting_;
+    const auto clients = clients_.find(claimant.share);
+    clients->second.StopWaiting(claimant.client);
+    if (clients->second.empty()) shares_.StopWaiting(claimant.share);
     ForgetTheIdle();
   }
-  // An account without items says nothing once the virtual time has passed it. Looking at all of them now and
-  // then keeps their number within a constant of those that wait.
+
+  // Those that do not wait keep their place in memory until there are many of them: making it anew costs more
+  // than the rest of Push.
   void ForgetTheIdle() {
-    if (accounts_.size() < 2 * waiting_.size() + kIdleAccounts) return;
-    absl::erase_if(accounts_, [this](const auto& entry) {
-      return entry.second.empty() && (waiting_.empty() || entry.second.served <= now_);
-    });
+    if (items_.size() < 2 * waiting_ + kIdle) return;
+    absl::erase_if(items_, [](const auto& entry) { return entry.second.empty(); });
+    absl::erase_if(clients_, [](const auto& entry) { return entry.second.empty(); });
   }
 
-  static constexpr std::size_t kIdleAccounts = 64;
-  double now_ = 0;  // virtual time: of the item that was served last
+  static constexpr std::size_t kIdle = 64;
   std::size_t size_ = 0;
-  absl::flat_hash_map<OwnerId, Account> accounts_;
-  std::vector<OwnerId> waiting_;  // that have items
+  std::size_t waiting_ = 0;  // claimants that have items
+  FairAccounts shares_;
+  absl::flat_hash_map<OwnerId, FairAccounts> clients_;  // of each share
+  absl::flat_hash_map<Claimant, Items> items_;
 };
 
 }  // namespace warpline

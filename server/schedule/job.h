@@ -55,9 +55,10 @@ struct Job {
   // Writes part `part` of `parts` of the payloads into the input area. Parts may be written by several
   // threads at once. Called for each part at most once, before `done`, and not for a job that ends early.
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
-  OwnerId owner = 0;
+  Caller caller;
   double weight = 1;  // of the owner; the scheduler asks for it
-  // Of device time, which the owner is charged until it is known what the job takes; the scheduler sets it.
+  // Of device time, which the claimant is charged until it is known what the job takes; the scheduler sets
+  // it.
   double expected_seconds = 0;
   // The thread that submits it has others to receive: it should not wait for this one.
   bool crowded = false;

@@ -3,23 +3,42 @@
 #define WARPLINE_SERVER_SCHEDULE_OWNER_H_
 
 #include <cstdint>
+#include <utility>
 
 namespace warpline {
 
-// An identity, or a connection of clients that have none. No connection has the number of an identity.
+// The number of an identity, or of a peer where clients have no identity. No two have the same one.
 using OwnerId = std::uint64_t;
+
+// The number of one client among those of a peer.
+using ClientId = std::uint64_t;
 
 // Who has no identity. What outlives a connection belongs to it, so that where there are no identities every
 // client may use every resident tensor whose id it knows.
 inline constexpr OwnerId kAnonymous = 0;
 
+// Between whom a budget is shared fairly: between the shares first, and then between the clients of a share.
+struct Claimant {
+  // The identity. Without one it is the peer: the host or the user at the other end (server/rpc/peer.h).
+  OwnerId share = 0;
+  // 0 for an identity, whose clients share nothing between them. Of a peer it is what the client calls itself
+  // (the header x-warpline-affinity), or the connection.
+  ClientId client = 0;
+
+  friend bool operator==(const Claimant&, const Claimant&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const Claimant& claimant) {
+    return H::combine(std::move(h), claimant.share, claimant.client);
+  }
+};
+
 // Whose a call is.
 struct Caller {
   // Who has the resident tensors and regions: an identity, or kAnonymous.
   OwnerId owner = kAnonymous;
-  // Between whom budgets and device time are shared fairly: identities, and connections without one.
-  OwnerId share = 0;
+  Claimant claimant;
 };
+inline Caller CallerWith(OwnerId identity) { return {.owner = identity, .claimant = {.share = identity}}; }
 
 }  // namespace warpline
 

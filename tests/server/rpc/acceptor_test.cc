@@ -28,7 +28,7 @@ bool AwaitClosed(const UniqueFd& fd) {
 class Sink {
  public:
   Acceptor::Deliver Deliver() {
-    return [this](int fd, Acceptor::Kind) {
+    return [this](int fd, Acceptor::Kind, std::uint64_t) {
       MutexLock lock(&mutex_);
       taken_.emplace_back(fd);
     };
@@ -55,7 +55,7 @@ void AwaitSize(const Connections& connections, int size) {
 }
 
 TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
-  Connections connections({.max_connections = 9, .resets = {}});
+  Connections connections({.max_connections = 9});
   auto acceptor =
       Acceptor::Listen({.listen = {"127.0.0.1:0"}, .user_timeout = absl::Seconds(7)}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
@@ -81,7 +81,7 @@ TEST(AcceptorTest, DeliversConnectionsReadyForUse) {
 }
 
 TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
-  Connections connections({.max_connections = 9, .resets = {}});
+  Connections connections({.max_connections = 9});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
@@ -95,7 +95,7 @@ TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
 }
 
 TEST(AcceptorTest, RefusesThoseBeyondTheBoundAndTakesOthersLater) {
-  Connections connections({.max_connections = 2, .resets = {}});
+  Connections connections({.max_connections = 2});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
@@ -111,12 +111,12 @@ TEST(AcceptorTest, RefusesThoseBeyondTheBoundAndTakesOthersLater) {
 }
 
 TEST(AcceptorTest, AfterStopNobodyListens) {
-  Connections connections({.max_connections = 9, .resets = {}});
+  Connections connections({.max_connections = 9});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const std::string address = (*acceptor)->addresses()[0];
   EXPECT_FALSE(Acceptor::Listen({.listen = {address}}, connections).ok()) << "two listen on one port";
-  (*acceptor)->Start([](int fd, Acceptor::Kind) { close(fd); });
+  (*acceptor)->Start([](int fd, Acceptor::Kind, std::uint64_t) { close(fd); });
   (*acceptor)->Stop();
   EXPECT_TRUE(Acceptor::Listen({.listen = {address}}, connections).ok());
 }
@@ -131,7 +131,7 @@ TEST(ListenerTest, SaysWhatIsWrongWithAnAddress) {
 }
 
 TEST(AcceptorTest, StopsListeningAndGoesOnWatching) {
-  Connections connections({.max_connections = 9, .resets = {}});
+  Connections connections({.max_connections = 9});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   const std::string address = (*acceptor)->addresses()[0];

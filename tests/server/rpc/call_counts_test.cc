@@ -7,26 +7,23 @@
 namespace warpline {
 namespace {
 
-TEST(CallCountsTest, StreamsAndWhatAwaitsADeviceSayNothingOfTheLoad) {
+TEST(CallCountsTest, ACallIsInProgressWhetherItKeepsAThreadBusyOrNot) {
   CallCounts counts;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(counts.AddInProgress());
+  counts.AddBusy();
   EXPECT_EQ(counts.in_progress(), 3);
-  counts.AddStream();
-  counts.AddAwaiting();
-  EXPECT_EQ(counts.in_progress(), 1);
-  EXPECT_EQ(counts.all_in_progress(), 3);
-  counts.RemoveAwaiting();
-  EXPECT_EQ(counts.in_progress(), 2);
+  EXPECT_EQ(counts.busy(), 1);
+  counts.RemoveBusy();
+  EXPECT_EQ(counts.in_progress(), 3);
+  EXPECT_EQ(counts.busy(), 0);
 }
 
-TEST(CallCountsTest, AnEndWaitsForWhatAwaitsADeviceToo) {
+TEST(CallCountsTest, AnEndWaitsForCallsInProgressAndTakesNoOthers) {
   CallCounts counts;
   ASSERT_TRUE(counts.AddInProgress());
-  counts.AddAwaiting();
   counts.Drain();
   EXPECT_FALSE(counts.AddInProgress());
   EXPECT_FALSE(counts.AwaitNoneInProgress(absl::Now()));
-  counts.RemoveAwaiting();
   counts.RemoveInProgress();
   EXPECT_TRUE(counts.AwaitNoneInProgress(absl::Now()));
 }

@@ -1,39 +1,18 @@
 #include "server/rpc/connections.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
-#include <cerrno>
-#include <cstring>
+#include <memory>
+#include <string>
 
 #include "absl/time/clock.h"
+#include "tests/testing/addresses.h"
 
 namespace warpline {
 namespace {
-
-sockaddr_storage V4(const char* host, std::uint16_t port) {
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(port);
-  inet_pton(AF_INET, host, &v4.sin_addr);
-  sockaddr_storage address{};
-  std::memcpy(&address, &v4, sizeof(v4));
-  return address;
-}
-
-sockaddr_storage V6(const char* host, std::uint16_t port) {
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
-  inet_pton(AF_INET6, host, &v6.sin6_addr);
-  sockaddr_storage address{};
-  std::memcpy(&address, &v6, sizeof(v6));
-  return address;
-}
 
 struct Pair {
   Pair() {
@@ -71,90 +50,102 @@ bool IsCut(int fd) {
   return poll(&socket, 1, 0) == 1 && (socket.revents & POLLHUP) != 0;
 }
 
-TEST(PeerNameTest, IsTheOneThatGrpcUses) {
-  EXPECT_EQ(PeerName(V4("127.0.0.1", 40000)), "ipv4:127.0.0.1:40000");
-  EXPECT_EQ(PeerName(V6("::1", 40000)), "ipv6:%5B::1%5D:40000");
-  EXPECT_EQ(PeerName(V6("::ffff:10.1.2.3", 7)), "ipv4:10.1.2.3:7");
-  sockaddr_storage path{};
-  path.ss_family = AF_UNIX;
-  EXPECT_EQ(PeerName(path), "");
+const Peer kOne{.kind = Peer::Kind::kIpv4, .number = 1}, kTwo{.kind = Peer::Kind::kIpv4, .number = 2};
+
+// Stands for gRPC's security context of a connection.
+using Context = std::shared_ptr<const int>;
+
+std::shared_ptr<Connection> FirstCallOf(Connections& connections, std::uint64_t number,
+                                        const Context& context = std::make_shared<const int>(0)) {
+  return connections.Find(context.get(), [&]() -> Connections::FirstCall {
+    return {context, "unix-abstract:warpline-" + std::to_string(number)};
+  });
+}
+std::shared_ptr<Connection> LaterCallOf(Connections& connections, const Context& context) {
+  return connections.Find(context.get(), []() -> Connections::FirstCall {
+    ADD_FAILURE() << "the context is not known";
+    return {};
+  });
 }
 
 TEST(ConnectionsTest, AreBounded) {
-  Connections connections({.max_connections = 1, .resets = {}});
+  Connections connections({.max_connections = 1});
   Pair first, second;
-  const int held = connections.Add(first.server.get(), V4("127.0.0.1", 1));
-  ASSERT_GE(held, 0);
-  EXPECT_EQ(connections.Add(second.server.get(), V4("127.0.0.1", 2)), -1);
-  EXPECT_EQ(errno, EUSERS);
-  connections.Remove(held);
+  const auto held = connections.Add(first.server.get(), kOne, "one");
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(connections.Add(second.server.get(), kTwo, "two").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  connections.Remove(held->duplicate);
   EXPECT_EQ(connections.size(), 0);
-  EXPECT_GE(connections.Add(second.server.get(), V4("127.0.0.1", 2)), 0);
+  EXPECT_TRUE(connections.Add(second.server.get(), kTwo, "two").ok());
 }
 
-// Stand for the security contexts of two connections.
-const int kOne = 1, kTwo = 2;
-
-TEST(ConnectionsTest, OnlyTheOneThatSpendsItsBudgetIsCut) {
-  Connections connections({.max_connections = 9, .resets = {.calls = 2, .regained_per_second = 0}});
-  Pair abuser, other;
-  connections.Add(abuser.server.get(), V4("127.0.0.1", 1));
-  connections.Add(other.server.get(), V4("127.0.0.1", 2));
-  connections.CountReset(&kTwo);
-  for (int i = 0; i < 2; ++i) connections.CountReset(&kOne);
-  connections.CountAnswered(&kOne, 1);
-  connections.CountReset(&kOne);
-  EXPECT_FALSE(connections.wants_peers());
-  connections.CountReset(&kOne);
-  EXPECT_TRUE(connections.wants_peers());
-  connections.LearnPeer(&kTwo, "ipv4:127.0.0.1:2");
-  EXPECT_FALSE(other.Closed());
-  EXPECT_FALSE(abuser.Closed());
-  connections.LearnPeer(&kOne, "ipv4:127.0.0.1:1");
-  EXPECT_TRUE(abuser.Closed());
-  EXPECT_FALSE(other.Closed());
+TEST(ConnectionsTest, ACallFindsItsConnection) {
+  Connections connections({.max_connections = 9});
+  Pair first, second;
+  const auto one = connections.Add(first.server.get(), kOne, "one");
+  const auto two = connections.Add(second.server.get(), kTwo, "two");
+  const Context context = std::make_shared<const int>(0);
+  EXPECT_EQ(FirstCallOf(connections, two->number, context)->name(), "two");
+  EXPECT_EQ(LaterCallOf(connections, context)->name(), "two");
+  EXPECT_EQ(FirstCallOf(connections, one->number)->name(), "one");
+  EXPECT_EQ(context.use_count(), 2) << "no other connection may get its address";
 }
 
-TEST(ConnectionsTest, AnIdentityThatIsUsedAgainBeginsAnew) {
-  Connections connections({.max_connections = 9, .resets = {.calls = 1, .regained_per_second = 0}});
-  Pair old, fresh;
-  connections.Add(old.server.get(), V4("127.0.0.1", 1));
-  connections.Add(fresh.server.get(), V4("127.0.0.1", 2));
-  for (int i = 0; i < 2; ++i) connections.CountReset(&kOne);
-  connections.LearnPeer(&kOne, "ipv4:127.0.0.1:1");
-  EXPECT_TRUE(old.Closed());
-  connections.CountReset(&kOne);
-  connections.LearnPeer(&kOne, "ipv4:127.0.0.1:2");
-  EXPECT_FALSE(fresh.Closed());
-}
-
-TEST(ConnectionsTest, ANameThatIsUsedAgainIsTheNewConnections) {
-  Connections connections({.max_connections = 9, .resets = {.calls = 0, .regained_per_second = 0}});
-  Pair old, fresh;
-  const int held = connections.Add(old.server.get(), V4("127.0.0.1", 1));
-  connections.Add(fresh.server.get(), V4("127.0.0.1", 1));
-  connections.Remove(held);
-  connections.CountReset(&kOne);
-  connections.LearnPeer(&kOne, "ipv4:127.0.0.1:1");
-  EXPECT_TRUE(fresh.Closed());
-}
-
-TEST(ConnectionsTest, UnixSocketsAreNeverCut) {
-  Connections connections({.max_connections = 9, .resets = {.calls = 0, .regained_per_second = 0}});
+TEST(ConnectionsTest, ALateCallFindsItsConnectionEnded) {
+  Connections connections({.max_connections = 9});
   Pair pair;
-  sockaddr_storage path{};
-  path.ss_family = AF_UNIX;
-  connections.Add(pair.server.get(), path);
-  connections.CountReset(&kOne);
-  connections.LearnPeer(&kOne, "unix:");
-  EXPECT_FALSE(pair.Closed());
+  const auto added = connections.Add(pair.server.get(), kOne, "one");
+  const Context context = std::make_shared<const int>(0);
+  FirstCallOf(connections, added->number, context);
+  connections.Remove(added->duplicate);
+  EXPECT_EQ(context.use_count(), 1);
+  const auto late = FirstCallOf(connections, added->number, context);
+  EXPECT_EQ(late->name(), "one");
+  EXPECT_TRUE(late->has_ended());
+  EXPECT_TRUE(FirstCallOf(connections, 999)->has_ended());
+}
+
+TEST(ConnectionsTest, TheOneThatSpendsItsPeersBudgetIsCut) {
+  Connections connections(
+      {.max_connections = 9, .budgets = {.futile_calls = {.capacity = 2, .per_second = 0}}});
+  Pair abuser, other;
+  const auto one = connections.Add(abuser.server.get(), kOne, "one");
+  const auto two = connections.Add(other.server.get(), kTwo, "two");
+  const auto abusers = FirstCallOf(connections, one->number);
+  const auto others = FirstCallOf(connections, two->number);
+  connections.CountFutile(*others);
+  for (int i = 0; i < 2; ++i) connections.CountFutile(*abusers);
+  connections.CountAnswered(*abusers, 1);
+  connections.CountFutile(*abusers);
+  EXPECT_FALSE(abuser.Closed());
+  connections.CountFutile(*abusers);
+  EXPECT_TRUE(abuser.Closed());
+  EXPECT_TRUE(abusers->has_ended());
+  EXPECT_FALSE(other.Closed());
+}
+
+TEST(ConnectionsTest, OthersOfThePeerAreCutUnlessTheyHaveHadAnAnswer) {
+  Connections open({.max_connections = 9, .budgets = {.futile_calls = {.capacity = 1, .per_second = 0}}});
+  Pair abuser, fresh, good;
+  const auto one = open.Add(abuser.server.get(), kOne, "abuser");
+  open.Add(fresh.server.get(), kOne, "fresh").IgnoreError();
+  const auto three = open.Add(good.server.get(), kOne, "good");
+  FirstCallOf(open, three->number)->SetAnswered();
+  const auto abusers = FirstCallOf(open, one->number);
+  for (int i = 0; i < 2; ++i) open.CountFutile(*abusers);
+  EXPECT_TRUE(abuser.Closed());
+  EXPECT_TRUE(fresh.Closed());
+  EXPECT_FALSE(good.Closed());
+  Pair next;
+  EXPECT_FALSE(open.Add(next.server.get(), kOne, "next").ok());
 }
 
 TEST(ConnectionsTest, OnlyThoseAreCutWhoseClientsDoNotEndThemAfterUs) {
-  Connections connections({.max_connections = 9, .resets = {}});
+  Connections connections({.max_connections = 9});
   TcpPair ended, open;
-  const int ended_number = connections.Add(ended.server.get(), V4("127.0.0.1", 1));
-  const int open_number = connections.Add(open.server.get(), V4("127.0.0.1", 2));
+  const int ended_number = connections.Add(ended.server.get(), kOne, "ended")->duplicate;
+  const int open_number = connections.Add(open.server.get(), kTwo, "open")->duplicate;
   shutdown(ended.server.get(), SHUT_WR);
   connections.CutHalfClosed(absl::Hours(1));
   EXPECT_FALSE(IsCut(ended_number));

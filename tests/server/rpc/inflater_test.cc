@@ -63,7 +63,8 @@ TEST_F(InflaterTest, OnlyAWorkerInflates) {
   Inflater inflater(admission_, workers);
   std::string result;
   ASSERT_TRUE(inflater
-                  .Start(MessageSlices(Compressed(std::string(1000, 'x'))), kLimit, kAnonymous, queue_,
+                  .Start(MessageSlices(Compressed(std::string(1000, 'x'))), kLimit, CallerWith(kAnonymous),
+                         queue_,
                          [&result](absl::StatusOr<Inflater::Inflated> inflated) {
                            ASSERT_TRUE(inflated.ok()) << inflated.status();
                            result = ToString(inflated->slices.slices());
@@ -86,15 +87,16 @@ TEST_F(InflaterTest, AsksAdmissionForTheMostThatTheMessageCanBe) {
     ASSERT_TRUE(inflated.ok()) << inflated.status();
     tickets.push_back(std::move(inflated->ticket));
   };
-  ASSERT_TRUE(inflater.Start(MessageSlices(small), kLimit, kAnonymous, queue_, keep).ok());
+  ASSERT_TRUE(inflater.Start(MessageSlices(small), kLimit, CallerWith(kAnonymous), queue_, keep).ok());
   EXPECT_EQ(metrics_.admission_bytes_used.Value(), 1032.0 * static_cast<double>(small[0].size()));
   std::string noise;
   for (unsigned i = 0; i < 20000; ++i) noise += static_cast<char>(i * 2654435761u >> 24);
-  ASSERT_TRUE(inflater.Start(MessageSlices(Compressed(noise)), kLimit, kAnonymous, queue_, keep).ok());
+  ASSERT_TRUE(
+      inflater.Start(MessageSlices(Compressed(noise)), kLimit, CallerWith(kAnonymous), queue_, keep).ok());
   EXPECT_EQ(metrics_.admission_bytes_used.Value(),
             1032.0 * static_cast<double>(small[0].size()) + static_cast<double>(kLimit));
-  EXPECT_TRUE(
-      absl::IsResourceExhausted(inflater.Start(MessageSlices(small), kLimit, kAnonymous, queue_, keep)));
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      inflater.Start(MessageSlices(small), kLimit, CallerWith(kAnonymous), queue_, keep)));
   ProceedOnce();
   ProceedOnce();
   tickets.clear();
@@ -106,7 +108,7 @@ TEST_F(InflaterTest, ABrokenMessageGivesItsTicketBack) {
   Inflater inflater(admission_, workers);
   absl::Status status;
   ASSERT_TRUE(inflater
-                  .Start(MessageSlices({grpc::Slice("not deflate")}), kLimit, kAnonymous, queue_,
+                  .Start(MessageSlices({grpc::Slice("not deflate")}), kLimit, CallerWith(kAnonymous), queue_,
                          [&status](const absl::StatusOr<Inflater::Inflated>& inflated) {
                            status = inflated.status();
                          })

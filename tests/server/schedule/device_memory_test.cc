@@ -115,7 +115,7 @@ class DeviceMemoryTest : public ::testing::Test {
       MutexLock lock(&copies_mutex_);
       if (payload_bytes == kLarge) ++copies_;
     };
-    job.owner = owner;
+    job.caller = CallerWith(owner);
     auto promise = std::make_shared<std::promise<Result>>();
     Submitted submitted{.result = promise->get_future()};
     job.done = [promise](Result result) { promise->set_value(std::move(result)); };

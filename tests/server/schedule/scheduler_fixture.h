@@ -154,7 +154,7 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
       if (hook) hook();
       region[0] = static_cast<std::byte>(mark);
     };
-    job.owner = ask.owner;
+    job.caller = CallerWith(ask.owner);
     job.deadline = ask.deadline;
     job.cancelled = ask.cancelled;
     auto promise = std::make_shared<std::promise<Result>>();

@@ -1,0 +1,57 @@
+// One connection of a client.
+#ifndef WARPLINE_SERVER_RPC_CONNECTION_H_
+#define WARPLINE_SERVER_RPC_CONNECTION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "server/rpc/peer.h"
+#include "server/rpc/read_rounds.h"
+
+namespace warpline {
+
+// Shared by the registry of connections and the calls of the connection, which may outlive its socket.
+// Thread-safe.
+class Connection {
+ public:
+  // `fd` is the descriptor that gRPC reads.
+  Connection(std::uint64_t number, int fd, const Peer& peer, std::string name)
+      : number_(number), fd_(fd), peer_(peer), name_(std::move(name)) {}
+
+  // No other connection of this process has the same one. Never 0.
+  std::uint64_t number() const { return number_; }
+  const Peer& peer() const { return peer_; }
+  // For logs; see ConnectionName.
+  const std::string& name() const { return name_; }
+
+  // True once the socket is closed, or about to be: no answer reaches the client any more.
+  bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
+  void SetEnded() { ended_.store(true, std::memory_order_relaxed); }
+
+  // True once a call of the connection has had an answer.
+  bool has_answered() const { return answered_.load(std::memory_order_relaxed); }
+  void SetAnswered() {
+    if (!has_answered()) answered_.store(true, std::memory_order_relaxed);
+  }
+
+  // Bytes that were read from its socket. Only differences mean something.
+  std::uint64_t bytes_received() const { return BytesReceived(fd_); }
+  // Unary calls whose messages have not arrived yet.
+  int uploads() const { return uploads_.load(std::memory_order_relaxed); }
+  void AddUpload(int count) { uploads_.fetch_add(count, std::memory_order_relaxed); }
+
+ private:
+  const std::uint64_t number_;
+  const int fd_;
+  const Peer peer_;
+  const std::string name_;
+  std::atomic<bool> ended_ = false;
+  std::atomic<bool> answered_ = false;
+  std::atomic<int> uploads_ = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_CONNECTION_H_

@@ -1,0 +1,61 @@
+// What each peer may ask of the server before it is slowed down.
+#ifndef WARPLINE_SERVER_RPC_PEER_BUDGETS_H_
+#define WARPLINE_SERVER_RPC_PEER_BUDGETS_H_
+
+#include <cstddef>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/base/clock.h"
+#include "server/base/token_bucket.h"
+#include "server/rpc/peer.h"
+
+namespace warpline {
+
+// Budgets of new connections and of futile calls. A call is futile if it was cancelled before the server
+// could answer it, by its client or by the deadline that the client set, or if it had a wrong token: it costs
+// the server work and the client nothing. The budgets belong to the peer, so that closing a connection and
+// opening another one gains nothing.
+//
+// A peer may make 1000 futile calls at once and 100 a second more, and one more for each call that is
+// answered: a client may go on cancelling every second call. A peer in debt gets no new connection until time
+// has paid the debt, which takes ten seconds at most.
+//
+// Peers without connections and with full budgets are forgotten. Not thread-safe.
+class PeerBudgets {
+ public:
+  struct Options {
+    TokenBucket::Options futile_calls{.capacity = 1000, .per_second = 100, .debt_max = 1000};
+    TokenBucket::Options connections{.capacity = 1000, .per_second = 300, .debt_max = 0};
+    // Bounds the memory that clients with many addresses can take: some 150 bytes a peer.
+    std::size_t max_peers = 16384;
+  };
+  enum class Verdict { kTaken, kTooManyConnections, kInDebt };
+
+  explicit PeerBudgets(const Options& options) : options_(options) {}
+
+  // Whether the peer may open a connection now; if so, it counts until RemoveConnection.
+  Verdict AddConnection(const Peer& peer, MonotonicTime now);
+  void RemoveConnection(const Peer& peer);
+  void CountAnswered(const Peer& peer, int calls);
+  // Returns false if the peer is in debt.
+  bool CountFutile(const Peer& peer, MonotonicTime now);
+
+  // Open connections of the peer.
+  int connections(const Peer& peer) const;
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    TokenBucket futile_calls, new_connections;
+    int connections = 0;
+  };
+  Entry& EntryOf(const Peer& peer, MonotonicTime now);
+  void Forget(MonotonicTime now);
+
+  const Options options_;
+  absl::flat_hash_map<Peer, Entry> entries_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_PEER_BUDGETS_H_

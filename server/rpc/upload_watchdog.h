@@ -1,0 +1,44 @@
+// Gives up uploads that stand still.
+#ifndef WARPLINE_SERVER_RPC_UPLOAD_WATCHDOG_H_
+#define WARPLINE_SERVER_RPC_UPLOAD_WATCHDOG_H_
+
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "server/base/mutex.h"
+#include "server/observe/limited_log.h"
+#include "server/rpc/polling_thread.h"
+#include "server/rpc/uploads.h"
+
+namespace warpline {
+
+// Looks at the uploads of all polling threads four times a second, on a thread of its own. Each upload must
+// receive 64 KiB within the send timeout. Once the server drains it asks for the same rate in a fifteenth of
+// that time, so that an upload that stands still does not delay the end of the server. Thread-safe.
+class UploadWatchdog {
+ public:
+  // The threads outlive this.
+  UploadWatchdog(std::vector<PollingThread*> threads, absl::Duration send_timeout);
+  ~UploadWatchdog();
+  UploadWatchdog(const UploadWatchdog&) = delete;
+  UploadWatchdog& operator=(const UploadWatchdog&) = delete;
+
+  void Drain();
+
+ private:
+  void Loop();
+
+  const std::vector<PollingThread*> threads_;
+  const Uploads::Progress serving_, draining_;
+  Mutex mutex_;
+  bool drains_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  LimitedLog log_;
+  std::thread thread_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_RPC_UPLOAD_WATCHDOG_H_
