@@ -1,6 +1,7 @@
 // What the limits come to on a machine, where they are left to the server.
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <thread>
 
@@ -13,6 +14,9 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+// Of one request. What a client may make others wait for: nothing takes a lane back from a job that runs.
+constexpr double kMaxSecondsOnCuda = 10, kMaxSecondsOnCpu = 120;
 
 // Where packages have it beside this program; empty if it is not there.
 std::string PackagedTuningFile() {
@@ -52,8 +56,10 @@ std::optional<ServerOptions::Tuning> ServerOptions::TuningOf() const {
 }
 
 int ServerOptions::Lanes(bool cuda) const {
-  if (lanes != 0) return lanes;
-  return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
+  // On the CPU a lane is a core, which nobody should keep idle: the one for short jobs comes on top.
+  const int more = cuda ? 0 : LanesKept(false);
+  if (lanes != 0) return lanes + more;
+  return cuda ? 8 : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u)) + more;
 }
 
 std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
@@ -74,15 +80,34 @@ std::int64_t ServerOptions::TinyPinnedBytes(bool cuda) const {
   return std::min(PinnedBytes(cuda) / 8, 64 * kMiB);
 }
 
-int ServerOptions::LanesKept(bool cuda) const {
-  // On the CPU a lane is a core, which nobody should keep idle.
-  return cuda ? Lanes(cuda) / 4 : 0;
+int ServerOptions::LanesKept(bool cuda) const { return cuda ? Lanes(true) / 4 : 1; }
+
+double ServerOptions::ShortSeconds(bool cuda) const {
+  // A GPU runs the kernels of short jobs before those of long ones, which costs these as much. The CPU has a
+  // lane for them, which is a thread more than there are cores while long jobs run.
+  return cuda ? 100e-6 : 10e-3;
+}
+
+std::size_t ServerOptions::ShortBytes(bool cuda) const {
+  // What takes PCIe for some 50 us.
+  return cuda ? std::size_t{2} << 20 : std::numeric_limits<std::size_t>::max();
+}
+
+double ServerOptions::RunningSecondsMax(bool cuda) const {
+  // Lanes share a GPU, and do not share the cores of a CPU.
+  return cuda ? kMaxSecondsOnCuda : std::numeric_limits<double>::infinity();
+}
+
+double ServerOptions::MaxDeviceSeconds(bool cuda) const {
+  return max_device_seconds.value_or(cuda ? kMaxSecondsOnCuda : kMaxSecondsOnCpu);
 }
 
 int ServerOptions::Workers(int cpus) const {
   // Eight reach the memory bandwidth of a socket.
   return std::clamp(cpus / 2, 1, 8);
 }
+
+int ServerOptions::Compilers(int cpus) const { return std::clamp(cpus / 4, 1, 4); }
 
 int ServerOptions::RpcThreads(int cpus) const {
   if (rpc_threads != 0) return rpc_threads;

@@ -46,7 +46,7 @@ absl::Status ReadInteger(const std::string& text, std::int64_t least, std::int64
   return MustBe(absl::StrCat("a number from ", least, " to ", most));
 }
 
-SetValue Number(double& variable, double most) {
+SetValue Number(std::optional<double>& variable, double most) {
   return [&variable, most](const std::string& text) {
     double value = 0;
     if (!absl::SimpleAtod(text, &value) || !(value >= 0 && value <= most)) {

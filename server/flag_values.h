@@ -29,7 +29,7 @@ SetValue Integer(T& variable, std::int64_t least, std::int64_t most) {
 }
 
 // Decimal, a fraction allowed, within [0, most].
-SetValue Number(double& variable, double most);
+SetValue Number(std::optional<double>& variable, double most);
 
 // "64K", "256MiB", "1G" (server/base/parse_bytes.h), within [least, most].
 SetValue Bytes(std::int64_t& variable, std::int64_t least, std::int64_t most);

@@ -75,7 +75,7 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "of them is.");
   add("lanes", "N", Integer(o.lanes, 0, 64),
       "Lanes a device, 1 to 64; 0 (default): 8 on cuda, cores up to 4 on cpu. On cuda a quarter is kept for "
-      "jobs of 100 us and 2 MiB at most.");
+      "jobs of 100 us and 2 MiB at most; the cpu has one lane more, for jobs of 10 ms at most.");
   add("kept-multiprocessors", "N", Integer(o.kept_multiprocessors, 0, 1024),
       "Multiprocessors of each GPU on which long kernels do not run, so that short jobs need not wait for a "
       "block of one to end; in whole 8 on compute capability 9.0. No program is a CUDA graph then, "
@@ -97,8 +97,8 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "is not there, and its folder must be writable. Default: that of the package, "
       "../share/warpline/tuning/tuned.toml beside the program's folder, if it is there; with write none.");
   add("device-timeout", "DURATION", Time(o.device_timeout, absl::ZeroDuration(), absl::Hours(1)),
-      "A device that makes no progress for so long and 10 x the longest estimate of its jobs ends the "
-      "process; 0s to 1h, 0s: never. Default 10s.");
+      "A job that runs on a GPU for so long, and 10 x its estimate and those of the jobs beside it, ends the "
+      "process; 0s to 1h, 0s: never. Default 10s. Without an effect on cpu.");
 
   group("Memory");
   add("max-inline-bytes", "BYTES", Bytes(o.max_inline_bytes, 4096, kGiB),
@@ -138,7 +138,7 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "(default): 4 x max-inline-bytes.");
   add("max-device-seconds", "SECONDS", Number(o.max_device_seconds, 86400),
       "Time that a request may take on a device, as estimated from its sizes and variants; 0 to 86400, 0: no "
-      "limit. Default 60.");
+      "limit. Default: 10 on cuda, 120 on cpu.");
   add("max-streams", "N", Integer(o.max_streams, 1, 10000),
       "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.");
   add("max-connections", "N", Integer(o.max_connections, 0, 1000000),

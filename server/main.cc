@@ -54,6 +54,8 @@
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/tls_credentials.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_budget.h"
+#include "server/schedule/fair_workers.h"
 #include "server/schedule/owner_limits.h"
 #include "server/schedule/scheduler.h"
 #include "server/tls/certificate_store.h"
@@ -129,8 +131,10 @@ void ServeOn(absl::Duration delay, const std::atomic<bool>& device_failed) {
 // For calls to end with the status of a device that has failed.
 constexpr absl::Duration kToFail = absl::Seconds(1);
 
-// Messages that are inflated at the same time. Each keeps a core busy, so that more would only be slower.
-constexpr int kInflatingThreads = 2;
+// For what may wait, and what clients can cause in any amount: messages that are inflated, and lists. Each
+// thread keeps a core busy, so that more would only be slower. On a machine with few cores they would take
+// the time of the threads that receive calls.
+constexpr int kBackgroundThreads = 2, kBackgroundNice = 10;
 
 int Serve(const ServerOptions& options) {
   StopSignals signals;
@@ -223,11 +227,17 @@ int Serve(const ServerOptions& options) {
       metrics);
   // Registering memory with the devices takes long, and is done for one client after the other.
   WorkerPool registering(1);
-  watchdog = WatchDevices(static_cast<int>((*backend)->devices().size()), options.device_timeout, *attempts,
-                          [&](const std::string& stall) { fail("device hangs", stall); });
+  // On the CPU a job takes as long as others leave it no core; a job there always ends.
+  if (cuda) {
+    watchdog = WatchDevices(static_cast<int>((*backend)->devices().size()), options.device_timeout, *attempts,
+                            [&](const std::string& stall) { fail("device hangs", stall); });
+  }
   WorkerPool workers(options.Workers(cpus));
   auto scheduler = Scheduler::Create({.lanes_per_device = options.Lanes(cuda),
                                       .lanes_kept = options.LanesKept(cuda),
+                                      .short_seconds = options.ShortSeconds(cuda),
+                                      .short_bytes = options.ShortBytes(cuda),
+                                      .running_seconds_max = options.RunningSecondsMax(cuda),
                                       .spin = cuda ? options.Look(cpus) : absl::ZeroDuration(),
                                       .limits_of = limits_of,
                                       .owner_metrics = owner_metrics.get(),
@@ -240,14 +250,17 @@ int Serve(const ServerOptions& options) {
                        .owner_metrics = owner_metrics.get()},
                       metrics);
   PlanCache plans(kPlanCacheBytes, metrics);
+  FairWorkers compilers(options.Compilers(cpus));
+  FairWorkers background(kBackgroundThreads, kBackgroundNice);
   KernelService kernels(
-      {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.max_device_seconds},
-      {**backend, plans, workers, admission, pool, **scheduler, tensors, regions, name_of,
+      {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.MaxDeviceSeconds(cuda)},
+      {**backend, plans, compilers, admission, pool, **scheduler, tensors, regions, name_of,
        owner_metrics.get()},
       metrics);
   // A quarter: the rest is left for requests, however many transfers there are and however slow.
-  ChunkWindow::Budget transfers(static_cast<std::size_t>(options.MaxJobBytes() / 4));
-  TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers}, metrics);
+  FairBudget transfers({.total = options.MaxJobBytes() / 4, .what = "bytes for transfers"});
+  TensorService tensor_service({**backend, tensors, transfers, admission, pool, workers, background},
+                               metrics);
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
   const auto max_region_bytes = [&](OwnerId owner) { return regions.MaxBytesOf(owner); };
@@ -259,8 +272,7 @@ int Serve(const ServerOptions& options) {
   };
   std::optional<CallLog> call_log;
   if (access_log != nullptr) call_log.emplace(CallLog{*access_log, name_of});
-  WorkerPool inflating(kInflatingThreads);
-  Inflater inflater(admission, inflating);
+  Inflater inflater(admission, background);
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       certificates != nullptr ? NewTlsCredentials(*certificates) : nullptr;

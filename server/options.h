@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_OPTIONS_H_
 #define WARPLINE_SERVER_OPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,9 +40,10 @@ struct ServerOptions {
   std::optional<std::int64_t> region_bytes_per_owner;  // nothing: as many
   std::int64_t regions_per_owner = 1024;
   std::int64_t max_jobs = 1024;
-  std::int64_t max_job_bytes = 0;          // 0: 4 x max_inline_bytes
-  std::int64_t grpc_memory_bytes = 0;      // 0: 6 x max_inline_bytes
-  double max_device_seconds = 60;          // of one request, as estimated; 0: no limit
+  std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
+  std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes
+  // Of one request, as estimated; 0: no limit; nothing: by backend.
+  std::optional<double> max_device_seconds;
   int max_connections = 0;                 // 0: by the limit of descriptors
   int max_streams = 128;                   // a connection
   int rpc_threads = 0;                     // 0: by CPUs
@@ -83,9 +85,15 @@ struct ServerOptions {
   std::int64_t GrpcMemoryBytes() const {
     return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;
   }
+  // Of each device, those for short jobs included.
   int Lanes(bool cuda) const;
   // Of these, for short jobs.
   int LanesKept(bool cuda) const;
+  // What short jobs are; see Scheduler::Options.
+  double ShortSeconds(bool cuda) const;
+  std::size_t ShortBytes(bool cuda) const;
+  double RunningSecondsMax(bool cuda) const;
+  double MaxDeviceSeconds(bool cuda) const;
   std::int64_t PinnedBytes(bool cuda) const;
   // Memory of each device, for its lanes and the pool that they share; on the cpu, for scratch memory. What
   // is wanted, if `device_bytes` does not say it.
@@ -95,9 +103,11 @@ struct ServerOptions {
   int RpcThreads(int cpus) const;
   // Threads that help to receive and send while several large transfers are in progress.
   int TransferThreads(int cpus) const;
-  // Threads that copy payloads and compile plans. `cpus` are those that the process can use
+  // Threads that copy payloads. `cpus` are those that the process can use
   // (server/base/usable_cpus.h).
   int Workers(int cpus) const;
+  // Threads that check requests of new kinds.
+  int Compilers(int cpus) const;
   // Threads that plan and run small requests when several are in progress.
   int Crew(int cpus) const;
   // How long a thread that works for single requests looks for the next one before it sleeps.

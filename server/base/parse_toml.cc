@@ -1,11 +1,14 @@
 #include "server/base/parse_toml.h"
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/status_macros.h"
 
 namespace warpline {
 namespace {
@@ -31,9 +34,70 @@ std::string WithoutTheLine(const std::string& what) {
                       Summary(what));
 }
 
+// Walks through TOML text and skips what strings and comments hold.
+class Walker {
+ public:
+  explicit Walker(std::string_view text) : text_(text) {}
+
+  // The next character outside of strings and comments; 0 at the end.
+  char Next() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == '"' || c == '\'') {
+        SkipString(c);
+      } else {
+        ++at_;
+        if (c == '\n') ++line_;
+        return c;
+      }
+    }
+    return 0;
+  }
+  int line() const { return line_; }
+
+ private:
+  void SkipString(char quote) {
+    const std::string triple(3, quote);
+    const std::string_view end =
+        text_.substr(at_, 3) == triple ? std::string_view(triple) : std::string_view(triple).substr(0, 1);
+    at_ += end.size();
+    while (at_ < text_.size() && text_.substr(at_, end.size()) != end) {
+      if (text_[at_] == '\n') {
+        if (end.size() == 1) return;  // a mistake, which the parser will find
+        ++line_;
+      }
+      at_ += quote == '"' && text_[at_] == '\\' ? 2 : 1;
+    }
+    at_ += end.size();
+  }
+
+  const std::string_view text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+absl::Status CheckDepth(std::string_view text, const std::string& path) {
+  Walker walker(text);
+  int brackets = 0, dots = 0;  // dots: of this line
+  for (char c = walker.Next(); c != 0; c = walker.Next()) {
+    if (c == '\n') dots = 0;
+    if (c == '[' || c == '{') ++brackets;
+    if (c == ']' || c == '}') brackets = std::max(0, brackets - 1);
+    if (c == '.') ++dots;
+    if (brackets > kMaxTomlDepth || dots > kMaxTomlDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ":", walker.line(), ": is nested more than ", kMaxTomlDepth, " deep"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string& path) {
+  RETURN_IF_ERROR(CheckDepth(text, path));
   try {
     std::istringstream in(text);
     return toml::parse(in, path);

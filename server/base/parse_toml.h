@@ -9,6 +9,9 @@
 
 namespace warpline {
 
+// Tables, arrays and keys may be nested so deep. toml11 parses them by recursion.
+inline constexpr int kMaxTomlDepth = 64;
+
 // INVALID_ARGUMENT with `path` and the number of the line, but not the line itself, which may hold a secret.
 absl::StatusOr<toml::value> ParseToml(const std::string& text, const std::string& path);
 

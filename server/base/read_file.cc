@@ -2,27 +2,35 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace warpline {
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path, std::size_t max_bytes) {
   struct stat file {};
   if (stat(path.c_str(), &file) == 0 && !S_ISREG(file.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is no regular file"));
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::ErrnoToStatus(errno, path);
-  std::ostringstream text;
-  // Of an empty file there is nothing to copy, which would count as a failure.
-  if (in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
-  if (in.bad() || !text) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
-  return std::move(text).str();
+  // One byte more than allowed tells that there is more.
+  std::string text;
+  text.resize(std::min(static_cast<std::size_t>(std::max<off_t>(file.st_size, 0)), max_bytes) + 1);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad()) return absl::UnavailableError(absl::StrCat(path, ": cannot be read"));
+  if (!in.eof()) {
+    return absl::InvalidArgumentError(
+        file.st_size > static_cast<off_t>(max_bytes)
+            ? absl::StrCat(path, ": has ", file.st_size, " bytes, limit ", max_bytes)
+            : absl::StrCat(path, ": grew while it was read"));
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 }  // namespace warpline

@@ -20,6 +20,7 @@
 #include "server/base/clock.h"
 #include "server/memory/buffer.h"
 #include "server/plan/binding.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
@@ -90,6 +91,7 @@ struct StagedProgram {
   // program that takes long, behind which a graph would wait.
   bool urgent = false;
   bool beside_long = false;
+  OwnerId owner = 0;  // to whom a graph belongs that is made for it
 };
 
 // A stream with its buffers and graphs (or, on the CPU, a thread's share of the machine): runs one program

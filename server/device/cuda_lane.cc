@@ -248,7 +248,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (entry == nullptr) {
     ASSIGN_OR_RETURN(Entry built, Build(staged));
     const std::size_t bytes = built.GraphBytes();
-    entry = cache_.Insert(staged.signature, std::move(built), bytes);
+    entry = cache_.Insert(staged.signature, std::move(built), bytes, staged.owner);
   }
   Run run;
   run.prepared = !known;

@@ -1,7 +1,8 @@
-// A bounded least-recently-used map from program signatures to what was built for them.
+// A bounded map from program signatures to what was built for them.
 #ifndef WARPLINE_SERVER_DEVICE_GRAPH_CACHE_H_
 #define WARPLINE_SERVER_DEVICE_GRAPH_CACHE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <list>
@@ -12,9 +13,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "server/observe/metrics.h"
+#include "server/schedule/owner.h"
 
 namespace warpline {
 
+// When room is needed, the owner that holds the most values loses its least recently used one, so that an
+// owner who goes through many signatures does not evict everybody else's. A value belongs to the owner that
+// inserted it, also when others use it.
+//
 // Belongs to one lane; not thread-safe. Counts hits, misses, evictions, entries and bytes.
 template <typename Value>
 class GraphCache {
@@ -54,13 +60,14 @@ class GraphCache {
     return &found->second->value;
   }
 
-  // Adds a value for a signature that Find did not know. The least recently used values are destroyed as far
-  // as the limits ask for it.
-  Value* Insert(std::string_view signature, Value value, std::size_t bytes) {
+  // Adds a value for a signature that Find did not know. Values are destroyed as far as the limits ask for
+  // it.
+  Value* Insert(std::string_view signature, Value value, std::size_t bytes, OwnerId owner) {
     while (!entries_.empty() && (entries_.size() >= limits_.entries || bytes_ + bytes > limits_.bytes)) {
       Evict();
     }
-    entries_.push_front({std::string(signature), std::move(value), bytes});
+    entries_.push_front({std::string(signature), std::move(value), bytes, owner});
+    ++owned_[owner];
     // The key views the string in the list node, which never moves.
     index_[entries_.front().signature] = entries_.begin();
     series_.entries.Add(1);
@@ -73,8 +80,9 @@ class GraphCache {
   // counts with its own `bytes`. This is no eviction, but others may be evicted as by Insert.
   Value* Replace(std::string_view signature, Value value, std::size_t bytes) {
     const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
+    const OwnerId owner = found->second->owner;
     Remove(found->second);
-    return Insert(signature, std::move(value), bytes);
+    return Insert(signature, std::move(value), bytes, owner);
   }
 
   std::size_t size() const { return entries_.size(); }
@@ -85,11 +93,17 @@ class GraphCache {
     const std::string signature;
     Value value;
     std::size_t bytes = 0;
+    OwnerId owner = 0;
   };
   using Entries = std::list<Entry>;
 
   void Evict() {
-    Remove(std::prev(entries_.end()));
+    const OwnerId largest = std::max_element(owned_.begin(), owned_.end(), [](const auto& a, const auto& b) {
+                              return a.second < b.second;
+                            })->first;
+    auto oldest = std::prev(entries_.end());
+    while (oldest->owner != largest) --oldest;
+    Remove(oldest);
     series_.evictions.Add();
   }
 
@@ -97,6 +111,7 @@ class GraphCache {
     bytes_ -= entry->bytes;
     bytes_gauge_.Add(-static_cast<double>(entry->bytes));
     series_.entries.Add(-1);
+    if (--owned_[entry->owner] == 0) owned_.erase(entry->owner);
     index_.erase(entry->signature);
     entries_.erase(entry);
   }
@@ -107,6 +122,7 @@ class GraphCache {
   std::size_t bytes_ = 0;
   Entries entries_;  // most recently used first
   absl::flat_hash_map<absl::string_view, typename Entries::iterator> index_;
+  absl::flat_hash_map<OwnerId, int> owned_;  // values of each owner that has some
 };
 
 }  // namespace warpline

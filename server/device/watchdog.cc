@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-constexpr double kEstimates = 10;  // an estimate is wrong by less, and other lanes share the device
+constexpr double kEstimates = 10;  // an estimate is wrong by less
 
 }  // namespace
 
@@ -37,38 +37,47 @@ DeviceWatchdog::Token DeviceWatchdog::Started(int index, double estimate_seconds
   Device& device = devices_[static_cast<std::size_t>(index)];
   const Clock::time_point now = options_.now();
   MutexLock lock(&device.mutex);
-  if (device.running++ == 0) device.progress = now;
   if (device.free.empty()) {
-    device.free.push_back(static_cast<int>(device.estimates.size()));
-    device.estimates.push_back(-1);
+    device.free.push_back(static_cast<int>(device.jobs.size()));
+    device.jobs.emplace_back();
   }
   const int slot = device.free.back();
   device.free.pop_back();
-  device.estimates[static_cast<std::size_t>(slot)] = std::max(estimate_seconds, 0.0);
+  const double estimate = std::max(estimate_seconds, 0.0);
+  device.jobs[static_cast<std::size_t>(slot)] = {
+      .runs = true, .started = now, .estimate = estimate, .before_seconds = device.running_seconds};
+  ++device.running;
+  device.running_seconds += estimate;
   return {index, slot};
 }
 
 void DeviceWatchdog::Ended(Token token) {
   if (token.device < 0) return;
   Device& device = devices_[static_cast<std::size_t>(token.device)];
-  const Clock::time_point now = options_.now();
   MutexLock lock(&device.mutex);
-  device.estimates[static_cast<std::size_t>(token.slot)] = -1;
+  Job& job = device.jobs[static_cast<std::size_t>(token.slot)];
+  job.runs = false;
   device.free.push_back(token.slot);
-  --device.running;
-  device.progress = now;
+  // Sums of many estimates round; without jobs the sum is known.
+  device.running_seconds = --device.running == 0 ? 0 : device.running_seconds - job.estimate;
 }
 
 DeviceWatchdog::Stall DeviceWatchdog::Look(int index, Clock::time_point now, Clock::duration stood_still) {
   Device& device = devices_[static_cast<std::size_t>(index)];
   MutexLock lock(&device.mutex);
-  Stall stall{.device = index, .jobs = device.running};
-  if (device.running == 0) return stall;
-  device.progress = std::min(device.progress + stood_still, now);
-  const double longest = *std::max_element(device.estimates.begin(), device.estimates.end());
-  stall.limit = options_.base + kEstimates * absl::Seconds(longest);
-  stall.without_progress = absl::FromChrono(now - device.progress);
-  return stall;
+  Stall worst{.device = index, .jobs = device.running, .limit = absl::InfiniteDuration()};
+  for (Job& job : device.jobs) {
+    if (!job.runs) continue;
+    job.started = std::min(job.started + stood_still, now);
+    // Its own estimate is among those of the jobs that run.
+    const double seconds = job.before_seconds + device.running_seconds;
+    const Stall stall{.device = index,
+                      .jobs = device.running,
+                      .running = absl::FromChrono(now - job.started),
+                      .limit = options_.base + kEstimates * absl::Seconds(seconds)};
+    if (worst.running - worst.limit < stall.running - stall.limit) worst = stall;
+  }
+  return worst;
 }
 
 void DeviceWatchdog::Poll() {
@@ -85,7 +94,7 @@ void DeviceWatchdog::Poll() {
   }
   for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
     const Stall stall = Look(i, now, stood_still);
-    if (stall.without_progress <= stall.limit) continue;
+    if (stall.running <= stall.limit) continue;
     {
       MutexLock lock(&mutex_);
       if (std::exchange(told_, true)) return;
@@ -106,10 +115,11 @@ void DeviceWatchdog::Loop() {
 }
 
 std::string ToString(const DeviceWatchdog::Stall& stall) {
-  return absl::StrCat("device ", stall.device, " has made no progress for ",
-                      absl::FormatDuration(stall.without_progress), " with ", stall.jobs,
-                      stall.jobs == 1 ? " job" : " jobs", " on it; the limit is ",
-                      absl::FormatDuration(stall.limit));
+  const int others = stall.jobs - 1;
+  return absl::StrCat("a job has run on device ", stall.device, " for ", absl::FormatDuration(stall.running),
+                      others == 0 ? std::string(", alone")
+                                  : absl::StrCat(", beside ", others, others == 1 ? " other" : " others"),
+                      "; its limit is ", absl::FormatDuration(stall.limit));
 }
 
 }  // namespace warpline

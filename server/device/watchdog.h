@@ -1,4 +1,4 @@
-// Notices that a device no longer gets on with its work.
+// Notices that a job on a device never ends.
 //
 // A kernel that never ends, or a driver that hangs, gives no error: jobs stay on their lanes, the queue
 // fills, and health still says SERVING. Nothing but a new process helps then, so the watchdog only tells;
@@ -18,11 +18,11 @@
 
 namespace warpline {
 
-// A device makes progress when a job ends on it, or starts while it is idle. It has stalled when jobs run on
-// it and it has made no progress for longer than the base plus ten times the largest estimate among these
-// jobs. Jobs of one device end in any order, and a long one may hold up all others; one that ends shows that
-// the device is alive. Time in which the whole process stood still (SIGSTOP, a suspended machine) does not
-// count.
+// A job has stalled when it has run for longer than its limit: the base, and ten times the sum of its own
+// estimate, the estimates of the jobs that ran on the device when it started, behind which it may have had to
+// wait, and of those that run now, with which it shares the device. So a job that hangs is found although
+// others come and go beside it. Time in which the whole process stood still (SIGSTOP, a suspended machine)
+// does not count.
 //
 // Thread-safe. Started and Ended take well under a microsecond and allocate nothing once warm.
 class DeviceWatchdog {
@@ -31,8 +31,8 @@ class DeviceWatchdog {
 
   struct Stall {
     int device = 0;
-    int jobs = 0;                     // that run on it
-    absl::Duration without_progress;  // for so long
+    int jobs = 0;            // that run on it
+    absl::Duration running;  // for so long the job has run
     absl::Duration limit;
   };
 
@@ -45,7 +45,7 @@ class DeviceWatchdog {
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
   };
 
-  // Calls `on_stall` at most once, for the first device that stalls, from its own thread or from Poll and
+  // Calls `on_stall` at most once, for the first job that stalls, from its own thread or from Poll and
   // without a lock. Devices have the numbers 0 to devices - 1.
   DeviceWatchdog(int devices, Options options, std::function<void(const Stall&)> on_stall);
   // Waits for a call of `on_stall` that is under way.
@@ -67,16 +67,22 @@ class DeviceWatchdog {
   void Poll();
 
  private:
+  struct Job {
+    bool runs = false;
+    Clock::time_point started;
+    double estimate = 0;        // seconds
+    double before_seconds = 0;  // estimates of the jobs that ran when it started
+  };
   struct Device {
     Mutex mutex;
-    std::vector<double> estimates ABSL_GUARDED_BY(mutex);  // by slot; less than 0: the slot is free
-    std::vector<int> free ABSL_GUARDED_BY(mutex);          // slots
+    std::vector<Job> jobs ABSL_GUARDED_BY(mutex);  // by slot
+    std::vector<int> free ABSL_GUARDED_BY(mutex);  // slots
     int running ABSL_GUARDED_BY(mutex) = 0;
-    Clock::time_point progress ABSL_GUARDED_BY(mutex);
+    double running_seconds ABSL_GUARDED_BY(mutex) = 0;  // estimates of these
   };
 
-  // Of device `index`, at `now`; without_progress <= limit where all is well. `stood_still` is added to the
-  // time of its last progress.
+  // The job of device `index` that is furthest beyond its limit at `now`; running <= limit where all is well.
+  // `stood_still` is added to the starts of its jobs.
   Stall Look(int index, Clock::time_point now, Clock::duration stood_still);
   void Loop();
 
@@ -90,7 +96,7 @@ class DeviceWatchdog {
   std::thread thread_;  // last, as it uses all others
 };
 
-// "device 1 has made no progress for 12.5s with 3 jobs on it; the limit is 10.5s"
+// "a job has run on device 1 for 12.5s, beside 2 others; its limit is 10.5s"
 std::string ToString(const DeviceWatchdog::Stall& stall);
 
 }  // namespace warpline

@@ -92,10 +92,11 @@ bool IsOwner(const std::string& name) {
 
 absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value& table,
                                      const std::string& path) {
-  const std::size_t line = table.location().line();
+  // toml11 counts the lines up to there each time.
+  const auto line = [&] { return table.location().line(); };
   if (!IsOwner(name) || !table.is_table()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ":", line, ": \"", name,
+        path, ":", line(), ": \"", name,
         R"(" is no owner: tables are [owner."token:NAME"], [owner."cert:SUBJECT"], [owner.anonymous] or )"
         "[owner.default]"));
   }
@@ -106,7 +107,7 @@ absl::StatusOr<OwnerEntry> ReadOwner(const std::string& name, const toml::value&
   }
   if (absl::StartsWith(name, "token:") && entry.token_digest.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ":", line, ": owner \"", name, "\": sha256 is missing"));
+        absl::StrCat(path, ":", line(), ": owner \"", name, "\": sha256 is missing"));
   }
   return entry;
 }

@@ -109,6 +109,7 @@ RegionStore::Reservation& RegionStore::Reservation::operator=(Reservation&& othe
   store_ = std::exchange(other.store_, nullptr);
   owner_ = other.owner_;
   bytes_ = other.bytes_;
+  part_ = std::move(other.part_);
   return *this;
 }
 
@@ -116,10 +117,16 @@ void RegionStore::Reservation::Return() {
   if (RegionStore* const store = std::exchange(store_, nullptr); store != nullptr) {
     store->Return(owner_, bytes_);
   }
+  part_.Return();
 }
 
 RegionStore::RegionStore(const Options& options, Metrics& metrics)
-    : options_(options), regions_gauge_(metrics.regions), bytes_gauge_(metrics.region_bytes) {}
+    : options_(options),
+      number_({.total = static_cast<std::int64_t>(options.max_regions),
+               .what = "shared regions",
+               .retry_after = kRetryAfter}),
+      regions_gauge_(metrics.regions),
+      bytes_gauge_(metrics.region_bytes) {}
 
 std::size_t RegionStore::MaxBytesOf(OwnerId owner) const {
   const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
@@ -145,13 +152,14 @@ absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
     return full("the owner's", own, most, options_.max_regions_per_owner,
                 "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
   }
-  if (bytes > options_.max_bytes - all_.bytes || all_.regions >= options_.max_regions) {
+  if (bytes > options_.max_bytes - all_.bytes) {
     return full("all", all_, options_.max_bytes, options_.max_regions, "--region-bytes");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) {
+absl::StatusOr<std::string> RegionStore::Open(const Caller& caller, std::size_t bytes) {
+  const OwnerId owner = caller.owner;
   if (options_.max_bytes == 0) {
     return absl::UnimplementedError("this server shares no memory (--region-bytes=0)");
   }
@@ -166,9 +174,10 @@ absl::StatusOr<std::string> RegionStore::Open(OwnerId owner, std::size_t bytes) 
   DropExpiredTickets();
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckRoom(owner, bytes));
+  ASSIGN_OR_RETURN(FairBudget::Part part, number_.Take(caller.claimant));
   Charge(owner, bytes);
   std::string id = ids_.New();
-  tickets_.emplace(id, Ticket{Reservation(this, owner, bytes),
+  tickets_.emplace(id, Ticket{Reservation(this, owner, bytes, std::move(part)),
                               MonotonicClock::now() + absl::ToChronoNanoseconds(options_.ticket_ttl)});
   return id;
 }

@@ -21,6 +21,7 @@
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
 #include "server/observe/owner_metrics.h"
+#include "server/schedule/fair_budget.h"
 #include "server/schedule/owner.h"
 #include "server/schedule/owner_limits.h"
 
@@ -56,12 +57,13 @@ class RegionStore {
 
    private:
     friend class RegionStore;
-    Reservation(RegionStore* store, OwnerId owner, std::size_t bytes)
-        : store_(store), owner_(owner), bytes_(bytes) {}
+    Reservation(RegionStore* store, OwnerId owner, std::size_t bytes, FairBudget::Part part)
+        : store_(store), owner_(owner), bytes_(bytes), part_(std::move(part)) {}
     void Return();
     RegionStore* store_ = nullptr;
     OwnerId owner_ = 0;
     std::size_t bytes_ = 0;
+    FairBudget::Part part_;
   };
 
   RegionStore(const Options& options, Metrics& metrics);
@@ -75,7 +77,7 @@ class RegionStore {
   // A ticket for a region of so many bytes. INVALID_ARGUMENT, about "size_bytes", if there can be no such
   // region; RESOURCE_EXHAUSTED with the figures if the limits are reached, with a delay if there would be
   // room without the others.
-  absl::StatusOr<std::string> Open(OwnerId owner, std::size_t bytes);
+  absl::StatusOr<std::string> Open(const Caller& caller, std::size_t bytes);
   // NOT_FOUND if the ticket is unknown, used or expired.
   absl::StatusOr<Reservation> Redeem(std::string_view ticket);
   // Gives back the shares of tickets that can no longer be presented.
@@ -117,6 +119,7 @@ class RegionStore {
 
   const Options options_;
   const SecretIds ids_{"region", "open"};
+  FairBudget number_;  // of regions
   Gauge regions_gauge_, bytes_gauge_;
   mutable Mutex mutex_;
   Totals all_ ABSL_GUARDED_BY(mutex_);

@@ -49,6 +49,9 @@ std::vector<Gauge> BytesGauges(std::size_t devices, Metrics& metrics) {
 TensorStore::TensorStore(Options options, AllocateMemory allocate, Metrics& metrics)
     : options_(std::move(options)),
       allocate_(std::move(allocate)),
+      number_({.total = static_cast<std::int64_t>(options_.max_tensors),
+               .what = "resident tensors",
+               .retry_after = absl::Seconds(1)}),
       tensors_(metrics.resident_tensors),
       bytes_(BytesGauges(options_.device_bytes.size(), metrics)),
       expired_(metrics.leases_expired),
@@ -116,7 +119,6 @@ void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tenso
   own += bytes * static_cast<std::size_t>(tensors);
   if (own == 0) owners_bytes_.erase({owner, device});
   used_bytes_[static_cast<std::size_t>(device)] += bytes * static_cast<std::size_t>(tensors);
-  charged_tensors_ += static_cast<std::size_t>(tensors);
   tensors_.Add(tensors);
   if (options_.owner_metrics != nullptr) {
     const OwnerSeries& series = options_.owner_metrics->Of(owner);
@@ -126,9 +128,11 @@ void TensorStore::Charge(OwnerId owner, int device, std::size_t bytes, int tenso
   bytes_[static_cast<std::size_t>(device)].Add(tensors * static_cast<double>(bytes));
 }
 
-absl::StatusOr<Buffer> TensorStore::Allocate(OwnerId owner, int device, std::size_t bytes) {
+absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, std::size_t bytes) {
+  const OwnerId owner = caller.owner;
   const std::size_t limit = device_bytes(device);
   const std::size_t charged = AlignUp(std::min(bytes, limit + 1), kTensorAlignment);
+  FairBudget::Part part;
   {
     MutexLock lock(&mutex_);
     const std::size_t used = used_bytes_[static_cast<std::size_t>(device)];
@@ -144,9 +148,7 @@ absl::StatusOr<Buffer> TensorStore::Allocate(OwnerId owner, int device, std::siz
       return charged <= limit ? Full(text) : absl::ResourceExhaustedError(text);
     }
     RETURN_IF_ERROR(CheckQuota(owner, device, charged));
-    if (charged_tensors_ >= options_.max_tensors) {
-      return Full(absl::StrCat("there are ", charged_tensors_, " resident tensors, which is the limit"));
-    }
+    ASSIGN_OR_RETURN(part, number_.Take(caller.claimant));
     Charge(owner, device, charged, 1);
   }
   const auto give_back = [this, owner, device, charged](void*) {
@@ -163,12 +165,13 @@ absl::StatusOr<Buffer> TensorStore::Allocate(OwnerId owner, int device, std::siz
   RETURN_IF_ERROR(allocated.status());
   Buffer memory = *std::move(allocated);
   struct Charged {
+    FairBudget::Part part;
     std::shared_ptr<void> charge;
     Buffer memory;
   };
   const Place place = memory.place();
   const std::span<std::byte> all = memory.bytes();
-  return Buffer(all, place, std::make_shared<Charged>(Charged{std::move(charge), std::move(memory)}));
+  return Buffer(all, place, std::make_shared<Charged>(std::move(part), std::move(charge), std::move(memory)));
 }
 
 void TensorStore::BeginLease(Entry& entry) { entry.lease_begin = MonotonicClock::now(); }
@@ -194,16 +197,16 @@ TensorStore::Info TensorStore::Add(OwnerId owner, const TensorSpec& spec, absl::
   return InfoOf(*entry);
 }
 
-absl::StatusOr<TensorStore::Info> TensorStore::Create(OwnerId owner, const TensorSpec& spec,
+absl::StatusOr<TensorStore::Info> TensorStore::Create(const Caller& caller, const TensorSpec& spec,
                                                       absl::Duration ttl, int device) {
-  ASSIGN_OR_RETURN(Buffer memory, Allocate(owner, device, spec.bytes));
+  ASSIGN_OR_RETURN(Buffer memory, Allocate(caller, device, spec.bytes));
   auto entry = std::make_shared<Entry>();
   entry->spec = spec;
   entry->ttl = ttl;
   entry->memory = std::move(memory);
   entry->complete = spec.bytes == 0;
   MutexLock lock(&mutex_);
-  Insert(owner, entry);
+  Insert(caller.owner, entry);
   return InfoOf(*entry);
 }
 

@@ -26,6 +26,7 @@
 #include "server/memory/secret_id.h"
 #include "server/observe/metrics.h"
 #include "server/observe/owner_metrics.h"
+#include "server/schedule/fair_budget.h"
 #include "server/schedule/owner.h"
 #include "server/schedule/owner_limits.h"
 
@@ -113,14 +114,14 @@ class TensorStore {
   // The device that has the most bytes left.
   int RoomiestDevice() const;
 
-  // Memory for one more tensor of this owner, which counts from here on. RESOURCE_EXHAUSTED, with the
-  // figures, if there is none left, of the device's or of the owner's, or too many tensors; with a delay if
-  // there would be room without the others.
-  absl::StatusOr<Buffer> Allocate(OwnerId owner, int device, std::size_t bytes);
+  // Memory for one more tensor of this caller, which counts from here on. RESOURCE_EXHAUSTED, with the
+  // figures, if there is none left, of the device's or of the owner's, or if the caller has as many tensors
+  // as its part of all of them; with a delay if there would be room without the others.
+  absl::StatusOr<Buffer> Allocate(const Caller& caller, int device, std::size_t bytes);
   // A tensor of which all bytes are there, in memory that Allocate gave.
   Info Add(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, Buffer memory);
   // A tensor of which none are.
-  absl::StatusOr<Info> Create(OwnerId owner, const TensorSpec& spec, absl::Duration ttl, int device);
+  absl::StatusOr<Info> Create(const Caller& caller, const TensorSpec& spec, absl::Duration ttl, int device);
 
   // NOT_FOUND, or FAILED_PRECONDITION for another server's id, from all of these.
   // INVALID_ARGUMENT, with the first range that is missing, if the tensor is not complete.
@@ -161,6 +162,7 @@ class TensorStore {
   const Options options_;
   const AllocateMemory allocate_;
   const SecretIds ids_{"tensor", "put"};
+  FairBudget number_;  // of tensors
   Gauge tensors_;
   std::vector<Gauge> bytes_;
   Counter expired_;
@@ -170,7 +172,6 @@ class TensorStore {
   std::set<Expiry> expiries_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::size_t> used_bytes_ ABSL_GUARDED_BY(mutex_);                          // by device
   std::map<std::pair<OwnerId, int>, std::size_t> owners_bytes_ ABSL_GUARDED_BY(mutex_);  // those above 0
-  std::size_t charged_tensors_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread expiring_;
 };

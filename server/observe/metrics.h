@@ -135,7 +135,7 @@ class Metrics {
   Histogram& phase(RequestKind kind, Phase phase) {
     return phase_seconds[static_cast<std::size_t>(kind)][static_cast<std::size_t>(phase)];
   }
-  // `reason` is "jobs", "bytes", "share", "unread", "quota", "plans" or "draining".
+  // `reason` is "jobs", "bytes", "share", "unread", "quota", "plans", "streams" or "draining".
   void CountRejection(std::string_view reason);
   // `type` is "unary", "client_stream", "server_stream" or "bidi_stream".
   MethodSeries Method(const std::string& service, const std::string& method,

@@ -4,7 +4,6 @@
 #define WARPLINE_SERVER_RPC_CHUNK_WINDOW_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "server/base/errors.h"
 #include "server/memory/staging_pool.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_budget.h"
 
 namespace warpline {
 
@@ -26,31 +26,13 @@ class ChunkWindow {
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   static constexpr std::size_t kChunks = 4;
 
-  // What all windows of a server may hold together: clients decide for how long they do. It outlives them.
-  class Budget {
-   public:
-    explicit Budget(std::size_t bytes) : bytes_(bytes) {}
-
-   private:
-    friend class ChunkWindow;
-    bool Take(std::size_t bytes) {
-      if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= bytes_) return true;
-      Return(bytes);
-      return false;
-    }
-    void Return(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-    const std::size_t bytes_;
-    std::atomic<std::size_t> used_ = 0;
-  };
-
   ChunkWindow() = default;
   ChunkWindow(ChunkWindow&& other) noexcept { *this = std::move(other); }
   ChunkWindow& operator=(ChunkWindow&& other) noexcept {
     Release();
     slot_ = std::move(other.slot_);
     ticket_ = std::move(other.ticket_);
-    budget_ = std::exchange(other.budget_, nullptr);
-    held_ = other.held_;
+    part_ = std::move(other.part_);
     size_ = std::exchange(other.size_, 0);
     return *this;
   }
@@ -59,17 +41,11 @@ class ChunkWindow {
   // For a transfer of `bytes`. Without staging memory of its own if the tensor lies in memory of the host.
   // RESOURCE_EXHAUSTED with a delay if there is no room.
   static absl::StatusOr<ChunkWindow> Open(std::size_t bytes, bool on_host, const Caller& caller,
-                                          Budget& budget, Admission& admission, StagingPool& pool) {
+                                          FairBudget& budget, Admission& admission, StagingPool& pool) {
     ChunkWindow window;
     const std::size_t chunks = std::clamp<std::size_t>((bytes + kChunkBytes - 1) / kChunkBytes, 1, kChunks);
     const std::size_t held = chunks == 1 ? bytes : chunks * kChunkBytes;
-    if (!budget.Take(held)) {
-      return WithRetryAfter(
-          absl::ResourceExhaustedError("the server is full: too many transfers are in progress"),
-          absl::Milliseconds(50));
-    }
-    window.budget_ = &budget;
-    window.held_ = held;
+    ASSIGN_OR_RETURN(window.part_, budget.Take(caller.claimant, static_cast<std::int64_t>(held)));
     ASSIGN_OR_RETURN(window.ticket_, admission.Admit(static_cast<std::int64_t>(held), caller));
     // How long they are held is up to the client.
     window.ticket_.MarkUnread();
@@ -97,14 +73,13 @@ class ChunkWindow {
   void Release() {
     slot_.Release();
     ticket_.Return();
-    if (budget_ != nullptr) std::exchange(budget_, nullptr)->Return(held_);
+    part_.Return();
     size_ = 0;
   }
 
   Ticket ticket_;
   StagingSlot slot_;
-  Budget* budget_ = nullptr;
-  std::size_t held_ = 0;
+  FairBudget::Part part_;
   std::size_t size_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/clock.h"
 #include "server/rpc/peer.h"
 #include "server/rpc/read_rounds.h"
 
@@ -36,6 +37,17 @@ class Connection {
     if (!has_answered()) answered_.store(true, std::memory_order_relaxed);
   }
 
+  // A call begins, and ends at `now`.
+  void AddCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
+  void RemoveCall(MonotonicTime now) {
+    idle_since_.store(now, std::memory_order_relaxed);
+    calls_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Since when it has had no call; kNever if it has one.
+  MonotonicTime idle_since() const {
+    return calls_.load(std::memory_order_relaxed) == 0 ? idle_since_.load(std::memory_order_relaxed) : kNever;
+  }
+
   // Bytes that were read from its socket. Only differences mean something.
   std::uint64_t bytes_received() const { return BytesReceived(fd_); }
   // Unary calls whose messages have not arrived yet.
@@ -50,6 +62,8 @@ class Connection {
   std::atomic<bool> ended_ = false;
   std::atomic<bool> answered_ = false;
   std::atomic<int> uploads_ = 0;
+  std::atomic<int> calls_ = 0;
+  std::atomic<MonotonicTime> idle_since_ = MonotonicClock::now();
 };
 
 }  // namespace warpline

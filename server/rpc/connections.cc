@@ -24,6 +24,9 @@
 namespace warpline {
 namespace {
 
+// Connections that are cut and wait for their removal, at most: each still has its descriptors.
+constexpr int kMaxCut = 64;
+
 // Connections whose calls may still come although their sockets are closed. Each takes some 250 bytes.
 constexpr std::size_t kMaxEnded = 8192;
 
@@ -41,8 +44,8 @@ const std::shared_ptr<Connection>& Forgotten() {
 
 absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, std::string name) {
   MutexLock lock(&mutex_);
-  if (static_cast<int>(entries_.size()) >= options_.max_connections) {
-    return absl::ResourceExhaustedError("as many as --max-connections allows are open");
+  if (!MakeRoom(peer)) {
+    return absl::ResourceExhaustedError("as many as --max-connections allows are open, and none is idle");
   }
   UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!duplicate.ok()) return absl::UnavailableError(std::strerror(errno));
@@ -62,15 +65,40 @@ absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, st
   return added;
 }
 
+bool Connections::MakeRoom(const Peer& peer) {
+  const int open = static_cast<int>(entries_.size()) - cut_;
+  const int own = budgets_.connections(peer);
+  const int left = options_.max_connections - (open - own);
+  if (own > 0 && own >= left - left / 4) return cut_ < kMaxCut && CutIdle(peer);
+  if (open < options_.max_connections) return true;
+  return cut_ < kMaxCut && CutIdle(budgets_.largest());
+}
+
+bool Connections::CutIdle(const Peer& peer) {
+  const Entry* longest = nullptr;
+  for (const auto& [duplicate, entry] : entries_) {
+    const Connection& connection = *entry.connection;
+    if (!(connection.peer() == peer) || connection.has_ended() || connection.idle_since() == kNever) continue;
+    if (longest == nullptr || connection.idle_since() < longest->connection->idle_since()) longest = &entry;
+  }
+  if (longest == nullptr) return false;
+  Cut(*longest);
+  return true;
+}
+
 void Connections::Remove(int duplicate) {
   std::shared_ptr<const void> context;  // goes after the lock
   MutexLock lock(&mutex_);
   const auto found = entries_.find(duplicate);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
+  if (entry.connection->has_ended()) {
+    --cut_;
+  } else {
+    budgets_.RemoveConnection(entry.connection->peer());
+  }
   entry.connection->SetEnded();
   DropUnread(duplicate);
-  budgets_.RemoveConnection(entry.connection->peer());
   context = std::move(entry.context);
   by_context_.erase(context.get());
   by_number_[entry.connection->number()].duplicate = -1;
@@ -126,6 +154,8 @@ void Connections::CountFutile(Connection& connection) {
 void Connections::Cut(const Entry& entry) {
   if (entry.connection->has_ended()) return;
   entry.connection->SetEnded();
+  ++cut_;
+  budgets_.RemoveConnection(entry.connection->peer());
   CutConnection(entry.duplicate.get());
 }
 

@@ -40,8 +40,9 @@ class Connections {
     int duplicate = -1;  // the descriptor under which it is known here until Remove
     std::uint64_t number = 0;
   };
-  // RESOURCE_EXHAUSTED at --max-connections, or if the peer has spent a budget; UNAVAILABLE with what dup(2)
-  // said.
+  // A peer may have three quarters of the connections that the other peers leave. Where there is no room, the
+  // connection goes that has had no call for longest, of the peer that has the most. RESOURCE_EXHAUSTED if
+  // there is none, or if the peer has spent a budget; UNAVAILABLE with what dup(2) said.
   absl::StatusOr<Added> Add(int fd, const Peer& peer, std::string name);
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);
@@ -83,13 +84,18 @@ class Connections {
     MonotonicTime half_closed_since = kNever;
   };
   bool HasUnsent() const;
-  void Cut(const Entry& entry);
+  void Cut(const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes room for one more connection of the peer. Returns false if that is impossible.
+  bool MakeRoom(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Cuts the connection of the peer that has had no call for longest. Returns false if all have some.
+  bool CutIdle(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   mutable Mutex mutex_;
   std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   PeerBudgets budgets_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by duplicate
+  int cut_ ABSL_GUARDED_BY(mutex_) = 0;                              // of these, to be removed soon
   absl::flat_hash_map<const void*, std::shared_ptr<Connection>> by_context_ ABSL_GUARDED_BY(mutex_);
   // By number: the open ones, and those that ended last, whose calls may still come.
   struct Known {

@@ -76,6 +76,7 @@ IncomingCall::IncomingCall(const Server& server, PollingThread& thread)
 IncomingCall::~IncomingCall() {
   if (!accepted_) return;
   thread_.RemoveCall();
+  connection_->RemoveCall(MonotonicClock::now());
   thread_local int answered = 0;
   if (refused_ || (!answered_ && cancelled_)) {
     server_.connections.CountFutile(*connection_);
@@ -148,6 +149,7 @@ void IncomingCall::LogEnd(const std::string& request_id, const End& end) {
 void IncomingCall::Accept() {
   begun_ = MonotonicClock::now();
   connection_ = ConnectionOf(context_, server_.connections);
+  connection_->AddCall();
   if (connection_->has_ended()) return Drop();
   EchoTraceParent();
   const auto method = server_.methods.find(path());
@@ -182,13 +184,21 @@ void IncomingCall::Read() {
   stream_.Read(&request_, &read_tag_);
 }
 
+absl::Status IncomingCall::TakeSlowPlace() {
+  absl::StatusOr<FairBudget::Part> place = server_.slow_calls.Take(caller_.claimant);
+  if (place.ok()) slow_place_ = *std::move(place);
+  return place.status();
+}
+
 void IncomingCall::OnSlow() {
   slow_ = true;
   server_.counts.RemoveBusy();
+  if (!TakeSlowPlace().ok()) GiveUp();
 }
 
 void IncomingCall::OnRead(bool ok) {
   thread_.uploads().Remove(*this);
+  slow_place_.Return();
   if (!slow_) server_.counts.RemoveBusy();
   // A call that was cancelled before this was asked for has had its end told before.
   if (done_ && cancelled_) {

@@ -24,6 +24,7 @@
 #include "server/rpc/connections.h"
 #include "server/rpc/polling_thread.h"
 #include "server/rpc/uploads.h"
+#include "server/schedule/fair_budget.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
@@ -82,6 +83,8 @@ class IncomingCall final : private Upload {
     Metrics& metrics;
     CallCounts& counts;
     Connections& connections;
+    // Calls that may last for as long as their clients like: streams, and uploads that take their time.
+    FairBudget& slow_calls;
     // The first one is steady and accepts all calls; the others are on demand and get their share of them,
     // from the headers on, when there are many.
     const std::vector<std::unique_ptr<PollingThread>>& threads;
@@ -110,6 +113,9 @@ class IncomingCall final : private Upload {
   // False where callers are asked who they are, but not by this path.
   bool identified() const { return identified_; }
 
+  // A place among the calls that may last for as long as their clients like, kept for as long as the call.
+  // RESOURCE_EXHAUSTED if there is none. Once.
+  absl::Status TakeSlowPlace();
   // Of a unary method: false if the server had begun to drain when the call came.
   bool in_time() const { return in_progress_.has_value(); }
   // The message of a unary method, if the client has sent one and the call was read. Once.
@@ -198,6 +204,7 @@ class IncomingCall final : private Upload {
   bool dropped_ = false;
   bool refused_ = false;  // it had no token, or a wrong one
   bool slow_ = false;     // as an upload
+  FairBudget::Part slow_place_;
   bool done_ = false;
   bool cancelled_ = false;
   bool answered_ = false;

@@ -1,8 +1,6 @@
 #include "server/rpc/inflater.h"
 
 #include <grpcpp/alarm.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,16 +18,6 @@ namespace {
 // Deflate makes at most 1032 bytes of one (a match of 258 bytes takes two bits).
 constexpr std::size_t kMostPerByte = 1032;
 
-// On a machine with few cores, two inflating threads would take the time of those that receive calls.
-constexpr int kNice = 10;
-
-void LowerPriority() {
-  // In Linux a thread has a nice value of its own. It cannot be taken back without privileges, so the pool
-  // does nothing else.
-  thread_local const bool lowered = setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice) == 0;
-  static_cast<void>(lowered);
-}
-
 // One message from Start to `done`. Deletes itself.
 class Inflation final : public CompletionTag {
  public:
@@ -40,7 +28,6 @@ class Inflation final : public CompletionTag {
         done_(std::move(done)) {}
 
   void RunOnWorker(grpc::CompletionQueue& queue) {
-    LowerPriority();
     absl::StatusOr<std::vector<grpc::Slice>> slices = Inflate(compressed_.slices(), limit_);
     compressed_.Clear();
     if (slices.ok()) {
@@ -82,7 +69,7 @@ absl::Status Inflater::Start(MessageSlices compressed, std::size_t limit, const 
   absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most), caller);
   if (!ticket.ok()) return ticket.status();
   auto* inflation = new Inflation(std::move(compressed), limit, *std::move(ticket), std::move(done));
-  workers_.Post([inflation, &queue] { inflation->RunOnWorker(queue); });
+  workers_.Post(caller.claimant, [inflation, &queue] { inflation->RunOnWorker(queue); });
   return absl::OkStatus();
 }
 

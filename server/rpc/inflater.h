@@ -10,17 +10,17 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/worker_pool.h"
 #include "server/rpc/message_slices.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_workers.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
 
 // A message of a thousandth of its size may keep a thread busy for a second, so threads that receive calls
 // never inflate one. A message is admitted for what it can become at most, and inflated by a worker: at most
-// as many at a time as the pool has threads, which have a lower priority than all others. Thread-safe. Every
-// call of Start has ended, with `done`, before this is destroyed.
+// as many at a time as there are workers. Thread-safe. Every call of Start has ended, with `done`, before
+// this is destroyed.
 class Inflater {
  public:
   struct Inflated {
@@ -31,7 +31,7 @@ class Inflater {
   using Done = absl::AnyInvocable<void(absl::StatusOr<Inflated>)>;
 
   // Both outlive this.
-  Inflater(Admission& admission, WorkerPool& workers) : admission_(admission), workers_(workers) {}
+  Inflater(Admission& admission, FairWorkers& workers) : admission_(admission), workers_(workers) {}
 
   // Calls `done` on the thread that polls `queue`, whose tags are CompletionTags, with the content of a gzip
   // or zlib stream (see inflate.h for the errors) of at most `limit` bytes, and of no more than its owner may
@@ -41,7 +41,7 @@ class Inflater {
 
  private:
   Admission& admission_;
-  WorkerPool& workers_;
+  FairWorkers& workers_;
 };
 
 }  // namespace warpline

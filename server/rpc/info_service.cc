@@ -52,7 +52,7 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
   info.mutable_limits()->set_max_jobs(options.max_jobs);
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
   info.mutable_limits()->set_max_rank(kMaxRank);
-  info.mutable_limits()->set_max_device_seconds(options.max_device_seconds);
+  info.mutable_limits()->set_max_device_seconds(options.MaxDeviceSeconds(backend.name() == "cuda"));
   info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
   info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));
   response_ = info.SerializeAsString();

@@ -72,7 +72,8 @@ KernelService::KernelService(const Limits& limits, const Engine& engine, Metrics
       compiler_(limits, {engine.backend, engine.admission, engine.pool}),
       metrics_(metrics),
       codecs_(KernelCodecs()),
-      copy_in_site_(metrics, "stage_in") {
+      copy_in_site_(metrics, "stage_in"),
+      compiling_({.total = kMaxCompiling, .what = "requests of new kinds that wait to be checked"}) {
   metrics.HostCopyBytes("respond");  // a copy that is not made: results are sent from where they lie
 }
 
@@ -88,18 +89,16 @@ void KernelService::Handle(UnaryCall& call, const Codec& codec) {
   if (const PlanPtr plan = engine_.plans.Find(scanned->key, call.received()); plan != nullptr) {
     return Submit(call, codec, *std::move(scanned), plan, *submission);
   }
-  if (compiling_.fetch_add(1) >= kMaxCompiling) {
-    compiling_.fetch_sub(1);
+  const Claimant& claimant = call.caller().claimant;
+  absl::StatusOr<FairBudget::Part> place = compiling_.Take(claimant);
+  if (!place.ok()) {
     metrics_.CountRejection("plans");
-    return RespondError(call, codec, nullptr,
-                        WithRetryAfter(absl::ResourceExhaustedError(
-                                           absl::StrCat("the server is full: ", kMaxCompiling,
-                                                        " requests of new kinds wait to be checked")),
-                                       absl::Milliseconds(50)));
+    return RespondError(call, codec, nullptr, place.status());
   }
-  engine_.workers.Post([this, &call, &codec, submission, scanned = *std::move(scanned)]() mutable {
+  engine_.compilers.Post(claimant, [this, &call, &codec, submission, scanned = *std::move(scanned),
+                                    place = *std::move(place)]() mutable {
     absl::StatusOr<PlanPtr> plan = compiler_.Compile(codec, scanned.message, scanned.references);
-    compiling_.fetch_sub(1);
+    place.Return();
     if (!plan.ok()) return RespondError(call, codec, nullptr, plan.status());
     engine_.plans.Insert(scanned.key, *plan, call.caller().claimant.share, call.received());
     Submit(call, codec, std::move(scanned), *plan, *submission);
@@ -147,11 +146,12 @@ absl::Status KernelService::Bind(const Plan& plan, const Scanned& scanned, Owner
   return absl::OkStatus();
 }
 
-absl::Status KernelService::FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const {
+absl::Status KernelService::FindSinks(const Plan& plan, const Caller& caller, int device,
+                                      Bindings& bindings) const {
   for (Binding& binding : bindings) {
     if (binding.tensor < plan.program.num_inputs || binding.staged.area != Area::kResident) continue;
     const std::size_t bytes = plan.program.tensors[static_cast<std::size_t>(binding.tensor)].bytes;
-    ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(owner, device, bytes));
+    ASSIGN_OR_RETURN(binding.memory, engine_.tensors.Allocate(caller, device, bytes));
   }
   return absl::OkStatus();
 }
@@ -207,8 +207,8 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
     job.sink_bytes += output.spec.bytes;
   }
   if (has_sinks) {
-    job.find_sinks = [this, plan, owner = call.caller().owner](int device, Bindings& bindings) {
-      return FindSinks(*plan, owner, device, bindings);
+    job.find_sinks = [this, plan, caller = call.caller()](int device, Bindings& bindings) {
+      return FindSinks(*plan, caller, device, bindings);
     };
   }
   job.copy_in = [this, payloads = ReceivedPayloads(std::move(scanned.slices), scanned.message.payloads,

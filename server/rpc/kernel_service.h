@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
 #include "server/memory/region_store.h"
@@ -23,6 +22,8 @@
 #include "server/rpc/plan_compiler.h"
 #include "server/rpc/result_sinks.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_budget.h"
+#include "server/schedule/fair_workers.h"
 #include "server/schedule/scheduler.h"
 
 namespace warpline {
@@ -36,7 +37,7 @@ class KernelService {
   struct Engine {
     const Backend& backend;
     PlanCache& plans;
-    WorkerPool& workers;
+    FairWorkers& compilers;
     Admission& admission;
     const StagingPool& pool;
     Scheduler& scheduler;
@@ -71,7 +72,7 @@ class KernelService {
               Submission& submission);
   // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
-  absl::Status FindSinks(const Plan& plan, OwnerId owner, int device, Bindings& bindings) const;
+  absl::Status FindSinks(const Plan& plan, const Caller& caller, int device, Bindings& bindings) const;
   // Where the outputs lie that do not go inline, as the response says it. Makes resident tensors of those
   // that stay on their device.
   std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
@@ -90,7 +91,7 @@ class KernelService {
   Metrics& metrics_;
   const std::vector<Codec> codecs_;
   CopySite copy_in_site_;
-  std::atomic<int> compiling_ = 0;
+  FairBudget compiling_;  // requests
 };
 
 }  // namespace warpline

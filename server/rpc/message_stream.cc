@@ -72,6 +72,10 @@ void MessageStream::Begin() {
       return Finish(absl::UnavailableError("the server is draining"));
     }
   }
+  if (const absl::Status place = incoming_->TakeSlowPlace(); !place.ok()) {
+    server_.metrics.CountRejection("streams");
+    return Finish(place);
+  }
   MutexLock lock(&mutex_);
   ReadNext();
 }

@@ -1,5 +1,7 @@
 #include "server/rpc/peer_budgets.h"
 
+#include <algorithm>
+
 namespace warpline {
 
 PeerBudgets::Entry& PeerBudgets::EntryOf(const Peer& peer, MonotonicTime now) {
@@ -42,6 +44,13 @@ void PeerBudgets::CountAnswered(const Peer& peer, int calls) {
 
 bool PeerBudgets::CountFutile(const Peer& peer, MonotonicTime now) {
   return EntryOf(peer, now).futile_calls.Take(now);
+}
+
+Peer PeerBudgets::largest() const {
+  const auto largest = std::max_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+    return a.second.connections < b.second.connections;
+  });
+  return largest != entries_.end() ? largest->first : Peer();
 }
 
 int PeerBudgets::connections(const Peer& peer) const {

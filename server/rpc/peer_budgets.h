@@ -40,8 +40,9 @@ class PeerBudgets {
   // Returns false if the peer is in debt.
   bool CountFutile(const Peer& peer, MonotonicTime now);
 
-  // Open connections of the peer.
+  // Open connections of the peer, and the peer that has the most.
   int connections(const Peer& peer) const;
+  Peer largest() const;
   std::size_t size() const { return entries_.size(); }
 
  private:

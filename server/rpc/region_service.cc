@@ -24,7 +24,7 @@ void RegionService::Open(UnaryCall& call) {
         }
         v1::OpenResponse response;
         ASSIGN_OR_RETURN(*response.mutable_ticket(),
-                         regions_.Open(call.caller().owner, static_cast<std::size_t>(request.size_bytes())));
+                         regions_.Open(call.caller(), static_cast<std::size_t>(request.size_bytes())));
         response.set_ttl_seconds(absl::ToDoubleSeconds(regions_.options().ticket_ttl));
         return response;
       });

@@ -62,6 +62,9 @@ constexpr absl::Duration kIdleToClose = absl::Milliseconds(50);
 constexpr absl::Duration kToClose = absl::Seconds(1);
 constexpr absl::Duration kToShutDown = absl::Milliseconds(500);
 
+// Streams, and uploads that take their time. Each takes some 16 KiB.
+constexpr int kMaxSlowCalls = 8192;
+
 // Of requests that consist of names and numbers.
 constexpr std::size_t kSmallMessageBytes = 64 << 10;
 
@@ -211,6 +214,7 @@ struct RpcServer::Impl {
 
   Connections connections;
   CallCounts counts;
+  FairBudget slow_calls{{.total = kMaxSlowCalls, .what = "streams and slow uploads"}};
   SendWatchdog watchdog;  // its thread may let go of a call last
   OpenStreams streams;
   const UnaryCall::Server unary_server;
@@ -238,6 +242,7 @@ struct RpcServer::Impl {
                                              unary_server.metrics,
                                              counts,
                                              connections,
+                                             slow_calls,
                                              threads,
                                              log};
   std::vector<std::string> addresses;

@@ -23,8 +23,8 @@ absl::Status CheckId(const std::string& id) {
 
 }  // namespace
 
-absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, OwnerId owner, int devices,
-                                               TensorStore& tensors) {
+absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, const Caller& caller,
+                                               int devices, TensorStore& tensors) {
   ASSIGN_OR_RETURN(const TensorSpec spec, SpecOf(request));
   const absl::StatusOr<absl::Duration> ttl = tensors.Ttl(request.ttl_seconds());
   RETURN_IF_ERROR(InField("ttl_seconds", ttl.status()));
@@ -32,7 +32,7 @@ absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request,
     return FieldError("device", absl::StrCat(request.device(), " is not in 0..", devices - 1));
   }
   const int device = request.has_device() ? request.device() : tensors.RoomiestDevice();
-  return tensors.Create(owner, spec, *ttl, device);
+  return tensors.Create(caller, spec, *ttl, device);
 }
 
 absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors) {

@@ -13,8 +13,8 @@ namespace warpline {
 // Errors are the store's, with the field. All are thread-safe.
 
 // `devices`: how many there are.
-absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, OwnerId owner, int devices,
-                                               TensorStore& tensors);
+absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, const Caller& caller,
+                                               int devices, TensorStore& tensors);
 // Returns the memory, which whoever has time for it is to give back.
 absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors);
 absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, OwnerId owner,

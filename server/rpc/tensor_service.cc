@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/rpc/answer.h"
@@ -17,30 +15,29 @@
 namespace warpline {
 namespace {
 
-// Tensors that are being made at one time.
+// Calls in progress at one time. A page of a list has some 100 KB.
 constexpr int kMaxCreating = 256;
+constexpr int kMaxListing = 64;
 
 }  // namespace
 
 TensorService::TensorService(const Engine& engine, Metrics& metrics)
-    : engine_(engine), put_schema_(PutSchema()), put_site_(metrics, "put") {}
+    : engine_(engine),
+      put_schema_(PutSchema()),
+      put_site_(metrics, "put"),
+      creating_({.total = kMaxCreating, .what = "tensors that wait for their memory"}),
+      listing_({.total = kMaxListing, .what = "lists that are being made"}) {}
 
 void TensorService::Create(UnaryCall& call) {
-  if (creating_.fetch_add(1) >= kMaxCreating) {
-    creating_.fetch_sub(1);
-    return call.RespondError(
-        WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat("the server is full: ", kMaxCreating,
-                                                                 " tensors wait for their memory")),
-                       absl::Milliseconds(50)));
-  }
+  absl::StatusOr<FairBudget::Part> place = creating_.Take(call.caller().claimant);
+  if (!place.ok()) return call.RespondError(place.status());
   // A worker's, because memory that the device does not have at hand takes milliseconds.
-  engine_.workers.Post([this, &call] {
-    const absl::Cleanup done = [this] { creating_.fetch_sub(1); };
+  engine_.workers.Post([this, &call, place = *std::move(place)] {
     AnswerCall<v1::CreateRequest, v1::CreateResponse>(
         call, [&](const v1::CreateRequest& request) -> absl::StatusOr<v1::CreateResponse> {
           const auto devices = static_cast<int>(engine_.backend.devices().size());
           ASSIGN_OR_RETURN(const TensorStore::Info info,
-                           CreateTensor(request, call.caller().owner, devices, engine_.tensors));
+                           CreateTensor(request, call.caller(), devices, engine_.tensors));
           v1::CreateResponse response;
           *response.mutable_tensor() = ToProto(info);
           // A client that has given up does not know of it.
@@ -68,9 +65,14 @@ void TensorService::Renew(UnaryCall& call) {
   });
 }
 
+// A page takes a millisecond, which the thread that receives calls does not have.
 void TensorService::List(UnaryCall& call) {
-  AnswerCall<v1::ListRequest, v1::ListResponse>(call, [&](const v1::ListRequest& request) {
-    return ListTensors(request, call.caller().owner, engine_.tensors);
+  absl::StatusOr<FairBudget::Part> place = listing_.Take(call.caller().claimant);
+  if (!place.ok()) return call.RespondError(place.status());
+  engine_.background.Post(call.caller().claimant, [this, &call, place = *std::move(place)] {
+    AnswerCall<v1::ListRequest, v1::ListResponse>(call, [&](const v1::ListRequest& request) {
+      return ListTensors(request, call.caller().owner, engine_.tensors);
+    });
   });
 }
 

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 #define WARPLINE_SERVER_RPC_TENSOR_SERVICE_H_
 
-#include <atomic>
 #include <memory>
 
 #include "proto/wire/scanner.h"
@@ -16,6 +15,8 @@
 #include "server/rpc/message_stream.h"
 #include "server/rpc/put_sequence.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_budget.h"
+#include "server/schedule/fair_workers.h"
 #include "server/schedule/owner.h"
 
 namespace warpline {
@@ -29,10 +30,11 @@ class TensorService {
   struct Engine {
     Backend& backend;
     TensorStore& tensors;
-    ChunkWindow::Budget& transfers;
+    FairBudget& transfers;  // bytes of windows
     Admission& admission;
     StagingPool& pool;
     WorkerPool& workers;
+    FairWorkers& background;  // for lists
   };
   TensorService(const Engine& engine, Metrics& metrics);
 
@@ -47,7 +49,7 @@ class TensorService {
   const Engine engine_;
   const ScanSchema put_schema_;
   CopySite put_site_;
-  std::atomic<int> creating_ = 0;
+  FairBudget creating_, listing_;  // calls
 };
 
 }  // namespace warpline

@@ -1,5 +1,5 @@
 // A lane with a thread of its own, for work that must not hold up others: copying large payloads, and
-// launches of a backend that computes on the calling thread.
+// launches of a backend that computes on the calling thread. The thread is made with the first task.
 #ifndef WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 #define WARPLINE_SERVER_SCHEDULE_LANE_RUNNER_H_
 
@@ -24,16 +24,13 @@ class LaneRunner {
   // After a task the thread looks for the next one for as long as `spin` before it sleeps: under load the
   // next one comes sooner than a sleeping thread wakes up.
   LaneRunner(int device, std::unique_ptr<Lane> lane, absl::Duration spin)
-      : device_(device),
-        lane_(std::move(lane)),
-        spin_(absl::ToChronoNanoseconds(spin)),
-        thread_([this] { Loop(); }) {}
+      : device_(device), lane_(std::move(lane)), spin_(absl::ToChronoNanoseconds(spin)) {}
   ~LaneRunner() {
     {
       MutexLock lock(&mutex_);
       stopping_ = true;
     }
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
@@ -43,8 +40,9 @@ class LaneRunner {
   // Whether the calling thread is some lane's own.
   static bool OnLaneThread() { return on_lane_thread_; }
 
-  // Runs the task on the lane's thread.
+  // Runs the task on the lane's thread. Called by whoever has taken the lane, so never twice at a time.
   void Post(absl::AnyInvocable<void()> task) {
+    if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
     {
       MutexLock lock(&mutex_);
       task_ = std::move(task);

@@ -17,6 +17,9 @@ constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 // A claimant that has had so much device time more than another one that waits gets no lane that is kept.
 constexpr double kMostLeadSeconds = 10e-3;
 
+// How long jobs that LaneShares holds back wait before they are looked at again, if nothing else happens.
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
+
 // Whether the calling thread is there to wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
 
@@ -50,6 +53,8 @@ Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool
       pool_(pool),
       workers_(workers),
       metrics_(metrics),
+      lane_shares_({.lanes = lanes->size() - options.lanes_kept * static_cast<int>(backend.devices().size()),
+                    .seconds_max = options.running_seconds_max}),
       lanes_(std::move(lanes)),
       release_thread_([this] { DispatchOnRelease(); }) {}
 
@@ -73,9 +78,12 @@ void Scheduler::DispatchOnRelease() {
   for (;;) {
     {
       MutexLock lock(&mutex_);
-      mutex_.Await([&] { return released_ || stopping_; });
+      const MonotonicTime until = look_again_;
+      mutex_.AwaitUntil([&] { return released_ || stopping_ || look_again_ < until; }, until);
       if (stopping_) return;
+      if (!released_ && MonotonicClock::now() < look_again_) continue;
       released_ = false;
+      look_again_ = kNever;
     }
     Dispatch();
   }
@@ -93,6 +101,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
   job.expected_seconds = job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds;
   const double cost = job.expected_seconds / job.weight;
+  const double weight = job.weight;
   const bool needs_pool = job.plan->device_bytes > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
@@ -103,6 +112,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     MutexLock lock(&mutex_);
     id = next_id_++;
     queued->id = id;
+    if (!IsShort(*queued->job.plan)) lane_shares_.Arrive(claimant, weight);
     if (small) {
       for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
@@ -139,8 +149,16 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   if (cancelled == nullptr) return;
   slots.reset();
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
-  FinishWith(std::move(cancelled->job), why);
+  Withdraw(std::move(cancelled->job), why);
   Dispatch();  // others may have waited behind it
+}
+
+void Scheduler::Withdraw(Job job, absl::Status why) {
+  if (!IsShort(*job.plan)) {
+    MutexLock lock(&mutex_);
+    lane_shares_.Leave(job.caller.claimant, MonotonicClock::now());
+  }
+  FinishWith(std::move(job), std::move(why));
 }
 
 void Scheduler::NoLongerAhead(const Plan& plan) {
@@ -158,6 +176,13 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     const Plan& plan = *job.plan;
     kept =
         options_.lanes_kept > 0 && IsShort(plan) && for_lane_.LeadOf(job.caller.claimant) <= kMostLeadSeconds;
+    if (!kept && !IsShort(plan)) {
+      const MonotonicTime now = MonotonicClock::now();
+      if (!lane_shares_.MayStart(job.caller.claimant, plan.device_seconds, now)) {
+        look_again_ = std::min(look_again_, now + absl::ToChronoNanoseconds(kLookAgain));
+        return false;
+      }
+    }
     device = lanes_->DeviceFor(candidate.queued->id, plan, job.device, kept);
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
@@ -179,7 +204,10 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
   matched.kept = kept;
   matched.urgent = kept && lanes_->busy_kept() < options_.lanes_kept;
   matched.beside_long = long_running_ > 0;
-  if (!IsShort(plan)) ++long_running_;
+  if (!IsShort(plan)) {
+    ++long_running_;
+    lane_shares_.Start(staged.queued->job.caller.claimant, plan.device_seconds);
+  }
   matched.lane = lanes_->Take(*device, plan, kept);
   matched.staged = std::move(staged);
   return matched;
@@ -264,7 +292,8 @@ void Scheduler::Run(Matched& matched) {
                                  .cancelled = job.cancelled,
                                  .wait_briefly = matched.alone || MayWaitHere(),
                                  .urgent = matched.urgent,
-                                 .beside_long = matched.beside_long};
+                                 .beside_long = matched.beside_long,
+                                 .owner = job.caller.claimant.share};
   const nvtx::Range range(nvtx::Name::kLaunch, job.number);
   queued.on_device = nvtx::SpanningRange(nvtx::Name::kDevice, job.number);
   if (options_.watchdog != nullptr) {
@@ -309,7 +338,11 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   for_lane_.Charge(job.caller.claimant, difference);
   if (matched.staged.copied) for_memory_.Charge(job.caller.claimant, difference);
   lanes_->GiveBack(matched.lane, *job.plan, matched.kept);
-  if (!IsShort(*job.plan)) --long_running_;
+  if (!IsShort(*job.plan)) {
+    --long_running_;
+    lane_shares_.End(job.caller.claimant, job.plan->device_seconds);
+    lane_shares_.Leave(job.caller.claimant, MonotonicClock::now());
+  }
 }
 
 }  // namespace warpline

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "server/observe/owner_metrics.h"
 #include "server/schedule/fair_queue.h"
 #include "server/schedule/job.h"
+#include "server/schedule/lane_shares.h"
 #include "server/schedule/lanes.h"
 #include "server/schedule/owner_limits.h"
 
@@ -46,7 +48,8 @@ namespace warpline {
 //
 // Some lanes are kept for short jobs, and the kernels of as many of these go before those of long ones: so
 // they wait neither for the end of a long job nor behind long kernels that were launched before. More than
-// that would leave nothing to a long job that runs already.
+// that would leave nothing to a long job that runs already. How many of the other lanes a claimant may hold
+// is up to LaneShares.
 //
 // A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
@@ -58,6 +61,12 @@ class Scheduler {
   struct Options {
     int lanes_per_device = 1;
     int lanes_kept = 0;  // of these, for short jobs
+    // What counts as short: jobs that take a device at most for so long, by estimate, and have at most so
+    // many bytes to travel to the device and back.
+    double short_seconds = 100e-6;
+    std::size_t short_bytes = std::size_t{2} << 20;
+    // Of one share, on all devices together; see LaneShares.
+    double running_seconds_max = std::numeric_limits<double>::infinity();
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
     // How long a lane's thread looks for another job before it sleeps.
@@ -134,15 +143,15 @@ class Scheduler {
     return plan.memory.input_bytes <= options_.small_bytes &&
            plan.memory.output_bytes <= options_.small_bytes;
   }
-  // By its estimated device time, and by what travels to the device and back.
-  static bool IsShort(const Plan& plan) {
-    return plan.device_seconds <= 100e-6 && plan.memory.TravellingBytes() <= std::size_t{2} << 20;
+  bool IsShort(const Plan& plan) const {
+    return plan.device_seconds <= options_.short_seconds &&
+           plan.memory.TravellingBytes() <= options_.short_bytes;
   }
   // The next job that can do its next step now, with all it needs for that.
   std::optional<Matched> TakeMatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Staged> TakeForMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int& AheadOf(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return plan.device_bytes > 0 ? ahead_for_pool_ : ahead_;
+    return plan.device_bytes > 0 ? ahead_for_pool_ : IsShort(plan) ? ahead_short_ : ahead_;
   }
   void NoLongerAhead(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -162,6 +171,8 @@ class Scheduler {
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
   // Of the job that has been matched. Its owner is charged `seconds` of device time.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
+  // Ends a job that never had a lane.
+  void Withdraw(Job job, absl::Status why);
 
   const Options options_;
   Backend& backend_;
@@ -173,12 +184,16 @@ class Scheduler {
   FairQueue<std::unique_ptr<Queued>> for_memory_ ABSL_GUARDED_BY(mutex_);  // large jobs
   std::optional<First> first_ ABSL_GUARDED_BY(mutex_);                     // was taken from for_memory_
   FairQueue<Ready> for_lane_ ABSL_GUARDED_BY(mutex_);
-  // Large jobs that have memory and no lane yet, apart from those that also wait for a device's pool, which
-  // may take longer. Each is bounded by the lanes: more would only take memory from those whose turn comes
-  // first.
   int long_running_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs with a lane that are not short
-  int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
+  LaneShares lane_shares_ ABSL_GUARDED_BY(mutex_);
+  // When jobs are looked at again that LaneShares holds back: time may let them go on.
+  MonotonicTime look_again_ ABSL_GUARDED_BY(mutex_) = kNever;
+  // Large jobs that have memory and no lane yet: those that also wait for a device's pool, which may take
+  // longer, short ones, which need not wait for others, and the rest. Each number is bounded by the lanes:
+  // more would only take memory from those whose turn comes first.
   int ahead_for_pool_ ABSL_GUARDED_BY(mutex_) = 0;
+  int ahead_short_ ABSL_GUARDED_BY(mutex_) = 0;
+  int ahead_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starved_ ABSL_GUARDED_BY(mutex_) = false;  // some job waits for memory and for nothing else
   bool released_ ABSL_GUARDED_BY(mutex_) = false;
   // The pool's count of returns when last no job could be given memory, unless something else that this

@@ -118,7 +118,7 @@ void Scheduler::OnCopied(Copying& copying) {
       NoLongerAhead(*job.plan);
     }
     staged.slots = {};
-    FinishWith(std::move(job), std::move(alive));
+    Withdraw(std::move(job), std::move(alive));
   }
   Dispatch();
 }

@@ -19,6 +19,9 @@ namespace warpline {
 
 namespace {
 
+// Some 100,000 problems.
+constexpr std::size_t kMaxTuningFileBytes = std::size_t{16} << 20;
+
 absl::Status WithFlag(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("--tuning-file=", path, ": ", status.message()));
 }
@@ -45,7 +48,7 @@ UniqueFd LockOf(const std::string& target) {
 }  // namespace
 
 absl::StatusOr<TuningFile> ReadTuningFile(const std::string& path, TuningStore::Mode mode) {
-  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxTuningFileBytes);
   if (!text.ok() && mode == TuningStore::Mode::kWrite && absl::IsNotFound(text.status())) return TuningFile();
   if (!text.ok()) return WithFlag(path, text.status());
   absl::StatusOr<TuningFile> file = TuningFile::Parse(*text, path);

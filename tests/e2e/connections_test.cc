@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,11 @@ bool AwaitAnswer(const Daemon& daemon) {
   return false;
 }
 
-// Whether the other end has closed it, which is waited for.
-bool IsClosed(const UniqueFd& fd) {
-  char byte = 0;
-  return recv(fd.get(), &byte, 1, 0) <= 0;
+// Waits until the other end has closed it, and throws away what comes before that.
+void AwaitClosed(const UniqueFd& fd) {
+  char bytes[1024];
+  ssize_t count = 1;
+  while (count > 0) count = recv(fd.get(), bytes, sizeof(bytes), 0);
 }
 
 // A folder that is removed with what is in it.
@@ -72,7 +74,7 @@ TEST(DescriptorTest, TheListenerOutlivesADearthOfThem) {
     std::vector<UniqueFd> idle;
     for (int i = 0; i < 160; ++i) idle.push_back(Connect(daemon.address()));
     // The last of them came when there was no descriptor left: it is refused, not left to wait.
-    EXPECT_TRUE(IsClosed(idle.back()));
+    AwaitClosed(idle.back());
   }
   // The daemon closes its descriptors as it hears of the end of each.
   EXPECT_TRUE(AwaitAnswer(daemon));
@@ -90,14 +92,25 @@ TEST(DescriptorTest, TheSoftLimitIsRaised) {
   EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
 }
 
-TEST(ConnectionBoundTest, OneBeyondIsRefusedUntilAnotherEnds) {
+TEST(ConnectionBoundTest, WhoIsIdleForLongestMakesRoomForAnother) {
   Daemon daemon({"--max-connections=2"});
-  UniqueFd first = Connect(daemon.address());
+  const UniqueFd first = Connect(daemon.address());
   Http2Client second(daemon.address());
   second.AwaitServer();  // the acceptor has come to it, and so to the first
-  EXPECT_TRUE(IsClosed(Connect(daemon.address())));
-  EXPECT_FALSE(Answers(daemon));
-  first.Reset();
+  EXPECT_TRUE(Answers(daemon));
+  AwaitClosed(first);
+}
+
+TEST(ConnectionBoundTest, OneBeyondIsRefusedWhileAllHaveCalls) {
+  Daemon daemon({"--max-connections=2"});
+  std::vector<std::unique_ptr<StreamCall>> calls;
+  for (int i = 0; i < 2; ++i) {
+    auto channel = daemon.Channel();
+    calls.push_back(std::make_unique<StreamCall>(channel, kTransposeMethod));
+  }
+  ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 2));
+  AwaitClosed(Connect(daemon.address()));
+  calls.clear();
   EXPECT_TRUE(AwaitAnswer(daemon));
 }
 

@@ -101,19 +101,14 @@ TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
   Daemon daemon({"--lanes=1", "--devices=0", "--grace=100ms"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
-  auto channel = daemon.Channel();
-  constexpr int kQueued = 64;
-  std::vector<std::future<grpc::Status>> queued;
-  for (int i = 0; i < kQueued; ++i) {
-    queued.push_back(std::async(std::launch::async, [&channel] {
-      return RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString()));
-    }));
-  }
+  constexpr int kQueued = 16;
+  std::vector<std::unique_ptr<SlowCall>> queued;
+  for (int i = 0; i < kQueued; ++i) queued.push_back(std::make_unique<SlowCall>(daemon));
   ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", kQueued));
   daemon.Signal(SIGTERM);
   EXPECT_EQ(daemon.Wait(), 1);
   EXPECT_EQ(busy.Status().error_code(), grpc::StatusCode::UNAVAILABLE);
-  for (auto& status : queued) EXPECT_EQ(status.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  for (auto& call : queued) EXPECT_EQ(call->Status().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 // On the way to the end each call is answered, or made again by gRPC itself, since it knows that the server

@@ -16,9 +16,11 @@ namespace warpline {
 // A call that keeps a lane busy for about a second.
 class SlowCall {
  public:
-  explicit SlowCall(const Daemon& daemon)
-      : channel_(daemon.Channel()), status_(std::async(std::launch::async, [this, &daemon] {
-          SetTimeout(context_, absl::Seconds(120));
+  explicit SlowCall(const Daemon& daemon, absl::Duration timeout = absl::Seconds(120))
+      : channel_(daemon.Channel()), status_(std::async(std::launch::async, [this, &daemon, timeout] {
+          // The deadline is to pass in the server, not while the client connects.
+          channel_->WaitForConnected(absl::ToChronoTime(absl::Now() + absl::Seconds(30)));
+          SetTimeout(context_, timeout);
           auto stub = v1::KernelService::NewStub(channel_);
           if (daemon.backend() == "cuda") {
             v1::ReduceResponse response;

@@ -99,7 +99,7 @@ KernelCheck::KernelCheck()
   AddTensor("t9", spec(DType::kC128, {2, 2}));
   AddTensor("late", spec(DType::kF32, {4, 4}));
   static_cast<void>(tensors_.Drop(kOwner, ids_["late"]));
-  const auto half = tensors_.Create(kOwner, spec(DType::kF32, {4, 4}), absl::Hours(1), 0);
+  const auto half = tensors_.Create(CallerWith(kOwner), spec(DType::kF32, {4, 4}), absl::Hours(1), 0);
   if (!half.ok()) std::abort();
   ids_["half"] = half->id;
   for (const char* name : {"r0", "r1", "r2"}) AddRegion(name);
@@ -111,7 +111,7 @@ KernelCheck::~KernelCheck() {
 }
 
 void KernelCheck::AddTensor(const std::string& name, const TensorSpec& spec) {
-  absl::StatusOr<Buffer> memory = tensors_.Allocate(kOwner, 0, spec.bytes);
+  absl::StatusOr<Buffer> memory = tensors_.Allocate(CallerWith(kOwner), 0, spec.bytes);
   if (!memory.ok()) std::abort();
   std::fill(memory->bytes().begin(), memory->bytes().end(), std::byte{1});
   ids_[name] = tensors_.Add(kOwner, spec, absl::Hours(1), *std::move(memory)).id;

@@ -185,7 +185,7 @@ std::string RegionCheck::Open(const std::string& message) {
   // That there are no negative sizes says the service.
   if (!request.ParseFromString(message) || request.size_bytes() < 0) return "";
   const auto bytes = static_cast<std::size_t>(request.size_bytes());
-  const absl::StatusOr<std::string> ticket = store_.Open(kOwner, bytes);
+  const absl::StatusOr<std::string> ticket = store_.Open(CallerWith(kOwner), bytes);
   if (!ticket.ok()) {
     if (std::string flaw = FlawOfError(ticket.status()); !flaw.empty()) return flaw;
     const bool is_invalid = bytes == 0 || bytes % kPage != 0;

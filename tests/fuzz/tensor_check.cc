@@ -75,7 +75,7 @@ TensorCheck::TensorCheck()
           metrics_),
       schema_(PutSchema()),
       site_(metrics_, "put") {
-  const auto first = store_.Create(1, TensorSpec(), absl::Hours(1), 0);
+  const auto first = store_.Create(CallerWith(1), TensorSpec(), absl::Hours(1), 0);
   if (!first.ok()) std::abort();
   server_ = first->id.substr(0, kServerDigits);
   static_cast<void>(store_.Drop(1, first->id));
@@ -156,14 +156,18 @@ std::string TensorCheck::Create(const std::string& message, OwnerId owner) {
   StatusCode expected = is_valid ? StatusCode::kOk : StatusCode::kInvalidArgument;
   if (is_valid) {
     charged = spec->bytes > kDeviceBytes ? kDeviceBytes + 1 : (spec->bytes + 255) / 256 * 256;
-    const auto counted = std::count_if(tensors_.begin(), tensors_.end(),
-                                       [](const Tensor& t) { return !t.dropped || t.writers > 0; });
+    std::size_t own = 0, others = 0;
+    for (const Tensor& tensor : tensors_) {
+      if (!tensor.dropped || tensor.writers > 0) ++(tensor.owner == owner ? own : others);
+    }
+    const std::size_t left = kMaxTensors - others;
+    const bool has_its_part = own == 0 ? left == 0 : own + 1 > left - left / 4;
     if (Charged(std::nullopt) + charged > kDeviceBytes || (owner == 2 && Charged(owner) + charged > kQuota) ||
-        static_cast<std::size_t>(counted) >= kMaxTensors) {
+        has_its_part) {
       expected = StatusCode::kResourceExhausted;
     }
   }
-  const absl::StatusOr<TensorStore::Info> made = CreateTensor(request, owner, 1, store_);
+  const absl::StatusOr<TensorStore::Info> made = CreateTensor(request, CallerWith(owner), 1, store_);
   if (std::string flaw = Compare("Create", expected, made.status()); !flaw.empty()) return flaw;
   if (!made.ok()) return "";
   ++counts_.created;

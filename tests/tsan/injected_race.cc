@@ -8,12 +8,12 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/unary_call.h"
 #include "server/schedule/admission.h"
+#include "server/schedule/fair_workers.h"
 #include "warpline/v1/warpline.grpc.pb.h"
 
 namespace warpline {
@@ -42,9 +42,9 @@ void Handle(UnaryCall& call) {
 int Main() {
   Metrics metrics;
   Admission admission({.max_jobs = 1, .max_bytes = 1 << 20}, metrics);
-  WorkerPool workers(1);
+  FairWorkers workers(1);
   Inflater inflater(admission, workers);
-  WorkerPool crew(kThreads);
+  FairWorkers crew(kThreads);
   const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
   auto server = RpcServer::Start(
       {.listen = {"127.0.0.1:0"},

@@ -30,7 +30,7 @@ class RegionStoreTest : public ::testing::Test {
  protected:
   // A region of so many pages, whose memory keeps its share of the limits.
   std::string Made(std::size_t pages = 4, OwnerId owner = kOwner) {
-    const auto ticket = store_.Open(owner, pages * kPage);
+    const auto ticket = store_.Open(CallerWith(owner), pages * kPage);
     EXPECT_THAT(ticket, IsOk());
     auto reservation = store_.Redeem(*ticket);
     EXPECT_THAT(reservation, IsOk());
@@ -105,7 +105,7 @@ TEST_F(RegionStoreTest, OnlyItsOwnerHasARegion) {
 }
 
 TEST_F(RegionStoreTest, ATicketIsGoodOnce) {
-  const std::string ticket = *store_.Open(kOwner, kPage);
+  const std::string ticket = *store_.Open(CallerWith(kOwner), kPage);
   EXPECT_THAT(store_.Redeem("no ticket"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("ticket")));
   EXPECT_THAT(store_.Redeem(ticket), IsOk());
   EXPECT_THAT(store_.Redeem(ticket), StatusIs(absl::StatusCode::kNotFound, HasSubstr("used")));
@@ -113,17 +113,17 @@ TEST_F(RegionStoreTest, ATicketIsGoodOnce) {
 }
 
 TEST_F(RegionStoreTest, ATicketThatIsNotPresentedGivesItsShareBack) {
-  const std::string late = *store_.Open(kOwner, 60 * kPage);
+  const std::string late = *store_.Open(CallerWith(kOwner), 60 * kPage);
   EXPECT_EQ(Bytes(), 60 * kPage);
-  EXPECT_THAT(store_.Open(kOwner, kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kOwner), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("take 245760")));
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
-  EXPECT_THAT(store_.Open(kOwner, 60 * kPage), IsOk());
+  EXPECT_THAT(store_.Open(CallerWith(kOwner), 60 * kPage), IsOk());
   EXPECT_THAT(store_.Redeem(late), StatusIs(absl::StatusCode::kNotFound, HasSubstr("expired")));
 }
 
 TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
-  const auto refusal = [&](std::size_t bytes) { return store_.Open(kOwner, bytes).status(); };
+  const auto refusal = [&](std::size_t bytes) { return store_.Open(CallerWith(kOwner), bytes).status(); };
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kPage + 1, std::size_t{1} << 63 | 1}) {
     EXPECT_EQ(FieldOf(refusal(bytes)), "size_bytes") << bytes;
   }
@@ -141,20 +141,20 @@ TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
 
 TEST_F(RegionStoreTest, OneOwnerDoesNotTakeAllAndAllTogetherHaveALimit) {
   Made(60);
-  EXPECT_THAT(store_.Open(kOther, 41 * kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kOther), 41 * kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 regions")));
-  EXPECT_THAT(store_.Open(kOther, 40 * kPage), IsOk());
+  EXPECT_THAT(store_.Open(CallerWith(kOther), 40 * kPage), IsOk());
   EXPECT_EQ(metrics_.regions.Value(), 2);
 }
 
 TEST_F(RegionStoreTest, RegionsAreBoundedInNumber) {
   std::vector<std::string> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(Made(1));
-  EXPECT_THAT(store_.Open(kOwner, kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kOwner), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("--regions-per-owner")));
   for (int i = 0; i < 2; ++i) ids.push_back(Made(1, kOther));
-  EXPECT_THAT(store_.Open(kOther, kPage),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the limits are 5")));
+  EXPECT_THAT(store_.Open(CallerWith(kOther), kPage),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of 5 shared regions 5 are in use")));
   for (const std::string& id : ids) store_.Remove(id);
   EXPECT_EQ(store_.size(), 0u);
   EXPECT_EQ(metrics_.regions.Value(), 0);
@@ -248,11 +248,11 @@ TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
                      .limits_of = [](OwnerId) { return OwnerLimits{.region_bytes = 4 * kPage}; },
                      .owner_metrics = &owners},
                     metrics);
-  const auto region = store.Open(kOwner, 3 * kPage);
+  const auto region = store.Open(CallerWith(kOwner), 3 * kPage);
   ASSERT_THAT(region, IsOk());
   EXPECT_DOUBLE_EQ(owners.Of(kOwner).region_quota_ratio.Value(), 0.75);
   // Owners without series of their own share one, of which a ratio would say nothing.
-  ASSERT_THAT(store.Open(kOther, 2 * kPage), IsOk());
+  ASSERT_THAT(store.Open(CallerWith(kOther), 2 * kPage), IsOk());
   EXPECT_EQ(owners.Of(kOther).label, OwnerMetrics::kOthers);
   EXPECT_EQ(owners.Of(kOther).region_quota_ratio.Value(), 0);
 }
@@ -268,12 +268,13 @@ TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
                            return owner == kOwner ? OwnerLimits{.region_bytes = 3 * kPage} : OwnerLimits();
                          }},
                     metrics);
-  ASSERT_THAT(store.Open(kOwner, 2 * kPage), IsOk());
-  const absl::Status full = store.Open(kOwner, 2 * kPage).status();
+  ASSERT_THAT(store.Open(CallerWith(kOwner), 2 * kPage), IsOk());
+  const absl::Status full = store.Open(CallerWith(kOwner), 2 * kPage).status();
   EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota")));
   EXPECT_TRUE(RetryAfterOf(full).has_value());
-  EXPECT_FALSE(RetryAfterOf(store.Open(kOwner, 4 * kPage).status()).has_value()) << "waiting does not help";
-  EXPECT_THAT(store.Open(kOther, 50 * kPage), IsOk());
+  EXPECT_FALSE(RetryAfterOf(store.Open(CallerWith(kOwner), 4 * kPage).status()).has_value())
+      << "waiting does not help";
+  EXPECT_THAT(store.Open(CallerWith(kOther), 50 * kPage), IsOk());
 }
 
 }  // namespace

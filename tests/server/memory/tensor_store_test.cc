@@ -34,7 +34,7 @@ class TensorStoreTest : public ::testing::Test {
     return {DType::kU8, {count}, static_cast<std::size_t>(count)};
   }
   TensorStore::Info Made(std::int64_t bytes, absl::Duration ttl = absl::Hours(1), OwnerId owner = kOwner) {
-    auto memory = store_.Allocate(kAnonymous, 0, static_cast<std::size_t>(bytes));
+    auto memory = store_.Allocate(CallerWith(kAnonymous), 0, static_cast<std::size_t>(bytes));
     EXPECT_THAT(memory, IsOk());
     return store_.Add(owner, Bytes(bytes), ttl, *std::move(memory));
   }
@@ -121,12 +121,12 @@ TEST_F(TensorStoreTest, RenewingLengthensAndShortensALease) {
 TEST_F(TensorStoreTest, MemoryIsBoundedAndTheFiguresAreGiven) {
   const TensorStore::Info made = Made(3000);  // counts as 3072
   EXPECT_THAT(
-      store_.Allocate(kAnonymous, 0, 1025),
+      store_.Allocate(CallerWith(kAnonymous), 0, 1025),
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1025 bytes does not fit: those on device "
                                                                "0 take 3072 of 4096 bytes")));
-  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 1024), IsOk());
-  EXPECT_THAT(store_.Allocate(kAnonymous, 1, 8192), IsOk());
-  EXPECT_THAT(store_.Allocate(kAnonymous, 0, static_cast<std::size_t>(-1)),
+  EXPECT_THAT(store_.Allocate(CallerWith(kAnonymous), 0, 1024), IsOk());
+  EXPECT_THAT(store_.Allocate(CallerWith(kAnonymous), 1, 8192), IsOk());
+  EXPECT_THAT(store_.Allocate(CallerWith(kAnonymous), 0, static_cast<std::size_t>(-1)),
               StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_EQ(store_.RoomiestDevice(), 1);
   EXPECT_EQ(metrics_.ResidentBytes(0).Value(), 3072) << "what was refused, or given back, does not count";
@@ -136,23 +136,32 @@ TEST(TensorStoreWithoutMemoryTest, SaysThatItKeepsNone) {
   Metrics metrics;
   TensorStore store(
       {.device_bytes = {0}}, [](int, std::size_t) { return Buffer(); }, metrics);
-  EXPECT_THAT(store.Allocate(kAnonymous, 0, 1),
+  EXPECT_THAT(store.Allocate(CallerWith(kAnonymous), 0, 1),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("1 bytes does not fit: the server keeps none on device 0")));
-  EXPECT_THAT(store.Allocate(kAnonymous, 0, 0), IsOk());
+  EXPECT_THAT(store.Allocate(CallerWith(kAnonymous), 0, 0), IsOk());
 }
 
-TEST_F(TensorStoreTest, TensorsAreBoundedInNumber) {
-  std::vector<TensorStore::Info> made;
-  for (int i = 0; i < 10; ++i) made.push_back(Made(0));
-  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 0),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("10 resident")));
-  EXPECT_THAT(store_.Drop(kOwner, made[3].id), IsOk());
-  EXPECT_THAT(store_.Allocate(kAnonymous, 0, 0), IsOk());
+TEST_F(TensorStoreTest, TensorsAreBoundedInNumberAndShared) {
+  std::vector<Buffer> held;
+  const auto fill = [&](OwnerId owner) {
+    for (auto memory = store_.Allocate(CallerWith(owner), 0, 0); memory.ok();
+         memory = store_.Allocate(CallerWith(owner), 0, 0)) {
+      held.push_back(*std::move(memory));
+    }
+  };
+  fill(kOwner);
+  EXPECT_EQ(held.size(), 8u) << "of ten, three quarters";
+  EXPECT_THAT(
+      store_.Allocate(CallerWith(kOwner), 0, 0),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of 10 resident tensors 8 are in use")));
+  EXPECT_THAT(store_.Allocate(CallerWith(kOther), 0, 0), IsOk());
+  held.pop_back();
+  EXPECT_THAT(store_.Allocate(CallerWith(kOwner), 0, 0), IsOk());
 }
 
 TEST_F(TensorStoreTest, ATensorIsReadableOnceAllItsBytesAreThere) {
-  const auto created = store_.Create(kOwner, Bytes(100), absl::Hours(1), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(100), absl::Hours(1), 0);
   ASSERT_THAT(created, IsOk());
   EXPECT_EQ(created->missing_bytes, 100u);
   EXPECT_EQ(Writer(created->id, 60, 100).Commit(), 60u);
@@ -165,13 +174,13 @@ TEST_F(TensorStoreTest, ATensorIsReadableOnceAllItsBytesAreThere) {
 }
 
 TEST_F(TensorStoreTest, ATensorWithoutBytesIsReadableAtOnce) {
-  const auto created = store_.Create(kOwner, Bytes(0), absl::Hours(1), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(0), absl::Hours(1), 0);
   ASSERT_THAT(created, IsOk());
   EXPECT_THAT(store_.Read(kOwner, created->id), IsOk());
 }
 
 TEST_F(TensorStoreTest, WhatWasNotCommittedMayBeWrittenAgain) {
-  const auto created = store_.Create(kOwner, Bytes(100), absl::Hours(1), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(100), absl::Hours(1), 0);
   { const TensorStore::Writing abandoned = Writer(created->id, 0, 100); }
   EXPECT_THAT(store_.Read(kOwner, created->id), Not(IsOk()));
   TensorStore::Writing again = Writer(created->id, 0, 100);
@@ -183,7 +192,7 @@ TEST_F(TensorStoreTest, WhatWasNotCommittedMayBeWrittenAgain) {
 }
 
 TEST_F(TensorStoreTest, RangesDoNotOverlapAndDoNotLeaveTheTensor) {
-  const auto created = store_.Create(kOwner, Bytes(100), absl::Hours(1), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(100), absl::Hours(1), 0);
   Writer(created->id, 20, 40).Commit();
   const TensorStore::Writing open = Writer(created->id, 60, 70);
   auto writing = store_.Write(kOwner, created->id, 0);
@@ -206,7 +215,7 @@ TEST_F(TensorStoreTest, RangesDoNotOverlapAndDoNotLeaveTheTensor) {
 }
 
 TEST_F(TensorStoreTest, NoBytesAreNobodyElses) {
-  const auto created = store_.Create(kOwner, Bytes(100), absl::Hours(1), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(100), absl::Hours(1), 0);
   const TensorStore::Writing open = Writer(created->id, 60, 70);
   auto within = store_.Write(kOwner, created->id, 65);
   ASSERT_THAT(within, IsOk());
@@ -222,7 +231,7 @@ TEST_F(TensorStoreTest, ACompleteTensorNeverChanges) {
 }
 
 TEST_F(TensorStoreTest, AnUnfinishedTensorGoesWithItsLeaseButNotUnderAWriter) {
-  const auto created = store_.Create(kOwner, Bytes(100), absl::Milliseconds(20), 0);
+  const auto created = store_.Create(CallerWith(kOwner), Bytes(100), absl::Milliseconds(20), 0);
   ASSERT_THAT(created, IsOk());
   {
     TensorStore::Writing writing = Writer(created->id, 0, 50);
@@ -267,7 +276,8 @@ TEST_F(TensorStoreTest, ManyThreadsUseAndDropTheSameTensors) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
       for (int i = 0; i < 200; ++i) {
-        const auto created = store_.Create(kOwner, Bytes(64), absl::Milliseconds(1 + i % 3), t % 2);
+        const auto created =
+            store_.Create(CallerWith(kOwner), Bytes(64), absl::Milliseconds(1 + i % 3), t % 2);
         if (!created.ok()) continue;
         auto writing = store_.Write(kOwner, created->id, 0);
         if (writing.ok() && writing->Extend(64).ok()) {
@@ -305,12 +315,12 @@ TEST(TensorQuotaTest, WhatIsUsedOfAQuotaIsShownOfTheFullestDevice) {
         return Buffer({}, {.kind = Place::Kind::kHost, .device = device}, std::make_shared<int>());
       },
       metrics);
-  auto first = store.Allocate(kOwner, 0, 1536);
-  const auto second = store.Allocate(kOwner, 1, 512);
+  auto first = store.Allocate(CallerWith(kOwner), 0, 1536);
+  const auto second = store.Allocate(CallerWith(kOwner), 1, 512);
   EXPECT_DOUBLE_EQ(owners.Of(kOwner).resident_quota_ratio.Value(), 0.75);
   first = Buffer();
   EXPECT_DOUBLE_EQ(owners.Of(kOwner).resident_quota_ratio.Value(), 0.25);
-  const auto without = store.Allocate(kOther, 0, 4096);
+  const auto without = store.Allocate(CallerWith(kOther), 0, 4096);
   EXPECT_EQ(owners.Of(kOther).resident_quota_ratio.Value(), 0);
   EXPECT_THAT(
       metrics.Scrape(),
@@ -330,21 +340,21 @@ TEST(TensorQuotaTest, AnOwnerGetsNoMoreThanItsQuotaOnEachDevice) {
         return Buffer({}, {.kind = Place::Kind::kHost, .device = device}, std::make_shared<int>());
       },
       metrics);
-  auto first = store.Allocate(kOwner, 0, 1024);
+  auto first = store.Allocate(CallerWith(kOwner), 0, 1024);
   ASSERT_THAT(first, IsOk());
-  const absl::Status full = store.Allocate(kOwner, 0, 2048).status();
+  const absl::Status full = store.Allocate(CallerWith(kOwner), 0, 2048).status();
   EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("its quota is 2048")));
   EXPECT_TRUE(RetryAfterOf(full).has_value());
-  const absl::Status never = store.Allocate(kOwner, 0, 4096).status();
+  const absl::Status never = store.Allocate(CallerWith(kOwner), 0, 4096).status();
   EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("its quota is 2048")));
   EXPECT_FALSE(RetryAfterOf(never).has_value());
-  EXPECT_THAT(store.Allocate(kOwner, 1, 2048), IsOk());
-  EXPECT_THAT(store.Allocate(kOther, 0, 4096), IsOk());
+  EXPECT_THAT(store.Allocate(CallerWith(kOwner), 1, 2048), IsOk());
+  EXPECT_THAT(store.Allocate(CallerWith(kOther), 0, 4096), IsOk());
   first = Buffer();  // it counts no more
-  EXPECT_THAT(store.Allocate(kOwner, 0, 2048), IsOk());
-  const auto second = store.Allocate(kOwner, 0, 2048);
+  EXPECT_THAT(store.Allocate(CallerWith(kOwner), 0, 2048), IsOk());
+  const auto second = store.Allocate(CallerWith(kOwner), 0, 2048);
   quota = 1024;  // less than what there is
-  EXPECT_THAT(store.Allocate(kOwner, 0, 1),
+  EXPECT_THAT(store.Allocate(CallerWith(kOwner), 0, 1),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("2048")));
 }
 

@@ -94,20 +94,21 @@ TEST(AcceptorTest, SeesTheEndOfAConnectionWhicheverSideEndsIt) {
   AwaitSize(connections, 0);
 }
 
-TEST(AcceptorTest, RefusesThoseBeyondTheBoundAndTakesOthersLater) {
+TEST(AcceptorTest, OneBeyondTheBoundTakesThePlaceOfTheOneThatIsIdleForLongest) {
   Connections connections({.max_connections = 2});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
   ASSERT_TRUE(acceptor.ok()) << acceptor.status();
   Sink sink;
   (*acceptor)->Start(sink.Deliver());
   const std::string address = (*acceptor)->addresses()[0];
-  const UniqueFd first = ConnectTo(address), second = ConnectTo(address);
-  sink.Await(2);
-  EXPECT_TRUE(AwaitClosed(ConnectTo(address)));
-  sink.CloseAll();
-  AwaitSize(connections, 0);
-  const UniqueFd later = ConnectTo(address);
+  const UniqueFd first = ConnectTo(address);
   sink.Await(1);
+  const UniqueFd second = ConnectTo(address);
+  sink.Await(2);
+  const UniqueFd third = ConnectTo(address);
+  sink.Await(3);
+  EXPECT_TRUE(AwaitClosed(first));
+  AwaitSize(connections, 2);
 }
 
 TEST(AcceptorTest, AfterStopNobodyListens) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "tests/testing/addresses.h"
@@ -68,16 +69,42 @@ std::shared_ptr<Connection> LaterCallOf(Connections& connections, const Context&
   });
 }
 
-TEST(ConnectionsTest, AreBounded) {
+TEST(ConnectionsTest, AreBoundedAndThoseWithCallsStay) {
   Connections connections({.max_connections = 1});
   Pair first, second;
   const auto held = connections.Add(first.server.get(), kOne, "one");
   ASSERT_TRUE(held.ok());
+  FirstCallOf(connections, held->number)->AddCall();
   EXPECT_EQ(connections.Add(second.server.get(), kTwo, "two").status().code(),
             absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(first.Closed());
   connections.Remove(held->duplicate);
   EXPECT_EQ(connections.size(), 0);
   EXPECT_TRUE(connections.Add(second.server.get(), kTwo, "two").ok());
+}
+
+TEST(ConnectionsTest, TheOneWithoutACallForLongestMakesRoom) {
+  Connections connections({.max_connections = 3});
+  Pair busy, idle, later, next;
+  const auto first = connections.Add(busy.server.get(), kOne, "busy");
+  FirstCallOf(connections, first->number)->AddCall();
+  ASSERT_TRUE(connections.Add(idle.server.get(), kOne, "idle").ok());
+  ASSERT_TRUE(connections.Add(later.server.get(), kOne, "later").ok());
+  EXPECT_TRUE(connections.Add(next.server.get(), kTwo, "next").ok());
+  EXPECT_TRUE(idle.Closed());
+  EXPECT_FALSE(busy.Closed() || later.Closed());
+}
+
+TEST(ConnectionsTest, APeerLeavesAQuarterToOthers) {
+  Connections connections({.max_connections = 8});
+  std::vector<Pair> pairs(10);
+  for (int i = 0; i < 6; ++i) {
+    const auto added = connections.Add(pairs[static_cast<std::size_t>(i)].server.get(), kOne, "one");
+    ASSERT_TRUE(added.ok()) << i;
+    FirstCallOf(connections, added->number)->AddCall();
+  }
+  EXPECT_FALSE(connections.Add(pairs[6].server.get(), kOne, "one").ok());
+  EXPECT_TRUE(connections.Add(pairs[7].server.get(), kTwo, "two").ok());
 }
 
 TEST(ConnectionsTest, ACallFindsItsConnection) {

@@ -57,9 +57,9 @@ class InflaterTest : public ::testing::Test {
 
 // While the workers are busy nothing is inflated, so it is not the caller or the polling thread that does it.
 TEST_F(InflaterTest, OnlyAWorkerInflates) {
-  WorkerPool workers(1);
+  FairWorkers workers(1);
   std::promise<void> release;
-  workers.Post([&release] { release.get_future().wait(); });
+  workers.Post({}, [&release] { release.get_future().wait(); });
   Inflater inflater(admission_, workers);
   std::string result;
   ASSERT_TRUE(inflater
@@ -79,7 +79,7 @@ TEST_F(InflaterTest, OnlyAWorkerInflates) {
 }
 
 TEST_F(InflaterTest, AsksAdmissionForTheMostThatTheMessageCanBe) {
-  WorkerPool workers(1);
+  FairWorkers workers(1);
   Inflater inflater(admission_, workers);
   const std::vector<grpc::Slice> small = Compressed(std::string(1000, 'x'));
   std::vector<Ticket> tickets;
@@ -104,7 +104,7 @@ TEST_F(InflaterTest, AsksAdmissionForTheMostThatTheMessageCanBe) {
 }
 
 TEST_F(InflaterTest, ABrokenMessageGivesItsTicketBack) {
-  WorkerPool workers(1);
+  FairWorkers workers(1);
   Inflater inflater(admission_, workers);
   absl::Status status;
   ASSERT_TRUE(inflater

@@ -77,7 +77,7 @@ class RpcServerTest : public ::testing::Test {
 
   Metrics metrics_;
   Admission admission_{{.max_jobs = 1, .max_bytes = 1}, metrics_};
-  WorkerPool workers_{1};
+  FairWorkers workers_{1};
   Inflater inflater_{admission_, workers_};
   Mutex mutex_;
   std::vector<UnaryCall*> held_ ABSL_GUARDED_BY(mutex_);

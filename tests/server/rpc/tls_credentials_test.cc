@@ -79,7 +79,7 @@ class TlsCredentialsTest : public ::testing::Test {
   std::unique_ptr<CertificateStore> store_;
   Metrics metrics_;
   Admission admission_{{.max_jobs = 1, .max_bytes = 1}, metrics_};
-  WorkerPool workers_{1};
+  FairWorkers workers_{1};
   Inflater inflater_{admission_, workers_};
   std::unique_ptr<RpcServer> server_;
 };

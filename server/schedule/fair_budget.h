@@ -1,0 +1,74 @@
+// A budget of anything that clients hold for as long as they like, shared fairly between them.
+#ifndef WARPLINE_SERVER_SCHEDULE_FAIR_BUDGET_H_
+#define WARPLINE_SERVER_SCHEDULE_FAIR_BUDGET_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/mutex.h"
+#include "server/schedule/owner.h"
+
+namespace warpline {
+
+// Nobody gives back what others wait for, so something must be left for those who come later: a share may
+// hold three quarters of what the other shares leave, and a client of a share three quarters of what the
+// share's other clients leave of that. So one share alone may hold 3/4, two 3/7 each, three 3/10, and a new
+// one finds room each time. (Dynamic thresholds: A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length
+// Thresholds for Shared-Memory Packet Switches", 1998, with alpha = 3.) The first units of a share are never
+// refused while any are left, however few these are.
+//
+// Thread-safe. Outlives its parts.
+class FairBudget {
+ public:
+  struct Options {
+    std::int64_t total = 0;  // units
+    std::string what;        // they are, in the plural: "transfers"
+    absl::Duration retry_after = absl::Milliseconds(50);
+  };
+  explicit FairBudget(Options options) : options_(std::move(options)) {}
+  FairBudget(const FairBudget&) = delete;
+  FairBudget& operator=(const FairBudget&) = delete;
+
+  // Units that somebody holds. They are given back when this is destroyed. Empty by default.
+  class Part {
+   public:
+    Part() = default;
+    Part(Part&& other) noexcept { *this = std::move(other); }
+    Part& operator=(Part&& other) noexcept;
+    ~Part() { Return(); }
+    void Return();
+
+   private:
+    friend class FairBudget;
+    FairBudget* budget_ = nullptr;
+    Claimant claimant_;
+    std::int64_t units_ = 0;
+  };
+
+  // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
+  absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
+  std::int64_t used() const;
+
+ private:
+  // How much the claimant may hold, with what it has, as things stand.
+  std::int64_t LimitOf(const Claimant& claimant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t Held(OwnerId share) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::int64_t Held(const Claimant& claimant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(const Claimant& claimant, std::int64_t units) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  mutable Mutex mutex_;
+  std::int64_t used_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those that hold some.
+  absl::flat_hash_map<OwnerId, std::int64_t> shares_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Claimant, std::int64_t> clients_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_SCHEDULE_FAIR_BUDGET_H_
