@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/status_macros.h"
+#include "server/base/usable_memory.h"
 #include "server/identity/identities.h"
 #include "server/observe/log.h"
 #include "server/tls/certificate_store.h"
@@ -74,11 +75,12 @@ int CheckConfig(const CommandLine& line) {
     std::fprintf(stderr, "warplined: %s\n", std::string(status.message()).c_str());
     return 2;
   }
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   std::fprintf(
       stderr,
       "warplined: the configuration is valid; worst-case host memory %lld MiB on cpu, %lld MiB on cuda\n",
-      static_cast<long long>(line.options.WorstCaseMemoryBytes(false) >> 20),
-      static_cast<long long>(line.options.WorstCaseMemoryBytes(true) >> 20));
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(false, available) >> 20),
+      static_cast<long long>(line.options.WorstCaseMemoryBytes(true, available) >> 20));
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/nearest_name.h"
 #include "kernels/status_macros.h"
+#include "server/base/usable_memory.h"
 #include "server/config_file.h"
 #include "server/flags.h"
 
@@ -235,12 +236,14 @@ std::string HelpText(const ServerOptions& options) {
   CommandLine line;
   Flags flags(line);
   flags.app.formatter(std::make_shared<HelpFormatter>());
+  const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
   flags.app.footer(absl::StrCat(
-      "Worst-case host memory with these flags: ", options.WorstCaseMemoryBytes(false) / kMiB,
-      " MiB on cpu, ", options.WorstCaseMemoryBytes(true) / kMiB,
-      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory, on cpu + scratch memory,\n"
-      "beside some 100 MiB of program; shared regions are the clients' memory). It holds for\n"
-      "clients that keep to HTTP/2; a proxy keeps the others away (docs/attacks.md).\n"
+      "Worst-case host memory with these flags on this machine: ",
+      options.WorstCaseMemoryBytes(false, available) / kMiB, " MiB on cpu, ",
+      options.WorstCaseMemoryBytes(true, available) / kMiB,
+      " MiB on cuda\n(gRPC buffers + admitted requests + staging memory + shared regions, on cpu + scratch\n"
+      "memory + resident tensors, beside some 100 MiB of program). It holds for clients that keep to\n"
+      "HTTP/2; a proxy keeps the others away (docs/attacks.md).\n"
       "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>"));
   // The library puts an empty line behind each group, and another one before the next.
   return absl::StrReplaceAll(flags.app.help("warplined"), {{"\n\n\n", "\n\n"}});

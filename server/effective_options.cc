@@ -138,19 +138,30 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
   if (max_connections != 0) return max_connections;
   // gRPC's descriptor of a connection, and the acceptor's.
   constexpr std::int64_t kPerConnection = 2;
-  // Of the program itself, its devices and the clients of the metrics port.
-  constexpr std::int64_t kOthers = 96;
+  // Of the program itself and its devices.
+  constexpr std::int64_t kOthers = 64;
   // An eighth is for regions.
-  const std::int64_t left = descriptors - descriptors / 8 - kOthers;
+  const std::int64_t left =
+      descriptors - descriptors / 8 - static_cast<std::int64_t>(MaxHttpConnections(descriptors)) - kOthers;
   return static_cast<int>(std::clamp<std::int64_t>(left / kPerConnection, 16, 10000));
 }
 
-std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda) const {
+std::size_t ServerOptions::MaxHttpConnections(std::int64_t descriptors) {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptors / 8, 8, 256));
+}
+
+std::int64_t ServerOptions::CpuResidentBytes(std::int64_t available) const {
+  const std::int64_t others = PinnedBytes(false) + DeviceBytes(false);
+  return resident_bytes.value_or((available - std::min(available, others)) / 2);
+}
+
+std::int64_t ServerOptions::WorstCaseMemoryBytes(bool cuda, std::int64_t available) const {
   // Admitted requests hold their slices until they are staged; results lie in staging memory.
   // Small requests may have 64 MiB more (Admission).
-  // On the cpu, scratch memory is the host's too.
-  return GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB + PinnedBytes(cuda) + TinyPinnedBytes(cuda) +
-         (cuda ? 0 : DeviceBytes(false));
+  const std::int64_t requests = GrpcMemoryBytes() + MaxJobBytes() + 64 * kMiB;
+  const std::int64_t staging = PinnedBytes(cuda) + TinyPinnedBytes(cuda);
+  const std::int64_t of_cpu = cuda ? 0 : DeviceBytes(false) + CpuResidentBytes(available);
+  return requests + staging + RegionBytes(available) + of_cpu;
 }
 
 }  // namespace warpline

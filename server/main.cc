@@ -314,10 +314,12 @@ int Serve(const ServerOptions& options) {
   std::atomic<bool> ready = true;
   std::unique_ptr<HttpServer> http;
   if (!options.metrics_listen.empty()) {
-    auto started = HttpServer::Start(options.metrics_listen, certificates.get(), metrics,
-                                     {.alive = [&] { return !device_failed.load(); },
+    auto started = HttpServer::Start(options.metrics_listen, certificates.get(),
+                                     {.metrics = [&] { return metrics.Scrape(); },
+                                      .alive = [&] { return !device_failed.load(); },
                                       .ready = [&] { return ready.load(); },
-                                      .knows = options.tokens.empty() ? nullptr : KnowsToken(*identities)});
+                                      .knows = options.tokens.empty() ? nullptr : KnowsToken(*identities)},
+                                     ServerOptions::MaxHttpConnections(descriptors));
     if (!started.ok()) return Fail(started.status());
     http = std::move(*started);
   }

@@ -15,18 +15,6 @@
 #endif
 
 namespace warpline {
-namespace {
-
-// Of what staging memory and scratch memory leave.
-std::size_t CpuResidentBytes(const ServerOptions& options) {
-  if (options.resident_bytes.has_value()) return static_cast<std::size_t>(*options.resident_bytes);
-  const std::size_t all = AvailableMemoryBytes();
-  const auto others = static_cast<std::size_t>(options.PinnedBytes(false) + options.DeviceBytes(false));
-  return (all - std::min(all, others)) / 2;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& options, Metrics& metrics,
                                                      std::shared_ptr<Attempts> attempts,
                                                      std::function<void(const absl::Status&)> context_lost) {
@@ -70,7 +58,8 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const ServerOptions& option
   return CreateCpuBackend({.lanes = options.Lanes(false),
                            .device_bytes = static_cast<std::size_t>(options.DeviceBytes(false)),
                            .exact_device_bytes = options.device_bytes.has_value(),
-                           .resident_bytes = CpuResidentBytes(options),
+                           .resident_bytes = static_cast<std::size_t>(
+                               options.CpuResidentBytes(static_cast<std::int64_t>(AvailableMemoryBytes()))),
                            .timing = options.timing_sample > 0,
                            .metrics = &metrics});
 }

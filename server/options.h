@@ -114,9 +114,13 @@ struct ServerOptions {
   absl::Duration Look(int cpus) const;
   // `descriptors` is the process's limit.
   int MaxConnections(std::int64_t descriptors) const;
-  // Of gRPC's buffers, staging memory, admitted requests and the cpu backend's scratch memory together, on
-  // the host. Unit: bytes.
-  std::int64_t WorstCaseMemoryBytes(bool cuda) const;
+  static std::size_t MaxHttpConnections(std::int64_t descriptors);
+  // Of resident tensors on the cpu backend: by default half of what staging memory and scratch memory leave
+  // of the memory that is available at start.
+  std::int64_t CpuResidentBytes(std::int64_t available) const;
+  // Of gRPC's buffers, staging memory, admitted requests and shared regions together, on the host, and on the
+  // cpu backend of scratch memory and resident tensors too. Unit: bytes.
+  std::int64_t WorstCaseMemoryBytes(bool cuda, std::int64_t available) const;
 };
 
 }  // namespace warpline

@@ -1,6 +1,7 @@
 #include "client/src/attempts.h"
 
 #include <algorithm>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -19,6 +20,13 @@ bool WindowWasLowered(const absl::Status& status) {
   return absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 1";
 }
 
+// Clients that a restart has cut off at one time should not all come back at one time. A delay that the
+// server gives is spread by the server.
+absl::Duration Jittered(absl::Duration delay) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return delay * std::uniform_real_distribution<double>(0.5, 1.5)(random);
+}
+
 }  // namespace
 
 absl::Status CheckTimeout(absl::Duration timeout) {
@@ -32,7 +40,7 @@ std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
   const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status);
   if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
   std::optional<absl::Duration> delay = DetailsOf(status).retry_delay;
-  if (!delay && is_unavailable) delay = kFirstRetryDelay * (1 << std::min(failed_, 8));
+  if (!delay && is_unavailable) delay = Jittered(kFirstRetryDelay * (1 << std::min(failed_, 8)));
   if (!delay || absl::Now() + *delay >= deadline_) return std::nullopt;
   ++failed_;
   return delay;

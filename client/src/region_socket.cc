@@ -144,6 +144,7 @@ absl::StatusOr<std::string> RegionSocket::HandOver(const std::string& ticket, in
   std::memcpy(CMSG_DATA(rights), &memfd, sizeof(int));
   // A new connection has room for one packet, so this does not wait.
   while (::sendmsg(fd_, &message, MSG_NOSIGNAL) < 0) {
+    if (errno == EPIPE) break;  // a server that is full has replied already
     if (errno != EINTR) return Failed("cannot hand the region over");
   }
   while (true) {

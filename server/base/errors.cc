@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <random>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
@@ -43,6 +44,16 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   const std::int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(delay, absl::Milliseconds(1)));
   status.SetPayload(ToAbsl(kRetryPayloadUrl), absl::Cord(absl::StrCat(std::max<std::int64_t>(ms, 0))));
   return status;
+}
+
+absl::Duration Spread(absl::Duration delay) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  return delay * std::uniform_real_distribution<double>(1, 2)(random);
+}
+
+absl::Status WithSpreadRetryAfter(const absl::Status& status) {
+  const std::optional<absl::Duration> delay = RetryAfterOf(status);
+  return delay.has_value() ? WithRetryAfter(status, Spread(*delay)) : status;
 }
 
 std::optional<std::string> FieldOf(const absl::Status& status) { return PayloadOf(status, kFieldPayloadUrl); }

@@ -26,6 +26,11 @@ absl::Status InField(std::string_view field, const absl::Status& status);
 // no payloads, stays as it is.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
+// The delay as a client should hear it: by up to as much again longer, at random. Clients that are refused at
+// one time would otherwise all come back at one time.
+absl::Duration Spread(absl::Duration delay);
+absl::Status WithSpreadRetryAfter(const absl::Status& status);
+
 // What the functions above attached, if anything.
 std::optional<std::string> FieldOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);

@@ -17,10 +17,12 @@ double LeastQuota() {
   const auto consider = [&least](double cpus) {
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
   };
-  for (const std::string& quota : CgroupLimits("cpu.max")) consider(CpusOfQuota(quota));
-  // cgroup v1: -1 stands for no quota.
-  consider(CpusOfQuota(FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") + " " +
-                       FirstLine("/sys/fs/cgroup/cpu/cpu.cfs_period_us")));
+  for (const std::string& folder : CgroupFolders("")) consider(CpusOfQuota(FirstLine(folder + "/cpu.max")));
+  // Version 1: -1 stands for no quota.
+  for (const std::string& folder : CgroupFolders("cpu")) {
+    consider(CpusOfQuota(FirstLine(folder + "/cpu.cfs_quota_us") + " " +
+                         FirstLine(folder + "/cpu.cfs_period_us")));
+  }
   return least;
 }
 

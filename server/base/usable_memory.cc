@@ -22,9 +22,12 @@ std::size_t UsableMemoryBytes() {
   const auto consider = [&least](std::size_t bytes) {
     if (bytes > 0) least = std::min(least, bytes);
   };
-  for (const std::string& limit : CgroupLimits("memory.max")) consider(BytesOfLimit(limit));
-  // cgroup v1: a number beyond any memory stands for no limit.
-  consider(BytesOfLimit(FirstLine("/sys/fs/cgroup/memory/memory.limit_in_bytes")));
+  for (const std::string& folder : CgroupFolders(""))
+    consider(BytesOfLimit(FirstLine(folder + "/memory.max")));
+  // Version 1: a number beyond any memory stands for no limit.
+  for (const std::string& folder : CgroupFolders("memory")) {
+    consider(BytesOfLimit(FirstLine(folder + "/memory.limit_in_bytes")));
+  }
   return least;
 }
 

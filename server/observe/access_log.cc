@@ -28,6 +28,7 @@ constexpr std::size_t kMostOfLine = 4096;
 // For what is left at the end.
 constexpr absl::Duration kToStop = absl::Seconds(1);
 constexpr int kPatienceMs = 100;
+constexpr absl::Duration kReopenPeriod = absl::Seconds(1);
 
 std::string LineOf(const AccessRecord& record) {
   std::string line = BeginLogLine(record.ended, "info", "call");
@@ -66,21 +67,26 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
+// Does not wait for the reader of a pipe.
+UniqueFd OpenToAppend(const std::string& path) {
+  return UniqueFd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AccessLog>> AccessLog::Open(const std::string& path, Metrics& metrics) {
-  if (path == "-") return std::unique_ptr<AccessLog>(new AccessLog(UniqueFd(), STDERR_FILENO, metrics));
-  UniqueFd file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
-  if (file.get() < 0) {
+  if (path == "-") return std::unique_ptr<AccessLog>(new AccessLog("", UniqueFd(), metrics));
+  UniqueFd file = OpenToAppend(path);
+  // ENXIO: a pipe without a reader.
+  if (!file.ok() && errno != ENXIO) {
     return absl::InvalidArgumentError(absl::StrCat("--access-log=", path, ": ", std::strerror(errno)));
   }
-  const int fd = file.get();
-  return std::unique_ptr<AccessLog>(new AccessLog(std::move(file), fd, metrics));
+  return std::unique_ptr<AccessLog>(new AccessLog(path, std::move(file), metrics));
 }
 
-AccessLog::AccessLog(UniqueFd own, int fd, Metrics& metrics)
-    : own_(std::move(own)),
-      fd_(fd),
+AccessLog::AccessLog(std::string path, UniqueFd file, Metrics& metrics)
+    : path_(std::move(path)),
+      file_(std::move(file)),
       written_(metrics.AccessLogLines("written")),
       dropped_(metrics.AccessLogLines("dropped")),
       thread_([this] { Loop(); }) {}
@@ -123,22 +129,31 @@ void AccessLog::Loop() {
 }
 
 void AccessLog::Write(const std::vector<AccessRecord>& records, MonotonicTime deadline) {
+  if (!path_.empty() && !file_.ok()) Reopen();
+  const int fd = path_.empty() ? STDERR_FILENO : file_.get();
   // Each line is one write, so that lines of the log proper, which may go to the same place, stay whole.
   std::size_t written = 0;
-  errno = ETIMEDOUT;
-  while (written < records.size() && MonotonicClock::now() < deadline) {
+  errno = fd < 0 ? ENXIO : ETIMEDOUT;
+  while (fd >= 0 && written < records.size() && MonotonicClock::now() < deadline) {
     // A line that could only be written in part has an end nevertheless.
-    if (!WriteAll(fd_, (failing_ && written == 0 ? "\n" : "") + LineOf(records[written]))) break;
+    if (!WriteAll(fd, (failing_ && written == 0 ? "\n" : "") + LineOf(records[written]))) break;
     ++written;
   }
   const int reason = errno;
   const std::size_t lost = records.size() - written;
   written_.Add(static_cast<double>(written));
   dropped_.Add(static_cast<double>(lost));
-  if (lost > 0 && !failing_ && fd_ != STDERR_FILENO) {
+  if (lost > 0 && !failing_ && !path_.empty()) {
     Log("warning", "lines of the access log are lost", {{"reason", std::strerror(reason)}});
   }
+  if (lost > 0 && reason == EPIPE && !path_.empty()) file_.Reset();
   if (!records.empty()) failing_ = lost > 0;
+}
+
+void AccessLog::Reopen() {
+  if (MonotonicClock::now() < next_try_) return;
+  file_ = OpenToAppend(path_);
+  next_try_ = After(kReopenPeriod);
 }
 
 }  // namespace warpline

@@ -36,8 +36,9 @@ struct AccessRecord {
 // Thread-safe.
 class AccessLog {
  public:
-  // Appends to the file, which others may truncate; "-" stands for stderr. INVALID_ARGUMENT with the path and
-  // the reason if it cannot be opened. The metrics outlive it.
+  // Appends to the file, which others may truncate; "-" stands for stderr. A named pipe may have no reader
+  // yet, and lose the one that it has: lines are dropped until there is one. INVALID_ARGUMENT with the path
+  // and the reason if the file cannot be opened. The metrics outlive it.
   static absl::StatusOr<std::unique_ptr<AccessLog>> Open(const std::string& path, Metrics& metrics);
   // Writes what is left, for a second at most.
   ~AccessLog();
@@ -47,14 +48,18 @@ class AccessLog {
   void Add(AccessRecord record);
 
  private:
-  AccessLog(UniqueFd own, int fd, Metrics& metrics);
+  AccessLog(std::string path, UniqueFd file, Metrics& metrics);
+  // Opens a pipe that has got a reader.
+  void Reopen();
   void Loop();
   void Write(const std::vector<AccessRecord>& records, MonotonicTime deadline);
 
-  const UniqueFd own_;  // of a file
-  const int fd_;
+  const std::string path_;  // empty: stderr
+  // Of the thread alone.
+  UniqueFd file_;
+  MonotonicTime next_try_;
   const Counter written_, dropped_;
-  bool failing_ = false;  // of the thread alone
+  bool failing_ = false;
   Mutex mutex_;
   std::vector<AccessRecord> waiting_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -18,6 +18,10 @@ namespace {
 // Of a request's first line and its headers; browsers with many cookies stay below.
 constexpr std::size_t kMaxRequestBytes = 16 << 10;
 
+// What a client sends after its answer: for so much it gets the answer in any case. Others have their turn
+// in between.
+constexpr std::size_t kMaxRest = 1 << 20, kMaxRestOfTurn = 64 << 10;
+
 // The value of the first header of this name, which is in lower case; empty if there is none.
 std::string_view Header(std::string_view request, std::string_view name) {
   for (std::size_t at = request.find("\r\n"); at != std::string_view::npos; at = request.find("\r\n", at)) {
@@ -115,13 +119,18 @@ bool HttpConnection::Proceed() {
     state_ = State::kClosing;
     events_ = POLLIN;
   }
-  // A socket that is closed with bytes unread is reset, and the client might lose the answer by it.
+  return ThrowAwayRest();
+}
+
+bool HttpConnection::ThrowAwayRest() {
   char rest[4096];
-  for (;;) {
+  for (std::size_t turn = 0; turn < kMaxRestOfTurn; turn += sizeof(rest)) {
     const ssize_t count = recv(socket_.get(), rest, sizeof(rest), 0);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (count <= 0) return false;
+    thrown_away_ += static_cast<std::size_t>(count);
   }
+  return thrown_away_ < kMaxRest;
 }
 
 void HttpConnection::Answer() {

@@ -58,6 +58,9 @@ class HttpConnection {
   // Of the bytes in input_, once they are a whole request or can become none.
   void Answer();
   void Send(const HttpResponse& response, bool with_body);
+  // Reads on behind the answer: a socket that is closed with bytes unread is reset, and the client might lose
+  // the answer by it. False when the client has ended, or goes on for too long.
+  bool ThrowAwayRest();
 
   UniqueFd socket_;
   std::unique_ptr<SSL, SslDeleter> ssl_;  // null: plain HTTP
@@ -67,6 +70,7 @@ class HttpConnection {
   short events_;
   std::string input_, output_;
   std::size_t written_ = 0;
+  std::size_t thrown_away_ = 0;
 };
 
 }  // namespace warpline

@@ -1,5 +1,6 @@
 #include "server/observe/http_server.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,12 +19,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/clock.h"
 #include "server/base/listener.h"
+#include "server/base/token_bucket.h"
 #include "server/observe/http_connection.h"
 
 namespace warpline {
 namespace {
 
-constexpr std::size_t kMaxConnections = 256;
+// How many descriptors are kept for connections that come when the process has none left.
+constexpr std::size_t kReserve = 4;
+constexpr TokenBucket::Options kFreshTexts{.capacity = 50, .per_second = 25};
 // How many connections are taken before those that there are go on.
 constexpr int kAcceptBatch = 16;
 constexpr absl::Duration kConnectionTime = absl::Seconds(10);
@@ -33,13 +37,13 @@ constexpr absl::Duration kPause = absl::Milliseconds(100);
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Listener listener, UniqueFd wake, const CertificateStore* certificates, const Metrics& metrics,
-       Probes probes)
+  Impl(Listener listener, UniqueFd wake, const CertificateStore* certificates, Pages pages,
+       std::size_t max_connections)
       : listener(std::move(listener)),
         wake(std::move(wake)),
         certificates(certificates),
-        metrics(metrics),
-        probes(std::move(probes)),
+        pages(std::move(pages)),
+        max_connections(max_connections),
         thread([this] { Loop(); }) {}
   ~Impl() {
     const std::uint64_t one = 1;
@@ -49,20 +53,20 @@ struct HttpServer::Impl {
 
   bool MayReadMetrics(const HttpRequest& request) const {
     const bool verifies = certificates != nullptr && certificates->verifies_clients();
-    if (!verifies && probes.knows == nullptr) return true;
-    return request.has_certificate || (probes.knows != nullptr && probes.knows(request.authorization));
+    if (!verifies && pages.knows == nullptr) return true;
+    return request.has_certificate || (pages.knows != nullptr && pages.knows(request.authorization));
   }
 
-  HttpResponse Answer(const HttpRequest& request) const {
+  HttpResponse Answer(const HttpRequest& request) {
     const auto probed = [](bool is_well) -> HttpResponse {
       if (is_well) return {.body = "ok\n"};
       return {.status = "503 Service Unavailable", .body = "not serving\n"};
     };
-    if (request.path == "/healthz") return probed(probes.alive());
-    if (request.path == "/readyz") return probed(probes.ready());
+    if (request.path == "/healthz") return probed(pages.alive());
+    if (request.path == "/readyz") return probed(pages.ready());
     if (request.path != "/metrics") return {.status = "404 Not Found"};
     if (!MayReadMetrics(request)) {
-      return probes.knows != nullptr
+      return pages.knows != nullptr
                  ? HttpResponse{.status = "401 Unauthorized",
                                 .body = "/metrics needs a token of --tokens: Authorization: Bearer TOKEN\n"}
                  : HttpResponse{.status = "403 Forbidden",
@@ -70,7 +74,12 @@ struct HttpServer::Impl {
                                     "/metrics needs a client certificate that a CA of --tls-client-ca has "
                                     "signed\n"};
     }
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Scrape()};
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = CurrentText()};
+  }
+
+  const std::string& CurrentText() {
+    if (fresh_texts.Take(MonotonicClock::now()) || text.empty()) text = pages.metrics();
+    return text;
   }
 
   // Null without TLS, and if there is no memory for it.
@@ -91,14 +100,26 @@ struct HttpServer::Impl {
       if (!socket.ok()) {
         const bool out_of_descriptors =
             errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (out_of_descriptors && !reserve.empty()) {
+          reserve.pop_back();  // closes it
+          continue;
+        }
         if (out_of_descriptors) accept_from = After(kPause);
         if (out_of_descriptors || errno == EAGAIN) return;
         continue;  // the error is about this one connection
       }
-      if (connections.size() >= kMaxConnections) connections.pop_front();
+      if (connections.size() >= max_connections) connections.pop_front();
       SSL_CTX* const tls = CurrentContext();
       if (certificates != nullptr && tls == nullptr) continue;  // never in plaintext instead
       connections.emplace_back(std::move(socket), tls, handler, After(kConnectionTime));
+    }
+  }
+
+  void Refill() {
+    while (reserve.size() < kReserve) {
+      UniqueFd fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!fd.ok()) return;
+      reserve.push_back(std::move(fd));
     }
   }
 
@@ -106,6 +127,7 @@ struct HttpServer::Impl {
     std::vector<pollfd> polled;
     for (;;) {
       const MonotonicTime now = MonotonicClock::now();
+      Refill();
       // The oldest stand in front.
       while (!connections.empty() && connections.front().deadline() <= now) connections.pop_front();
       const bool accepts = now >= accept_from;
@@ -140,20 +162,23 @@ struct HttpServer::Impl {
   const Listener listener;
   const UniqueFd wake;
   const CertificateStore* const certificates;
-  const Metrics& metrics;
-  const Probes probes;
+  const Pages pages;
+  const std::size_t max_connections;
   const HttpHandler handler = [this](const HttpRequest& request) { return Answer(request); };
   // Of the thread alone.
   std::shared_ptr<const Certificates> context_of;
   SslContext context;
   std::list<HttpConnection> connections;
+  std::vector<UniqueFd> reserve;
   MonotonicTime accept_from;
+  TokenBucket fresh_texts{kFreshTexts, MonotonicClock::now()};
+  std::string text;    // of /metrics
   std::thread thread;  // last, as it uses the others
 };
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& listen,
                                                               const CertificateStore* certificates,
-                                                              const Metrics& metrics, Probes probes) {
+                                                              Pages pages, std::size_t max_connections) {
   absl::StatusOr<Listener> listener = Listener::Open(listen);
   if (!listener.ok()) {
     return absl::Status(listener.status().code(),
@@ -165,7 +190,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
         absl::StrCat("--metrics-listen: no descriptor left: ", std::strerror(errno)));
   }
   return std::unique_ptr<HttpServer>(new HttpServer(std::make_unique<Impl>(
-      *std::move(listener), std::move(wake), certificates, metrics, std::move(probes))));
+      *std::move(listener), std::move(wake), certificates, std::move(pages), max_connections)));
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

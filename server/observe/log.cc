@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/observe/line_writer.h"
 
 namespace warpline {
 namespace {
@@ -17,6 +19,12 @@ std::string Value(std::string_view text) {
   });
   if (plain) return std::string(text);
   return absl::StrCat("\"", absl::CEscape({text.data(), text.size()}), "\"");
+}
+
+// Never destroyed: threads may log until the process has ended.
+LineWriter& Stderr() {
+  static auto* const writer = new LineWriter(STDERR_FILENO);
+  return *writer;
 }
 
 }  // namespace
@@ -35,8 +43,9 @@ void Log(std::string_view level, std::string_view message,
   std::string line = BeginLogLine(absl::Now(), level, message);
   for (const auto& [key, value] : fields) AppendLogField(line, key, value);
   line += '\n';
-  // If a log line cannot be written, there is nobody who could be told.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  Stderr().Write(std::move(line));
 }
+
+std::int64_t DroppedLogLines() { return Stderr().dropped(); }
 
 }  // namespace warpline

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_SERVER_OBSERVE_LOG_H_
 #define WARPLINE_SERVER_OBSERVE_LOG_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,9 +17,13 @@ namespace warpline {
 std::string BeginLogLine(absl::Time time, std::string_view level, std::string_view message);
 void AppendLogField(std::string& line, std::string_view key, std::string_view value);
 
-// Thread-safe; one line is one write.
+// Thread-safe; one line is one write. A line that stderr does not take at once is dropped (see LineWriter),
+// so that a thread which serves never waits for whoever reads the log.
 void Log(std::string_view level, std::string_view message,
          absl::Span<const std::pair<std::string_view, std::string>> fields = {});
+
+// Lines that were dropped since the start of the process.
+std::int64_t DroppedLogLines();
 
 }  // namespace warpline
 

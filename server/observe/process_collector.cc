@@ -9,6 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "server/observe/log.h"
+
 namespace warpline {
 namespace {
 
@@ -42,6 +44,9 @@ double BootTime() {
 std::vector<prometheus::MetricFamily> ProcessCollector::Collect() const {
   using prometheus::MetricType;
   std::vector<prometheus::MetricFamily> families;
+  families.push_back(Family("warpline_log_lines_dropped_total",
+                            "Lines of the log that stderr did not take at once.", MetricType::Counter,
+                            static_cast<double>(DroppedLogLines())));
   std::ifstream file("/proc/self/stat");
   const std::string stat{std::istreambuf_iterator<char>(file), {}};
   if (stat.rfind(')') == std::string::npos) return families;

@@ -109,7 +109,7 @@ void MessageStream::Send(const grpc::ByteBuffer& message) {
 void MessageStream::Finish(const absl::Status& status) {
   MutexLock lock(&mutex_);
   if (over_ || status_.has_value()) return;
-  status_ = status;
+  status_ = WithSpreadRetryAfter(status);
   WriteNext();
 }
 

@@ -232,6 +232,17 @@ void RegionServer::Loop() {
   }
 }
 
+// A socket that is closed with something unread is reset, and its client would not get the reply. So nothing
+// more is let in, and what has come already is thrown away.
+void RegionServer::Refuse(UniqueFd socket, const absl::Status& why) {
+  const Connection refused(std::move(socket), kNever);
+  refused.Send(ErrorReply(why));
+  shutdown(refused.descriptor(), SHUT_RD);
+  while (std::optional<Packet> packet = Receive(refused.descriptor())) {
+    for (UniqueFd& descriptor : packet->descriptors) closer_.Close(std::move(descriptor));
+  }
+}
+
 void RegionServer::AcceptFrom(int listening) {
   UniqueFd socket(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.ok()) {
@@ -244,10 +255,10 @@ void RegionServer::AcceptFrom(int listening) {
   const auto without_ticket = std::count_if(connections_.begin(), connections_.end(), is_new);
   if (connections_.size() >= options_.max_connections || closer_.waiting() > kMaxToClose ||
       static_cast<std::size_t>(without_ticket) >= options_.max_connections / 8 + 1) {
-    const Connection refused(std::move(socket), kNever);
-    return refused.Send(ErrorReply(absl::ResourceExhaustedError(
-        absl::StrCat("the server is full: ", connections_.size(), " connections of regions, of which ",
-                     without_ticket, " have shown no ticket yet; the limit is ", options_.max_connections))));
+    return Refuse(std::move(socket),
+                  absl::ResourceExhaustedError(absl::StrCat(
+                      "the server is full: ", connections_.size(), " connections of regions, of which ",
+                      without_ticket, " have shown no ticket yet; the limit is ", options_.max_connections)));
   }
   epoll_event event{};
   event.events = EPOLLIN;

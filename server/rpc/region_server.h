@@ -56,6 +56,7 @@ class RegionServer {
   absl::Status Prepare();
   void Loop();
   void AcceptFrom(int listening);
+  void Refuse(UniqueFd socket, const absl::Status& why);
   void Listening(bool on);
   void OnEvent(const ConnectionPtr& connection);
   void OnPacket(const ConnectionPtr& connection, const v1::RegionRequest& request,

@@ -121,7 +121,8 @@ void UnaryCall::Handle() {
 
 void UnaryCall::Respond(grpc::ByteBuffer response) { Finish(std::move(response), grpc::Status::OK); }
 
-void UnaryCall::RespondError(const absl::Status& status) {
+void UnaryCall::RespondError(const absl::Status& error) {
+  const absl::Status status = WithSpreadRetryAfter(error);
   if (const auto delay = RetryAfterOf(status); delay.has_value()) {
     incoming_->context().AddTrailingMetadata("grpc-retry-pushback-ms",
                                              absl::StrCat(absl::ToInt64Milliseconds(*delay)));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <string>
@@ -290,6 +291,21 @@ TEST_F(RegionAttacksTest, WhoDoesNotReadItsRepliesIsCutOff) {
   }
   EXPECT_LT(call, 1000000);
   ExpectServes();
+}
+
+TEST_F(RegionAttacksTest, WhoIsRefusedHearsWhyAlsoIfItSendsAtOnce) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  // An eighth of the connections may wait for their tickets: 4096 / 8 where descriptors abound.
+  constexpr int kSilent = 520;
+  if (limit.rlim_cur < kSilent + 100) GTEST_SKIP() << "ulimit -n is " << limit.rlim_cur;
+  std::vector<std::unique_ptr<RegionSocket>> silent;
+  for (int i = 0; i < kSilent; ++i) silent.push_back(std::make_unique<RegionSocket>(socket_));
+  for (int i = 0; i < 20; ++i) {
+    RegionSocket refused(socket_);
+    refused.HandOver("no ticket", {});
+    EXPECT_EQ(refused.ReceiveError().code(), static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
+  }
 }
 
 TEST_F(RegionAttacksTest, ADaemonThatStopsClosesTheConnections) {

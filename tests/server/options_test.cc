@@ -11,6 +11,8 @@
 namespace warpline {
 namespace {
 
+constexpr std::int64_t kAvailable = std::int64_t{3} << 30;
+
 absl::StatusOr<CommandLine> Parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "warplined");
   return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
@@ -164,7 +166,7 @@ TEST(OptionsTest, ACrewIsThereWhereThreadsMayPoll) {
 
 TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
   const ServerOptions defaults;
-  EXPECT_EQ(defaults.MaxConnections(1024), 400);  // two descriptors each, and some for the rest
+  EXPECT_EQ(defaults.MaxConnections(1024), 352);  // two descriptors each, and some for the rest
   EXPECT_EQ(defaults.MaxConnections(1048576), 10000);
   EXPECT_EQ(defaults.MaxConnections(64), 16);
   const auto line = Parse({"--max-connections=20000"});
@@ -173,17 +175,30 @@ TEST(OptionsTest, ConnectionsFollowTheLimitOfDescriptors) {
 }
 
 TEST(OptionsTest, TheWorstCaseHoldsScratchMemoryOnTheCpuOnly) {
-  const auto small = Parse({"--device-bytes=1G"}), large = Parse({"--device-bytes=3G"});
+  const auto small = Parse({"--device-bytes=1G", "--resident-bytes=0"}),
+             large = Parse({"--device-bytes=3G", "--resident-bytes=0"});
   ASSERT_TRUE(small.ok() && large.ok());
-  EXPECT_EQ(large->options.WorstCaseMemoryBytes(/*cuda=*/false) -
-                small->options.WorstCaseMemoryBytes(/*cuda=*/false),
+  EXPECT_EQ(large->options.WorstCaseMemoryBytes(/*cuda=*/false, kAvailable) -
+                small->options.WorstCaseMemoryBytes(/*cuda=*/false, kAvailable),
             std::int64_t{2} << 30);
-  EXPECT_EQ(large->options.WorstCaseMemoryBytes(/*cuda=*/true),
-            small->options.WorstCaseMemoryBytes(/*cuda=*/true));
+  EXPECT_EQ(large->options.WorstCaseMemoryBytes(/*cuda=*/true, kAvailable),
+            small->options.WorstCaseMemoryBytes(/*cuda=*/true, kAvailable));
+}
+
+TEST(OptionsTest, TheWorstCaseHoldsRegionsAndOnTheCpuResidentTensors) {
+  const auto without = Parse({"--resident-bytes=0", "--region-bytes=0"}),
+             with = Parse({"--resident-bytes=3G", "--region-bytes=2G"});
+  ASSERT_TRUE(without.ok() && with.ok());
+  const auto more = [&](bool cuda) {
+    return with->options.WorstCaseMemoryBytes(cuda, kAvailable) -
+           without->options.WorstCaseMemoryBytes(cuda, kAvailable);
+  };
+  EXPECT_EQ(more(/*cuda=*/false), std::int64_t{5} << 30);
+  EXPECT_EQ(more(/*cuda=*/true), std::int64_t{2} << 30);
 }
 
 TEST(OptionsTest, DefaultsSuitASmallLaptop) {
-  EXPECT_LT(ServerOptions().WorstCaseMemoryBytes(false), std::int64_t{5} << 30);
+  EXPECT_LT(ServerOptions().WorstCaseMemoryBytes(false, kAvailable), std::int64_t{6} << 30);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import threading
 
 import fake_server
@@ -64,8 +65,9 @@ def transposed(request):
 
 @pytest.fixture
 def delays(monkeypatch):
-    """Between attempts, in seconds."""
+    """Between attempts, in seconds, without what chance adds."""
     seen, original = [], Attempts.delay_after
+    monkeypatch.setattr(random, "uniform", lambda low, high: (low + high) / 2)
 
     def delay_after(self, error):
         seen.append(original(self, error))
@@ -81,6 +83,12 @@ def test_unless_told_otherwise_unavailable_is_tried_again(transposed, delays):
                  CODE.CANCELLED) as (address, seen):
         assert transposed(address) == [1] and seen == ["same"] * 7
         assert delays == [0.1, 0.2, 0.005, 0.006, 0.007, 3.2] and len(delays) == MAX_RETRIES
+
+
+def test_clients_do_not_all_come_back_at_one_time():
+    unavailable = warpline.errors.of_code(CODE.UNAVAILABLE, "away")
+    delays = {warpline.errors.retry_delay(unavailable, 3) for _ in range(100)}
+    assert len(delays) > 50 and 0.4 <= min(delays) and max(delays) <= 1.2
 
 
 def test_a_stream_reset_as_its_window_was_lowered_is_tried_again(transposed, delays):

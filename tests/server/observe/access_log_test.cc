@@ -1,7 +1,10 @@
 #include "server/observe/access_log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace warpline {
@@ -113,6 +117,28 @@ TEST_F(AccessLogTest, APipeThatNobodyReadsHoldsNobodyUp) {
   EXPECT_EQ(written + dropped, kMany);
   close(ends[0]);
   close(ends[1]);
+}
+
+TEST_F(AccessLogTest, ANamedPipeMayGetItsReaderLater) {
+  signal(SIGPIPE, SIG_IGN);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  auto log = AccessLog::Open(path_, metrics_);
+  ASSERT_THAT(log, IsOk());
+  const auto add_until_more = [&](const char* state) {
+    const double before = metrics_.AccessLogLines(state).Value();
+    while (metrics_.AccessLogLines(state).Value() == before) {
+      (*log)->Add({.method = "m", .code = "OK"});
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+  };
+  add_until_more("dropped");
+  int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  add_until_more("written");
+  close(reader);
+  add_until_more("dropped");
+  reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  add_until_more("written");
+  close(reader);
 }
 
 TEST_F(AccessLogTest, WhatIsNotPrintableIsQuoted) {

@@ -4,10 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "server/base/unique_fd.h"
+#include "server/observe/metrics.h"
 #include "tests/testing/connect.h"
 
 namespace warpline {
@@ -16,8 +19,14 @@ namespace {
 class HttpServerTest : public ::testing::Test {
  protected:
   HttpServerTest() {
-    server_ = *HttpServer::Start("127.0.0.1:0", nullptr, metrics_,
-                                 {.alive = [] { return true; }, .ready = [] { return false; }});
+    server_ = *HttpServer::Start("127.0.0.1:0", nullptr,
+                                 {.metrics =
+                                      [this] {
+                                        ++texts_;
+                                        return metrics_.Scrape();
+                                      },
+                                  .alive = [] { return true; },
+                                  .ready = [] { return false; }});
   }
 
   UniqueFd Connect() const { return ConnectTo(server_->address()); }
@@ -40,8 +49,34 @@ class HttpServerTest : public ::testing::Test {
   static std::string Body(const std::string& reply) { return reply.substr(reply.find("\r\n\r\n") + 4); }
 
   Metrics metrics_;
+  std::atomic<int> texts_ = 0;  // that were made
   std::unique_ptr<HttpServer> server_;
 };
+
+TEST_F(HttpServerTest, AFloodOfScrapesSharesItsTexts) {
+  const std::string scrape = "GET /metrics HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(FirstLine(Ask(scrape)), "HTTP/1.1 200 OK");
+  EXPECT_EQ(texts_, 10) << "few get fresh ones";
+  std::vector<UniqueFd> unread;
+  for (int i = 0; i < 400; ++i) {
+    unread.push_back(Connect());
+    send(unread.back().get(), scrape.data(), scrape.size(), MSG_NOSIGNAL);
+  }
+  EXPECT_EQ(FirstLine(Ask("GET /healthz HTTP/1.1\r\n\r\n")), "HTTP/1.1 200 OK");
+  EXPECT_LT(texts_, 410);
+}
+
+TEST_F(HttpServerTest, AClientThatGoesOnSendingIsCutAndHoldsUpNobody) {
+  const UniqueFd endless = Connect();
+  const std::string request = "GET /healthz HTTP/1.1\r\n\r\n" + std::string(1 << 20, 'x');
+  // It is cut at the latest when it has sent twice the bound: what is on its way counts too.
+  bool cut = false;
+  for (int i = 0; i < 100 && !cut; ++i) {
+    cut = send(endless.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0;
+    EXPECT_EQ(FirstLine(Ask("GET /healthz HTTP/1.1\r\n\r\n")), "HTTP/1.1 200 OK");
+  }
+  EXPECT_TRUE(cut);
+}
 
 TEST_F(HttpServerTest, AnswersItsPaths) {
   const std::string alive = Ask("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -92,7 +127,7 @@ TEST_F(HttpServerTest, ClientsThatSayNothingKeepNobodyOut) {
 }
 
 TEST_F(HttpServerTest, NamesAnAddressThatIsTaken) {
-  const auto second = HttpServer::Start(server_->address(), nullptr, metrics_, {});
+  const auto second = HttpServer::Start(server_->address(), nullptr, {});
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
   EXPECT_EQ(second.status().message(), "--metrics-listen: cannot listen on " + server_->address() +
                                            ": bind: Address already in use; is another warplined running?");

@@ -1,5 +1,6 @@
 """What a failed call raises."""
 
+import random
 from typing import Any, NamedTuple
 
 import grpc
@@ -156,7 +157,10 @@ def retry_delay(error: Error, attempt: int) -> float | None:
         return error.retry_after
     if not isinstance(error, Unavailable) and not _is_of_grpc_alone(error):
         return None
-    return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) if error.retry_after is None else error.retry_after
+    if error.retry_after is not None:
+        return error.retry_after  # The server has spread it.
+    # Clients that a restart has cut off at one time should not all come back at one time.
+    return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) * random.uniform(0.5, 1.5)
 
 
 def _is_of_grpc_alone(error: Error) -> bool:

@@ -1,5 +1,6 @@
 """The connection of a region: by it the server gets the memory, and tells of the ends of calls."""
 
+import contextlib
 import os
 import select
 import socket
@@ -142,7 +143,8 @@ def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
         connected.settimeout(max(deadline - time.monotonic(), 1e-3))
         connected.connect(path)
         handover = v1.RegionRequest(handover=v1.RegionHandover(ticket=ticket))
-        socket.send_fds(connected, [handover.SerializeToString()], [fd])
+        with contextlib.suppress(BrokenPipeError):  # A server that is full has replied already.
+            socket.send_fds(connected, [handover.SerializeToString()], [fd])
         reply = v1.RegionReply.FromString(connected.recv(_MAX_PACKET))
         if reply.WhichOneof("reply") == "error":
             raise errors.of_code(_CODES.get(reply.error.code, grpc.StatusCode.UNKNOWN), reply.error.message)
