@@ -64,6 +64,9 @@ struct LaunchReport {
   // The time from its launch to its end is not its own: other programs used the device meanwhile, or it was
   // prepared first, as when a graph is captured. On a cpu a lane is taken to have a core of its own.
   bool shared = false;
+  // The program did not run: the device's pool has as many bytes as were set aside for it, but no block of
+  // them. It will have one when nothing else is taken.
+  bool pool_in_pieces = false;
 };
 
 using LaunchDone = absl::AnyInvocable<void(LaunchReport)>;

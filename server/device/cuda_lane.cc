@@ -297,7 +297,10 @@ std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
 
 absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {
   if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
-    ASSIGN_OR_RETURN(run.block, device_.pool->Take(bytes));
+    absl::StatusOr<Buffer> block = device_.pool->Take(bytes);
+    pool_in_pieces_ = absl::IsResourceExhausted(block.status());
+    RETURN_IF_ERROR(block.status());
+    run.block = *std::move(block);
   }
   cudaStream_t last = StreamFor(staged, run.path);
   switch (run.path) {
@@ -345,7 +348,10 @@ void CudaLane::Launch(const StagedProgram& staged, LaunchDone done) {
   device_.completion->ReportError(status);
   // Another process may have taken the memory of this device, or the pool may be in pieces: that passes.
   if (absl::IsResourceExhausted(status)) status = WithRetryAfter(std::move(status), absl::Seconds(1));
-  done({std::move(status), {}, false});
+  done({.status = std::move(status),
+        .variants = {},
+        .shared = false,
+        .pool_in_pieces = std::exchange(pool_in_pieces_, false)});
 }
 
 }  // namespace warpline

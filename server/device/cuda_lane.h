@@ -119,6 +119,7 @@ class CudaLane : public Lane {
   std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers
   TimingEvents timing_;
   GraphCache<Entry> cache_;
+  bool pool_in_pieces_ = false;            // at the last launch, which failed by it
   int untimed_ = 0;                        // launches since one was timed
   std::optional<MonotonicTime> timed_at_;  // nothing before the first
 };

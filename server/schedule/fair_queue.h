@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <limits>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -110,6 +110,13 @@ class FairQueue {
     if (items.empty()) ++waiting_;
     (may_be_passed ? items.passed : items.ordered).push_back({id, cost, std::move(value)});
     ++size_;
+  }
+
+  // Puts an item back that was taken before, at the head of those of its claimant that may be passed.
+  void PutBack(const Claimant& claimant, double cost, std::uint64_t id, T value) {
+    Push(claimant, cost, id, std::move(value), /*may_be_passed=*/true);
+    std::deque<Item>& passed = items_.at(claimant).passed;
+    std::rotate(passed.begin(), std::prev(passed.end()), passed.end());
   }
 
   // Removes and returns the first item, in fair order, for which fits(item) holds. Of each claimant only the

@@ -26,16 +26,15 @@ absl::StatusOr<std::unique_ptr<Lanes>> Lanes::Create(const Options& options, Bac
   return lanes;
 }
 
-std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only, bool kept,
-                                     const std::optional<Waiting>& but_for) const {
+std::optional<int> Lanes::DeviceWith(const Wish& wish, const std::optional<Wish>& but_for) const {
   const auto busy = [](const Device& device) { return device.lanes - static_cast<int>(device.free.size()); };
   std::optional<int> best;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const std::size_t index = (first_device_ + i) % devices_.size();
     const Device& device = devices_[index];
-    if (device.free.empty() || device.free_bytes < bytes) continue;
-    if (!kept && device.ordinary >= device.lanes - kept_) continue;
-    if (only.value_or(static_cast<int>(index)) != static_cast<int>(index)) continue;
+    if (device.free.empty() || !HasBytes(device, wish)) continue;
+    if (!wish.kept && device.ordinary >= device.lanes - kept_) continue;
+    if (!MayRunOn(static_cast<int>(index), wish)) continue;
     if (but_for.has_value() && CouldServe(static_cast<int>(index), *but_for)) continue;
     if (!best.has_value() || busy(device) < busy(devices_[static_cast<std::size_t>(*best)])) {
       best = static_cast<int>(index);
@@ -44,20 +43,28 @@ std::optional<int> Lanes::DeviceWith(std::size_t bytes, std::optional<int> only,
   return best;
 }
 
-std::optional<int> Lanes::DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only, bool kept) {
-  if (plan.device_bytes == 0) return DeviceWith(0, only, kept, std::nullopt);
-  if (first_for_pool_.has_value() && first_for_pool_->job != job) {
-    return DeviceWith(plan.device_bytes, only, kept, first_for_pool_);
+std::optional<int> Lanes::DeviceFor(const Wish& wish) {
+  if (wish.pool_bytes == 0) return DeviceWith(wish, std::nullopt);
+  if (first_for_pool_.has_value() && first_for_pool_->job != wish.job) {
+    return DeviceWith(wish, first_for_pool_);
   }
   first_for_pool_.reset();
-  const std::optional<int> device = DeviceWith(plan.device_bytes, only, kept, std::nullopt);
+  const std::optional<int> device = DeviceWith(wish, std::nullopt);
   // A job that waits for a lane, or then for anything else, must not keep the pools from those who could end.
-  const bool has_bytes = std::any_of(devices_.begin(), devices_.end(), [&](const Device& candidate) {
-    const bool may_serve = !only.has_value() || &candidate == &devices_[static_cast<std::size_t>(*only)];
-    return may_serve && candidate.free_bytes >= plan.device_bytes;
-  });
-  if (!has_bytes) first_for_pool_ = Waiting{job, plan.device_bytes, only};
+  bool has_bytes = false;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    has_bytes = has_bytes || (MayRunOn(static_cast<int>(i), wish) && HasBytes(devices_[i], wish));
+  }
+  if (!has_bytes) first_for_pool_ = wish;
   return device;
+}
+
+std::size_t Lanes::LargestPool(std::optional<int> only) const {
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (MayRunOn(static_cast<int>(i), {.only = only})) largest = std::max(largest, devices_[i].pool_bytes);
+  }
+  return largest;
 }
 
 LaneRunner* Lanes::Take(int index, const Plan& plan, bool kept) {

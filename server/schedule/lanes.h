@@ -41,9 +41,20 @@ class Lanes {
   int busy() const { return busy_; }
   // Of these, with jobs that may use the lanes that are kept.
   int busy_kept() const { return busy_kept_; }
-  // The device on which the job may run now; nothing if there is none. `only` is the device where its
-  // operands lie, if it matters; `kept` lets it use the lanes that are kept, too.
-  std::optional<int> DeviceFor(std::uint64_t job, const Plan& plan, std::optional<int> only, bool kept);
+  // What a job asks of a device.
+  struct Wish {
+    std::uint64_t job = 0;
+    std::size_t pool_bytes = 0;
+    std::optional<int> only;  // the device where its operands lie
+    bool kept = false;        // it may use the lanes that are kept, too
+    bool whole_pool = false;  // nobody else may have anything of the pool when it begins
+  };
+  // The device on which the job may run now; nothing if there is none.
+  std::optional<int> DeviceFor(const Wish& wish);
+  // The job waits for a pool before all others that need one.
+  void PutFirst(const Wish& wish) { first_for_pool_ = wish; }
+  // The most that the pool of a device has that the job may run on.
+  std::size_t LargestPool(std::optional<int> only) const;
   // A free lane of the device that DeviceFor has just named, and the plan's bytes of its pool. Lanes that
   // keep graphs for the plan are taken in turn, so that each of them has met every signature in time;
   // otherwise the one that ran last, which has the warmest caches and a thread that may still be awake.
@@ -61,25 +72,22 @@ class Lanes {
     Gauge busy;
   };
 
-  struct Waiting {
-    std::uint64_t job;
-    std::size_t bytes;
-    std::optional<int> only;
-  };
-
   // Devices whose pools could serve `but_for` do not count.
-  std::optional<int> DeviceWith(std::size_t bytes, std::optional<int> only, bool kept,
-                                const std::optional<Waiting>& but_for) const;
-  bool CouldServe(int device, const Waiting& waiting) const {
-    return waiting.only.value_or(device) == device &&
-           devices_[static_cast<std::size_t>(device)].pool_bytes >= waiting.bytes;
+  std::optional<int> DeviceWith(const Wish& wish, const std::optional<Wish>& but_for) const;
+  bool MayRunOn(int device, const Wish& wish) const { return wish.only.value_or(device) == device; }
+  bool CouldServe(int device, const Wish& wish) const {
+    return MayRunOn(device, wish) && devices_[static_cast<std::size_t>(device)].pool_bytes >= wish.pool_bytes;
+  }
+  // Whether the device's pool has what is wished for.
+  static bool HasBytes(const Device& device, const Wish& wish) {
+    return wish.whole_pool ? device.free_bytes == device.pool_bytes : device.free_bytes >= wish.pool_bytes;
   }
   void ShowBusy(Device& device);
 
   int kept_ = 0;
   std::vector<Device> devices_;
   std::size_t first_device_ = 0;  // the one that wins a tie
-  std::optional<Waiting> first_for_pool_;
+  std::optional<Wish> first_for_pool_;
   int busy_ = 0, busy_kept_ = 0;
   std::vector<std::unique_ptr<LaneRunner>> lanes_;
 };

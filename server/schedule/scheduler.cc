@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 
 namespace warpline {
@@ -96,6 +97,21 @@ void Scheduler::ShowDepth() {
 
 Scheduler::JobId Scheduler::Submit(Job job) {
   const Use use(*this);
+  if (const std::size_t bytes = job.plan->device_bytes; bytes > 0) {
+    std::size_t largest = 0;
+    {
+      MutexLock lock(&mutex_);
+      largest = lanes_->LargestPool(job.device);
+    }
+    // CheckFits of the backend has looked at the largest pool of all devices.
+    if (bytes > largest) {
+      FinishWith(std::move(job),
+                 absl::FailedPreconditionError(absl::StrCat(
+                     "the request needs ", bytes, " bytes of scratch memory on device ",
+                     job.device.value_or(0), ", where its resident operands lie; limit ", largest)));
+      return 0;
+    }
+  }
   const bool small = IsSmall(*job.plan);
   const Claimant claimant = job.caller.claimant;
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
@@ -183,7 +199,11 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
         return false;
       }
     }
-    device = lanes_->DeviceFor(candidate.queued->id, plan, job.device, kept);
+    device = lanes_->DeviceFor({.job = candidate.queued->id,
+                                .pool_bytes = plan.device_bytes,
+                                .only = job.device,
+                                .kept = kept,
+                                .whole_pool = candidate.queued->whole_pool});
     if (!device.has_value() || candidate.slots.has_value()) return device.has_value();
     const MemoryPlan& memory = plan.memory;
     slots = pool_.TryAcquire(memory.input_bytes, memory.output_bytes);
@@ -270,7 +290,10 @@ void Scheduler::Run(Matched& matched) {
     job.copy_in = nullptr;
     job.seconds.copy_in = SecondsSince(start);
   }
-  if (alive.ok() && job.find_sinks != nullptr) alive = job.find_sinks(lane->device(), job.bindings);
+  if (alive.ok() && job.find_sinks != nullptr) {
+    alive = job.find_sinks(lane->device(), job.bindings);
+    job.find_sinks = nullptr;
+  }
   if (!alive.ok()) {
     const Use use(*this);
     matched.staged.slots = {};
@@ -308,6 +331,10 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   const Use use(*this);
   if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
   matched.staged.queued->on_device.End();
+  if (report.pool_in_pieces && !std::exchange(matched.staged.queued->whole_pool, true)) {
+    PutBack(matched);
+    return Dispatch();
+  }
   Job job = std::move(matched.staged.queued->job);
   const nvtx::Range range(nvtx::Name::kComplete, job.number);
   job.seconds.device = SecondsSince(launched);
@@ -330,6 +357,25 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   // First the answer, which somebody waits for; then other jobs, of which there may be many to start.
   Finish(std::move(job), std::move(result));
   Dispatch();
+}
+
+void Scheduler::PutBack(Matched& matched) {
+  Queued& queued = *matched.staged.queued;
+  Job& job = queued.job;
+  FreeLane(matched, job, 0);
+  // Sinks have been found there, and the input lies in its slot.
+  job.device = matched.lane->device();
+  queued.since = MonotonicClock::now();
+  const Claimant claimant = job.caller.claimant;
+  const double cost = job.expected_seconds / job.weight;
+  const JobId id = queued.id;
+  MutexLock lock(&mutex_);
+  if (!IsShort(*job.plan)) lane_shares_.Arrive(claimant, job.weight);
+  ++AheadOf(*job.plan);
+  lanes_->PutFirst({.job = id, .pool_bytes = job.plan->device_bytes, .only = job.device, .whole_pool = true});
+  for_lane_.PutBack(claimant, cost, id,
+                    {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)});
+  ShowDepth();
 }
 
 void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds) {

@@ -54,6 +54,9 @@ namespace warpline {
 // A job that is cancelled or past its deadline is never started. One that runs already is finished and its
 // result dropped by whoever waits for it.
 //
+// A job that meets a pool in pieces goes back to its place, with its memory, and waits until the pool is
+// whole, once. One whose program no device can ever hold that has its operands is refused.
+//
 // Thread-safe. Outlives its jobs: destroy it only when none is left (Admission::AwaitIdle). The backend, the
 // pool and the workers outlive the scheduler.
 class Scheduler {
@@ -95,6 +98,8 @@ class Scheduler {
     JobId id = 0;
     Job job;
     MonotonicTime since;
+    // It has met a pool in pieces, and waits until nothing else of the pool is taken.
+    bool whole_pool = false;
     [[no_unique_address]] nvtx::SpanningRange queued, on_device;
   };
   struct Staged {  // has memory
@@ -169,6 +174,8 @@ class Scheduler {
   bool MayRunHere(const Matched& matched) const;
   void Run(Matched& matched);
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
+  // Lets a job whose device has its pool in pieces wait at its place.
+  void PutBack(Matched& matched);
   // Of the job that has been matched. Its owner is charged `seconds` of device time.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
   // Ends a job that never had a lane.

@@ -54,6 +54,16 @@ class HeldDevices : public StubBackend {
     }
     done({std::move(status), {"held"}});
   }
+  // It cannot run: the pool is in pieces.
+  void FindPieces(int name) {
+    LaunchDone done;
+    {
+      MutexLock lock(&mutex_);
+      done = std::move(running_.at(name));
+      running_.erase(name);
+    }
+    done({.status = absl::ResourceExhaustedError("in pieces"), .variants = {}, .pool_in_pieces = true});
+  }
   // Names of programs, in the order in which they were started.
   std::vector<int> Started() {
     MutexLock lock(&mutex_);
@@ -103,7 +113,8 @@ class DeviceMemoryTest : public ::testing::Test {
   static constexpr std::size_t kLarge = StagingPool::kTinySlotBytes + 1;
 
   // If the job is small, this thread has started it, or found that it has to wait, when Submit returns.
-  Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0, std::size_t payload_bytes = 1) {
+  Submitted Submit(int name, std::size_t device_bytes, OwnerId owner = 0, std::size_t payload_bytes = 1,
+                   std::optional<int> device = std::nullopt) {
     Plan plan;
     plan.memory.input_bytes = plan.memory.output_bytes = payload_bytes;
     plan.device_bytes = device_bytes;
@@ -116,6 +127,7 @@ class DeviceMemoryTest : public ::testing::Test {
       if (payload_bytes == kLarge) ++copies_;
     };
     job.caller = CallerWith(owner);
+    job.device = device;
     auto promise = std::make_shared<std::promise<Result>>();
     Submitted submitted{.result = promise->get_future()};
     job.done = [promise](Result result) { promise->set_value(std::move(result)); };
@@ -176,6 +188,54 @@ TEST_F(DeviceMemoryTest, MemoryOfAFailedJobComesBack) {
   End(1, a, absl::ResourceExhaustedError("the pool is in pieces"));
   EXPECT_EQ(Started(), (std::vector<int>{1, 2}));
   End(2, b);
+}
+
+TEST_F(DeviceMemoryTest, AJobThatMeetsAPoolInPiecesWaitsAtItsPlaceUntilThePoolIsWhole) {
+  Make({100});
+  auto a = Submit(1, 30), b = Submit(2, 30), torn = Submit(3, 40), later = Submit(4, 30);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2, 3}));
+  backend_->FindPieces(3);
+  End(1, a);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2, 3})) << "neither it nor one behind it";
+  End(2, b);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2, 3, 3, 4}));
+  End(3, torn);
+  End(4, later);
+}
+
+TEST_F(DeviceMemoryTest, AJobThatMeetsPiecesTwiceFails) {
+  Make({100});
+  auto torn = Submit(1, 40);
+  backend_->FindPieces(1);
+  backend_->FindPieces(1);
+  EXPECT_TRUE(absl::IsResourceExhausted(torn.result.get().status));
+  auto next = Submit(2, 100);
+  End(2, next);
+}
+
+TEST_F(DeviceMemoryTest, AJobThatWaitsForAWholePoolMayBeCancelled) {
+  Make({100});
+  auto a = Submit(1, 30), torn = Submit(2, 40);
+  backend_->FindPieces(2);
+  scheduler_->Cancel(torn.id, absl::CancelledError());
+  EXPECT_TRUE(absl::IsCancelled(torn.result.get().status));
+  auto next = Submit(3, 70);
+  EXPECT_EQ(Started(), (std::vector<int>{1, 2, 3}));
+  End(1, a);
+  End(3, next);
+}
+
+TEST_F(DeviceMemoryTest, AJobThatNoDeviceOfItsOperandsCanServeIsRefused) {
+  Make({400, 100});
+  auto never = Submit(1, 200, /*owner=*/0, /*payload_bytes=*/1, /*device=*/1);
+  const absl::Status status = never.result.get().status;
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_EQ(status.message(),
+            "the request needs 200 bytes of scratch memory on device 1, where its resident operands lie; "
+            "limit 100");
+  auto there = Submit(2, 200, /*owner=*/0, /*payload_bytes=*/1, /*device=*/0);
+  EXPECT_EQ(backend_->DeviceOf(2), 0);
+  End(2, there);
 }
 
 TEST_F(DeviceMemoryTest, JobsThatNeedNonePassTheOneThatWaits) {
