@@ -38,6 +38,10 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   group("Addresses");
   add("listen", "ADDR[,ADDR]", Addresses(o.listen),
       "gRPC: host:port (port 0: a free one) or unix:/path. Default 127.0.0.1:50051.");
+  add("proxy-listen", "ADDR[,ADDR]", Addresses(o.proxy_listen),
+      "gRPC for proxies alone, each of whose connections must begin with a header of PROXY protocol version "
+      "2 "
+      "that names the client. Whoever can connect there can claim any address. Default none.");
   add("metrics-listen", "ADDR", MetricsAddress(o.metrics_listen),
       "HTTP (with --tls-cert, HTTPS) /metrics, /healthz, /readyz: host:port; empty: none. Default "
       "127.0.0.1:9400.");

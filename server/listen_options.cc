@@ -1,6 +1,7 @@
 // Where the server may listen, and whether in plaintext.
 #include <arpa/inet.h>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/options.h"
@@ -20,11 +21,15 @@ bool IsLoopback(const std::string& address) {
 
 std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
   std::vector<std::string> beyond;
-  for (const std::string& address : listen) {
-    if (!absl::StartsWith(address, "unix:") && !IsLoopback(address)) {
-      beyond.push_back(absl::StrCat("--listen=", address));
+  const auto add = [&](const char* flag, const std::vector<std::string>& addresses) {
+    for (const std::string& address : addresses) {
+      if (!absl::StartsWith(address, "unix:") && !IsLoopback(address)) {
+        beyond.push_back(absl::StrCat("--", flag, "=", address));
+      }
     }
-  }
+  };
+  add("listen", listen);
+  add("proxy-listen", proxy_listen);
   if (!metrics_listen.empty() && !IsLoopback(metrics_listen)) {
     beyond.push_back(absl::StrCat("--metrics-listen=", metrics_listen));
   }
@@ -33,9 +38,14 @@ std::vector<std::string> ServerOptions::AddressesBeyondLoopback() const {
 
 absl::Status ServerOptions::CheckListen() const {
   for (const std::string& address : listen) {
-    if (address == metrics_listen && !absl::EndsWith(address, ":0")) {
+    if (absl::EndsWith(address, ":0")) continue;
+    if (address == metrics_listen) {
       return absl::InvalidArgumentError(
           absl::StrCat("--metrics-listen=", metrics_listen, ": must not be an address of --listen"));
+    }
+    if (absl::c_linear_search(proxy_listen, address)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--proxy-listen=", address, ": must not be an address of --listen"));
     }
   }
   return absl::OkStatus();

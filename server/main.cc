@@ -277,6 +277,7 @@ int Serve(const ServerOptions& options) {
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       certificates != nullptr ? NewTlsCredentials(*certificates) : nullptr;
   auto server = RpcServer::Start({.listen = options.listen,
+                                  .proxy_listen = options.proxy_listen,
                                   .credentials = credentials,
                                   .threads = options.RpcThreads(cpus),
                                   .helpers = options.TransferThreads(cpus),
@@ -329,8 +330,10 @@ int Serve(const ServerOptions& options) {
           {{"address", address}});
     }
   }
-  std::printf("READY grpc=%s metrics=%s backend=%s\n", absl::StrJoin((*server)->addresses(), ",").c_str(),
-              http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str());
+  const std::string proxies = absl::StrJoin((*server)->proxy_addresses(), ",");
+  std::printf("READY grpc=%s metrics=%s backend=%s%s%s\n", absl::StrJoin((*server)->addresses(), ",").c_str(),
+              http != nullptr ? http->address().c_str() : "none", std::string((*backend)->name()).c_str(),
+              proxies.empty() ? "" : " proxy=", proxies.c_str());
   std::fflush(stdout);
   Notify("READY=1");
 

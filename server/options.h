@@ -17,6 +17,7 @@ namespace warpline {
 
 struct ServerOptions {
   std::vector<std::string> listen = {"127.0.0.1:50051"};
+  std::vector<std::string> proxy_listen;          // for proxies that speak PROXY protocol
   std::string metrics_listen = "127.0.0.1:9400";  // empty: none
   TlsFiles tls;                                   // of both, but for unix sockets
   std::string tokens;                             // file of owners; empty: nobody is asked

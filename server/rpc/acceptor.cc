@@ -30,8 +30,11 @@ constexpr int kAcceptBatch = 64;
 constexpr int kLastBatch = 4096;
 // How long nothing is accepted when not even the reserve descriptor can be opened again.
 constexpr absl::Duration kPause = absl::Milliseconds(50);
-// How often connections are looked for that only their clients have not ended.
-constexpr absl::Duration kHalfClosedPeriod = absl::Seconds(1);
+// How often connections are looked for that only their clients have not ended, or that have not said whose
+// they are.
+constexpr absl::Duration kLookPeriod = absl::Seconds(1);
+constexpr absl::Duration kHeaderTime = absl::Seconds(5);
+constexpr std::size_t kMaxNameless = 256;
 
 // Also sees to the end of a connection that has no call: gRPC pings only those that have one, and nothing
 // else would tell that the client's host, or the link to it, is gone.
@@ -68,6 +71,11 @@ absl::Status Acceptor::Prepare() {
     RETURN_IF_ERROR(InField("--listen", listener.status()));
     listeners_.push_back(*std::move(listener));
   }
+  for (const std::string& address : options_.proxy_listen) {
+    absl::StatusOr<Listener> listener = Listener::Open(address);
+    RETURN_IF_ERROR(InField("--proxy-listen", listener.status()));
+    proxy_listeners_.push_back(*std::move(listener));
+  }
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   reserve_ = OpenReserve();
@@ -79,9 +87,9 @@ absl::Status Acceptor::Prepare() {
 
 Acceptor::~Acceptor() { Stop(); }
 
-std::vector<std::string> Acceptor::addresses() const {
+std::vector<std::string> Acceptor::AddressesOf(const std::vector<Listener>& listeners) {
   std::vector<std::string> addresses;
-  for (const Listener& listener : listeners_) addresses.push_back(listener.address());
+  for (const Listener& listener : listeners) addresses.push_back(listener.address());
   return addresses;
 }
 
@@ -112,6 +120,8 @@ void Acceptor::Stop() {
     thread_.join();
   }
   listeners_.clear();
+  proxy_listeners_.clear();
+  nameless_.clear();
 }
 
 void Acceptor::WakeUp() {
@@ -121,35 +131,39 @@ void Acceptor::WakeUp() {
 
 // What waits in the backlog would be reset, although its client believes that it is connected.
 void Acceptor::CloseListeners() {
-  for (const Listener& listener : listeners_) {
-    for (const UniqueFd& fd : listener.sockets()) {
-      for (int taken = 0; taken < kLastBatch && AcceptFrom(fd.get()); ++taken) {
-      }
+  VisitListening([this](int fd) {
+    for (int taken = 0; taken < kLastBatch && AcceptFrom(fd); ++taken) {
     }
-  }
+  });
   Listening(false);
   listeners_.clear();
+  proxy_listeners_.clear();
+}
+
+void Acceptor::VisitListening(absl::FunctionRef<void(int)> visit) const {
+  for (const std::vector<Listener>* listeners : {&listeners_, &proxy_listeners_}) {
+    for (const Listener& listener : *listeners) {
+      for (const UniqueFd& fd : listener.sockets()) visit(fd.get());
+    }
+  }
 }
 
 void Acceptor::Listening(bool on) {
-  for (const Listener& listener : listeners_) {
-    for (const UniqueFd& fd : listener.sockets()) {
-      if (on) {
-        Watch(fd.get(), EPOLLIN);
-      } else {
-        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
-      }
+  VisitListening([&](int fd) {
+    if (on) {
+      Watch(fd, EPOLLIN);
+    } else {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     }
-  }
+  });
 }
 
-bool Acceptor::IsListening(int fd) const {
-  for (const Listener& listener : listeners_) {
-    for (const UniqueFd& socket : listener.sockets()) {
-      if (socket.get() == fd) return true;
-    }
-  }
-  return false;
+bool Acceptor::Has(const std::vector<Listener>& listeners, int fd) {
+  return std::any_of(listeners.begin(), listeners.end(), [fd](const Listener& listener) {
+    const std::vector<UniqueFd>& sockets = listener.sockets();
+    return std::any_of(sockets.begin(), sockets.end(),
+                       [fd](const UniqueFd& socket) { return socket.get() == fd; });
+  });
 }
 
 void Acceptor::Loop() {
@@ -163,14 +177,15 @@ void Acceptor::Loop() {
       continue;
     }
     std::array<epoll_event, 64> events;
-    const absl::Duration wait = paused                   ? kPause
-                                : options_.closes_gently ? kHalfClosedPeriod
-                                                         : absl::InfiniteDuration();
+    CloseNameless(now);
+    const absl::Duration wait = paused                                         ? kPause
+                                : options_.closes_gently || !nameless_.empty() ? kLookPeriod
+                                                                               : absl::InfiniteDuration();
     const int wait_ms =
         wait == absl::InfiniteDuration() ? -1 : static_cast<int>(absl::ToInt64Milliseconds(wait));
     if (options_.closes_gently && now >= next_look_) {
       connections_.CutHalfClosed(options_.user_timeout);
-      next_look_ = After(kHalfClosedPeriod);
+      next_look_ = After(kLookPeriod);
     }
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms);
     for (int i = 0; i < count; ++i) {
@@ -183,7 +198,9 @@ void Acceptor::Loop() {
         listeners_closed_.set_value();
         break;  // other events may be of sockets that are closed now; those of connections come again
       }
-      if (IsListening(fd)) {
+      if (nameless_.contains(fd)) {
+        ReadHeader(fd);
+      } else if (Has(listeners_, fd) || Has(proxy_listeners_, fd)) {
         for (int taken = 0; taken < kAcceptBatch && AcceptFrom(fd); ++taken) {
         }
       } else {
@@ -202,7 +219,11 @@ bool Acceptor::AcceptFrom(int listening) {
   UniqueFd connection(
       accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (connection.ok()) {
-    Take(std::move(connection), peer);
+    if (Has(proxy_listeners_, listening)) {
+      AwaitHeader(std::move(connection), peer);
+    } else {
+      Take(std::move(connection), peer, std::nullopt);
+    }
     return true;
   }
   switch (errno) {
@@ -219,11 +240,41 @@ bool Acceptor::AcceptFrom(int listening) {
   }
 }
 
-void Acceptor::Take(UniqueFd socket, const sockaddr_storage& address) {
+void Acceptor::AwaitHeader(UniqueFd socket, const sockaddr_storage& address) {
+  const int fd = socket.get();
+  if (nameless_.size() >= kMaxNameless) {
+    return WarnRefused("too many connections to --proxy-listen have not said yet whose they are");
+  }
+  if (!Watch(fd, EPOLLIN)) return WarnRefused(std::strerror(errno));
+  nameless_[fd] = {
+      .socket = std::move(socket), .address = address, .header = {}, .deadline = After(kHeaderTime)};
+  ReadHeader(fd);  // proxies send it at once
+}
+
+void Acceptor::ReadHeader(int fd) {
+  const auto found = nameless_.find(fd);
+  const ProxyHeader::State state = found->second.header.Read(fd);
+  if (state == ProxyHeader::State::kIncomplete) return;
+  Nameless named = std::move(found->second);
+  nameless_.erase(found);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  if (state == ProxyHeader::State::kInvalid) {
+    return WarnRefused("it did not begin with a header of PROXY protocol version 2, as --proxy-listen wants");
+  }
+  Take(std::move(named.socket), named.address, named.header.source());
+}
+
+void Acceptor::CloseNameless(MonotonicTime now) {
+  absl::erase_if(nameless_, [now](const auto& entry) { return entry.second.deadline <= now; });
+}
+
+void Acceptor::Take(UniqueFd socket, const sockaddr_storage& address,
+                    const std::optional<sockaddr_storage>& source) {
   if (address.ss_family == AF_INET || address.ss_family == AF_INET6) {
     SetTcpOptions(socket.get(), options_.user_timeout);
   }
-  const auto added = connections_.Add(socket.get(), PeerOf(address, socket.get()), ConnectionName(address));
+  const sockaddr_storage& client = source.has_value() ? *source : address;
+  const auto added = connections_.Add(socket.get(), PeerOf(client, socket.get()), ConnectionName(client));
   if (!added.ok()) return WarnRefused({added.status().message().data(), added.status().message().size()});
   // No event is asked for, because epoll reports hang-ups in any case.
   if (!Watch(added->duplicate, 0)) {

@@ -13,12 +13,15 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/clock.h"
 #include "server/base/listener.h"
 #include "server/base/unique_fd.h"
 #include "server/rpc/connections.h"
+#include "server/rpc/proxy_header.h"
 
 namespace warpline {
 
@@ -30,6 +33,9 @@ class Acceptor {
  public:
   struct Options {
     std::vector<std::string> listen;  // see Listener::Open
+    // Likewise, for proxies alone: each connection must begin with a header of PROXY protocol version 2,
+    // which names the client. It has five seconds for that.
+    std::vector<std::string> proxy_listen;
     // A TCP connection is closed whose data stays unacknowledged for so long (TCP_USER_TIMEOUT, in units of 1
     // ms), or whose client's host does not answer for so long while there is no data (TCP keepalive, in units
     // of 1 s).
@@ -51,7 +57,8 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
   // The addresses in use, with the ports that were picked.
-  std::vector<std::string> addresses() const;
+  std::vector<std::string> addresses() const { return AddressesOf(listeners_); }
+  std::vector<std::string> proxy_addresses() const { return AddressesOf(proxy_listeners_); }
   // Begins to accept. May be called once.
   void Start(Deliver deliver);
   // Delivers the connections that wait to be accepted and closes the listening sockets, so that further
@@ -62,23 +69,38 @@ class Acceptor {
 
  private:
   Acceptor(const Options& options, Connections& connections);
+  // A connection of a proxy that has not said yet for whom it is.
+  struct Nameless {
+    UniqueFd socket;
+    sockaddr_storage address{};
+    ProxyHeader header;
+    MonotonicTime deadline;
+  };
+  static std::vector<std::string> AddressesOf(const std::vector<Listener>& listeners);
   absl::Status Prepare();
   // Returns false and sets errno if the kernel refuses.
   bool Watch(int fd, std::uint32_t events) const;
   void Loop();
   // Returns whether there may be more to accept.
   bool AcceptFrom(int listening);
-  void Take(UniqueFd socket, const sockaddr_storage& address);
+  // `source`: who connects, if that is not whoever has the address of the socket.
+  void Take(UniqueFd socket, const sockaddr_storage& address, const std::optional<sockaddr_storage>& source);
+  void AwaitHeader(UniqueFd socket, const sockaddr_storage& address);
+  void ReadHeader(int socket);
+  void CloseNameless(MonotonicTime now);
+  // Calls visit(fd) for each listening socket.
+  void VisitListening(absl::FunctionRef<void(int)> visit) const;
   void OutOfDescriptors(int listening);
   void WarnRefused(std::string_view why);
-  bool IsListening(int fd) const;
+  static bool Has(const std::vector<Listener>& listeners, int fd);
   void Listening(bool on);
   void CloseListeners();
   void WakeUp();
 
   const Options options_;
   Connections& connections_;
-  std::vector<Listener> listeners_;
+  std::vector<Listener> listeners_, proxy_listeners_;
+  absl::flat_hash_map<int, Nameless> nameless_;  // by socket
   UniqueFd epoll_;
   UniqueFd wake_;
   UniqueFd reserve_;  // closed to make room for one connection, which is then refused

@@ -245,7 +245,7 @@ struct RpcServer::Impl {
                                              slow_calls,
                                              threads,
                                              log};
-  std::vector<std::string> addresses;
+  std::vector<std::string> addresses, proxy_addresses;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // gRPC asks them for each connection
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> network_door, unix_door;
   std::unique_ptr<grpc::Server> server;
@@ -265,12 +265,14 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const Options& optio
 
   auto impl = std::make_unique<Impl>(options, std::move(handlers), inflater, metrics);
   auto acceptor = Acceptor::Listen({.listen = options.listen,
+                                    .proxy_listen = options.proxy_listen,
                                     .user_timeout = options.send_timeout,
                                     .closes_gently = options.max_connection_age > absl::ZeroDuration()},
                                    impl->connections);
   if (!acceptor.ok()) return acceptor.status();
   impl->acceptor = *std::move(acceptor);
   impl->addresses = impl->acceptor->addresses();
+  impl->proxy_addresses = impl->acceptor->proxy_addresses();
 
   grpc::ServerBuilder builder;
   using ExternalConnections = grpc::ServerBuilder::experimental_type::ExternalConnectionType;
@@ -331,6 +333,7 @@ RpcServer::RpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RpcServer::~RpcServer() { Shutdown(absl::Now()); }
 
 const std::vector<std::string>& RpcServer::addresses() const { return impl_->addresses; }
+const std::vector<std::string>& RpcServer::proxy_addresses() const { return impl_->proxy_addresses; }
 
 void RpcServer::SetServing(bool serving) { impl_->health.SetServing(serving); }
 

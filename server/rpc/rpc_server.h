@@ -33,7 +33,8 @@ struct CallLog;
 class RpcServer {
  public:
   struct Options {
-    std::vector<std::string> listen;  // host:port (port 0: a free one) or unix:/path
+    std::vector<std::string> listen;        // host:port (port 0: a free one) or unix:/path
+    std::vector<std::string> proxy_listen;  // likewise, for proxies; see Acceptor::Options
     // Of connections over TCP. Null stands for none: neither encryption nor identities. Those over unix
     // sockets never have any: the mode of the socket says who may connect, and nobody listens in between.
     std::shared_ptr<grpc::ServerCredentials> credentials;
@@ -75,6 +76,7 @@ class RpcServer {
 
   // The addresses in use, with the ports that were picked.
   const std::vector<std::string>& addresses() const;
+  const std::vector<std::string>& proxy_addresses() const;
   // Of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
   // Has the clients leave without losing a call. Closes the listening sockets, asks each client by GOAWAY to
