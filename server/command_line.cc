@@ -244,7 +244,8 @@ std::string HelpText(const ServerOptions& options) {
       " MiB on cuda\n(gRPC buffers + admitted requests + staging memory + shared regions, on cpu + scratch\n"
       "memory + resident tensors, beside some 100 MiB of program). It holds for clients that keep to\n"
       "HTTP/2; a proxy keeps the others away (docs/attacks.md).\n"
-      "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>"));
+      "When it is ready it prints one line to stdout: READY grpc=<addr> metrics=<addr> backend=<name>\n"
+      "[proxy=<addr>]"));
   // The library puts an empty line behind each group, and another one before the next.
   return absl::StrReplaceAll(flags.app.help("warplined"), {{"\n\n\n", "\n\n"}});
 }

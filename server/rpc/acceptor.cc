@@ -265,7 +265,9 @@ void Acceptor::ReadHeader(int fd) {
 }
 
 void Acceptor::CloseNameless(MonotonicTime now) {
-  absl::erase_if(nameless_, [now](const auto& entry) { return entry.second.deadline <= now; });
+  if (absl::erase_if(nameless_, [now](const auto& entry) { return entry.second.deadline <= now; }) > 0) {
+    WarnRefused("it did not send the header of PROXY protocol version 2 within 5 s");
+  }
 }
 
 void Acceptor::Take(UniqueFd socket, const sockaddr_storage& address,

@@ -68,16 +68,18 @@ def wait_until(what, holds, seconds=PATIENCE_SECONDS):
 class Daemon:
     """On free ports of the loopback address. It ends with this process, and with the `with` block at the latest."""
 
-    def __init__(self, path, *flags, log, token="", prefix=(), listen="127.0.0.1:0", metrics="127.0.0.1:0", env=None):
+    def __init__(self, path, *flags, log, token="", prefix=(), listen="127.0.0.1:0", metrics="127.0.0.1:0", proxied="",
+                 env=None):
         """log: the path of a file that its stderr is appended to. token: for its metrics. prefix: of the command, such
-        as prlimit with its arguments, which has to become the daemon by exec."""
+        as prlimit with its arguments, which has to become the daemon by exec. proxied: for --proxy-listen."""
         self.token, self.log, self.path = token, log, path
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-        command = [*guard, *prefix, path, f"--listen={listen}", f"--metrics-listen={metrics}", *flags]
+        command = [*guard, *prefix, path, f"--listen={listen}", f"--metrics-listen={metrics}",
+                   *([f"--proxy-listen={proxied}"] if proxied else []), *flags]
         with open(log, "ab") as out:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=out, text=True,
                                             env=environment(path) | (env or {}))
-        ready = re.match(r"READY grpc=(\S+) metrics=(\S*) ", self.process.stdout.readline())
+        ready = re.match(r"READY grpc=(\S+) metrics=(\S*) backend=\S+(?: proxy=(\S+))?", self.process.stdout.readline())
         if ready is None:
             self.kill()
             with open(log) as said:
@@ -85,7 +87,7 @@ class Daemon:
         # Of several addresses the one that is not a unix socket.
         self.addresses = ready[1].split(",")
         self.address = next((one for one in self.addresses if not one.startswith("unix:")), self.addresses[0])
-        self.metrics_address = ready[2]
+        self.metrics_address, self.proxied_address = ready[2], ready[3] or ""
 
     def __enter__(self):
         return self

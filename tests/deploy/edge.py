@@ -45,13 +45,14 @@ def free_port():
 
 
 class Proxy:
-    """HAProxy with the file that we ship, its names of files, ports and users replaced. Ends with the `with` block."""
+    """HAProxy with the file that we ship, its names of files, ports and users replaced. Ends with the `with` block.
+    server: the address of a daemon's --proxy-listen."""
 
     def __init__(self, folder, server):
         self.address = f"127.0.0.1:{free_port()}"
         text = CONFIG.read_text()
         for wanted, here in {"user haproxy": "", "group haproxy": "", "bind :50443": f"bind {self.address}",
-                             "/etc/warpline/edge.pem": f"{folder}/edge.pem", "server one 127.0.0.1:50051": f"server one {server}",
+                             "/etc/warpline/edge.pem": f"{folder}/edge.pem", "server one 127.0.0.1:50052": f"server one {server}",
                              "bind 127.0.0.1:8404": f"bind 127.0.0.1:{free_port()}"}.items():
             # Not in comments.
             text, times = re.subn(rf"(?m)^(\s*[^#\n]*){re.escape(wanted)}", lambda found: found[1] + here, text)

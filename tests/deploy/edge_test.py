@@ -90,14 +90,14 @@ def main():
         certificate(folder)
         make_tokens(arguments.warplined, folder, "alice")
         token = open(f"{folder}/alice").read()
-        port = free_port()
+        port, proxied = free_port(), free_port()
 
         def start():
-            return Daemon(arguments.warplined, "--backend=cpu", f"--listen=127.0.0.1:{port}",
-                          f"--tokens={folder}/tokens.toml", token=token, log=f"{folder}/log")
+            return Daemon(arguments.warplined, "--backend=cpu", f"--tokens={folder}/tokens.toml", "--access-log=stderr",
+                          listen=f"127.0.0.1:{port}", proxied=f"127.0.0.1:{proxied}", token=token, log=f"{folder}/log")
 
         daemon = start()
-        with Proxy(folder, daemon.address) as proxy:
+        with Proxy(folder, daemon.proxied_address) as proxy:
             proxy.token = f"Bearer {token}"
             with Client(folder, proxy.address) as client:
                 expect("a call with a token", client.code(proxy.token), "OK")

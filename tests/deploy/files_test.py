@@ -96,12 +96,14 @@ class FilesTest(unittest.TestCase):
         self.assertIn(f" crt {mounts['edge/edge.pem']} ", config)
         published = re.findall(r'ports: \["(\d+):(\d+)"\]', compose)
         self.assertEqual(published, [(port, port) for port in re.findall(r"bind :(\d+) ssl", config)])
-        self.assertEqual(re.search(r"--listen=(\S+)", compose)[1], re.search(r"server one (\S+) proto h2", config)[1])
-        self.assertEqual(re.search(r"--listen=(\S+)", compose)[1],
+        proxied = re.search(r"server one (\S+) proto h2 send-proxy-v2", config)[1]
+        self.assertEqual(re.search(r" --proxy-listen=(\S+)", compose)[1], proxied)
+        self.assertEqual(re.search(r'^# proxy-listen = "(.+)"', read("deploy/systemd/warplined.toml"), re.M)[1], proxied)
+        self.assertEqual(re.search(r" --listen=(\S+)", compose)[1],
                          re.search(r'^listen = \["([^"]+)"', read("deploy/systemd/warplined.toml"), re.M)[1])
         # The container with the flags of the image, but for where it listens and whom it takes, and that nobody else is
         # there to whom callers could go while it is drained.
-        different = ("--listen=", "--metrics-listen=", "--tokens=", "--insecure", "--drain-delay=")
+        different = ("--listen=", "--proxy-listen=", "--metrics-listen=", "--tokens=", "--insecure", "--drain-delay=")
         command = re.search(r"command:\n((?: +- \S+\n)+)", compose)[1].split()[1::2]
         self.assertEqual([flag for flag in command if not flag.startswith(different)],
                          [flag for flag in image_command() if not flag.startswith(different)])

@@ -46,13 +46,15 @@ Daemon::Daemon(std::vector<std::string> flags) {
   std::string line;
   for (char c = 0; read(ready[0], &c, 1) == 1 && c != '\n';) line += c;
   close(ready[0]);
-  char grpc[256] = "", metrics[256] = "", name[64] = "";
-  if (std::sscanf(line.c_str(), "READY grpc=%255s metrics=%255s backend=%63s", grpc, metrics, name) != 3) {
+  char grpc[256] = "", metrics[256] = "", name[64] = "", proxied[256] = "";
+  if (std::sscanf(line.c_str(), "READY grpc=%255s metrics=%255s backend=%63s proxy=%255s", grpc, metrics,
+                  name, proxied) < 3) {
     throw std::runtime_error("the daemon is not ready: '" + line + "'");
   }
   grpc_ = grpc;
   metrics_ = metrics;
   backend_ = name;
+  proxied_ = proxied;
 }
 
 Daemon::~Daemon() {

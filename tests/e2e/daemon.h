@@ -22,6 +22,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   const std::string& address() const { return grpc_; }
+  // That of --proxy-listen; empty without it.
+  const std::string& proxied_address() const { return proxied_; }
   const std::string& metrics_address() const { return metrics_; }
   const std::string& backend() const { return backend_; }
   pid_t pid() const { return pid_; }
@@ -48,7 +50,7 @@ class Daemon {
 
  private:
   pid_t pid_ = -1;
-  std::string grpc_, metrics_, backend_;
+  std::string grpc_, metrics_, backend_, proxied_;
 };
 
 }  // namespace warpline

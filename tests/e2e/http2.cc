@@ -54,8 +54,8 @@ UniqueFd Connect(const std::string& address) {
   return fd;
 }
 
-Http2Client::Http2Client(const std::string& address) : fd_(Connect(address)) {
-  unsent_ = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+Http2Client::Http2Client(const std::string& address, const std::string& first) : fd_(Connect(address)) {
+  unsent_ = first + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   Frame(kSettingsFrame, 0, 0, "");
   Flush();
 }

@@ -16,8 +16,8 @@ UniqueFd Connect(const std::string& address);
 // One connection. Frames are collected until Flush.
 class Http2Client {
  public:
-  // Connects and sends the preface and empty SETTINGS.
-  explicit Http2Client(const std::string& address);
+  // Connects and sends `first`, the preface and empty SETTINGS.
+  explicit Http2Client(const std::string& address, const std::string& first = "");
 
   // Waits for the first byte of the server.
   bool AwaitServer();

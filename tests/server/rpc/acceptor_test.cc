@@ -111,6 +111,32 @@ TEST(AcceptorTest, OneBeyondTheBoundTakesThePlaceOfTheOneThatIsIdleForLongest) {
   AwaitSize(connections, 2);
 }
 
+TEST(AcceptorTest, AConnectionOfAProxyIsTheClientsAsSoonAsItSaysWhose) {
+  Connections connections({.max_connections = 9});
+  auto acceptor = Acceptor::Listen({.listen = {}, .proxy_listen = {"127.0.0.1:0"}}, connections);
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status();
+  Sink sink;
+  (*acceptor)->Start(sink.Deliver());
+  const std::string address = (*acceptor)->proxy_addresses()[0];
+  const UniqueFd silent = ConnectTo(address);
+  const UniqueFd wrong = ConnectTo(address);
+  ASSERT_EQ(send(wrong.get(), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24, MSG_NOSIGNAL), 24);
+  EXPECT_TRUE(AwaitClosed(wrong));
+  EXPECT_EQ(connections.size(), 0);
+  // The header in two parts, and behind it what is not the acceptor's to read.
+  const UniqueFd right = ConnectTo(address);
+  const std::string sent =
+      std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xcb\0\x71\x07\x7f\0\0\x01\x12\x67\x01\xbb", 28) + "PRI";
+  ASSERT_EQ(send(right.get(), sent.data(), 20, MSG_NOSIGNAL), 20);
+  absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(send(right.get(), sent.data() + 20, 11, MSG_NOSIGNAL), 11);
+  const int fd = sink.Await(1);
+  char rest[8] = {};
+  EXPECT_EQ(recv(fd, rest, sizeof(rest), 0), 3);
+  EXPECT_EQ(std::string(rest), "PRI");
+  EXPECT_EQ(connections.size(), 1);
+}
+
 TEST(AcceptorTest, AfterStopNobodyListens) {
   Connections connections({.max_connections = 9});
   auto acceptor = Acceptor::Listen({.listen = {"127.0.0.1:0"}}, connections);
