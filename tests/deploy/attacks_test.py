@@ -1,16 +1,21 @@
 """What a server of HTTP/2 is attacked with, and what others notice: the table of docs/attacks.md.
 
-    attacks_test.py --warplined PATH [--seconds S] [--list] [ATTACK...]
+    attacks_test.py --warplined PATH [--seconds S] [--python DIR] [--measure] [--list] [ATTACK...]
 
-Each attack of attacks.py is made twice: on the daemon, and on HAProxy with deploy/haproxy/edge.cfg in front of it.
-Meanwhile another client, with a token of its own, makes small calls. An attack has failed if each of them is answered
-rightly within MOST_SECONDS, and half of them within TYPICAL_SECONDS, nobody's memory grows by more than BOUND_MIB, and
-afterwards the daemon holds nothing of anybody and has no more descriptors than before. Those that gRPC 1.51 does not
-withstand are named in HOLES: there the daemon is not judged, and the attack ends when its memory has grown by HOLE_MIB.
-77 is the exit code where HAProxy, openssl or Python's gRPC is missing.
+Each attack of attacks.py is made twice: on the daemon, and on HAProxy with deploy/haproxy/edge.cfg in front of it; those
+of greedy.py on the daemon. Meanwhile another client, with a token of its own, makes calls: small ones, or those that ROWS
+names. An attack has failed if each of them is answered rightly within MOST_SECONDS, and half of them within
+TYPICAL_SECONDS, nobody's memory grows by more than the bound, and afterwards the daemon holds nothing of anybody and has
+no more descriptors than before. Those that gRPC 1.51 does not withstand are named in HOLES: there the daemon is not
+judged, and the attack ends when its memory has grown by HOLE_MIB. --measure: the other client is first alone for as long
+as the attack lasts, and the table says what it had then and what it has during the attack; on an idle machine these are
+the figures of docs/attacks.md. --python: as of soak_test.py. 77 is the exit code where HAProxy, openssl or a Python
+package is missing.
 """
 
 import argparse
+import dataclasses
+import math
 import os
 import re
 import statistics
@@ -20,52 +25,58 @@ import tempfile
 import threading
 import time
 
+import attacks
+import greedy
+import python_client
 from daemon import Daemon, wait_until
 from dashboard import ROOT
 from edge import Proxy, certificate, make_tokens, skip_without_tools
 
-BOUND_MIB, HOLE_MIB = 500, 700
-HOLES = {"continuations", "tiny_fields", "huge_string", "unbounded_calls"}
 # Of the metrics port, which is not published through the proxy.
-ON_METRICS = {"metrics_clients"}
-# Flags of small bounds, so that what jobs may take by right stays below BOUND_MIB.
-FLAGS = ["--backend=cpu", "--max-inline-bytes=4M", "--pinned-bytes=64M", "--grpc-memory-bytes=64M",
-         "--send-timeout=2s", "--max-job-bytes=64M"]
-CALL_SECONDS, PATIENCE_SECONDS = 10, 30
+ON_METRICS = {"metrics_clients", "scrapes", "endless_requests"}
+# What gRPC 1.51 does not withstand.
+HOLES = {"continuations", "tiny_fields", "huge_string", "unbounded_calls"}
+HOLE_MIB = 700
+# A ticket for a region that nobody fetches lasts 30 seconds.
+CALL_SECONDS, PATIENCE_SECONDS = 10, 60
 # The longest call of the other client, and the median of all: for a machine on which other tests run.
 MOST_SECONDS, TYPICAL_SECONDS = 5, 0.5
 # What must at least have happened for it to count as an attack.
 LEAST_SENT, LEAST_CONNECTIONS = 20000, 30
+# Limits so small that what jobs may take by right stays below 200 MiB.
+FLAGS = ["--backend=cpu", "--max-inline-bytes=4M", "--pinned-bytes=64M", "--grpc-memory-bytes=64M",
+         "--send-timeout=2s", "--max-job-bytes=64M", "--resident-bytes=1G", "--region-bytes=1G"]
 
 
 def rss_mib(pids):
-    """Of processes, those that have ended left out."""
+    """Of processes, those that have ended left out, and without shared memory, which is the clients' own."""
     total = 0
     for pid in pids:
         try:
             with open(f"/proc/{pid}/status") as status:
-                total += int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
-        except (FileNotFoundError, TypeError):
+                said = dict(re.findall(r"(VmRSS|RssShmem):\s+(\d+)", status.read()))
+            total += (int(said["VmRSS"]) - int(said["RssShmem"])) / 1024
+        except (FileNotFoundError, KeyError):
             pass
     return total
 
 
 class Victim(threading.Thread):
     """A client that means no harm: one small call after the other, on one connection, and a new connection each
-    second. Public: latencies in seconds, of calls that went well; failures."""
+    second. Public: latencies in seconds, of all calls; failures; how many calls were refused for want of room."""
 
-    def __init__(self, address, ca, token):
+    PAUSE_SECONDS, RENEW_SECONDS = 0.01, 1
+
+    def __init__(self, daemon, address, ca):
         super().__init__(daemon=True)
-        self.latencies, self.failures = [], []
-        self._address, self._ca, self._token, self._ended = address, ca, token, threading.Event()
+        self.latencies, self.failures, self.refused, self.refusal = [], [], 0, ""
+        self.server, self._address, self._ca, self._ended = daemon, address, ca, threading.Event()
+        self.identity = [("authorization", f"Bearer {daemon.token}")]
+        self.prepare()
         self.start()
 
-    def run(self):
-        try:
-            while not self._ended.is_set():
-                self.call_for_a_second()
-        except Exception as error:  # whatever it is, nobody was served
-            self.failures.append(repr(error))
+    def prepare(self):
+        """What it needs before its first call."""
 
     def connect(self):
         import grpc
@@ -77,26 +88,45 @@ class Victim(threading.Thread):
             return grpc.secure_channel(self._address, grpc.ssl_channel_credentials(ca.read()),
                                        [*options, ("grpc.ssl_target_name_override", "localhost")])
 
-    def call_for_a_second(self):
+    def run(self):
+        try:
+            while not self._ended.is_set():
+                with self.connect() as channel:
+                    renewed = time.monotonic() + self.RENEW_SECONDS
+                    while time.monotonic() < renewed and not self._ended.is_set():
+                        self.timed_call(channel)
+        except Exception as error:  # whatever it is, nobody was served
+            self.failures.append(repr(error))
+
+    def timed_call(self, channel):
         import grpc
+        begun = time.monotonic()
+        try:
+            if not self.call(channel):
+                self.failures.append("a wrong result")
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+                self.refused, self.refusal = self.refused + 1, error.details()
+            else:
+                self.failures.append(f"{error.code().name}: {error.details()}")
+        self.latencies.append(time.monotonic() - begun)
+        time.sleep(self.PAUSE_SECONDS)
+
+    def call(self, channel):
+        """Returns whether the result is right."""
         x = bytes(range(16))
         # A TransposeRequest of 2 x 2 f32, and what must be in the answer.
         request = b"\x0a\x18\x08\x0c\x12\x02\x02\x02\x42\x10" + x + b"\x12\x02\x01\x00"
         answer = x[:4] + x[8:12] + x[4:8] + x[12:]
-        with self.connect() as channel:
-            method = channel.unary_unary("/warpline.v1.KernelService/Transpose")
-            renewed = time.monotonic() + 1
-            while time.monotonic() < renewed and not self._ended.is_set():
-                begun = time.monotonic()
-                try:
-                    right = answer in method(request, timeout=CALL_SECONDS,
-                                             metadata=[("authorization", f"Bearer {self._token}")])
-                    if not right:
-                        self.failures.append("a wrong result")
-                except grpc.RpcError as error:
-                    self.failures.append(f"{error.code().name}: {error.details()}")
-                self.latencies.append(time.monotonic() - begun)
-                time.sleep(0.01)
+        return answer in self.ask(channel.unary_unary, "Kernel", "Transpose", request)
+
+    def ask(self, kind, service, name, request):
+        return kind(f"/warpline.v1.{service}Service/{name}")(request, timeout=CALL_SECONDS, metadata=self.identity)
+
+    def take(self):
+        """What it has measured since the last time."""
+        taken, self.latencies = self.latencies, []
+        return taken
 
     def end(self):
         self._ended.set()
@@ -104,39 +134,136 @@ class Victim(threading.Thread):
         if self.is_alive():
             self.failures.append("its last call does not end")
 
-    def complaints(self):
+    def complaints(self, latencies, most_refused):
         """What it did not get."""
         said = [f"the victim: {failure}" for failure in sorted(set(self.failures))[:3]]
-        if not self.latencies or statistics.median(self.latencies) > TYPICAL_SECONDS:
+        if not latencies or statistics.median(latencies) > TYPICAL_SECONDS:
             said.append(f"half of the victim's calls took more than {TYPICAL_SECONDS} s")
-        if max(self.latencies, default=0) > MOST_SECONDS:
+        if max(latencies, default=0) > MOST_SECONDS:
             said.append(f"a call of the victim took more than {MOST_SECONDS} s")
+        if self.refused > most_refused * len(latencies):
+            said.append(f"of {len(latencies)} calls of the victim {self.refused} were refused: {self.refusal}")
         return said
 
 
-class HttpVictim(Victim):
-    """The same of the metrics port."""
+class Settled(Victim):
+    """Keeps its connection."""
 
-    def __init__(self, daemon):
-        self._server = daemon
-        super().__init__("", "", "")
+    RENEW_SECONDS = math.inf
 
-    def call_for_a_second(self):
-        begun = time.monotonic()
-        for path in ("/healthz", "/metrics"):
-            if self._server.http(path, CALL_SECONDS)[0] != 200:
-                self.failures.append(f"no {path}")
-        self.latencies.append(time.monotonic() - begun)
-        time.sleep(0.01)
+
+class Health(Victim):
+    """Asks the metrics port whether the daemon is alive."""
+
+    def call(self, _):
+        return self.server.http("/healthz", CALL_SECONDS)[0] == 200
+
+
+class Scrapes(Victim):
+    """Asks the metrics port for all that it has."""
+
+    def call(self, _):
+        return all(self.server.http(path, CALL_SECONDS)[0] == 200 for path in ("/healthz", "/metrics"))
+
+
+class Transfers(Victim):
+    """Makes a resident tensor of 2 MiB, reads it and drops it, without a pause."""
+
+    PAUSE_SECONDS = 0
+    BYTES = 2 << 20
+
+    def prepare(self):
+        from warpline.v1 import warpline_pb2 as v1
+        self.data = os.urandom(self.BYTES)
+        self.create = v1.CreateRequest(data_type=v1.DATA_TYPE_U8, shape=[self.BYTES]).SerializeToString()
+
+    def call(self, channel):
+        from warpline.v1 import warpline_pb2 as v1
+        made = self.ask(channel.unary_unary, "Tensor", "Create", self.create)
+        id = v1.CreateResponse.FromString(made).tensor.resident.id
+        parts = [v1.PutRequest(id=id, offset=offset, data=self.data[offset:offset + (1 << 20)]).SerializeToString()
+                 for offset in range(0, self.BYTES, 1 << 20)]
+        self.ask(channel.stream_unary, "Tensor", "Put", iter(parts))
+        got = self.ask(channel.unary_stream, "Tensor", "Get", v1.GetRequest(id=id).SerializeToString())
+        right = b"".join(v1.GetResponse.FromString(part).data for part in got) == self.data
+        self.ask(channel.unary_unary, "Tensor", "Drop", v1.DropRequest(id=id).SerializeToString())
+        return right
+
+
+class Shapes(Victim):
+    """Runs programs, each of a shape that the server has not seen."""
+
+    def prepare(self):
+        self.columns = 1000
+
+    def call(self, channel):
+        from warpline.v1 import warpline_pb2 as v1
+        self.columns += 1
+        x = v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[1, self.columns], inline=bytes(4 * self.columns))
+        step = v1.Step(name="y", inputs=["x", "x"], add=v1.AddStep())
+        request = v1.RunRequest(program=v1.Program(steps=[step], outputs=["y"]), inputs=[v1.NamedTensor(name="x", tensor=x)])
+        return self.ask(channel.unary_unary, "Kernel", "Run", request.SerializeToString()) != b""
+
+
+class Creates(Victim):
+    """Makes resident tensors, and drops them."""
+
+    def call(self, channel):
+        from warpline.v1 import warpline_pb2 as v1
+        request = v1.CreateRequest(data_type=v1.DATA_TYPE_F32, shape=[16]).SerializeToString()
+        made = v1.CreateResponse.FromString(self.ask(channel.unary_unary, "Tensor", "Create", request))
+        drop = v1.DropRequest(id=made.tensor.resident.id).SerializeToString()
+        return self.ask(channel.unary_unary, "Tensor", "Drop", drop) == b""
+
+
+class Regions(Victim):
+    """Shares memory with the server, and gives it back."""
+
+    def call(self, _):
+        import warpline
+        with warpline.connect(f"unix:{self.server.unix}", max_retries=0, token=self.server.token,
+                              shared_memory="always") as client:
+            return client.empty((4096,), "u1").nbytes == 4096
+
+
+@dataclasses.dataclass
+class Row:
+    """How an attack differs from most others. flags: of the daemon, beside FLAGS. bound: MiB by which memory may grow.
+    refused: part of the victim's calls that may be refused. least: connections or calls that make it an attack. reached:
+    a metric and what it must have come to. leaves: whether its tensors stay on the server when the attacker is gone."""
+    victim: type = Victim
+    flags: tuple = ()
+    bound: int = 500
+    refused: float = 0
+    least: int = LEAST_CONNECTIONS
+    seconds: float = 0
+    reached: tuple = ()
+    leaves: bool = False
+
+
+ROWS = {
+    **{f"resets_and_leave_{calls}": Row(bound=200) for calls in (30, 200, 900, 2240)},
+    "resets_beside": Row(Settled, bound=200),
+    "stalled_uploads": Row(bound=200),
+    "idle_connections": Row(flags=("--max-connections=400",)),
+    "metrics_clients": Row(Scrapes), "scrapes": Row(Health), "endless_requests": Row(Health, least=8),
+    "long_jobs": Row(flags=("--lanes=2", "--max-inline-bytes=32M", "--pinned-bytes=128M", "--max-job-bytes=128M"), least=6),
+    "unread_gets": Row(Transfers, leaves=True), "slow_puts": Row(Transfers, leaves=True), "lists": Row(leaves=True),
+    "new_shapes": Row(Shapes, refused=0.01),
+    "empty_tensors": Row(Creates, seconds=12, reached=("warpline_resident_tensors", 20000), leaves=True),
+    "regions": Row(Regions, least=10),
+}
 
 
 class Attack:
     """The process that attacks, and what it says."""
 
-    def __init__(self, name, address, ca, token):
-        command = [sys.executable, "-B", str(ROOT / "tests/deploy/attacks.py"), name, address, "--token", token]
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command, *(["--ca", ca] if ca else [])],
-                                        stdout=subprocess.PIPE, text=True)
+    def __init__(self, name, daemon, address, ca, folder, python):
+        program, more = ("attacks.py", ["--ca", ca] if ca else []) if name in attacks.ATTACKS else (
+            "greedy.py", ["--python", python, "--unix", daemon.unix])
+        command = [sys.executable, "-B", str(ROOT / "tests/deploy" / program), name, address, "--token",
+                   f"{folder}/attacker", *more]
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=subprocess.PIPE, text=True)
         self.connections = self.cuts = self.sent = 0
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -154,20 +281,34 @@ class Attack:
         return lasted
 
 
-def make(name, daemon, proxy, folder, seconds):
+def milliseconds(latencies, part):
+    """A quantile, such as 0.5 for the median."""
+    ordered = sorted(latencies) or [0]
+    return f"{ordered[min(len(ordered) - 1, int(part * len(ordered)))] * 1e3:.1f}"
+
+
+def work_left(daemon, row):
+    """What the daemon still has of anybody, but for tensors whose leases go on."""
+    return {name for name in daemon.metrics().work() if not (row.leaves and "resident" in name)}
+
+
+def make(name, daemon, proxy, folder, arguments):
     """Attacks the proxy, or the daemon if there is none. Prints a row of the table; returns what is not as it must be."""
-    hole = proxy is None and name in HOLES
-    on_metrics = name in ON_METRICS
+    row, hole, on_metrics = ROWS.get(name, Row()), proxy is None and name in HOLES, name in ON_METRICS
+    seconds = max(arguments.seconds, row.seconds)
     pids = [daemon.pid] + ([proxy.process.pid] if proxy else [])
     address = proxy.address if proxy else daemon.metrics_address if on_metrics else daemon.address
     ca = f"{folder}/ca.crt" if proxy else ""
     wait_until("the daemon is at rest", lambda: not daemon.metrics().work())
     descriptors, before = daemon.descriptors(), [rss_mib([pid]) for pid in pids]
     log_before = os.path.getsize(daemon.log)
-    victim = HttpVictim(daemon) if on_metrics else Victim(address, ca, daemon.token)
+    victim = row.victim(daemon, address, ca)
     wait_until("the victim has had answers", lambda: len(victim.latencies) >= 3)
-    victim.latencies.clear()
-    attack = Attack(name, address, ca, f"{folder}/attacker")
+    victim.take()
+    if arguments.measure:
+        time.sleep(seconds)
+    calm = victim.take()
+    attack = Attack(name, daemon, address, ca, folder, arguments.python)
     peak, begun = before, time.monotonic()
     wait_until("the attack has begun", lambda: attack.sent > 0 or attack.connections > 0 or attack.cuts > 0)
     while time.monotonic() < begun + seconds:
@@ -176,19 +317,21 @@ def make(name, daemon, proxy, folder, seconds):
         peak = [max(one, other) for one, other in zip(peak, now)]
         if hole and now[0] - before[0] > HOLE_MIB:
             break
-    lasted = time.monotonic() - begun
+    lasted, reached = time.monotonic() - begun, daemon.metrics().total(row.reached[0]) if row.reached else 0
     wrong = [] if attack.end() else ["the attack ended by itself"]
+    during = victim.take()
     victim.end()
+    during += victim.take()
     grown = [most - least for most, least in zip(peak, before)]
-    if attack.sent < LEAST_SENT and attack.connections < LEAST_CONNECTIONS:
-        wrong.append(f"it was no attack: {attack.connections} connections, {attack.sent} bytes")
+    if attack.sent < LEAST_SENT and attack.connections < row.least or row.reached and reached < row.reached[1]:
+        wrong.append(f"it was no attack: {attack.connections} connections, {attack.sent} bytes, {reached}")
     if not hole:
-        wrong += victim.complaints()
-        wrong += [f"memory of process {pid} grew by {mib:.0f} MiB" for pid, mib in zip(pids, grown) if mib > BOUND_MIB]
+        wrong += victim.complaints(during, row.refused)
+        wrong += [f"memory of process {pid} grew by {mib:.0f} MiB" for pid, mib in zip(pids, grown) if mib > row.bound]
     if daemon.process.poll() is not None:
         sys.exit(f"{name}: the daemon has ended with {daemon.process.returncode}")
     # What the attackers held has to come back, also where the attack did harm.
-    rest = wait_until(f"{name}: the daemon has nothing left", lambda: not daemon.metrics().work()
+    rest = wait_until(f"{name}: the daemon has nothing left", lambda: not work_left(daemon, row)
                       and daemon.descriptors() <= descriptors + 4, PATIENCE_SECONDS)
     with open(daemon.log, errors="replace") as log:
         log.seek(log_before)
@@ -197,55 +340,65 @@ def make(name, daemon, proxy, folder, seconds):
         wrong.append("a line of the log is forged")
     if len(said) > 100 * 1024:
         wrong.append(f"{len(said) / 1024:.0f} KiB of log")
-    row = [name, "HAProxy" if proxy else "daemon", f"{attack.sent / 2**20:.0f}", attack.connections, attack.cuts,
-           f"{lasted:.1f}", *[f"{mib:.0f}" for mib in grown], *([""] if not proxy else []), len(victim.latencies),
-           len(victim.failures), f"{statistics.median(victim.latencies or [0]) * 1e3:.1f}",
-           f"{max(victim.latencies or [0]) * 1e3:.0f}", f"{rest:.1f}", "not judged" if hole else "; ".join(wrong)]
-    print("| " + " | ".join(map(str, row)) + " |", flush=True)
-    return [] if hole else [f"{name} on {row[1]}: {what}" for what in wrong]
+    print("| " + " | ".join(map(str, [
+        name, "HAProxy" if proxy else "daemon", f"{attack.sent / 2**20:.0f}", attack.connections, attack.cuts,
+        f"{lasted:.1f}", *[f"{mib:.0f}" for mib in grown], *([""] if not proxy else []),
+        *([len(calm), milliseconds(calm, 0.5), milliseconds(calm, 0.99)] if arguments.measure else []), len(during),
+        len(victim.failures) + victim.refused, milliseconds(during, 0.5), milliseconds(during, 0.99),
+        milliseconds(during, 1), f"{rest:.1f}", "not judged" if hole else "; ".join(wrong)])) + " |", flush=True)
+    return [] if hole else [f"{name} on {'HAProxy' if proxy else 'the daemon'}: {what}" for what in wrong]
+
+
+def run(name, through_proxy, folder, token, arguments):
+    """On a daemon of its own: freed memory must not hide what the next attack takes. Returns what make() does."""
+    unix = f"{folder}/socket"
+    with Daemon(arguments.warplined, *FLAGS, *ROWS.get(name, Row()).flags, f"--tokens={folder}/tokens.toml",
+                listen=f"127.0.0.1:0,unix:{unix}", proxied="127.0.0.1:0", token=token, log=f"{folder}/log") as daemon:
+        daemon.unix = unix
+        if through_proxy:
+            with Proxy(folder, daemon.proxied_address) as proxy:
+                wrong = make(name, daemon, proxy, folder, arguments)
+        else:
+            wrong = make(name, daemon, None, folder, arguments)
+        return wrong + ([f"{name}: the daemon did not end with 0"] if daemon.stop() != 0 else [])
 
 
 def main():
-    from attacks import ATTACKS  # beside this file
+    every = attacks.ATTACKS | greedy.ATTACKS
     parser = argparse.ArgumentParser(description="The attacks of docs/attacks.md, on the daemon and on HAProxy.")
     parser.add_argument("--warplined", help="the program to attack")
+    parser.add_argument("--python", help="folder of the Python package, as of soak_test.py")
     parser.add_argument("--seconds", type=float, default=5, help="of each attack; default: 5")
+    parser.add_argument("--measure", action="store_true", help="also measures the other client while it is alone")
     parser.add_argument("--list", action="store_true", help="says what each attack does, and ends")
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="those to make; default: all")
     arguments = parser.parse_args()
     if arguments.list:
-        for name, attack in ATTACKS.items():
+        for name, attack in every.items():
             print(f"{name}: {' '.join(attack.__doc__.split())}")
         return
     if not arguments.warplined:
         parser.error("--warplined is needed")
     for name in arguments.attacks:
-        if name not in ATTACKS:
+        if name not in every:
             parser.error(f"there is no attack {name}; --list names them")
     skip_without_tools()
     wrong = []
-    columns = ["attack", "on", "MiB sent", "connections", "cut", "s", "daemon + MiB", "HAProxy + MiB", "calls", "failed",
-               "median ms", "worst ms", "rest s", "not as it must be"]
+    columns = ["attack", "on", "MiB sent", "connections", "cut", "s", "daemon + MiB", "HAProxy + MiB",
+               *(["calm calls", "median ms", "p99 ms"] if arguments.measure else []), "calls", "failed",
+               "median ms", "p99 ms", "worst ms", "rest s", "not as it must be"]
     print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
     with tempfile.TemporaryDirectory(prefix="attacks") as folder:
+        arguments.python = python_client.folder_of(folder, arguments.python)
+        sys.path.insert(1, arguments.python)
         certificate(folder)
         make_tokens(arguments.warplined, folder, "victim", "attacker")
         with open(f"{folder}/victim") as file:
             token = file.read()
-        for name in arguments.attacks or ATTACKS:
+        for name in arguments.attacks or every:
             for through_proxy in (False, True):
-                if through_proxy and name in ON_METRICS:
-                    continue
-                # A daemon of its own each time: freed memory must not hide what the next attack takes.
-                with Daemon(arguments.warplined, *FLAGS, f"--tokens={folder}/tokens.toml", token=token,
-                            log=f"{folder}/log") as daemon:
-                    if through_proxy:
-                        with Proxy(folder, daemon.address) as proxy:
-                            wrong += make(name, daemon, proxy, folder, arguments.seconds)
-                    else:
-                        wrong += make(name, daemon, None, folder, arguments.seconds)
-                    if daemon.stop() != 0:
-                        wrong.append(f"{name}: the daemon did not end with 0")
+                if not through_proxy or name in attacks.ATTACKS and name not in ON_METRICS:
+                    wrong += run(name, through_proxy, folder, token, arguments)
     if wrong:
         sys.exit("\n".join(wrong))
 

@@ -93,7 +93,7 @@ def main():
         port, proxied = free_port(), free_port()
 
         def start():
-            return Daemon(arguments.warplined, "--backend=cpu", f"--tokens={folder}/tokens.toml", "--access-log=stderr",
+            return Daemon(arguments.warplined, "--backend=cpu", f"--tokens={folder}/tokens.toml", "--access-log=-",
                           listen=f"127.0.0.1:{port}", proxied=f"127.0.0.1:{proxied}", token=token, log=f"{folder}/log")
 
         daemon = start()

@@ -88,7 +88,7 @@ class Target:
     def __init__(self, address, ca):
         host, _, port = address.rpartition(":")
         self.address = (host, int(port))
-        self.tls = None
+        self.tls, self.source = None, FROM
         if ca:
             self.tls = ssl.create_default_context(cafile=ca)
             self.tls.check_hostname = False
@@ -105,7 +105,7 @@ class Target:
         """A connection of TCP."""
         connection = socket.socket()
         connection.settimeout(10)
-        connection.bind((FROM, 0))
+        connection.bind((self.source, 0))
         try:
             connection.connect(self.address)
         except OSError as error:
