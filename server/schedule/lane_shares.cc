@@ -1,6 +1,7 @@
 #include "server/schedule/lane_shares.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace warpline {
 namespace {
@@ -8,17 +9,15 @@ namespace {
 // How often claimants are looked for that are to be forgotten.
 constexpr std::chrono::milliseconds kLookPeriod{10};
 
-// The part of so many lanes that the fraction is, at least one.
-int Part(int lanes, double fraction) { return std::max(1, static_cast<int>(lanes * fraction + 1e-9)); }
+// The lanes that are left when each of the others, of `all` with this one, has one; at least one.
+int LanesBeside(int lanes, std::size_t all) { return std::max(1, lanes - static_cast<int>(all) + 1); }
 
 }  // namespace
 
-void LaneShares::Arrive(const Claimant& claimant, double weight) {
+void LaneShares::Arrive(const Claimant& claimant) {
   const auto [client, is_new] = clients_.try_emplace(claimant);
   ++client->second.jobs;
-  ShareUse& share = shares_[claimant.share];
-  share.weight = weight;
-  if (is_new) ++share.clients;
+  if (is_new) ++shares_[claimant.share].clients;
 }
 
 void LaneShares::Leave(const Claimant& claimant, MonotonicTime now) {
@@ -47,10 +46,8 @@ bool LaneShares::MayStart(const Claimant& claimant, double seconds, MonotonicTim
   if (own.lanes == 0) return true;
   if (own.seconds + seconds > options_.seconds_max) return false;
   if (now >= next_look_) Forget(now);
-  double weights = 0;
-  for (const auto& [id, share] : shares_) weights += share.weight;
-  const int share_lanes = Part(options_.lanes, own.weight / weights);
-  const int client_lanes = Part(share_lanes, 1.0 / own.clients);
+  const int share_lanes = LanesBeside(options_.lanes, shares_.size());
+  const int client_lanes = LanesBeside(share_lanes, own.clients);
   return own.lanes < share_lanes && clients_[claimant].lanes < client_lanes;
 }
 

@@ -3,6 +3,7 @@
 #define WARPLINE_SERVER_SCHEDULE_LANE_SHARES_H_
 
 #include <chrono>
+#include <cstddef>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,10 +14,12 @@ namespace warpline {
 
 // FairQueue decides who is next. This decides how many lanes a claimant may hold with jobs that are not
 // short, since nothing takes a lane back before its job ends:
-// - A claimant that is alone may hold all lanes. Beside others each share may hold a part of them by its
-// weight,
-//   and each client an equal part of its share's; one in any case. Others count while they have such jobs and
-//   for one second more, so that somebody who sends one job after the other finds a lane each time.
+// - A share that is alone may hold all lanes. Beside others it leaves one lane to each of them, and each
+// client
+//   leaves one to each other client of its share. Which of them gets a lane that becomes free is for
+//   FairQueue to say, which knows weights and device time. Everybody may hold one lane in any case. Others
+//   count while they have such jobs and for one second more, so that somebody who sends one job after the
+//   other finds a lane each time.
 // - The jobs of one share that run at a time may take `seconds_max` of estimated device time together, or be
 // a
 //   single one. More would only share the device among each other, and make everybody else wait longer.
@@ -31,7 +34,7 @@ class LaneShares {
   explicit LaneShares(const Options& options) : options_(options) {}
 
   // A job that is not short comes, and is done with: it has ended, on a lane or before it had one.
-  void Arrive(const Claimant& claimant, double weight = 1);
+  void Arrive(const Claimant& claimant);
   void Leave(const Claimant& claimant, MonotonicTime now);
   // The job gets a lane, and gives it back. `seconds`: its estimated device time.
   void Start(const Claimant& claimant, double seconds);
@@ -46,8 +49,7 @@ class LaneShares {
     MonotonicTime left;
   };
   struct ShareUse {
-    int clients = 0;  // that are in clients_
-    double weight = 1;
+    std::size_t clients = 0;  // that are in clients_
     int lanes = 0;
     double seconds = 0;  // of jobs on these lanes
   };

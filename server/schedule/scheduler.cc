@@ -117,7 +117,6 @@ Scheduler::JobId Scheduler::Submit(Job job) {
   if (options_.limits_of != nullptr) job.weight = options_.limits_of(job.caller.owner).weight;
   job.expected_seconds = job.plan->alone.seconds() > 0 ? job.plan->alone.seconds() : job.plan->device_seconds;
   const double cost = job.expected_seconds / job.weight;
-  const double weight = job.weight;
   const bool needs_pool = job.plan->device_bytes > 0;
   auto queued = std::make_unique<Queued>();
   queued->job = std::move(job);
@@ -128,7 +127,7 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     MutexLock lock(&mutex_);
     id = next_id_++;
     queued->id = id;
-    if (!IsShort(*queued->job.plan)) lane_shares_.Arrive(claimant, weight);
+    if (!IsShort(*queued->job.plan)) lane_shares_.Arrive(claimant);
     if (small) {
       for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
@@ -370,7 +369,7 @@ void Scheduler::PutBack(Matched& matched) {
   const double cost = job.expected_seconds / job.weight;
   const JobId id = queued.id;
   MutexLock lock(&mutex_);
-  if (!IsShort(*job.plan)) lane_shares_.Arrive(claimant, job.weight);
+  if (!IsShort(*job.plan)) lane_shares_.Arrive(claimant);
   ++AheadOf(*job.plan);
   lanes_->PutFirst({.job = id, .pool_bytes = job.plan->device_bytes, .only = job.device, .whole_pool = true});
   for_lane_.PutBack(claimant, cost, id,
