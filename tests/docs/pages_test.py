@@ -114,7 +114,7 @@ class CommandsTest(PageTest):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("WARPLINED_")}
         told = subprocess.run([BIN / "warplined", "--help"], env=environment, text=True, capture_output=True, check=True)
         text = " ".join(told.stdout.split())
-        self.assertRegex(text, rf"--listen=.*?Default {SERVER}\. --metrics-listen=.*?Default {METRICS}\.")
+        self.assertRegex(text, rf"--listen=.*?Default {SERVER}\. .*? --metrics-listen=.*?Default {METRICS}\.")
 
 
 class RestartsTest(PageTest):
