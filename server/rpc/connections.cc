@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/clock.h"
@@ -44,11 +45,6 @@ const std::shared_ptr<Connection>& Forgotten() {
 
 absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, std::string name) {
   MutexLock lock(&mutex_);
-  if (!MakeRoom(peer)) {
-    return absl::ResourceExhaustedError("as many as --max-connections allows are open, and none is idle");
-  }
-  UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!duplicate.ok()) return absl::UnavailableError(std::strerror(errno));
   switch (budgets_.AddConnection(peer, MonotonicClock::now())) {
     case PeerBudgets::Verdict::kTaken:
       break;
@@ -57,6 +53,13 @@ absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, st
     case PeerBudgets::Verdict::kInDebt:
       return absl::ResourceExhaustedError(absl::StrCat(ToString(peer), " cancelled too many calls"));
   }
+  absl::Cleanup give_up = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { budgets_.RemoveConnection(peer); };
+  if (!MakeRoom(peer)) {
+    return absl::ResourceExhaustedError("as many as --max-connections allows are open, and none is idle");
+  }
+  UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.ok()) return absl::UnavailableError(std::strerror(errno));
+  std::move(give_up).Cancel();
   const Added added{.duplicate = duplicate.get(), .number = ++last_number_};
   auto connection = std::make_shared<Connection>(added.number, fd, peer, std::move(name));
   by_number_[added.number] = {.connection = connection, .duplicate = added.duplicate};
@@ -67,7 +70,7 @@ absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, st
 
 bool Connections::MakeRoom(const Peer& peer) {
   const int open = static_cast<int>(entries_.size()) - cut_;
-  const int own = budgets_.connections(peer);
+  const int own = budgets_.connections(peer) - 1;  // beside the new one
   const int left = options_.max_connections - (open - own);
   if (own > 0 && own >= left - left / 4) return cut_ < kMaxCut && CutIdle(peer);
   if (open < options_.max_connections) return true;
@@ -76,10 +79,14 @@ bool Connections::MakeRoom(const Peer& peer) {
 
 bool Connections::CutIdle(const Peer& peer) {
   const Entry* longest = nullptr;
+  // Those that have never had a call are the first to go.
+  const auto rank = [](const Entry& entry) {
+    return std::pair(entry.context != nullptr, entry.connection->idle_since());
+  };
   for (const auto& [duplicate, entry] : entries_) {
     const Connection& connection = *entry.connection;
     if (!(connection.peer() == peer) || connection.has_ended() || connection.idle_since() == kNever) continue;
-    if (longest == nullptr || connection.idle_since() < longest->connection->idle_since()) longest = &entry;
+    if (longest == nullptr || rank(entry) < rank(*longest)) longest = &entry;
   }
   if (longest == nullptr) return false;
   Cut(*longest);

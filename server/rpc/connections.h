@@ -40,9 +40,10 @@ class Connections {
     int duplicate = -1;  // the descriptor under which it is known here until Remove
     std::uint64_t number = 0;
   };
-  // A peer may have three quarters of the connections that the other peers leave. Where there is no room, the
-  // connection goes that has had no call for longest, of the peer that has the most. RESOURCE_EXHAUSTED if
-  // there is none, or if the peer has spent a budget; UNAVAILABLE with what dup(2) said.
+  // A peer may have three quarters of the connections that the other peers leave. Where there is no room, an
+  // idle connection of the peer that has the most goes: one that never had a call, else the one that has had
+  // none for longest. RESOURCE_EXHAUSTED if there is none, or if the peer has spent a budget; UNAVAILABLE
+  // with what dup(2) said.
   absl::StatusOr<Added> Add(int fd, const Peer& peer, std::string name);
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);

@@ -26,6 +26,8 @@ FAULTS = {
     "stopped_client": ("faults_process", []), "stopped_unix_client": ("faults_process", []),
     "cut_link": ("faults_link", NET), "full_access_log": ("faults_machine", MOUNT),
     "full_stderr": ("faults_machine", MOUNT), "full_shm": ("faults_machine", MOUNT),
+    "unread_access_log": ("faults_machine", []), "unread_stderr": ("faults_machine", []),
+    "spoilt_tokens": ("faults_machine", []),
     "few_descriptors": ("faults_machine", []), "no_descriptors": ("faults_machine", []),
     "memory_limit": ("faults_machine", []), "too_little_memory": ("faults_machine", []),
     "clock_jump": ("faults_machine", []),

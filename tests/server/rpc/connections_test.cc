@@ -95,6 +95,19 @@ TEST(ConnectionsTest, TheOneWithoutACallForLongestMakesRoom) {
   EXPECT_FALSE(busy.Closed() || later.Closed());
 }
 
+TEST(ConnectionsTest, OneThatNeverHadACallMakesRoomBeforeAnyThatDid) {
+  Connections connections({.max_connections = 2});
+  Pair served, silent, next;
+  const auto first = connections.Add(served.server.get(), kOne, "served");
+  const std::shared_ptr<Connection> connection = FirstCallOf(connections, first->number);
+  connection->AddCall();
+  connection->RemoveCall(MonotonicClock::now());
+  ASSERT_TRUE(connections.Add(silent.server.get(), kOne, "silent").ok());
+  EXPECT_TRUE(connections.Add(next.server.get(), kTwo, "next").ok());
+  EXPECT_TRUE(silent.Closed());
+  EXPECT_FALSE(served.Closed());
+}
+
 TEST(ConnectionsTest, APeerLeavesAQuarterToOthers) {
   Connections connections({.max_connections = 8});
   std::vector<Pair> pairs(10);
