@@ -1,7 +1,6 @@
 #include "server/schedule/lane_shares.h"
 
 #include <algorithm>
-#include <cstddef>
 
 namespace warpline {
 namespace {
@@ -9,34 +8,37 @@ namespace {
 // How often claimants are looked for that are to be forgotten.
 constexpr std::chrono::milliseconds kLookPeriod{10};
 
-// The lanes that are left when each of the others, of `all` with this one, has one; at least one.
-int LanesBeside(int lanes, std::size_t all) { return std::max(1, lanes - static_cast<int>(all) + 1); }
-
 }  // namespace
 
 void LaneShares::Arrive(const Claimant& claimant) {
   const auto [client, is_new] = clients_.try_emplace(claimant);
-  ++client->second.jobs;
-  if (is_new) ++shares_[claimant.share].clients;
+  if (client->second.jobs++ > 0) return;
+  ShareUse& share = shares_[claimant.share];
+  ++share.busy_clients;
+  if (!is_new) --share.idle_clients;
 }
 
 void LaneShares::Leave(const Claimant& claimant, MonotonicTime now) {
-  Use& use = clients_[claimant];
-  --use.jobs;
-  use.left = now;
+  ClientUse& client = clients_[claimant];
+  client.left = now;
+  if (--client.jobs == 0) {
+    ShareUse& share = shares_[claimant.share];
+    --share.busy_clients;
+    ++share.idle_clients;
+  }
   if (now >= next_look_) Forget(now);
 }
 
 void LaneShares::Start(const Claimant& claimant, double seconds) {
-  ++clients_[claimant].lanes;
   ShareUse& share = shares_[claimant.share];
+  ++busy_lanes_;
   ++share.lanes;
   share.seconds += seconds;
 }
 
 void LaneShares::End(const Claimant& claimant, double seconds) {
-  --clients_[claimant].lanes;
   ShareUse& share = shares_[claimant.share];
+  --busy_lanes_;
   --share.lanes;
   share.seconds = share.lanes == 0 ? 0 : share.seconds - seconds;
 }
@@ -46,18 +48,19 @@ bool LaneShares::MayStart(const Claimant& claimant, double seconds, MonotonicTim
   if (own.lanes == 0) return true;
   if (own.seconds + seconds > options_.seconds_max) return false;
   if (now >= next_look_) Forget(now);
-  const int share_lanes = LanesBeside(options_.lanes, shares_.size());
-  const int client_lanes = LanesBeside(share_lanes, own.clients);
-  return own.lanes < share_lanes && clients_[claimant].lanes < client_lanes;
+  const auto idle_shares = std::count_if(shares_.begin(), shares_.end(),
+                                         [](const auto& share) { return share.second.busy_clients == 0; });
+  return options_.lanes - busy_lanes_ > own.idle_clients + idle_shares;
 }
 
 void LaneShares::Forget(MonotonicTime now) {
   next_look_ = now + kLookPeriod;
   absl::erase_if(clients_, [&](const auto& entry) {
-    const auto& [claimant, use] = entry;
-    if (use.jobs > 0 || now - use.left < kMemory) return false;
+    const auto& [claimant, client] = entry;
+    if (client.jobs > 0 || now - client.left < kMemory) return false;
     const auto share = shares_.find(claimant.share);
-    if (--share->second.clients == 0) shares_.erase(share);
+    --share->second.idle_clients;
+    if (share->second.idle_clients + share->second.busy_clients == 0) shares_.erase(share);
     return true;
   });
 }

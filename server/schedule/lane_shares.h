@@ -3,7 +3,6 @@
 #define WARPLINE_SERVER_SCHEDULE_LANE_SHARES_H_
 
 #include <chrono>
-#include <cstddef>
 #include <limits>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,14 +11,11 @@
 
 namespace warpline {
 
-// FairQueue decides who is next. This decides how many lanes a claimant may hold with jobs that are not
+// FairQueue decides who is next. LaneShares decides how many lanes a claimant may hold with jobs that are not
 // short, since nothing takes a lane back before its job ends:
-// - A share that is alone may hold all lanes. Beside others it leaves one lane to each of them, and each
-// client
-//   leaves one to each other client of its share. Which of them gets a lane that becomes free is for
-//   FairQueue to say, which knows weights and device time. Everybody may hold one lane in any case. Others
-//   count while they have such jobs and for one second more, so that somebody who sends one job after the
-//   other finds a lane each time.
+// - One lane stays free for each share, and for each client of the same share, that has no such job now but
+//   had one within the last second. A client that sends one job after the other finds a lane each time.
+//   Everybody may hold one lane in any case, and a share that is alone may hold all.
 // - The jobs of one share that run at a time may take `seconds_max` of estimated device time together, or be
 // a
 //   single one. More would only share the device among each other, and make everybody else wait longer.
@@ -43,22 +39,22 @@ class LaneShares {
   bool MayStart(const Claimant& claimant, double seconds, MonotonicTime now);
 
  private:
-  struct Use {
-    int jobs = 0;   // that have arrived
-    int lanes = 0;  // with jobs that are not short
+  struct ClientUse {
+    int jobs = 0;  // that have arrived
     MonotonicTime left;
   };
   struct ShareUse {
-    std::size_t clients = 0;  // that are in clients_
-    int lanes = 0;
-    double seconds = 0;  // of jobs on these lanes
+    int idle_clients = 0, busy_clients = 0;  // without and with jobs; those in clients_
+    int lanes = 0;                           // with jobs that are not short
+    double seconds = 0;                      // of these jobs
   };
-  // Of those that have had no job for a while.
+  // Forgets clients that have had no job for kMemory.
   void Forget(MonotonicTime now);
 
   const Options options_;
   absl::flat_hash_map<OwnerId, ShareUse> shares_;
-  absl::flat_hash_map<Claimant, Use> clients_;
+  absl::flat_hash_map<Claimant, ClientUse> clients_;
+  int busy_lanes_ = 0;
   MonotonicTime next_look_;
 };
 

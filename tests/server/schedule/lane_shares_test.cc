@@ -34,40 +34,42 @@ TEST_F(LaneSharesTest, WhoIsAloneMayHaveAllLanes) {
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(Start(kA)) << i;
 }
 
-TEST_F(LaneSharesTest, BesideOthersEachLeavesThemALane) {
-  shares_.Arrive(kB);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(kA)) << i;
-  EXPECT_FALSE(Start(kA));
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(kB)) << i;
-  EXPECT_FALSE(Start(kB));
-  EXPECT_TRUE(Start(kC)) << "at least one";
-}
-
-TEST_F(LaneSharesTest, TheClientsOfAShareLeaveEachOtherALane) {
-  const Claimant first{.share = 1, .client = 1}, second{.share = 1, .client = 2};
-  shares_.Arrive(second);
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(first)) << i;
-  EXPECT_FALSE(Start(first));
-  EXPECT_TRUE(Start(second));
-  shares_.Arrive(kB);
-  End(first);
-  EXPECT_FALSE(Start(second)) << "the share has five of six lanes, and leaves one to another share";
-}
-
-TEST_F(LaneSharesTest, WhoHadAJobASecondAgoStillCounts) {
+TEST_F(LaneSharesTest, OneStaysFreeForWhoHadAJobWithinTheLastSecond) {
   shares_.Arrive(kB);
   shares_.Leave(kB, kStart);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(kA, kStart + milliseconds(900))) << i;
   EXPECT_FALSE(Start(kA, kStart + milliseconds(900)));
-  EXPECT_TRUE(Start(kA, kStart + seconds(1)));
+  EXPECT_TRUE(Start(kB, kStart + milliseconds(900)));
+  End(kB, kStart + milliseconds(900));
+  EXPECT_FALSE(Start(kA, kStart + milliseconds(1800)));
+  EXPECT_TRUE(Start(kA, kStart + milliseconds(1900)));
 }
 
-TEST_F(LaneSharesTest, LanesThatComeBackMayBeHadAgain) {
-  shares_.Arrive(kB);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Start(kA));
-  End(kA);
+TEST_F(LaneSharesTest, NoneStaysFreeForWhoHasAJobThatWaitsOrRuns) {
+  ASSERT_TRUE(Start(kB));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(kA)) << i;
+  End(kB);
+  shares_.Arrive(kB);  // the queue says who gets the lane
   EXPECT_TRUE(Start(kA));
-  EXPECT_FALSE(Start(kA));
+}
+
+TEST(LaneSharesOfTwoTest, EverybodyMayHaveOne) {
+  LaneShares two({.lanes = 2});
+  two.Arrive(kB);
+  two.Leave(kB, kStart);
+  EXPECT_TRUE(two.MayStart(kA, 1, kStart));
+  two.Start(kA, 1);
+  EXPECT_FALSE(two.MayStart(kA, 1, kStart));
+  EXPECT_TRUE(two.MayStart(kC, 1, kStart)) << "beside one that had a job";
+}
+
+TEST_F(LaneSharesTest, OneStaysFreeForAnotherClientOfTheShare) {
+  const Claimant first{.share = 1, .client = 1}, second{.share = 1, .client = 2};
+  shares_.Arrive(second);
+  shares_.Leave(second, kStart);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Start(first)) << i;
+  EXPECT_FALSE(Start(first));
+  EXPECT_TRUE(Start(second));
 }
 
 TEST(LaneSharesSecondsTest, AShareRunsOneVeryLongJobOrSeveralThatAreNotTooLong) {
