@@ -101,7 +101,7 @@ TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
   Daemon daemon({"--lanes=1", "--devices=0", "--grace=100ms"});
   SlowCall busy(daemon);
   ASSERT_TRUE(daemon.AwaitMetric("warpline_lane_busy", "", 1));
-  constexpr int kQueued = 16;
+  constexpr int kQueued = 8;
   std::vector<std::unique_ptr<SlowCall>> queued;
   for (int i = 0; i < kQueued; ++i) queued.push_back(std::make_unique<SlowCall>(daemon));
   ASSERT_TRUE(daemon.AwaitMetric("warpline_queue_depth", "", kQueued));
