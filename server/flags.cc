@@ -39,9 +39,10 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("listen", "ADDR[,ADDR]", Addresses(o.listen),
       "gRPC: host:port (port 0: a free one) or unix:/path. Default 127.0.0.1:50051.");
   add("proxy-listen", "ADDR[,ADDR]", Addresses(o.proxy_listen),
-      "gRPC for proxies alone, each of whose connections must begin with a header of PROXY protocol version "
-      "2 "
-      "that names the client. Whoever can connect there can claim any address. Default none.");
+      "gRPC for proxies: each connection must begin with a header of PROXY protocol version 2, which names "
+      "the "
+      "client; with --tls-cert, TLS follows on TCP. Whoever can connect there can claim any address "
+      "(docs/sharing.md). Default none.");
   add("metrics-listen", "ADDR", MetricsAddress(o.metrics_listen),
       "HTTP (with --tls-cert, HTTPS) /metrics, /healthz, /readyz: host:port; empty: none. Default "
       "127.0.0.1:9400.");
@@ -146,11 +147,15 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
   add("max-streams", "N", Integer(o.max_streams, 1, 10000),
       "Concurrent calls a connection, 1 to 10000; more wait in the client. Default 128.");
   add("max-connections", "N", Integer(o.max_connections, 0, 1000000),
-      "Open connections, 1 to 1000000; those beyond are closed at once. Each takes two descriptors. 0 "
-      "(default): as many as the limit of descriptors (ulimit -n, raised to the hard limit at start) allows, "
+      "Open connections, 1 to 1000000; for each beyond, an idle one is closed, or if there is none, the new "
+      "one "
+      "(docs/sharing.md). Each takes two descriptors. 0 (default): as many as the limit of descriptors "
+      "(ulimit -n, raised to the hard limit at start) allows, "
       "at most 10000.");
   add("send-timeout", "DURATION", Time(o.send_timeout, absl::Seconds(1), absl::Hours(1)),
-      "A response that its client has not taken whole after so long is given up; 1s to 1h. Default 30s.");
+      "A response that its client has not taken whole after so long is given up, and a request of which "
+      "fewer "
+      "than 64K come in so long; 1s to 1h. Default 30s.");
 
   group("Threads");
   add("rpc-threads", "N", Integer(o.rpc_threads, 0, 64),

@@ -23,10 +23,15 @@ class TokenBucket {
   TokenBucket(const Options& options, MonotonicTime now)
       : options_(options), tokens_(options.capacity), refilled_(now) {}
 
-  // Takes one token. Returns false if there was none, which the bucket owes then.
+  // Takes one token. Returns false if there was none; the bucket then owes it, up to debt_max.
   bool Take(MonotonicTime now) {
     const bool had_one = has_token(now);
-    tokens_ = std::max(tokens_ - 1, -options_.debt_max);
+    if (had_one) {
+      tokens_ -= 1;
+    } else {
+      // A part of a token that has come back stays: without debt it must become a whole one in time.
+      tokens_ = std::min(tokens_, std::max(tokens_ - 1, -options_.debt_max));
+    }
     return had_one;
   }
   // Gives tokens back; the bucket never holds more than its capacity.

@@ -17,9 +17,9 @@
 
 namespace warpline {
 
-// When room is needed, the owner that holds the most values loses its least recently used one, so that an
-// owner who goes through many signatures does not evict everybody else's. A value belongs to the owner that
-// inserted it, also when others use it.
+// When room is needed, the owner that holds the most (values, or bytes if those are short) loses its least
+// recently used one, so that an owner who goes through many signatures does not evict everybody else's. A
+// value belongs to the owner that inserted it, also when others use it.
 //
 // Belongs to one lane; not thread-safe. Counts hits, misses, evictions, entries and bytes.
 template <typename Value>
@@ -63,11 +63,12 @@ class GraphCache {
   // Adds a value for a signature that Find did not know. Values are destroyed as far as the limits ask for
   // it.
   Value* Insert(std::string_view signature, Value value, std::size_t bytes, OwnerId owner) {
-    while (!entries_.empty() && (entries_.size() >= limits_.entries || bytes_ + bytes > limits_.bytes)) {
-      Evict();
-    }
+    while (!entries_.empty() && entries_.size() >= limits_.entries) Evict(&Owned::values);
+    while (!entries_.empty() && bytes_ + bytes > limits_.bytes) Evict(&Owned::bytes);
     entries_.push_front({std::string(signature), std::move(value), bytes, owner});
-    ++owned_[owner];
+    Owned& owned = owned_[owner];
+    ++owned.values;
+    owned.bytes += bytes;
     // The key views the string in the list node, which never moves.
     index_[entries_.front().signature] = entries_.begin();
     series_.entries.Add(1);
@@ -97,10 +98,17 @@ class GraphCache {
   };
   using Entries = std::list<Entry>;
 
-  void Evict() {
-    const OwnerId largest = std::max_element(owned_.begin(), owned_.end(), [](const auto& a, const auto& b) {
-                              return a.second < b.second;
-                            })->first;
+  // What one owner has.
+  struct Owned {
+    std::size_t values = 0, bytes = 0;
+  };
+
+  // Of the owner that has the most of what is short.
+  void Evict(std::size_t Owned::*what) {
+    const OwnerId largest =
+        std::max_element(owned_.begin(), owned_.end(), [what](const auto& a, const auto& b) {
+          return a.second.*what < b.second.*what;
+        })->first;
     auto oldest = std::prev(entries_.end());
     while (oldest->owner != largest) --oldest;
     Remove(oldest);
@@ -111,7 +119,9 @@ class GraphCache {
     bytes_ -= entry->bytes;
     bytes_gauge_.Add(-static_cast<double>(entry->bytes));
     series_.entries.Add(-1);
-    if (--owned_[entry->owner] == 0) owned_.erase(entry->owner);
+    const auto owned = owned_.find(entry->owner);
+    owned->second.bytes -= entry->bytes;
+    if (--owned->second.values == 0) owned_.erase(owned);
     index_.erase(entry->signature);
     entries_.erase(entry);
   }
@@ -122,7 +132,7 @@ class GraphCache {
   std::size_t bytes_ = 0;
   Entries entries_;  // most recently used first
   absl::flat_hash_map<absl::string_view, typename Entries::iterator> index_;
-  absl::flat_hash_map<OwnerId, int> owned_;  // values of each owner that has some
+  absl::flat_hash_map<OwnerId, Owned> owned_;  // those that have some
 };
 
 }  // namespace warpline

@@ -45,9 +45,12 @@ DeviceWatchdog::Token DeviceWatchdog::Started(int index, double estimate_seconds
   device.free.pop_back();
   const double estimate = std::max(estimate_seconds, 0.0);
   device.jobs[static_cast<std::size_t>(slot)] = {
-      .runs = true, .started = now, .estimate = estimate, .before_seconds = device.running_seconds};
+      .runs = true, .started = now, .estimate = estimate, .most_running_seconds = 0};
   ++device.running;
   device.running_seconds += estimate;
+  for (Job& job : device.jobs) {
+    if (job.runs) job.most_running_seconds = std::max(job.most_running_seconds, device.running_seconds);
+  }
   return {index, slot};
 }
 
@@ -69,12 +72,10 @@ DeviceWatchdog::Stall DeviceWatchdog::Look(int index, Clock::time_point now, Clo
   for (Job& job : device.jobs) {
     if (!job.runs) continue;
     job.started = std::min(job.started + stood_still, now);
-    // Its own estimate is among those of the jobs that run.
-    const double seconds = job.before_seconds + device.running_seconds;
     const Stall stall{.device = index,
                       .jobs = device.running,
                       .running = absl::FromChrono(now - job.started),
-                      .limit = options_.base + kEstimates * absl::Seconds(seconds)};
+                      .limit = options_.base + kEstimates * absl::Seconds(job.most_running_seconds)};
     if (worst.running - worst.limit < stall.running - stall.limit) worst = stall;
   }
   return worst;

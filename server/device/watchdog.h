@@ -18,11 +18,10 @@
 
 namespace warpline {
 
-// A job has stalled when it has run for longer than its limit: the base, and ten times the sum of its own
-// estimate, the estimates of the jobs that ran on the device when it started, behind which it may have had to
-// wait, and of those that run now, with which it shares the device. So a job that hangs is found although
-// others come and go beside it. Time in which the whole process stood still (SIGSTOP, a suspended machine)
-// does not count.
+// A job has stalled when it has run for longer than its limit: the base, and ten times the sum of the
+// estimates of the jobs that ran on the device together with it, itself included, at the moment at which the
+// sum was largest. So a job that hangs is found although others come and go beside it. Time in which the
+// whole process stood still (SIGSTOP, a suspended machine) does not count.
 //
 // Thread-safe. Started and Ended take well under a microsecond and allocate nothing once warm.
 class DeviceWatchdog {
@@ -70,8 +69,8 @@ class DeviceWatchdog {
   struct Job {
     bool runs = false;
     Clock::time_point started;
-    double estimate = 0;        // seconds
-    double before_seconds = 0;  // estimates of the jobs that ran when it started
+    double estimate = 0;              // seconds
+    double most_running_seconds = 0;  // estimates of all that ran on the device at any moment of its run
   };
   struct Device {
     Mutex mutex;

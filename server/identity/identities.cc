@@ -143,8 +143,12 @@ void Identities::Refresh() {
   seen_text_ = text;
   if (!is_settled) return;
   if (text.ok() && *text == used_text_) return last_problem_.clear();
-  const auto entries =
+  auto entries =
       text.ok() ? ParseOwners(*text, options_.file) : absl::StatusOr<std::vector<OwnerEntry>>(text.status());
+  if (entries.ok() && entries->empty()) {
+    // As a file is for a moment while it is written. It would lock everybody out.
+    entries = absl::InvalidArgumentError(absl::StrCat(options_.file, ": has no owner"));
+  }
   if (entries.ok()) {
     const std::shared_ptr<const Table> next = TableOf(*entries);
     {

@@ -147,8 +147,10 @@ absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
+  // Without an identity nobody is told from anybody else here; the number is then shared between peers.
+  const bool own_is_full = owner != kAnonymous && own.regions >= options_.max_regions_per_owner;
   // The quota may have become less than what is in use.
-  if (own.bytes > most || bytes > most - own.bytes || own.regions >= options_.max_regions_per_owner) {
+  if (own.bytes > most || bytes > most - own.bytes || own_is_full) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
                 "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
   }

@@ -31,6 +31,9 @@ class Connection {
   bool has_ended() const { return ended_.load(std::memory_order_relaxed); }
   void SetEnded() { ended_.store(true, std::memory_order_relaxed); }
 
+  // Counts a futile call (PeerBudgets), and returns how many there were with it.
+  int CountFutile() { return futile_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
   // True once a call of the connection has had an answer.
   bool has_answered() const { return answered_.load(std::memory_order_relaxed); }
   void SetAnswered() {
@@ -48,6 +51,14 @@ class Connection {
     return calls_.load(std::memory_order_relaxed) == 0 ? idle_since_.load(std::memory_order_relaxed) : kNever;
   }
 
+  // The client that its calls belong to (Claimant::client): what the first call says, or the connection's own
+  // number if that says 0. The first one decides, so that no client gets more shares than it has connections.
+  std::uint64_t ClientOf(std::uint64_t said) {
+    std::uint64_t known = 0;
+    if (said == 0) said = number_;
+    return client_.compare_exchange_strong(known, said, std::memory_order_relaxed) ? said : known;
+  }
+
   // Bytes that were read from its socket. Only differences mean something.
   std::uint64_t bytes_received() const { return BytesReceived(fd_); }
   // Unary calls whose messages have not arrived yet.
@@ -61,6 +72,8 @@ class Connection {
   const std::string name_;
   std::atomic<bool> ended_ = false;
   std::atomic<bool> answered_ = false;
+  std::atomic<int> futile_ = 0;
+  std::atomic<std::uint64_t> client_ = 0;  // 0: no call has come yet
   std::atomic<int> uploads_ = 0;
   std::atomic<int> calls_ = 0;
   std::atomic<MonotonicTime> idle_since_ = MonotonicClock::now();

@@ -28,6 +28,9 @@ namespace {
 // Connections that are cut and wait for their removal, at most: each still has its descriptors.
 constexpr int kMaxCut = 64;
 
+// A connection that has had an answer is not cut for so few futile calls: others of its peer made the debt.
+constexpr int kFutileCallsMin = 32;
+
 // Connections whose calls may still come although their sockets are closed. Each takes some 250 bytes.
 constexpr std::size_t kMaxEnded = 8192;
 
@@ -55,7 +58,9 @@ absl::StatusOr<Connections::Added> Connections::Add(int fd, const Peer& peer, st
   }
   absl::Cleanup give_up = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { budgets_.RemoveConnection(peer); };
   if (!MakeRoom(peer)) {
-    return absl::ResourceExhaustedError("as many as --max-connections allows are open, and none is idle");
+    return absl::ResourceExhaustedError(absl::StrCat(ToString(peer), " has ", budgets_.connections(peer) - 1,
+                                                     " connections, of ", entries_.size() - cut_,
+                                                     " in all; none of those that could make room is idle"));
   }
   UniqueFd duplicate(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!duplicate.ok()) return absl::UnavailableError(std::strerror(errno));
@@ -144,9 +149,11 @@ void Connections::CountAnswered(Connection& connection, int calls) {
 
 void Connections::CountFutile(Connection& connection) {
   if (connection.number() == 0) return;  // nobody's
+  const bool has_many = connection.CountFutile() > kFutileCallsMin;
   {
     MutexLock lock(&mutex_);
     if (budgets_.CountFutile(connection.peer(), MonotonicClock::now())) return;
+    if (!has_many && connection.has_answered()) return;
     const auto known = by_number_.find(connection.number());
     if (known == by_number_.end() || known->second.duplicate < 0 || connection.has_ended()) return;
     Cut(entries_[known->second.duplicate]);

@@ -61,8 +61,8 @@ class Connections {
 
   // So many calls of the connection were answered.
   void CountAnswered(Connection& connection, int calls);
-  // A call was futile; see PeerBudgets. While its peer is in debt, the connection is cut, and so is every
-  // connection of this peer that has not had an answer yet.
+  // A call was futile; see PeerBudgets. While its peer is in debt, the connection is cut unless this is one
+  // of its first futile calls, and so is every connection of this peer that has not had an answer yet.
   void CountFutile(Connection& connection);
 
   // Waits until there are none, for so long at most, or for `longest_unsent` while there are some with bytes

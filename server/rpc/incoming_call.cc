@@ -113,10 +113,10 @@ absl::StatusOr<Caller> IncomingCall::FindCaller(bool open_to_all) {
   Caller caller{.owner = kAnonymous, .claimant = {.share = ShareOf(connection_->peer())}};
   const auto& metadata = context_.client_metadata();
   const auto affinity = metadata.find(kAffinity);
-  caller.claimant.client =
+  caller.claimant.client = connection_->ClientOf(
       affinity == metadata.end()
-          ? connection_->number()
-          : absl::HashOf(absl::string_view(affinity->second.data(), affinity->second.size()));
+          ? 0
+          : absl::HashOf(absl::string_view(affinity->second.data(), affinity->second.size())));
   return caller;
 }
 

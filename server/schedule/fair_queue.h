@@ -76,17 +76,19 @@ class FairAccounts {
     return *std::min_element(waiting_.begin(), waiting_.end(),
                              [this](std::uint64_t a, std::uint64_t b) { return ServedOf(a) < ServedOf(b); });
   }
-  // An account without items says nothing once the virtual time has passed it. Looking at all of them now and
-  // then keeps their number within a constant of those that wait.
+  // An account without items says nothing once the virtual time has passed it. All of them are looked at each
+  // time that their number has doubled.
   void ForgetTheIdle() {
-    if (accounts_.size() < 2 * waiting_.size() + kIdleAccounts) return;
+    if (accounts_.size() < forget_at_) return;
     absl::erase_if(accounts_, [this](const auto& entry) {
       return !entry.second.waits && (waiting_.empty() || entry.second.served <= now_);
     });
+    forget_at_ = 2 * accounts_.size() + kIdleAccounts;
   }
 
   static constexpr std::size_t kIdleAccounts = 64;
-  double now_ = 0;  // virtual time: of the user that was served last
+  std::size_t forget_at_ = kIdleAccounts;  // accounts
+  double now_ = 0;                         // virtual time: of the user that was served last
   absl::flat_hash_map<std::uint64_t, Account> accounts_;
   std::vector<std::uint64_t> waiting_;
 };

@@ -13,12 +13,14 @@ namespace warpline {
 
 // FairQueue decides who is next. LaneShares decides how many lanes a claimant may hold with jobs that are not
 // short, since nothing takes a lane back before its job ends:
-// - One lane stays free for each share, and for each client of the same share, that has no such job now but
-//   had one within the last second. A client that sends one job after the other finds a lane each time.
-//   Everybody may hold one lane in any case, and a share that is alone may hold all.
-// - The jobs of one share that run at a time may take `seconds_max` of estimated device time together, or be
-// a
-//   single one. More would only share the device among each other, and make everybody else wait longer.
+// - One lane stays free for each share that has no job ready for a lane, but has one that is being copied or
+// had
+//   one within the last second: it finds a lane each time. One more stays free for the share's own clients
+//   of that kind, unless it is a client without a lane that asks. At most half of the lanes stay free.
+//   Each share may hold one lane in any case, and a share that is alone may hold all.
+// - The jobs of one share that run, or are ready to run, may take `seconds_max` of estimated device time
+//   together, or be a single one. More would only share the device among each other, and make everybody else
+//   wait longer.
 // Not thread-safe.
 class LaneShares {
  public:
@@ -29,9 +31,15 @@ class LaneShares {
   };
   explicit LaneShares(const Options& options) : options_(options) {}
 
-  // A job that is not short comes, and is done with: it has ended, on a lane or before it had one.
+  // A job that is not short comes; has all that it needs but a lane; and is done with, on a lane or before.
   void Arrive(const Claimant& claimant);
-  void Leave(const Claimant& claimant, MonotonicTime now);
+  void BecomeReady(const Claimant& claimant);
+  void Leave(const Claimant& claimant, bool was_ready, MonotonicTime now);
+  // The memory of the job is taken and copied before it has a lane, from here until EndStaging.
+  void Stage(const Claimant& claimant, double seconds);
+  void EndStaging(const Claimant& claimant, double seconds);
+  // Whether the job could run, once staged, beside those of its share that run or are staged.
+  bool MayStage(const Claimant& claimant, double seconds) const;
   // The job gets a lane, and gives it back. `seconds`: its estimated device time.
   void Start(const Claimant& claimant, double seconds);
   void End(const Claimant& claimant, double seconds);
@@ -40,13 +48,17 @@ class LaneShares {
 
  private:
   struct ClientUse {
-    int jobs = 0;  // that have arrived
+    int pending = 0;  // jobs that are not ready for a lane
+    int ready = 0;    // jobs that wait for a lane, or have one
+    int lanes = 0;
     MonotonicTime left;
   };
   struct ShareUse {
-    int idle_clients = 0, busy_clients = 0;  // without and with jobs; those in clients_
+    int idle_clients = 0, busy_clients = 0;  // in clients_, without and with jobs that are ready
     int lanes = 0;                           // with jobs that are not short
-    double seconds = 0;                      // of these jobs
+    int staged = 0;                          // jobs
+    double seconds = 0;                      // of the jobs on these lanes
+    double staged_seconds = 0;
   };
   // Forgets clients that have had no job for kMemory.
   void Forget(MonotonicTime now);

@@ -54,8 +54,9 @@ Scheduler::Scheduler(const Options& options, Backend& backend, StagingPool& pool
       pool_(pool),
       workers_(workers),
       metrics_(metrics),
-      lane_shares_({.lanes = lanes->size() - options.lanes_kept * static_cast<int>(backend.devices().size()),
-                    .seconds_max = options.running_seconds_max}),
+      lane_shares_(
+          {.lanes = lanes->size() - options.lanes_kept * static_cast<int>(backend.devices().size()),
+           .seconds_max = options.running_seconds_max * static_cast<double>(backend.devices().size())}),
       lanes_(std::move(lanes)),
       release_thread_([this] { DispatchOnRelease(); }) {}
 
@@ -127,7 +128,10 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     MutexLock lock(&mutex_);
     id = next_id_++;
     queued->id = id;
-    if (!IsShort(*queued->job.plan)) lane_shares_.Arrive(claimant);
+    if (!IsShort(*queued->job.plan)) {
+      lane_shares_.Arrive(claimant);
+      if (small) lane_shares_.BecomeReady(claimant);
+    }
     if (small) {
       for_lane_.Push(claimant, cost, id, {.queued = std::move(queued), .slots = std::nullopt}, needs_pool);
     } else {
@@ -145,6 +149,7 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   std::unique_ptr<Queued> cancelled;
   // Goes after the lock: a slot that is released calls OnRelease.
   std::optional<StagingPool::Pair> slots;
+  bool was_ready = false;
   {
     MutexLock lock(&mutex_);
     refused_after_.reset();  // others may have waited behind it
@@ -155,7 +160,8 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
     } else if (auto waiting = for_memory_.Remove(id); waiting.has_value()) {
       cancelled = *std::move(waiting);
     } else if (auto ready = for_lane_.Remove(id); ready.has_value()) {
-      if (ready->slots.has_value()) NoLongerAhead(*ready->queued->job.plan);
+      was_ready = true;
+      if (ready->slots.has_value()) NoLongerAhead(ready->queued->job);
       slots.swap(ready->slots);
       cancelled = std::move(ready->queued);
     }
@@ -164,20 +170,26 @@ void Scheduler::Cancel(JobId id, const absl::Status& why) {
   if (cancelled == nullptr) return;
   slots.reset();
   cancelled->job.seconds.queue = SecondsSince(cancelled->since);
-  Withdraw(std::move(cancelled->job), why);
+  Withdraw(std::move(cancelled->job), was_ready, why);
   Dispatch();  // others may have waited behind it
 }
 
-void Scheduler::Withdraw(Job job, absl::Status why) {
+void Scheduler::Withdraw(Job job, bool was_ready, absl::Status why) {
   if (!IsShort(*job.plan)) {
     MutexLock lock(&mutex_);
-    lane_shares_.Leave(job.caller.claimant, MonotonicClock::now());
+    lane_shares_.Leave(job.caller.claimant, was_ready, MonotonicClock::now());
   }
   FinishWith(std::move(job), std::move(why));
 }
 
-void Scheduler::NoLongerAhead(const Plan& plan) {
-  --AheadOf(plan);
+void Scheduler::GoAhead(const Job& job) {
+  ++AheadOf(*job.plan);
+  if (!IsShort(*job.plan)) lane_shares_.Stage(job.caller.claimant, job.plan->device_seconds);
+}
+
+void Scheduler::NoLongerAhead(const Job& job) {
+  --AheadOf(*job.plan);
+  if (!IsShort(*job.plan)) lane_shares_.EndStaging(job.caller.claimant, job.plan->device_seconds);
   refused_after_.reset();
 }
 
@@ -195,6 +207,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
       const MonotonicTime now = MonotonicClock::now();
       if (!lane_shares_.MayStart(job.caller.claimant, plan.device_seconds, now)) {
         look_again_ = std::min(look_again_, now + absl::ToChronoNanoseconds(kLookAgain));
+        lanes_->Forget(candidate.queued->id);  // others that need a pool need not wait for it
         return false;
       }
     }
@@ -214,7 +227,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
                 .slots = ready->slots.has_value() ? *std::move(ready->slots) : *std::move(slots),
                 .copied = ready->slots.has_value()};
   const Plan& plan = *staged.queued->job.plan;
-  if (staged.copied) NoLongerAhead(plan);
+  if (staged.copied) NoLongerAhead(staged.queued->job);
   ShowDepth();
   Matched matched;
   const bool idle = lanes_->busy() == 0 && for_lane_.empty() && for_memory_.empty() && !first_.has_value() &&
@@ -330,7 +343,8 @@ void Scheduler::OnLaunched(Matched& matched, MonotonicTime launched, LaunchRepor
   const Use use(*this);
   if (options_.watchdog != nullptr) options_.watchdog->Ended(matched.running);
   matched.staged.queued->on_device.End();
-  if (report.pool_in_pieces && !std::exchange(matched.staged.queued->whole_pool, true)) {
+  if (report.pool_in_pieces && CheckAlive(matched.staged.queued->job).ok() &&
+      !std::exchange(matched.staged.queued->whole_pool, true)) {
     PutBack(matched);
     return Dispatch();
   }
@@ -369,8 +383,12 @@ void Scheduler::PutBack(Matched& matched) {
   const double cost = job.expected_seconds / job.weight;
   const JobId id = queued.id;
   MutexLock lock(&mutex_);
-  if (!IsShort(*job.plan)) lane_shares_.Arrive(claimant);
-  ++AheadOf(*job.plan);
+  if (!IsShort(*job.plan)) {
+    lane_shares_.Arrive(claimant);
+    lane_shares_.BecomeReady(claimant);
+  }
+  if (matched.staged.copied) for_memory_.Charge(claimant, cost);  // FreeLane has given it back
+  GoAhead(job);
   lanes_->PutFirst({.job = id, .pool_bytes = job.plan->device_bytes, .only = job.device, .whole_pool = true});
   for_lane_.PutBack(claimant, cost, id,
                     {.queued = std::move(matched.staged.queued), .slots = std::move(matched.staged.slots)});
@@ -386,7 +404,8 @@ void Scheduler::FreeLane(const Matched& matched, const Job& job, double seconds)
   if (!IsShort(*job.plan)) {
     --long_running_;
     lane_shares_.End(job.caller.claimant, job.plan->device_seconds);
-    lane_shares_.Leave(job.caller.claimant, MonotonicClock::now());
+    lane_shares_.Leave(job.caller.claimant, /*was_ready=*/true, MonotonicClock::now());
+    refused_after_.reset();  // a job of the same share may now be staged
   }
 }
 

@@ -158,7 +158,8 @@ class Scheduler {
   int& AheadOf(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return plan.device_bytes > 0 ? ahead_for_pool_ : IsShort(plan) ? ahead_short_ : ahead_;
   }
-  void NoLongerAhead(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GoAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoLongerAhead(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ShowDepth() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Lets all jobs do their next step that can. Called when a job, a lane or a slot has come. A job that ends
   // as soon as it starts comes back here; that call returns at once, as the outer one goes on anyway.
@@ -179,7 +180,7 @@ class Scheduler {
   // Of the job that has been matched. Its owner is charged `seconds` of device time.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
   // Ends a job that never had a lane.
-  void Withdraw(Job job, absl::Status why);
+  void Withdraw(Job job, bool was_ready, absl::Status why);
 
   const Options options_;
   Backend& backend_;

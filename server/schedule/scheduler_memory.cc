@@ -28,11 +28,14 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
     starved_ = starved_ || first_.has_value();
     return std::nullopt;
   }
-  const auto may_go_ahead = [this](const std::unique_ptr<Queued>& queued) {
-    return AheadOf(*queued->job.plan) < lanes_->size();
+  const auto has_place = [this](const Job& job) { return AheadOf(*job.plan) < lanes_->size(); };
+  const auto may_go_ahead = [&](const std::unique_ptr<Queued>& queued) {
+    const Job& job = queued->job;
+    if (!has_place(job)) return false;
+    return IsShort(*job.plan) || lane_shares_.MayStage(job.caller.claimant, job.plan->device_seconds);
   };
   std::optional<Staged> staged;
-  if (first_.has_value() && may_go_ahead(first_->queued)) {
+  if (first_.has_value() && has_place(first_->queued->job)) {
     if (auto slots = first_->claim.TryTake(); slots.has_value()) {
       staged.emplace(Staged{.queued = std::move(first_->queued), .slots = *std::move(slots)});
       first_.reset();
@@ -59,7 +62,7 @@ std::optional<Scheduler::Staged> Scheduler::TakeForMemory() {
     }
   }
   if (staged.has_value()) {
-    ++AheadOf(*staged->queued->job.plan);
+    GoAhead(staged->queued->job);
     ShowDepth();
     return staged;
   }
@@ -109,16 +112,17 @@ void Scheduler::OnCopied(Copying& copying) {
     const JobId id = staged.queued->id;
     MutexLock lock(&mutex_);
     const bool needs_pool = job.plan->device_bytes > 0;
+    if (!IsShort(*job.plan)) lane_shares_.BecomeReady(claimant);
     for_lane_.Push(claimant, cost, id, {.queued = std::move(staged.queued), .slots = std::move(staged.slots)},
                    needs_pool);
     ShowDepth();
   } else {
     {
       MutexLock lock(&mutex_);
-      NoLongerAhead(*job.plan);
+      NoLongerAhead(job);
     }
     staged.slots = {};
-    Withdraw(std::move(job), std::move(alive));
+    Withdraw(std::move(job), /*was_ready=*/false, std::move(alive));
   }
   Dispatch();
 }

@@ -34,6 +34,14 @@ TEST(TokenBucketTest, TimeRefillsItAndAClockThatIsBehindTakesNothing) {
   EXPECT_TRUE(bucket.is_full(kStart + hours(1)));
 }
 
+TEST(TokenBucketTest, WithoutDebtTokensComeBackWhileMoreAreAskedFor) {
+  TokenBucket bucket({.capacity = 1, .per_second = 1}, kStart);
+  int taken = 0;
+  for (int i = 0; i <= 100; ++i) taken += bucket.Take(kStart + i * std::chrono::milliseconds(100)) ? 1 : 0;
+  EXPECT_GE(taken, 10);
+  EXPECT_LE(taken, 11);
+}
+
 TEST(TokenBucketTest, ADebtIsPaidByTimeAndHasALimit) {
   TokenBucket bucket({.capacity = 5, .per_second = 1, .debt_max = 3}, kStart);
   for (int i = 0; i < 100; ++i) bucket.Take(kStart);

@@ -109,6 +109,9 @@ TEST_F(IdentitiesTest, KeepsWhatItHadWhileTheFileMakesNoSense) {
   std::remove(path_.c_str());
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE(identities->Identify("Bearer old", "anonymous").ok());
+  Write("");
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_TRUE(identities->Identify("Bearer old", "anonymous").ok());
   Write(Owner("alice", "new"));
   EXPECT_TRUE(Await([&] { return identities->Identify("Bearer new", "anonymous").ok(); }));
 }

@@ -181,6 +181,31 @@ TEST(ConnectionsTest, OthersOfThePeerAreCutUnlessTheyHaveHadAnAnswer) {
   EXPECT_FALSE(open.Add(next.server.get(), kOne, "next").ok());
 }
 
+TEST(ConnectionsTest, OneThatIsAnsweredAndCancelsLittleIsNotCutForTheDebtOfOthers) {
+  Connections open({.max_connections = 9, .budgets = {.futile_calls = {.capacity = 1, .per_second = 0}}});
+  Pair abuser, good;
+  const auto one = open.Add(abuser.server.get(), kOne, "abuser");
+  const auto two = open.Add(good.server.get(), kOne, "good");
+  const auto goods = FirstCallOf(open, two->number);
+  goods->SetAnswered();
+  const auto abusers = FirstCallOf(open, one->number);
+  for (int i = 0; i < 2; ++i) open.CountFutile(*abusers);
+  ASSERT_TRUE(abuser.Closed());
+  for (int i = 0; i < 32; ++i) open.CountFutile(*goods);
+  EXPECT_FALSE(good.Closed());
+  open.CountFutile(*goods);
+  EXPECT_TRUE(good.Closed()) << "it cancels much itself";
+}
+
+TEST(ConnectionTest, ItsFirstCallSaysWhichClientItIs) {
+  Connection silent(7, -1, kOne, "silent"), named(8, -1, kOne, "named");
+  EXPECT_EQ(silent.ClientOf(0), 7u);
+  EXPECT_EQ(silent.ClientOf(1234), 7u);
+  EXPECT_EQ(named.ClientOf(1234), 1234u);
+  EXPECT_EQ(named.ClientOf(0), 1234u);
+  EXPECT_EQ(named.ClientOf(99), 1234u);
+}
+
 TEST(ConnectionsTest, OnlyThoseAreCutWhoseClientsDoNotEndThemAfterUs) {
   Connections connections({.max_connections = 9});
   TcpPair ended, open;

@@ -141,14 +141,18 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
     double cost = 0;
     std::function<void()> while_copying = nullptr;
     std::function<void()> when_done = nullptr;
+    std::shared_ptr<const Plan> plan = nullptr;  // null: one with the values above
   };
+  static std::shared_ptr<const Plan> PlanOf(const Ask& ask) {
+    auto plan = std::make_shared<Plan>();
+    plan->memory.input_bytes = ask.input;
+    plan->memory.output_bytes = ask.output;
+    plan->device_seconds = ask.cost;
+    return plan;
+  }
   Submitted Submit(int mark, const Ask& ask) {
-    Plan plan;
-    plan.memory.input_bytes = ask.input;
-    plan.memory.output_bytes = ask.output;
-    plan.device_seconds = ask.cost;
     Job job;
-    job.plan = std::make_shared<const Plan>(std::move(plan));
+    job.plan = ask.plan != nullptr ? ask.plan : PlanOf(ask);
     job.copy_in = [mark, hook = ask.while_copying](std::span<std::byte> region, int part, int) {
       if (part != 0) return;
       if (hook) hook();

@@ -181,6 +181,34 @@ TEST_P(SchedulerTest, AJobBesideOthersIsChargedNoMoreThanItTakesAlone) {
   EXPECT_GT(charged(2, /*shared=*/false), kEstimate);
 }
 
+TEST_P(SchedulerTest, OwnersWithWrongEstimatesOfLargeJobsGetEqualTime) {
+  Make(1, 1);
+  const auto large = [](OwnerId owner, double cost) {
+    Ask ask{.input = kLarge, .output = kLarge, .owner = owner, .cost = cost};
+    ask.plan = PlanOf(ask);
+    return ask;
+  };
+  const Ask asks[] = {large(1, 1e-9), large(2, 1000)};
+  std::vector<Submitted> jobs;
+  for (const Ask& ask : asks) {  // after the first one of each it is known what they take
+    Submitted job = Submit(0, ask);
+    backend_->FinishOne();
+    job.result.get();
+  }
+  constexpr int kEach = 8;
+  for (int i = 0; i < kEach; ++i) {
+    for (const Ask& ask : asks) jobs.push_back(Submit(static_cast<int>(ask.owner), ask));
+  }
+  for (int i = 0; i < 2 * kEach; ++i) {
+    absl::SleepFor(absl::Milliseconds(2));
+    backend_->FinishOne();
+    AwaitOneOf(jobs)->result.get();  // its memory is for the next ones
+  }
+  const std::vector<int> order = backend_->inputs();
+  EXPECT_GE(std::count(order.begin() + 2, order.begin() + 2 + kEach, 1), 2);
+  EXPECT_GE(std::count(order.begin() + 2, order.begin() + 2 + kEach, 2), 2);
+}
+
 TEST_P(SchedulerTest, LongJobsLeaveLanesToShortOnes) {
   kept_lanes_ = 1;
   Make(1, 3);
