@@ -26,12 +26,8 @@ class TokenBucket {
   // Takes one token. Returns false if there was none; the bucket then owes it, up to debt_max.
   bool Take(MonotonicTime now) {
     const bool had_one = has_token(now);
-    if (had_one) {
-      tokens_ -= 1;
-    } else {
-      // A part of a token that has come back stays: without debt it must become a whole one in time.
-      tokens_ = std::min(tokens_, std::max(tokens_ - 1, -options_.debt_max));
-    }
+    // Without debt the part of a token that has come back stays, so that it becomes a whole one in time.
+    if (had_one || options_.debt_max > 0) tokens_ = std::max(tokens_ - 1, -options_.debt_max);
     return had_one;
   }
   // Gives tokens back; the bucket never holds more than its capacity.
