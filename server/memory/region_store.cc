@@ -135,10 +135,13 @@ std::size_t RegionStore::MaxBytesOf(OwnerId owner) const {
       static_cast<std::size_t>(limits.region_bytes.value_or(std::numeric_limits<std::int64_t>::max())));
 }
 
-absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
+absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) const {
+  const OwnerId owner = caller.owner;
   const std::size_t most = MaxBytesOf(owner);
   const auto found = owners_.find(owner);
-  const Totals own = found == owners_.end() ? Totals() : found->second;
+  // Without identities all peers are one owner. The number, which takes little to spend, is each peer's own.
+  const Totals own = {.bytes = found == owners_.end() ? 0 : found->second.bytes,
+                      .regions = static_cast<std::size_t>(number_.held(caller.claimant.share))};
   const auto full = [bytes](const char* whose, const Totals& used, std::size_t max_bytes,
                             std::size_t max_regions, const char* flags) {
     return WithRetryAfter(absl::ResourceExhaustedError(absl::StrCat(
@@ -147,10 +150,8 @@ absl::Status RegionStore::CheckRoom(OwnerId owner, std::size_t bytes) const {
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
-  // Without an identity nobody is told from anybody else here; the number is then shared between peers.
-  const bool own_is_full = owner != kAnonymous && own.regions >= options_.max_regions_per_owner;
   // The quota may have become less than what is in use.
-  if (own.bytes > most || bytes > most - own.bytes || own_is_full) {
+  if (own.bytes > most || bytes > most - own.bytes || own.regions >= options_.max_regions_per_owner) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
                 "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
   }
@@ -175,7 +176,7 @@ absl::StatusOr<std::string> RegionStore::Open(const Caller& caller, std::size_t 
   }
   DropExpiredTickets();
   MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(CheckRoom(owner, bytes));
+  RETURN_IF_ERROR(CheckRoom(caller, bytes));
   ASSIGN_OR_RETURN(FairBudget::Part part, number_.Take(caller.claimant));
   Charge(owner, bytes);
   std::string id = ids_.New();

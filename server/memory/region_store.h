@@ -110,7 +110,7 @@ class RegionStore {
     MonotonicTime expiry;
   };
 
-  absl::Status CheckRoom(OwnerId owner, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRoom(const Caller& caller, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);
   // The totals, and that the owner has so much more, or less.

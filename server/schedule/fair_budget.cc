@@ -65,6 +65,11 @@ std::int64_t FairBudget::LimitOf(const Claimant& claimant) const {
   return claimant.client == 0 || held == 0 ? left : ThreeQuarters(left);
 }
 
+std::int64_t FairBudget::held(OwnerId share) const {
+  MutexLock lock(&mutex_);
+  return Held(share);
+}
+
 std::int64_t FairBudget::Held(OwnerId share) const {
   const auto found = shares_.find(share);
   return found != shares_.end() ? found->second : 0;

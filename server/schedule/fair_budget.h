@@ -53,6 +53,8 @@ class FairBudget {
   // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
   absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
   std::int64_t used() const;
+  // What a share holds.
+  std::int64_t held(OwnerId share) const;
 
  private:
   // How much the claimant may hold, with what it has, as things stand.
