@@ -1,6 +1,6 @@
 """What a server of HTTP/2 is attacked with, and what others notice: the table of docs/attacks.md.
 
-    attacks_test.py --warplined PATH [--seconds S] [--python DIR] [--measure] [--list] [ATTACK...]
+    attacks_test.py --warplined PATH [--seconds S] [--python DIR] [--measure] [--soak S] [--list] [ATTACK...]
 
 Each attack of attacks.py is made twice: on the daemon, and on HAProxy with deploy/haproxy/edge.cfg in front of it; those
 of greedy.py on the daemon. Meanwhile another client, with a token of its own, makes calls: small ones, or those that ROWS
@@ -9,7 +9,8 @@ TYPICAL_SECONDS, nobody's memory grows by more than the bound, and afterwards th
 no more descriptors than before. Those that gRPC 1.51 does not withstand are named in HOLES: there the daemon is not
 judged, and the attack ends when its memory has grown by HOLE_MIB. --measure: the other client is first alone for as long
 as the attack lasts, and the table says what it had then and what it has during the attack; on an idle machine these are
-the figures of docs/attacks.md. --python: as of soak_test.py. 77 is the exit code where HAProxy, openssl or a Python
+the figures of docs/attacks.md. --soak: one daemon with default flags is attacked for that many seconds by all attacks in
+turn that need no other flags, are no holes and leave no tensors; its memory must not grow from round to round. --python: as of soak_test.py. 77 is the exit code where HAProxy, openssl or a Python
 package is missing.
 """
 
@@ -37,6 +38,10 @@ ON_METRICS = {"metrics_clients", "scrapes", "endless_requests"}
 # What gRPC 1.51 does not withstand.
 HOLES = {"continuations", "tiny_fields", "huge_string", "unbounded_calls"}
 HOLE_MIB = 700
+# A peer that has cancelled too much gets no connection for so long at most, and a little more.
+DEBT_SECONDS = 12
+# By how much a daemon may grow after the first round of a soak.
+SOAK_MIB = 50
 # A ticket for a region that nobody fetches lasts 30 seconds.
 CALL_SECONDS, PATIENCE_SECONDS = 10, 60
 # The longest call of the other client, and the median of all: for a machine on which other tests run.
@@ -363,6 +368,26 @@ def run(name, through_proxy, folder, token, arguments):
         return wrong + ([f"{name}: the daemon did not end with 0"] if daemon.stop() != 0 else [])
 
 
+def soak(folder, token, arguments):
+    """Attacks one daemon again and again. Returns what make() does, and by how much it has grown since the first round."""
+    names = [name for name in attacks.ATTACKS | greedy.ATTACKS
+             if name not in HOLES and not ROWS.get(name, Row()).flags and not ROWS.get(name, Row()).leaves]
+    unix, wrong, after, begun = f"{folder}/socket", [], [], time.monotonic()
+    with Daemon(arguments.warplined, "--backend=cpu", f"--tokens={folder}/tokens.toml", listen=f"127.0.0.1:0,unix:{unix}",
+                token=token, log=f"{folder}/log") as daemon:
+        daemon.unix = unix
+        while len(after) < 2 or time.monotonic() < begun + arguments.soak:
+            for name in names:
+                wrong += make(name, daemon, None, folder, arguments)
+                if name == "resets_beside":
+                    time.sleep(DEBT_SECONDS)  # until the next victim may connect from this address
+            after.append(rss_mib([daemon.pid]))
+        print(f"{time.monotonic() - begun:.0f} s; MiB after each round: {' '.join(f'{mib:.0f}' for mib in after)}")
+        if after[-1] > after[0] + SOAK_MIB:
+            wrong.append(f"the daemon grew from {after[0]:.0f} to {after[-1]:.0f} MiB")
+        return wrong + (["the daemon did not end with 0"] if daemon.stop() != 0 else [])
+
+
 def main():
     every = attacks.ATTACKS | greedy.ATTACKS
     parser = argparse.ArgumentParser(description="The attacks of docs/attacks.md, on the daemon and on HAProxy.")
@@ -370,6 +395,7 @@ def main():
     parser.add_argument("--python", help="folder of the Python package, as of soak_test.py")
     parser.add_argument("--seconds", type=float, default=5, help="of each attack; default: 5")
     parser.add_argument("--measure", action="store_true", help="also measures the other client while it is alone")
+    parser.add_argument("--soak", type=float, metavar="S", help="seconds for which one daemon is attacked")
     parser.add_argument("--list", action="store_true", help="says what each attack does, and ends")
     parser.add_argument("attacks", nargs="*", metavar="ATTACK", help="those to make; default: all")
     arguments = parser.parse_args()
@@ -395,7 +421,9 @@ def main():
         make_tokens(arguments.warplined, folder, "victim", "attacker")
         with open(f"{folder}/victim") as file:
             token = file.read()
-        for name in arguments.attacks or every:
+        if arguments.soak:
+            wrong += soak(folder, token, arguments)
+        for name in [] if arguments.soak else arguments.attacks or every:
             for through_proxy in (False, True):
                 if not through_proxy or name in attacks.ATTACKS and name not in ON_METRICS:
                     wrong += run(name, through_proxy, folder, token, arguments)
