@@ -16,7 +16,7 @@
 namespace warpline {
 namespace {
 
-// As TOML has it: numbers and truths as they are, all else in quotes.
+// Returns the value as TOML writes it: numbers and booleans as they are, all else in quotes.
 std::string TomlText(const std::string& value) {
   std::int64_t number = 0;
   if (value == "true" || value == "false") return value;

@@ -11,15 +11,15 @@
 
 namespace warpline {
 
-// What is set, as a file for --config that says of each line where it comes from.
+// Returns the settings in the form of a file for --config. Each line says where its setting comes from.
 std::string SettingsText(const CommandLine& line);
 
-// What the tuning file at `path` has, in lines for people: how many choices for each kind of device, and each
-// variant that is not tried there any more.
+// Describes the tuning file at `path` in lines for people. The lines give the number of choices for each
+// kind of device, and each variant that is not tried there any more.
 std::string TuningText(const std::string& path, const TuningFile& file);
 
-// Whether the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --tuning-file hold what they
-// should. Prints TuningText of the last one. Looks at no device, and opens no port.
+// Checks that the files of --tls-cert, --tls-key, --tls-client-ca, --tokens and --tuning-file hold what they
+// should. Prints TuningText of the tuning file. Looks at no device, and opens no port.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Prints both, and what memory may be needed. The exit code: 0, or 2 if something is not valid.

@@ -77,7 +77,7 @@ struct Flags {
     app.add_flag("-h,--help", help, "Print this and exit.");
   }
 
-  // Those that environment and file may hold.
+  // Returns the options that the environment and the file may set.
   std::vector<CLI::Option*> settings() {
     return app.get_options([](const CLI::Option* option) { return option->get_group() != kActions; });
   }
@@ -87,7 +87,7 @@ struct Flags {
   CLI::App app{"warplined: owns the GPUs of this node and serves transpose, gemm and reduce over gRPC."};
 };
 
-// Those of Switch: their value has no name in the help.
+// Returns whether the option was made with Switch: its value has no name in the help.
 bool IsSwitch(const CLI::Option& option) { return option.get_type_name().empty(); }
 
 std::string NameOf(const CLI::Option& option) { return option.get_lnames().front(); }
@@ -147,7 +147,7 @@ class Settings {
     for (CLI::Option* option : flags_.settings()) {
       const std::string variable = VariableOf(*option);
       const char* text = environment(variable.c_str());
-      // As compose makes it of a variable that is not set.
+      // An empty value counts as not set: compose passes one for a variable that is not set.
       const bool is_set = text != nullptr && *text != '\0';
       if (is_set) RETURN_IF_ERROR(Add(*option, text, absl::StrCat("$", variable)));
     }

@@ -1,4 +1,4 @@
-// What the daemon is asked to do: its flags, its environment and its configuration file.
+// Reads what the daemon is asked to do: its flags, its environment and its configuration file.
 #ifndef WARPLINE_SERVER_COMMAND_LINE_H_
 #define WARPLINE_SERVER_COMMAND_LINE_H_
 

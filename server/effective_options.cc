@@ -1,4 +1,4 @@
-// What the limits come to on a machine, where they are left to the server.
+// The limits that apply on a machine where the options leave them to the server.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -15,10 +15,11 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-// Of one request. What a client may make others wait for: nothing takes a lane back from a job that runs.
+// The longest device time of one request. A client may make others wait that long: nothing takes a lane back
+// from a job that runs.
 constexpr double kMaxSecondsOnCuda = 10, kMaxSecondsOnCpu = 120;
 
-// Where packages have it beside this program; empty if it is not there.
+// Returns the path where packages install the tuning file beside this program; empty if it is not there.
 std::string PackagedTuningFile() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -68,8 +69,9 @@ std::int64_t ServerOptions::PinnedBytes(bool cuda) const {
 
 std::int64_t ServerOptions::DeviceBytes(bool cuda) const {
   if (device_bytes) return *device_bytes;
-  // As many programs of full size at once as there are lanes, with 64 MiB each for workspace and
-  // intermediates. On the cpu, whose machine has other uses for its memory, two.
+  // The default is enough for as many programs of full size at once as there are lanes. Each has 64 MiB for
+  // workspace and intermediates. On the CPU it is enough for two programs, as the machine has other uses for
+  // its memory.
   const std::int64_t of_program = 2 * max_inline_bytes + 64 * kMiB;
   if (!cuda) return 2 * of_program;
   // Programs of full size take nothing of the lanes' own memory, which comes out of the same figure.
@@ -89,7 +91,7 @@ double ServerOptions::ShortSeconds(bool cuda) const {
 }
 
 std::size_t ServerOptions::ShortBytes(bool cuda) const {
-  // What takes PCIe for some 50 us.
+  // The limit on a GPU keeps PCIe busy for some 50 us.
   return cuda ? std::size_t{2} << 20 : std::numeric_limits<std::size_t>::max();
 }
 
@@ -138,7 +140,7 @@ int ServerOptions::MaxConnections(std::int64_t descriptors) const {
   if (max_connections != 0) return max_connections;
   // gRPC's descriptor of a connection, and the acceptor's.
   constexpr std::int64_t kPerConnection = 2;
-  // Of the program itself and its devices.
+  // The descriptors of the program itself and its devices.
   constexpr std::int64_t kOthers = 64;
   // An eighth is for regions.
   const std::int64_t left =

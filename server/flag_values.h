@@ -57,7 +57,7 @@ SetValue MetricsAddress(std::string& variable);
 // "0,2", each once; none for "all".
 SetValue Ordinals(std::vector<int>& variable);
 
-// Of an owner, as in "token:NAME" of the file of --tokens.
+// The name of an owner, as in "token:NAME" of the file of --tokens.
 SetValue TokenName(std::string& variable);
 
 }  // namespace warpline

@@ -1,4 +1,4 @@
-// Where the server may listen, and whether in plaintext.
+// The rules for where the server may listen, and whether in plaintext.
 #include <arpa/inet.h>
 
 #include "absl/algorithm/container.h"

@@ -102,7 +102,7 @@ void Notify(const std::string& state) {
     Log("warning", "the service manager was not told", {{"reason", std::string(status.message())}});
 }
 
-// Of plans that are known; some ten thousand kinds of requests.
+// The memory of the plans that are known: enough for some ten thousand kinds of requests.
 constexpr std::size_t kPlanCacheBytes = std::size_t{32} << 20;
 
 // Waits for a stop signal, and returns its number. Memory that bursts of large messages left with the
@@ -359,10 +359,10 @@ int Serve(const ServerOptions& options) {
   });
   ServeOn(delay, device_failed);
   const absl::Time work_deadline = device_failed ? absl::Now() + kToFail : deadline;
-  // What comes with calls that were accepted, uploads in progress among them, is still admitted.
+  // Work that comes with accepted calls is still admitted, including uploads in progress.
   const bool drained =
       (*server)->Drain(work_deadline) && admission.AwaitIdle(After(work_deadline - absl::Now()));
-  // What is left are idle connections.
+  // The connections that are left are idle.
   const bool closed = (*server)->Shutdown(drained ? work_deadline : absl::Now());
   if (!drained || device_failed) {
     Log("error", "exiting with work unfinished");

@@ -1,4 +1,4 @@
-// What --new-token does.
+// The action of --new-token.
 #ifndef WARPLINE_SERVER_NEW_TOKEN_H_
 #define WARPLINE_SERVER_NEW_TOKEN_H_
 

@@ -29,21 +29,22 @@ struct ServerOptions {
   int kept_multiprocessors = 0;                   // of a device, for short jobs
   std::int64_t max_inline_bytes = std::int64_t{256} << 20;
   std::int64_t pinned_bytes = 0;  // 0: by backend
-  // Of each device; nothing: what is wanted, or what the device has free.
+  // The memory to take of each device; nothing: what is wanted, or what the device has free.
   std::optional<std::int64_t> device_bytes;
-  // Of resident tensors, on each device; nothing: half of what is left when everything else has its memory.
+  // The memory of resident tensors on each device; nothing: half of what is left when everything else has its
+  // memory.
   std::optional<std::int64_t> resident_bytes;
   absl::Duration max_ttl = absl::Hours(24);  // of resident tensors
   // Path of a region socket beside those of the unix sockets in `listen`; empty: none.
   std::string regions;
-  // Of shared regions together; nothing: a quarter of the memory that is available at start.
+  // The memory of all shared regions together; nothing: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
   std::optional<std::int64_t> region_bytes_per_owner;  // nothing: as many
   std::int64_t regions_per_owner = 1024;
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
   std::int64_t grpc_memory_bytes = 0;  // 0: 6 x max_inline_bytes
-  // Of one request, as estimated; 0: no limit; nothing: by backend.
+  // The longest device time of one request, as estimated; 0: no limit; nothing: by backend.
   std::optional<double> max_device_seconds;
   int max_connections = 0;                 // 0: by the limit of descriptors
   int max_streams = 128;                   // a connection
@@ -80,17 +81,17 @@ struct ServerOptions {
     TuningStore::Mode mode = TuningStore::Mode::kRead;
   };
   std::optional<Tuning> TuningOf() const;
-  // Of all region sockets.
+  // Returns the paths of all region sockets.
   std::vector<std::string> RegionPaths() const;
   std::int64_t MaxJobBytes() const { return max_job_bytes != 0 ? max_job_bytes : 4 * max_inline_bytes; }
   std::int64_t GrpcMemoryBytes() const {
     return grpc_memory_bytes != 0 ? grpc_memory_bytes : 6 * max_inline_bytes;
   }
-  // Of each device, those for short jobs included.
+  // Returns the number of lanes of each device, including those for short jobs.
   int Lanes(bool cuda) const;
-  // Of these, for short jobs.
+  // Returns how many of these lanes are for short jobs.
   int LanesKept(bool cuda) const;
-  // What short jobs are; see Scheduler::Options.
+  // These limits define a short job; see Scheduler::Options.
   double ShortSeconds(bool cuda) const;
   std::size_t ShortBytes(bool cuda) const;
   double RunningSecondsMax(bool cuda) const;
@@ -116,11 +117,11 @@ struct ServerOptions {
   // `descriptors` is the process's limit.
   int MaxConnections(std::int64_t descriptors) const;
   static std::size_t MaxHttpConnections(std::int64_t descriptors);
-  // Of resident tensors on the cpu backend: by default half of what staging memory and scratch memory leave
-  // of the memory that is available at start.
+  // Returns the memory of resident tensors on the cpu backend. The default depends on the memory that is
+  // available at start: half of what staging memory and scratch memory leave of it.
   std::int64_t CpuResidentBytes(std::int64_t available) const;
-  // Of gRPC's buffers, staging memory, admitted requests and shared regions together, on the host, and on the
-  // cpu backend of scratch memory and resident tensors too. Unit: bytes.
+  // Returns the most host memory that gRPC's buffers, staging memory, admitted requests and shared regions
+  // take together. On the cpu backend scratch memory and resident tensors count too. Unit: bytes.
   std::int64_t WorstCaseMemoryBytes(bool cuda, std::int64_t available) const;
 };
 

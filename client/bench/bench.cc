@@ -31,10 +31,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// By how much the last request of an open loop may be late before the loop counts as behind.
+// An open loop counts as behind if its last request is late by more than this.
 constexpr std::chrono::milliseconds kGrace(50);
-// How long a closed loop leaves a slot alone after UNAVAILABLE. Without a connection such errors come at
-// once: the loop would spin, and count the speed of failing.
+// The time that a closed loop leaves a slot alone after UNAVAILABLE. Without a connection such errors come at
+// once. The loop would spin, and count the speed of failing.
 constexpr std::chrono::milliseconds kRest(100);
 
 // A connection, its thread, and what that thread has counted.
@@ -64,7 +64,7 @@ class Run {
  private:
   void Send(Slot& slot);
   void Finish(Slot& slot, const absl::StatusOr<grpc::ByteBuffer>& response);
-  // Of a slot whose request is over.
+  // Called when the request of the slot is over.
   void GoOn(Slot& slot, const absl::Status& status);
   void Drop(Slot& slot, const std::string& id);
   std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
@@ -92,7 +92,8 @@ class Run {
   std::vector<std::unique_ptr<Line>> lines_;  // after the slots, which the callbacks use
 };
 
-// Whether a request may start now, and whether it counts; false at the end.
+// Returns whether the slot may start a request at `start`; false at the end. Sets slot.measured if the
+// request counts.
 bool Run::MayStart(Slot& slot, Clock::time_point start) {
   slot.start = start;
   slot.measured = start >= measure_from_;

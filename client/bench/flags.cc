@@ -23,9 +23,11 @@ const Choices<BenchOp> kOps = {{"transpose", BenchOp::kTranspose},
 // Each connection has a thread here and a socket there; each request in flight has memory for its response.
 constexpr int kMaxChannels = 1024;
 constexpr int kMaxConcurrency = 65536;
-// Of all responses in flight together: a bound on mistakes, as 8192x8192 in the slots of an open loop.
+// The limit for all responses in flight together, in bytes. It catches mistakes, such as 8192x8192 in all
+// slots of an open loop.
 constexpr std::size_t kMaxResultBytes = std::size_t{16} << 30;
-// Of an open loop: enough that the loop, and not this, limits the rate at a latency of a few milliseconds.
+// The default concurrency of an open loop. At latencies of a few milliseconds, the loop limits the rate, and
+// not this.
 constexpr int kOpenLoopConcurrency = 1024;
 
 std::string_view NameOf(BenchOp op) {
@@ -52,7 +54,7 @@ absl::StatusOr<Shape> ParseShape(const std::string& text, BenchOp op) {
       "--shape=", text, op == BenchOp::kGemm ? ": expected MxNxK" : ": expected AxB, up to 8 sizes"));
 }
 
-// Where the arrays are to be, and whether the operation has such.
+// Checks where the arrays are to be, and whether the operation has arrays with these names.
 absl::Status CheckPlaces(const BenchFlags& flags) {
   if (flags.shared) RETURN_IF_ERROR(CheckSharing(flags.common));
   if (!flags.shared && !flags.common.regions.empty()) {

@@ -44,10 +44,11 @@ struct BenchFlags {
 
   // This must outlive the parse.
   void AddTo(CLI::App& app, CommonFlags& common);
-  // As they were parsed, with the values that follow from others. Every error is one of usage.
+  // Returns the parsed flags, with the values that follow from others. Every error is one of usage.
   absl::StatusOr<BenchFlags> Completed(const CommonFlags& common) const;
 
-  // Of one response, at most. InvalidArgument for a shape that is too large.
+  // Returns the maximum number of bytes in the result of one response. InvalidArgument for a shape that is
+  // too large.
   absl::StatusOr<std::size_t> ResultBytes() const;
 
   bool IsResident(std::string_view operand) const;

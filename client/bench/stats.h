@@ -1,4 +1,4 @@
-// What a benchmark counts: a histogram of latencies, bytes, errors; and how it prints them.
+// The counts of a benchmark (a histogram of latencies, bytes, errors), and how they are printed.
 #ifndef WARPLINE_CLIENT_BENCH_STATS_H_
 #define WARPLINE_CLIENT_BENCH_STATS_H_
 
@@ -56,8 +56,8 @@ struct BenchReport {
 
 std::string FormatReport(const BenchReport& report, bool json);
 
-// Whether the report can be relied on: an error if any request failed (that of one of them, with how many),
-// or if none was measured.
+// Returns OK if the report can be relied on. If any request failed, returns one of the errors, with the
+// number of errors. Also returns an error if no request was measured.
 absl::Status Verdict(const BenchReport& report);
 
 }  // namespace warpline::client

@@ -29,11 +29,11 @@ void Put(void* data, std::int64_t index, T value) {
   std::memcpy(static_cast<char*>(data) + static_cast<std::size_t>(index) * sizeof(T), &value, sizeof(T));
 }
 
-// Of what FillSmall writes, the magnitude.
+// The largest magnitude that FillSmall writes.
 constexpr double kGreatest = 4;
 
-// Whether element `index` is that of the reference, up to the rounding of the result, and `slack`. What is
-// added up are small integers, whose sums are exact in most orders; a server may do it in f32.
+// Checks that element `index` equals the reference, up to the rounding of the result, and `slack`. The values
+// that are added up are small integers, whose sums are exact in most orders. A server may add them in f32.
 absl::Status Compare(const Array& array, std::int64_t index, const void* expected,
                      std::int64_t expected_index, double slack = 0) {
   const double got = ElementAt(array.dtype(), array.data(), index);

@@ -17,12 +17,12 @@ void FillDistinct(DType dtype, void* data, std::int64_t count);
 // -2, -1, 0, 1 or 2 (unsigned: 0 to 4): products and sums of them are exact, or nearly, whatever the order.
 void FillSmall(DType dtype, void* data, std::int64_t count, std::uint64_t seed);
 
-// Of a real type.
+// Returns element `index`. The type must be real.
 double ElementAt(DType dtype, const void* data, std::int64_t index);
 
-// Whether the result is that of the plain loops that the server calls its variant "reference"; Internal,
-// naming the element, if it is not. Transpose: every element, the last two axes being swapped. Gemm (two
-// matrices, nothing transposed): some elements. Reduce: every element.
+// Checks that the result equals that of the plain loops, which are the server's variant "reference".
+// Internal, naming the element, if it does not. Transpose: checks every element; the last two axes are
+// swapped. Gemm: two matrices, nothing transposed; checks some elements. Reduce: checks every element.
 absl::Status CheckTranspose(const TransposeArgs& args, const Array& y);
 absl::Status CheckGemm(const GemmArgs& args, const Array& d);
 absl::Status CheckReduce(const ReduceArgs& args, const Array& y);

@@ -34,7 +34,7 @@ class BenchWork {
   OutgoingMessage Message(std::size_t slot) const {
     return {messages_[messages_.size() == 1 ? 0 : slot], nullptr};
   }
-  // Of the operands that are not on the server already.
+  // The bytes of the operands that are not on the server already.
   std::size_t bytes_in() const { return bytes_in_; }
 
   // Sends the first slot's once, and checks what comes back. Returns how much memory Decode needs for a

@@ -1,5 +1,5 @@
-// What the command line of the `warpline` program needs beyond CLI11: kinds of options, and what is said of
-// words that nobody expects.
+// The parts of the `warpline` command line that CLI11 lacks: kinds of options, and the errors for words that
+// nobody expects.
 #ifndef WARPLINE_CLIENT_CLI_ARGS_H_
 #define WARPLINE_CLIENT_CLI_ARGS_H_
 
@@ -35,8 +35,8 @@ CLI::Option* AddTime(CLI::App& app, const std::string& names, absl::Duration& in
 // "1,0", "-1".
 CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<int>& into,
                          const std::string& help);
-// Of the name of a file, which is not another option behind one whose value was forgotten: "-o --timings". A
-// file of that name is "./--timings".
+// Checks that the value of a file option is not itself an option, as in "-o --timings", where the value was
+// forgotten. A file of that name is written as "./--timings". Returns the error text; empty if there is none.
 std::string NotAnOption(const std::string& value);
 // Unset if it is not given.
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
@@ -56,14 +56,14 @@ CLI::Option* AddChoice(CLI::App& app, const std::string& option, Into& into, con
       app, option, names, [&into, choices](std::size_t i) { into = choices[i].second; }, help);
 }
 
-// What the value of an option or argument is called: "FILE"; empty: it takes none.
+// Returns the name of the value of an option or argument, such as "FILE". Empty: it takes no value.
 std::string ValueName(const CLI::Option& option);
 // The names of an option's choices; none of other options.
 std::vector<std::string> ChoicesOf(const CLI::Option& option);
 
-// Parses the words behind the program's name. Returns what --help or --version have to say, or nothing if the
-// command is to run. Every error is one of usage; it names a word that nobody expects, and what may have been
-// meant.
+// Parses the words behind the program's name. Returns the text of --help or --version, or nothing if the
+// command is to run. Every error is one of usage. It names the word that nobody expects, and the word that
+// may have been meant.
 absl::StatusOr<std::string> Parse(CLI::App& app, const std::vector<std::string>& words);
 
 // `text` as whole numbers between `separator`s; nothing if it is anything else, or has none.

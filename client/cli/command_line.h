@@ -38,10 +38,10 @@ struct CommandLine {
   CLI::App& AddCommand(const std::string& name, const std::string& help, const std::string& example,
                        std::function<absl::Status()> run);
 
-  // Of the words behind the program's name. What --help or --version have to say; empty if there is a command
-  // to run.
+  // Parses the words behind the program's name. Returns the text of --help or --version; empty if there is a
+  // command to run.
   absl::StatusOr<std::string> Parse(std::vector<std::string> words);
-  // Once parsed.
+  // Runs the command. Call it after Parse().
   absl::Status Run();
 
   const std::unique_ptr<CLI::App> app;

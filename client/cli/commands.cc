@@ -22,7 +22,7 @@
 namespace warpline::client {
 namespace {
 
-// Of a command that is one operation.
+// The flags of a command that is one operation.
 struct OperationFlags : SessionFlags {
   std::string output;
 
@@ -102,7 +102,7 @@ absl::Status RunGemm(const GemmFlags& flags, const CommonFlags& common) {
   RETURN_IF_ERROR(MakeGemmOperand(session, b, request.trans_b));
   request.a = a.stored;
   request.b = b.stored;
-  // Of C and the bias, --dtype says nothing if the result is of another type.
+  // If --dtype is not the type of the result, it says nothing about C and the bias.
   std::optional<DType> result_dtype = request.out_data_type;
   if (!result_dtype && common.dtype != DType::kI8) result_dtype = common.dtype;
   if (flags.c && *request.beta != 0) {
@@ -127,7 +127,7 @@ absl::Status RunReduce(const ReduceFlags& flags, const CommonFlags& common) {
   ASSIGN_OR_RETURN(NpyArray x, session.Read(flags.x, common.dtype));
   // The index that argmin and argmax give over all axes counts in row-major order.
   const bool gives_index = request.op == v1::REDUCE_OP_ARGMIN || request.op == v1::REDUCE_OP_ARGMAX;
-  // What stays on the server has no flag that says that it is in Fortran order.
+  // A result that stays on the server has no flag that says that it is in Fortran order.
   if ((gives_index && request.axes.size() != 1) || session.To(flags.output).keep) {
     RETURN_IF_ERROR(session.MakeRowMajor(x));
   }

@@ -15,7 +15,7 @@
 namespace warpline::client {
 namespace {
 
-// What completes a value, in the words of bash's script below.
+// Returns the completions of a value, in the words of bash's script below.
 std::string Values(const CLI::Option& option) {
   if (ValueName(option) == "FILE" || ValueName(option) == "PATH") return "@files";
   const std::vector<std::string> choices = ChoicesOf(option);
@@ -32,7 +32,7 @@ std::vector<const CLI::Option*> Flags(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
 }
 
-// What the arguments of a command are; null if it takes none.
+// Returns the option that stands for the arguments of a command; null if it takes none.
 const CLI::Option* Argument(const CLI::App& command) {
   const auto arguments =
       command.get_options([](const CLI::Option* option) { return option->get_positional(); });
@@ -77,7 +77,7 @@ std::string ZshEscaped(std::string_view text) {
   return absl::StrReplaceAll(std::string(text), {{"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
 }
 
-// What _arguments does for a value.
+// Returns the action of _arguments for a value.
 std::string ZshAction(const CLI::Option& option) {
   const std::string values = Values(option);
   const std::string action = values == "@files" ? "_files" : values == "@nothing" ? "" : "(" + values + ")";

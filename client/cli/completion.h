@@ -8,8 +8,8 @@
 
 namespace warpline::client {
 
-// Of its commands, their flags and arguments, and the values of these where they can be listed; files where
-// one is expected.
+// Return the completion scripts of the program. They complete its commands, their flags and arguments, and
+// the values of these where they can be listed. They complete files where a file is expected.
 std::string BashCompletion(const CLI::App& program);
 std::string ZshCompletion(const CLI::App& program);
 

@@ -17,33 +17,35 @@ bool IsUsageError(const absl::Status& status);
 // The same error, as one of usage.
 absl::Status AsUsageError(const absl::Status& status);
 
-// Something that went wrong here and not on the server, as a full disk: exit code 1, without a gRPC code.
+// An error that occurred here and not on the server, such as a full disk: exit code 1, without a gRPC code.
 absl::Status LocalError(std::string_view message);
-// Of reading or writing a file: InvalidArgument (the path or what is in the file) as an error of usage,
-// anything else as a local one.
+// Marks an error of reading or writing a file. InvalidArgument (a bad path or bad contents) becomes an error
+// of usage, anything else a local one.
 absl::Status AsFileError(const absl::Status& status);
 
-// The same error, with a line on what to do about it. Of two, the first stays. An error of usage that has
-// none points to the program's help.
+// Returns the same error, with a line on what to do about it. If the error has such a line already, it stays.
+// An error of usage without advice points to the program's help.
 absl::Status WithAdvice(const absl::Status& status, std::string_view advice);
 // The same error, with another text.
 absl::Status WithText(const absl::Status& status, std::string_view text);
 // The same error, with what it is about before its text.
 absl::Status WithSubject(const absl::Status& status, std::string_view subject);
-// Of a call to `server`: with advice, where the error does not say it all itself (nobody is there, or only
-// others may call; request or result is larger than the server takes; no more tensors may stay there; the
-// server is older than this program).
+// Adds advice to an error of a call to `server`, where the error does not say it all itself:
+//   - nobody is there, or only others may call
+//   - the request or result is larger than the server takes
+//   - no more tensors may stay there
+//   - the server is older than this program
 absl::Status WithAdviceOnServer(const absl::Status& status, std::string_view server);
 
-// Of a usage error of this command: advice to read the command's help. Other errors stay as they are.
+// Adds advice to read the command's help to a usage error of this command. Other errors stay as they are.
 absl::Status WithAdviceOnCommand(const absl::Status& status, std::string_view command);
 
-// Of the process.
+// Returns the exit code of the process.
 int ExitCode(const absl::Status& status);
-// What to tell about a failure, with ids as WithShortIds() has them; no newline at the end.
+// Returns the text that reports a failure, with ids as WithShortIds() has them. No newline at the end.
 std::string Complaint(const absl::Status& status);
 
-// As ASSIGN_OR_RETURN, but the error is one of usage.
+// Works like ASSIGN_OR_RETURN, but the error is one of usage.
 #define ASSIGN_OR_USAGE(lhs, expression) \
   ASSIGN_OR_USAGE_IMPL(WARPLINE_CONCAT(warpline_usage_or_, __LINE__), lhs, expression)
 #define ASSIGN_OR_USAGE_IMPL(holder, lhs, expression)     \

@@ -31,8 +31,8 @@ class File {
   int fd_;
 };
 
-// Of errno. InvalidArgument where another path would do: nothing is there, it is a folder, it is not allowed.
-// Unavailable where the machine failed: a full disk, a reader that has gone.
+// Makes an error of errno. InvalidArgument if another path would work: nothing is there, it is a folder, or
+// access is not allowed. Unavailable if the machine failed, such as a full disk or a reader that has gone.
 absl::Status SystemError(const char* what);
 
 // Reads until `bytes` are here or the file ends; returns how many there were.

@@ -37,7 +37,7 @@ Choices<Enum> Values(const google::protobuf::EnumDescriptor& type) {
   return values;
 }
 
-// As gRPC takes it. `source`: what said so.
+// Returns the address in the form that gRPC takes. `source` names where the address was given.
 absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string address) {
   const std::string said = absl::StrCat(source, "=", address);
   if (address.empty()) return UsageError(absl::StrCat(source, " is empty"));

@@ -35,7 +35,8 @@ struct CommonFlags {
   bool timings = false;
   bool json = false;
 
-  // What every command takes. This must outlive the parse, as with each of the others.
+  // Adds the flags that every command takes. As with each of the other functions, this object must outlive
+  // the parse.
   void AddTo(CLI::App& program);
   void AddRegions(CLI::App& command, const std::string& help);
   void AddVariant(CLI::App& command);

@@ -11,8 +11,8 @@
 
 namespace warpline::client {
 
-// Of a program with commands, and of each of these: the usage first, the options with their choices in
-// wrapped lines, a command's own before the program's.
+// Formats the help of a program with commands, and of each command. The usage comes first, then the options
+// with their choices in wrapped lines. A command's own options come before the program's.
 std::shared_ptr<CLI::FormatterBase> HelpFormatter();
 
 // The text in lines of at most 110 columns, each of which begins at column `indent`, where the caller has

@@ -34,14 +34,15 @@ absl::Status Run(const std::vector<std::string>& words) {
 
 int Main(int argc, char** argv) {
   TuneMalloc();
-  // What fails is told at the end, once and in whole sentences. Whoever looks for a fault asks gRPC itself.
+  // A failure is reported at the end, once and in whole sentences, so gRPC does not log. To find a fault, set
+  // GRPC_VERBOSITY.
   if (std::getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   // gRPC's mutexes are Abseil's, and the distribution builds those with the search for deadlocks of debug
   // builds.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   std::signal(SIGPIPE, SIG_IGN);  // a reader of our output that has gone is an error of write()
   absl::Status status = Run({argv + std::min(argc, 1), argv + argc});
-  // What the commands print is buffered until here.
+  // The output of the commands is buffered until here.
   const bool printed = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (status.ok() && !printed) status = LocalError("standard output: cannot write");
   if (!status.ok()) std::fprintf(stderr, "warpline: %s\n", Complaint(status).c_str());

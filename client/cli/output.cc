@@ -116,7 +116,7 @@ nlohmann::ordered_json ToJson(const TensorInfo& tensor) {
 }  // namespace
 
 std::string JsonLine(const nlohmann::ordered_json& json) {
-  // What is not UTF-8 is no reason to print nothing.
+  // Text that is not UTF-8 is no reason to print nothing.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

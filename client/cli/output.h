@@ -1,4 +1,4 @@
-// What the commands print.
+// The text that the commands print.
 #ifndef WARPLINE_CLIENT_CLI_OUTPUT_H_
 #define WARPLINE_CLIENT_CLI_OUTPUT_H_
 

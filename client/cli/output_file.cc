@@ -22,7 +22,7 @@ using Stat = struct stat;
 
 constexpr int kMaxLinks = 40;  // that of Linux
 
-// What `path` leads to, if anything is there.
+// Returns the file that `path` leads to, if there is one.
 std::optional<Stat> StatOf(const std::string& path) {
   Stat info;
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<Stat> StatOf(const std::string& path) {
 
 bool IsSame(const Stat& a, const Stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-// Where the links at the end of `path` lead, whether anything is there or not.
+// Returns the path that the links at the end of `path` lead to, even if no file is there.
 std::string Target(std::filesystem::path path) {
   for (int links = 0; links < kMaxLinks; ++links) {
     std::error_code error;

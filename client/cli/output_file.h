@@ -11,20 +11,19 @@
 namespace warpline::client {
 
 // Writes the pieces one after the other. A regular file is written under a temporary name beside it, then
-// renamed: until then what was there is there, and after it a failure has left nothing behind. Links are
-// followed and stay links, and a file that was there hands on its mode. Devices, pipes and standard output
-// are written in place. Errors as those of SystemError(), without the path.
+// renamed. Until then the old file is there, and a failure leaves nothing behind. Links are followed and stay
+// links. The new file gets the mode of the old one. Devices, pipes and standard output are written in place.
+// Errors are those of SystemError(), without the path.
 absl::Status WriteFile(const std::string& path, std::span<const std::string_view> pieces);
 
-// Whether `path` is "-", or names the file or pipe that standard output is (as /dev/stdout does): renaming
-// would take it away from those who have it open.
+// True if `path` is "-", or names the file or pipe that standard output is (as /dev/stdout does). Such a file
+// must not be renamed: that would take it away from those who have it open.
 bool IsStandardOutput(const std::string& path);
 
-// Whether what is written to the one path would replace, or follow, what was written to the other. Devices
-// take both.
+// True if the output to one path would replace, or follow, the output to the other. Devices take both.
 bool IsSameOutput(const std::string& a, const std::string& b);
 
-// Whether `path` is "-" or names what standard output is, and that is a terminal.
+// True if standard output is a terminal, and `path` is "-" or names it.
 bool IsTerminal(const std::string& path);
 
 }  // namespace warpline::client

@@ -38,7 +38,7 @@ void ProgressLine::Show(std::size_t bytes) {
   if (now - last_ < kPeriod && bytes < total_) return;
   last_ = now;
   const std::string line = FormatProgress(what_, bytes, total_, now - start_);
-  // As wide as the one before, so that nothing of that stays.
+  // Pads the line to the width of the previous one, so that no rest of that line stays.
   std::fprintf(stderr, "\r%-*s", static_cast<int>(columns_), line.c_str());
   std::fflush(stderr);
   columns_ = std::max(columns_, line.size());

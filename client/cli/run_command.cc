@@ -174,8 +174,8 @@ absl::Status RunRun(const RunFlags& flags, const CommonFlags& common) {
     }
     ASSIGN_OR_RETURN(const std::optional<DType> dtype, TypeOf(input));
     ASSIGN_OR_RETURN(NpyArray array, session.Read(input.path, dtype));
-    // By a request of its own: a step of the program would change the numbers of all others, which errors
-    // name, and there may be no room for one.
+    // A separate request makes the array row-major. A step of the program would change the numbers of all
+    // other steps, which errors name. There may also be no room for another step.
     RETURN_IF_ERROR(session.MakeRowMajor(array));
     request.inputs.emplace_back(input.name, array.stored);
   }

@@ -54,7 +54,7 @@ std::optional<ArrayType> TypeOf(const OperationArgs& request) {
   return std::visit([](const auto& args) { return ResultTypeOf(args); }, request);
 }
 
-// Of an output.
+// Checks the path of an output.
 absl::Status CheckPath(const std::string& path, std::span<const std::string> others) {
   if (IsTensorPath(path) && path != kKeptPath) {
     return UsageError(absl::StrCat("-o ", Shown(path), ": a result that stays on the server gets a new id: ",
@@ -159,7 +159,7 @@ std::vector<std::string_view> Session::WaysOf(std::span<Operand* const> operands
 template <typename Send>
 auto Session::Timed(const absl::Status& sendable, std::string_view op, std::span<const std::string_view> ways,
                     Send send) -> decltype(send(std::string())) {
-  // What cannot be sent at all is refused here, and must not look like an answer of the server's.
+  // A request that cannot be sent at all is refused here, and must not look like an answer of the server.
   if (!sendable.ok()) return AsUsageError(sendable);
   const absl::Time start = absl::Now();
   const std::string request_id = NewRequestId();

@@ -1,5 +1,5 @@
-// What the commands that compute share: arrays in, one or more requests, arrays out. Arrays are files, or
-// tensors on the server.
+// The common part of the commands that compute: arrays in, one or more requests, arrays out. Arrays are
+// files, or tensors on the server.
 #ifndef WARPLINE_CLIENT_CLI_SESSION_H_
 #define WARPLINE_CLIENT_CLI_SESSION_H_
 

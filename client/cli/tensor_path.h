@@ -16,7 +16,7 @@ namespace warpline::client {
 inline constexpr std::string_view kKeptPath = "@";
 
 bool IsTensorPath(std::string_view path);
-// As it may be shown: an id is a secret.
+// Returns the path in a form that may be shown: an id is a secret.
 std::string Shown(std::string_view path);
 
 // The id in "@ID", or in "ID" alone where only an id can stand. A usage error if it is empty.

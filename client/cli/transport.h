@@ -21,7 +21,7 @@
 namespace warpline::client {
 
 enum class TransportKind {
-  // kShm for large arrays where the server shares memory; kStream for what is too large for a request.
+  // kShm for large arrays if the server shares memory; kStream for arrays that are too large for a request.
   kAuto,
   // In the requests and responses.
   kInline,
@@ -31,16 +31,16 @@ enum class TransportKind {
   kStream,
 };
 
-// --transport, where all of them are to be had.
+// Adds --transport, for commands that can use all kinds.
 void AddTransport(CLI::App& command, TransportKind& into);
-// Of a command that is to share memory. A usage error if no region socket is known of the server.
+// Checks that a command can share memory. A usage error if the server's region socket is not known.
 absl::Status CheckSharing(const CommonFlags& common);
-// Whether somebody listens where --regions says, if it is given: what is asked for by its path is not left
-// out in silence, even if nothing comes to be shared. A usage error if the path is wrong.
+// Checks that somebody listens at the path of --regions, if it is given. A path that was asked for is not
+// ignored in silence, even if no array is shared. A usage error if the path is wrong.
 absl::Status CheckRegions(const CommonFlags& common);
 
-// Of one command, whose operands pass through it one after another, then its result. Errors are as error.h
-// tells them apart. Not thread-safe.
+// The transport of one command. The operands pass through it one after another, then the result. Its errors
+// are as error.h classifies them. Not thread-safe.
 class Transport {
  public:
   // The client must outlive this.
@@ -48,35 +48,37 @@ class Transport {
 
   // The most bytes that one operand may have.
   std::size_t max_bytes() const;
-  // Memory for the elements of an operand, if they are to lie in shared memory; null if they are not.
+  // Returns memory for the elements of an operand if they are to lie in shared memory; null if they are not.
   absl::StatusOr<std::shared_ptr<void>> Allocate(std::size_t bytes);
   // Puts operands on the server that are too large for the request, and names them there.
   absl::Status SendAhead(std::span<Operand* const> operands);
-  // Where results of these types go that are to come back: in the response, into shared memory, or to the
-  // server, from where Fetch brings them. One for each type; nothing is known of those that are not there.
+  // Chooses where results that come back are written, one destination for each type. The choices are the
+  // response, shared memory, and the server, from where Fetch brings the result. A type that is not set is
+  // unknown.
   absl::StatusOr<std::vector<Destination>> Place(std::span<const std::optional<ArrayType>> types);
-  // A result as it is to be written, which may have stayed on the server because Place said so.
+  // Brings a result to the form in which it is written. It may have stayed on the server because Place said
+  // so.
   absl::Status Fetch(Array& array, std::optional<Tensor>& tensor);
-  // The same result as an operand of the next request.
+  // Returns the same result as an operand of the next request.
   Operand Reuse(const Array& array, std::optional<Tensor> tensor);
 
-  // How an operand comes to the server, and how a result that Place has put somewhere comes back: "inline",
-  // "shm" or "stream"; "resident" for an operand that was on the server before.
+  // Returns how an operand travels to the server, or how a result comes back that Place has put somewhere. It
+  // is "inline", "shm" or "stream"; "resident" for an operand that was on the server before.
   std::string_view WayOf(const Operand& operand) const;
   static std::string_view WayOf(const Destination& place);
-  // An error of a request. Where it is about tensors that stay on the server, of which the caller knows
-  // nothing, it says why there are any.
+  // Returns the error of a request. If it is about tensors that stay on the server, which the caller does not
+  // know of, the text says why there are any.
   absl::Status Explained(const absl::Status& status) const;
 
-  // For the codec: what of a request needs no room in it. It refers to this.
+  // Returns, for the codec, the parts of a request that need no room in it. They refer to this object.
   SharedPlaces shared() const;
 
  private:
-  // Whether so many bytes of operands, or of results, are not to travel in a message.
+  // Returns whether operands, or results, of `bytes` bytes must not travel in a message.
   absl::StatusOr<bool> Streams(std::size_t bytes);
-  // Null if there is to be none.
+  // Returns null if there is to be no region.
   absl::StatusOr<Region*> OpenRegion(std::size_t bytes);
-  // Whether it lies in one of the regions.
+  // True if `data` lies in one of the regions.
   bool IsShared(const void* data) const;
 
   Client* client_;

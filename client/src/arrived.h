@@ -55,8 +55,7 @@ struct Arrived {
 template <typename Response>
 absl::StatusOr<Arrived<Response>> ReadResponse(const grpc::ByteBuffer& message,
                                                const google::protobuf::FieldDescriptor* payload) {
-  // What came before the elements is the server's to choose, so a response has no limits but that of any
-  // message.
+  // The server chooses what comes before the elements, so a response has only the limits of any message.
   constexpr ScanLimits kLimits{.header_bytes = kMaxMessageBytes, .payloads = kMaxMessageBytes};
   // It is never destroyed: a callback may still use it while the process ends.
   static const auto& schema = *new ScanSchema(ScanSchema::For(Response::descriptor(), {.payload = payload}));

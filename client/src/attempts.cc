@@ -10,7 +10,8 @@
 namespace warpline::client {
 namespace {
 
-// Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next.
+// The first delay if the server gives none, as after UNAVAILABLE while it restarts. It doubles from one
+// attempt to the next.
 constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
 
 // A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory.

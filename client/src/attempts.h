@@ -1,4 +1,4 @@
-// Whether and when a call that failed is made again.
+// The rules for retries: whether and when a failed call is made again.
 #ifndef WARPLINE_CLIENT_SRC_ATTEMPTS_H_
 #define WARPLINE_CLIENT_SRC_ATTEMPTS_H_
 

@@ -124,7 +124,7 @@ void SetOptions(const Args& args, Request& request) {
   if (args.reproducible) request.mutable_options()->set_reproducible(true);
 }
 
-// Where one result is.
+// The place of one result.
 struct Stored {
   Array array;
   std::optional<client::Tensor> tensor;

@@ -21,21 +21,22 @@
 
 namespace warpline::client {
 
-// Where elements lie in memory that is shared with the server; nothing if they do not.
+// Finds the place of elements in memory that is shared with the server; nothing if they are not in such
+// memory.
 using FindSlice =
     std::function<absl::StatusOr<std::optional<v1::RegionSlice>>(const void* data, std::size_t bytes)>;
 
-// A result that the server writes into shared memory: there, and what it will be.
+// A result that the server writes into shared memory: its place, and its type.
 struct SharedResult {
   v1::RegionSlice slice{};
   Array array{};
 };
 
-// What of one request lies in shared memory.
+// The parts of one request that lie in shared memory.
 struct SharedPlaces {
-  // Asked for each operand that is an array and has elements; null: none of them does.
+  // Called for each operand that is an array and has elements. Null: no operand lies in shared memory.
   FindSlice find{};
-  // By output; nothing, or no entry: it does not.
+  // One entry for each output. If the entry is empty or absent, that output does not lie in shared memory.
   std::vector<std::optional<SharedResult>> results{};
 
   const SharedResult* result(std::size_t output) const {
@@ -43,9 +44,9 @@ struct SharedPlaces {
   }
 };
 
-// InvalidArgument for what cannot be sent at all: impossible sizes, a message over kMaxMessageBytes; else the
-// errors of SharedPlaces::find. Of a destination, the request says only whether the result is to stay on the
-// server.
+// InvalidArgument for a request that cannot be sent at all: impossible sizes, or a message over
+// kMaxMessageBytes. Other errors are those of SharedPlaces::find. The request says of a destination only
+// whether the result is to stay on the server.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
                                        const SharedPlaces& shared = {});
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},

@@ -1,4 +1,4 @@
-// What a client calls through: channels to one server, and calls that are made again where that helps.
+// The connection of a client: channels to one server, and calls that are retried where that helps.
 #ifndef WARPLINE_CLIENT_SRC_CONNECTION_H_
 #define WARPLINE_CLIENT_SRC_CONNECTION_H_
 

@@ -11,9 +11,10 @@
 
 namespace warpline::client {
 
-// With the same code, and with what DetailsOf (error.h) reads; `request_id` may be empty.
+// Returns a status with the same code, and with the details that DetailsOf (error.h) reads. `request_id` may
+// be empty.
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
-// Of a call that is over, with the request id that its server gave.
+// Returns the status of a call that is over, with the request id that its server gave.
 absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context);
 
 }  // namespace warpline::client

@@ -10,7 +10,7 @@
 namespace warpline::client {
 namespace {
 
-// Of one of our calls, and of all of them together once the client closes.
+// The timeouts of one call to the server, and of all such calls together once the client closes.
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr std::chrono::seconds kCloseTimeout(5);
 // More would crowd out the caller's own calls on the connection.

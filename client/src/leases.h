@@ -18,8 +18,8 @@
 
 namespace warpline::client {
 
-// Those of one client. One thread starts the calls, from the first handle on until Close; their answers
-// arrive on the channel's thread. Handles share it, so that they may outlive the client. Thread-safe.
+// The leases of one client. One thread starts the calls, from the first handle on until Close. The answers
+// arrive on the channel's thread. Handles share the Leases, so that they may outlive the client. Thread-safe.
 class Leases {
  public:
   // The channel must stay until Close has returned.

@@ -12,7 +12,7 @@ namespace {
 // costs less than that.
 constexpr std::size_t kCopyBelowBytes = 4096;
 
-// What is to be done when gRPC lets go of a slice over foreign memory.
+// The state that is released when gRPC lets go of a slice over foreign memory.
 struct Hold {
   std::shared_ptr<const void> owner;
   std::shared_ptr<SendTracker> tracker;  // null if there is an owner

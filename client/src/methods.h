@@ -8,21 +8,21 @@
 
 namespace warpline::client {
 
-// Of the method that carries out these arguments.
+// Returns the name of the method that carries out these arguments.
 const std::string& MethodOf(const OperationArgs& args);
 const std::string& RunMethod();
 const std::string& GetInfoMethod();
 const std::string& HealthMethod();
-// Of TensorService.
+// Methods of TensorService.
 const std::string& CreateMethod();
 const std::string& PutMethod();
 const std::string& GetMethod();
 const std::string& DropMethod();
 const std::string& RenewMethod();
 const std::string& ListMethod();
-// Of RegionService.
+// Methods of RegionService.
 const std::string& OpenRegionMethod();
-// Of servers that are told to have it; for benchmarks.
+// The echo method. Only servers that are told to have it do; for benchmarks.
 const std::string& EchoMethod();
 
 }  // namespace warpline::client

@@ -95,7 +95,7 @@ class Parser {
     std::string c, bias;
   };
 
-  // Where the next word starts.
+  // Moves to the next word, and returns where it starts.
   std::size_t Start() {
     while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
     return at_;
@@ -230,7 +230,7 @@ class Parser {
     return absl::StrCat(call.name, " has no argument ", key, ": expected ", absl::StrJoin(names, ", "));
   }
 
-  // As people write it: see Argument().
+  // Returns the name as people write it: see Argument().
   static std::string ShortName(const std::string& field) {
     if (field == "data_type") return "dtype";
     return field == "out_data_type" ? "out_dtype" : field;
@@ -284,7 +284,7 @@ class Parser {
     return number;
   }
 
-  // What cannot be said exactly is refused rather than rounded without a word.
+  // A number that a double cannot represent exactly is refused, not rounded silently.
   absl::StatusOr<double> Double() {
     constexpr std::uint64_t kGreatestExact = std::uint64_t{1} << 53;
     const std::size_t start = Start();

@@ -99,7 +99,7 @@ struct RawChannel::AsyncCall {
   std::atomic<bool> started = false;
 };
 
-// What is left of a call whose memory may not be released yet.
+// The rest of a call whose memory may not be released yet.
 struct RawChannel::FinishedCall {
   absl::StatusOr<grpc::ByteBuffer> outcome;
   std::shared_ptr<SendTracker> tracker;
@@ -125,7 +125,8 @@ RawChannel::~RawChannel() {
 
 void RawChannel::Pause(absl::Duration delay) const {
   const absl::Time end = absl::Now() + delay;
-  // What gRPC does to connect is looked after by threads that wait for it, and without one every 5 seconds.
+  // A thread that waits for the connection also drives gRPC's attempts to connect. Without one, gRPC looks
+  // after them only every 5 seconds.
   if (broken_.ok()) channel_->WaitForConnected(absl::ToChronoTime(end));
   absl::SleepFor(end - absl::Now());
 }

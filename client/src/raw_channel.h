@@ -56,7 +56,7 @@ class RawChannel {
   void Pause(absl::Duration delay) const;
 
   grpc::GenericStub& stub() { return stub_; }
-  // Of one call. `request_id` may be empty.
+  // Returns the context of one call. `request_id` may be empty.
   std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) const;
 
  private:

@@ -17,7 +17,7 @@ RegionAllocator::RegionAllocator(std::size_t bytes) : bytes_(bytes) { AddGap(0, 
 
 absl::StatusOr<std::size_t> RegionAllocator::Allocate(std::size_t bytes) {
   const std::size_t alignment = bytes >= kLargeAlignment ? kLargeAlignment : kSmallAlignment;
-  // What cannot be rounded up does not fit either.
+  // A size too large to be rounded up does not fit either.
   const std::size_t size = bytes > bytes_ ? bytes : RoundUp(std::max<std::size_t>(bytes, 1), kSmallAlignment);
   for (auto gap = sizes_.lower_bound({size, 0}); gap != sizes_.end(); ++gap) {
     const auto [gap_bytes, gap_offset] = *gap;

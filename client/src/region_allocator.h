@@ -17,8 +17,8 @@ namespace warpline::client {
 // that is freed while a call pins it becomes a gap when the last pin is gone. Not thread-safe.
 class RegionAllocator {
  public:
-  // Where blocks begin. Rows of a matrix that begin on a line of the caches and on a page are read fastest;
-  // small blocks would waste a page each.
+  // The alignment of blocks in bytes. Rows of a matrix are read fastest if they begin on a cache line and on
+  // a page. Small blocks would waste a page each.
   static constexpr std::size_t kLargeAlignment = 4096;
   static constexpr std::size_t kSmallAlignment = 256;
 

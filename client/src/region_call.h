@@ -29,20 +29,20 @@ class RegionCall {
   RegionCall(const RegionCall&) = delete;
   RegionCall& operator=(const RegionCall&) = delete;
 
-  // Whether Place has to see a result with this destination. Most clients have no regions, and need not know
+  // True if Place must see a result with this destination. Most clients have no regions. They need not know
   // what the result will be.
   bool MayPlace(const Destination& destination) const {
     return destination.region != nullptr || (destination.data != nullptr && !regions_.table().empty());
   }
-  // Where the results go that are to lie in regions; `types` has an entry for each output. InvalidArgument
-  // for destinations that contradict themselves, and for memory of a region in which no array lies;
-  // ResourceExhausted if there is no room; Unavailable if the region is lost.
+  // Places the results that are to lie in regions. `types` has an entry for each output. InvalidArgument for
+  // contradictory destinations, and for memory of a region in which no array lies; ResourceExhausted if there
+  // is no room; Unavailable if the region is lost.
   absl::Status Place(std::span<const Destination> destinations,
                      std::span<const std::optional<ArrayType>> types);
-  // For the codec. It refers to this.
+  // Returns the places for the codec. They refer to this object.
   const SharedPlaces& places();
 
-  // Whether the request has slices.
+  // True if the request has slices.
   bool uses_regions() const { return !uses_.empty(); }
   // Asks all regions for the end of the call. `ended` runs once they have confirmed it, on the thread of the
   // last to do so; at once if there are none.

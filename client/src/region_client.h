@@ -30,13 +30,14 @@ class RegionClient {
   RegionClient(const RegionClient&) = delete;
   RegionClient& operator=(const RegionClient&) = delete;
 
-  // What Client::OpenRegion says.
+  // Implements Client::OpenRegion.
   absl::StatusOr<Region> Open(Connection& connection, std::size_t bytes, absl::Duration timeout);
 
   const RegionTable& table() const { return *table_; }
-  // Of all regions together, since one call gives all its slices the same number.
+  // Returns the next call number. All regions share the numbers, since one call gives all its slices the same
+  // number.
   std::int64_t NextCall() { return last_call_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // Where those callbacks run that wait for a region: they may wait for another one.
+  // The thread for callbacks that wait for a region: they may wait for another region.
   CallbackThread& callbacks() { return callbacks_; }
 
  private:

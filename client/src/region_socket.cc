@@ -33,7 +33,7 @@ absl::Status Late(const char* what) {
   return absl::DeadlineExceededError(absl::StrCat("the deadline passed while ", what));
 }
 
-// Of errno, after connect().
+// Makes an error of errno. Call it after connect().
 absl::Status NotConnected(const std::string& path) {
   const int error = errno;
   const std::string text =

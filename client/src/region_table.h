@@ -1,4 +1,4 @@
-// Where memory of this process lies in a region.
+// The table that tells where memory of this process lies in a region.
 #ifndef WARPLINE_CLIENT_SRC_REGION_TABLE_H_
 #define WARPLINE_CLIENT_SRC_REGION_TABLE_H_
 

@@ -13,12 +13,12 @@
 
 namespace warpline::client {
 
-// What is watched.
+// The interface of objects that are watched.
 class Watched {
  public:
   virtual ~Watched() = default;
-  // On the watcher's thread: its socket may have something to read, or the time has come. Returns how long
-  // after this it wants to be called at the latest; it may be infinite.
+  // Called on the watcher's thread when its socket may have something to read, or when the time has come.
+  // Returns the delay until its next call at the latest, counted from this call; it may be infinite.
   virtual absl::Duration OnEvent() = 0;
 };
 

@@ -54,7 +54,7 @@ std::optional<std::int64_t> BroadcastSize(std::int64_t a, std::int64_t b) {
   return std::nullopt;
 }
 
-// Of the axes before the last `matrix` ones, which the result has none of yet.
+// Broadcasts the axes before the last `matrix` ones. The result does not have those last axes yet.
 std::optional<Shape> BroadcastAxes(const Shape& a, const Shape& b, int matrix) {
   const int rank = std::max(a.rank, b.rank);
   Shape result;

@@ -1,4 +1,4 @@
-// What a result will be, as far as that can be told before it is asked for.
+// The type and shape of a result, as far as they can be told before it is asked for.
 #ifndef WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 #define WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 
@@ -12,17 +12,18 @@
 
 namespace warpline::client {
 
-// Of a dense array.
+// The type, shape and size of a dense array.
 struct ArrayType {
   DType dtype = DType::kF32;
   Shape shape{};
   std::size_t bytes = 0;
 };
 
-// By the rules of the API. A result in shared memory is written without its length being sent along, so this
-// must know it exactly: nothing where an operand is a resident tensor of unknown shape, or where the server
-// will refuse the request. (It may refuse others, too.) The shape of a resident tensor counts as unknown if
-// the operand has none, and else the request must tell it, so that the server checks it.
+// Returns the type of the result by the rules of the API. A result in shared memory is written without its
+// length being sent along, so this type must be exact. Returns nothing if an operand is a resident tensor of
+// unknown shape, or if the server will refuse the request. (The server may refuse other requests, too.) If
+// the operand of a resident tensor has no shape, the shape counts as unknown. Otherwise the request must tell
+// the shape, so that the server checks it.
 std::optional<ArrayType> ResultTypeOf(const TransposeArgs& args);
 std::optional<ArrayType> ResultTypeOf(const GemmArgs& args);
 std::optional<ArrayType> ResultTypeOf(const ReduceArgs& args);

@@ -140,7 +140,7 @@ absl::Status SharedRegion::Receive() {
     if (reply->has_error()) {
       return absl::UnavailableError(absl::StrCat("the server gave it up: ", reply->error().message()));
     }
-    // What a newer server says beyond that is not for us.
+    // Other messages of a newer server are ignored.
   }
 }
 

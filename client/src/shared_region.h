@@ -35,7 +35,8 @@ inline constexpr absl::Duration kWithdrawalTimeout = absl::Minutes(1);
 // that says why. Thread-safe.
 class SharedRegion : public Watched, public std::enable_shared_from_this<SharedRegion> {
  public:
-  // Of a region that the server has taken over as `id`. It is in the table, and watched, from now on.
+  // Makes the object for a region that the server has taken over as `id`. From now on the region is in the
+  // table, and is watched.
   static absl::StatusOr<std::shared_ptr<SharedRegion>> Start(
       std::unique_ptr<RegionMemory> memory, RegionSocket socket, std::string id,
       std::shared_ptr<RegionTable> table, std::shared_ptr<RegionWatcher> watcher,
@@ -46,7 +47,7 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   std::byte* data() const { return memory_->data(); }
   std::size_t bytes() const { return memory_->bytes(); }
   std::size_t free_bytes() const;
-  // Whether it belongs to the client whose table this is.
+  // True if the region belongs to the client whose table this is.
   bool IsIn(const RegionTable& table) const { return table_.get() == &table; }
   // Unavailable, with the reason, once it is lost.
   absl::Status status() const;
@@ -78,12 +79,14 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   SharedRegion(std::unique_ptr<RegionMemory> memory, RegionSocket socket, std::string id,
                std::shared_ptr<RegionTable> table, std::shared_ptr<RegionWatcher> watcher,
                absl::Duration withdrawal_timeout);
-  // What was not sent yet, as far as it can be sent without waiting. Holding mutex_.
+  // Sends the withdrawals that were not sent yet, as far as possible without waiting. Called with mutex_
+  // held.
   absl::Status SendWithdrawals();
-  // All packets that are here.
+  // Receives all packets that are here.
   absl::Status Receive();
   void Ended(std::int64_t call);
-  // How long until the first withdrawal, if there is one, is too late; not above zero: it is.
+  // Returns the time until the first withdrawal, if there is one, is too late. It is too late if the time is
+  // not above zero.
   absl::Duration TimeLeft() const;
 
   const pid_t process_;

@@ -20,7 +20,7 @@ StreamCall::~StreamCall() {
     Cancel();
     (void)Finish();
   }
-  // Of a cancelled call, this is what drops the messages.
+  // This drops the messages of a cancelled call.
   stream_ = nullptr;
   context_ = nullptr;
   void* tag = nullptr;

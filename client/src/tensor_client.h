@@ -21,7 +21,7 @@
 
 namespace warpline::client {
 
-// What warpline/client.h says of the methods with these names. Thread-safe.
+// Implements the methods of these names in warpline/client.h. Thread-safe.
 class TensorClient {
  public:
   // The connection must outlive this.

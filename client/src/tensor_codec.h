@@ -32,7 +32,7 @@ OutgoingMessage EncodePut(const std::string& id, const ConstArray& array, std::s
 
 // Internal for a message that makes no sense, as all below.
 absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info);
-// Of CreateResponse and RenewResponse, which have the same field.
+// Decodes a CreateResponse or a RenewResponse, which have the same field.
 absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message);
 
 struct TensorPage {

@@ -72,7 +72,7 @@ absl::StatusOr<SslContext> NewClientContext(const TlsOptions& tls) {
     if (SSL_CTX_load_verify_file(context.get(), tls.ca.c_str()) != 1) {
       return BadFile("tls_ca", tls.ca, "holds no certificate in PEM form");
     }
-    // As gRPC does: a CA that another one has signed may stand there alone.
+    // A CA that another CA has signed may stand there alone, as with gRPC.
     X509_STORE_set_flags(SSL_CTX_get_cert_store(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   }

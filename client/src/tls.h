@@ -1,4 +1,4 @@
-// What a client's TLS is configured by, checked and as gRPC and OpenSSL take it.
+// The TLS configuration of a client, checked and in the forms that gRPC and OpenSSL take.
 #ifndef WARPLINE_CLIENT_SRC_TLS_H_
 #define WARPLINE_CLIENT_SRC_TLS_H_
 
@@ -13,12 +13,12 @@
 
 namespace warpline::client {
 
-// Whether a channel to this target is to speak TLS: not over a unix socket, whatever the options say.
+// True if a channel to this target must speak TLS. A unix socket never speaks TLS, whatever the options say.
 bool SpeaksTls(const std::string& target, const TlsOptions& tls);
 
-// For a channel to this target: those of no TLS, if it is not to speak it. InvalidArgument naming the option,
-// the file and the reason, if a file cannot be read, holds no certificate or key, or the key is not that of
-// the certificate.
+// Returns the credentials for a channel to this target; insecure ones if it must not speak TLS.
+// InvalidArgument if a file cannot be read, holds no certificate or key, or the key does not match the
+// certificate. The error names the option, the file and the reason.
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFor(const std::string& target,
                                                                          const TlsOptions& tls);
 

@@ -177,7 +177,7 @@ class Probe {
     const bool has_answered = asked_ || SSL_get0_peer_certificate(ssl_.get()) != nullptr;
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
     if (has_answered || reason >= SSL_AD_REASON_OFFSET) return Outcome::kRefused;
-    // What OpenSSL says of bytes that are no TLS.
+    // OpenSSL reports this for bytes that are not TLS.
     return reason == SSL_R_WRONG_VERSION_NUMBER ? Outcome::kNotTls : Outcome::kUnknown;
   }
 

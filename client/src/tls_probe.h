@@ -1,5 +1,4 @@
-// What keeps a client and a server from agreeing on TLS. gRPC tells no more of it than that it could not
-// connect.
+// The reason why a client and a server do not agree on TLS. gRPC itself tells only that it could not connect.
 #ifndef WARPLINE_CLIENT_SRC_TLS_PROBE_H_
 #define WARPLINE_CLIENT_SRC_TLS_PROBE_H_
 
@@ -18,10 +17,10 @@ namespace warpline::client {
 // gRPC can resolve, there is no answer.
 std::string ExplainTls(const std::string& target, const TlsOptions& tls, absl::Time deadline);
 
-// The same error, with that sentence in front, if it is gRPC's of a connection that did not come about.
+// Returns the same error, with that sentence in front, if it is gRPC's error of a failed connection.
 absl::Status WithTlsProblem(const absl::Status& status, const std::string& target, const TlsOptions& tls,
                             absl::Time deadline);
-// Whether the sentence is there.
+// True if the error has that sentence.
 bool HasTlsProblem(const absl::Status& status);
 
 }  // namespace warpline::client

@@ -13,10 +13,10 @@
 namespace warpline::client {
 namespace {
 
-// Of the elements in one message: what travels fastest, says the API.
+// The bytes of elements in one message. According to the API, this size travels fastest.
 constexpr std::size_t kMessageBytes = std::size_t{1} << 20;
 constexpr std::size_t kRangeBytes = std::size_t{64} << 20;
-// From here on one connection, whose bytes one thread of gRPC moves, is not enough.
+// From this size on one connection, whose bytes one thread of gRPC moves, is not enough.
 constexpr std::size_t kLargeBytes = std::size_t{64} << 20;
 constexpr int kLargeChannels = 4;
 
@@ -147,7 +147,8 @@ absl::Status Transfer::PutRange(RawChannel& channel, const std::string& id, cons
     return ended;
   });
   if (!absl::IsInvalidArgument(status) || attempts.failed() == 0) return status;
-  // What seemed to have failed may have been done all the same, and is refused the second time.
+  // A range that seemed to have failed may have been put all the same. Then the server refuses it the second
+  // time.
   const std::lock_guard lock(mutex_);
   doubt_ = status;
   return absl::OkStatus();
@@ -165,7 +166,7 @@ absl::Status Transfer::CheckDoubt(const std::string& id) {
 absl::Status Transfer::GetRange(RawChannel& channel, const std::string& id, std::span<std::byte> to,
                                 ElementRange range) {
   Attempts attempts = connection_.AttemptsUntil(deadline_);
-  // Where the next message goes: after a failure, on from there.
+  // The start of the next message. After a failure, the transfer goes on from there.
   std::size_t at = range.begin;
   return Retry(attempts, [&]() -> absl::Status {
     if (at == range.end && range.begin < range.end) return absl::OkStatus();

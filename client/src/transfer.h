@@ -64,9 +64,9 @@ class Transfer {
                         ElementRange range);
   absl::Status GetRange(RawChannel& channel, const std::string& id, std::span<std::byte> to,
                         ElementRange range);
-  // What came after InvalidArgument of a range that was sent again.
+  // Resolves the doubt after InvalidArgument of a range that was sent again.
   absl::Status CheckDoubt(const std::string& id);
-  // So many bytes more, or fewer, have travelled.
+  // Adds to the bytes that have travelled; `bytes` may be negative.
   void Moved(std::ptrdiff_t bytes);
   void Fail(const absl::Status& status);
 

@@ -1,4 +1,4 @@
-// Where the limits of this process's control groups stand.
+// Functions that find the limits of this process's control groups.
 #ifndef WARPLINE_SERVER_BASE_CGROUP_H_
 #define WARPLINE_SERVER_BASE_CGROUP_H_
 

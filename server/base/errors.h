@@ -31,7 +31,7 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 absl::Duration Spread(absl::Duration delay);
 absl::Status WithSpreadRetryAfter(const absl::Status& status);
 
-// What the functions above attached, if anything.
+// Return the field or the delay that the functions above attached, or nothing.
 std::optional<std::string> FieldOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
 

@@ -1,10 +1,11 @@
-// What the allocator keeps of memory that was freed.
+// A function for the freed memory that the allocator keeps.
 #ifndef WARPLINE_SERVER_BASE_FREE_MEMORY_H_
 #define WARPLINE_SERVER_BASE_FREE_MEMORY_H_
 
 namespace warpline {
 
-// Gives it back to the kernel. Takes milliseconds for gigabytes; with a sanitizer's allocator, does nothing.
+// Returns the freed memory to the kernel. Takes milliseconds for gigabytes. Does nothing with a sanitizer's
+// allocator.
 void ReturnFreeMemory();
 
 }  // namespace warpline

@@ -40,8 +40,8 @@ UniqueFd NewSocket(int family, int type) {
   return UniqueFd(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Whether somebody may listen on the path. A refused connection says that nobody does; of a socket of another
-// user nothing can be said.
+// Returns whether somebody may be listening on the path. A refused connection shows that nobody is. For a
+// socket of another user, it cannot be known.
 bool MayBeLive(const sockaddr_un& name, int type) {
   const UniqueFd probe = NewSocket(AF_UNIX, type);
   return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0 ||

@@ -39,7 +39,7 @@ class Listener {
 
   std::string address_;
   std::vector<UniqueFd> sockets_;
-  // Of a unix socket; empty otherwise.
+  // The path of a unix socket; empty for other sockets.
   std::string path_;
   dev_t path_device_ = 0;
   ino_t path_inode_ = 0;

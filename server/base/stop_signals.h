@@ -24,7 +24,7 @@ class StopSignals {
 
  private:
   friend class FurtherSignal;
-  // As if a signal of number 0 had come.
+  // Acts as if a signal of number 0 had come.
   static void Wake();
 };
 

@@ -11,7 +11,8 @@ namespace warpline {
 // only the limit tells what it was given. Unit: bytes.
 std::size_t UsableMemoryBytes();
 
-// Of it, what others have left at present: what the machine calls available, if that is less.
+// The part of the usable memory that others leave free at present. It is the memory that the machine reports
+// as available, if that is less.
 std::size_t AvailableMemoryBytes();
 
 // The bytes that a cgroup may use, from the text of memory.max ("1073741824", "max"); 0 if there is no limit.

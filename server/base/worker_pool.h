@@ -30,7 +30,8 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void Post(absl::AnyInvocable<void()> task);
-  // Whether the calling thread works for such a pool, so that it may wait a little for what it has started.
+  // Returns whether the calling thread works for a WorkerPool. Such a thread may wait a little for what it
+  // has started.
   static bool OnWorkerThread() { return on_worker_thread_; }
   int size() const { return static_cast<int>(threads_.size()); }
 

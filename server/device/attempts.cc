@@ -7,8 +7,7 @@
 namespace warpline {
 namespace {
 
-// What the watchdog takes for the estimate of an attempt: several launches of at most 25 ms each, as
-// estimated.
+// The estimate that the watchdog gets for an attempt: several launches of at most 25 ms each, as estimated.
 constexpr double kEstimateSeconds = 0.1;
 
 }  // namespace

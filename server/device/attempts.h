@@ -1,9 +1,9 @@
-// What the devices of this process try while they are tuned.
+// The variants that the devices of this process try while they are tuned.
 //
-// A kernel that is tried may make its context useless, or never end. Nothing but a new process helps then,
-// and the new process would be asked for the same problem and try the same candidate again. So whoever
-// notices that a device has failed blames what it tries at that moment, before the process ends. A process
-// that is killed for another reason blames nobody.
+// A kernel that is tried may make its context useless, or never end. Only a new process helps then. The new
+// process would be asked for the same problem and try the same candidate again. So the thread that notices
+// the failure of a device blames the variant that the device tries at that moment. It does so before the
+// process ends. A process that is killed for another reason blames no variant.
 #ifndef WARPLINE_SERVER_DEVICE_ATTEMPTS_H_
 #define WARPLINE_SERVER_DEVICE_ATTEMPTS_H_
 

@@ -31,9 +31,9 @@ struct DeviceInfo {
   std::string name;
   std::string compute_capability;  // "9.0"; empty on the CPU
   std::int64_t memory_bytes = 0;   // 0 on the CPU
-  // Of the pool from which programs take memory that do not fit into a lane's own.
+  // The size of the pool that serves programs which do not fit into a lane's own memory.
   std::size_t pool_bytes = 0;
-  // For resident tensors, beside the pool.
+  // The memory for resident tensors, in addition to the pool.
   std::size_t resident_bytes = 0;
 };
 
@@ -57,7 +57,7 @@ struct VariantInfo {
   std::vector<DType> dtypes;
 };
 
-// What a finished launch has to tell.
+// The result of a finished launch.
 struct LaunchReport {
   absl::Status status;
   std::vector<std::string_view> variants;  // that ran, one a step
@@ -80,7 +80,8 @@ struct StagedProgram {
   std::span<const Binding> bindings;
   std::span<std::byte> input;   // payload and scalars, as planned
   std::span<std::byte> output;  // to be written
-  // What Backend::DeviceBytes says of the program, and whoever launches it has set aside.
+  // The bytes that Backend::DeviceBytes returns for the program. Whoever launches the program has set them
+  // aside.
   std::size_t device_bytes = 0;
   // A backend that works step by step looks at these between steps; what is on its way on a GPU runs to its
   // end.
@@ -105,8 +106,9 @@ class Lane {
   // Starts the program and calls `done` exactly once: from the backend's completion thread, or before it
   // returns. The lane is free for the next program when `done` is called.
   virtual void Launch(const StagedProgram& staged, LaunchDone done) = 0;
-  // Whether Launch would return within microseconds, so that any thread may call it: nothing has to be built
-  // first, nor computed by the caller but a trifle. `device_bytes` is what Backend::DeviceBytes says.
+  // Returns whether Launch would return within microseconds, so that any thread may call it. Then nothing has
+  // to be built first, and the caller has next to nothing to compute. `device_bytes` is what
+  // Backend::DeviceBytes returns.
   virtual bool LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
                               std::size_t device_bytes) const = 0;
 };
@@ -125,17 +127,18 @@ class Backend {
   // OK if some device has the memory that the program needs, in a lane or in its pool, else INVALID_ARGUMENT
   // with both figures.
   virtual absl::Status CheckFits(const Program& program, const MemoryPlan& plan) const = 0;
-  // What the program takes of a device's pool while it runs; 0 if it fits into the memory of a lane. Whoever
-  // launches sees to it that the programs on a device together take no more than the pool has.
+  // Returns the bytes of a device's pool that the program takes while it runs; 0 if it fits into the memory
+  // of a lane. Whoever launches programs makes sure that those on one device together take no more than its
+  // pool has.
   virtual std::size_t DeviceBytes(const Program&, const MemoryPlan&) const { return 0; }
   // How long a device will be busy with a program of which CheckVariant accepts every step
   // (server/plan/cost.h). Of devices that differ, the slowest. An estimate: within a factor of about three.
   // Unit: seconds.
   virtual double EstimateSeconds(const Program& program) const = 0;
-  // Whether Lane::Launch leaves the work to a device, so that its caller has nothing to do meanwhile.
+  // Returns whether Lane::Launch leaves the work to a device, so that its caller has nothing to do meanwhile.
   virtual bool launches_asynchronously() const = 0;
-  // Whether a lane keeps nothing for this program from one launch to the next, so that any lane is as good as
-  // another.
+  // Returns whether a lane keeps nothing for this program from one launch to the next. Then any lane is as
+  // good as another.
   virtual bool RunsWithoutState(const Program& program, const MemoryPlan& plan) const = 0;
   virtual absl::StatusOr<std::unique_ptr<Lane>> CreateLane(int device) = 0;
   // Memory for staging slots: page-locked, or ordinary on the CPU.
@@ -148,10 +151,10 @@ class Backend {
   // only when the host has seen the end of all work that uses it. RESOURCE_EXHAUSTED if there is none; the
   // caller keeps to DeviceInfo::resident_bytes. Thread-safe.
   virtual absl::StatusOr<Buffer> AllocateResident(int device, std::size_t bytes) = 0;
-  // Whether AllocateResident will take microseconds for so much, as far as can be told; to get memory from a
-  // device takes milliseconds. Thread-safe.
+  // Returns whether AllocateResident will take only microseconds for this many bytes, as far as can be told.
+  // Getting memory from a device takes milliseconds. Thread-safe.
   virtual bool HasResidentAtHand(int, std::size_t) const { return true; }
-  // Of devices that are tuned; one for those of each kind.
+  // Returns the tuners of all devices that are tuned: one for each kind of device.
   virtual std::vector<Tuner*> tuners() const { return {}; }
   // Starts the copy and calls `done` exactly once, from the backend's completion thread, or before it returns
   // if the copy cannot be started. Thread-safe. Only for backends whose resident tensors do not lie on the

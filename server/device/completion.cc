@@ -135,8 +135,8 @@ void Completion::Loop() {
     if (arrived != seen || (in_flight_.empty() && quiet > kIdleSpin)) {
       TakeArrivals(/*may_sleep=*/arrived == seen);
       seen = arrived_.load(std::memory_order_acquire);
-      // What arrived between the two lines above is picked up by the next look at the counter or found
-      // already here; either way nothing waits for a later arrival.
+      // This call finds events that arrived between the two lines above, or the next look at the counter
+      // does. Either way no event waits for a later arrival.
       TakeArrivals(/*may_sleep=*/false);
       last_event = Clock::now();
     }

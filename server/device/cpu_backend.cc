@@ -37,7 +37,7 @@ std::string CpuName() {
   return "cpu";
 }
 
-// Of the program's intermediates, and the workspace behind them.
+// Returns the bytes of the program's intermediates, and of the workspace behind them.
 std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
   std::size_t workspace = 0;
   for (const Step& step : program.steps) {

@@ -16,13 +16,13 @@ struct CpuBackendOptions {
   // system for as long as they run.
   static constexpr std::size_t kLaneBytes = std::size_t{16} << 20;
   std::size_t lane_bytes = kLaneBytes;
-  // That will be created.
+  // The number of lanes that will be created.
   int lanes = 1;
-  // Of all lanes and such programs together. At most half of the memory that the process can use is taken,
-  // unless the figure is exact: see DecideDeviceBytes.
+  // The memory of all lanes and of programs that need more than a lane keeps, together. At most half of the
+  // memory that the process can use is taken, unless the figure is exact: see DecideDeviceBytes.
   std::size_t device_bytes = std::size_t{1} << 30;
   bool exact_device_bytes = false;
-  // Of resident tensors together. Taken when they are made.
+  // The memory of all resident tensors together. It is taken when the tensors are made.
   std::size_t resident_bytes = 0;
   // Time every step; reading a clock is cheap here.
   bool timing = true;

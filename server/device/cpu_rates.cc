@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kCopyBytes = std::size_t{16} << 20;
 constexpr std::int64_t kSize = 192;
 constexpr std::size_t kMatrixBytes = kSize * kSize * 8;  // of f64, the widest
-// What a step takes beside its work, and so does each product of a batch: for looking up its row of the
-// table, checking arguments and packing operands.
+// The overhead of each step, and of each product of a batch. It covers looking up the row of the table,
+// checking arguments and packing operands.
 constexpr double kLaunchSeconds = 1e-7;
 
 // Stands in for a measurement where there is no memory to measure with.

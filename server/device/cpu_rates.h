@@ -1,4 +1,4 @@
-// What one thread of this machine reaches, by which the cost of programs on the CPU is estimated.
+// The rates that one thread of this machine reaches. The cost of programs on the CPU is estimated from them.
 #ifndef WARPLINE_SERVER_DEVICE_CPU_RATES_H_
 #define WARPLINE_SERVER_DEVICE_CPU_RATES_H_
 

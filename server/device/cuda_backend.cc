@@ -41,10 +41,11 @@ absl::Status ProbeKernels(const cudaDeviceProp& properties) {
 
 // The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
 constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
-// What a context grows by while the daemon runs, graphs apart: modules, local memory of kernels.
+// The memory by which a context grows while the daemon runs, graphs apart: modules, and local memory of
+// kernels.
 constexpr std::size_t kContextBytes = std::size_t{128} << 20;
 
-// What is asked of the device that is current.
+// Returns the question of how much memory to take of the current device.
 absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& options) {
   const auto lanes = static_cast<std::size_t>(options.lanes);
   const std::size_t lanes_bytes = lanes * options.lane_bytes;
@@ -211,7 +212,8 @@ class CudaBackend : public Backend {
   }
 
   std::size_t DeviceBytes(const Program& program, const MemoryPlan& plan) const override {
-    // Of devices that differ, the one whose variants ask for the largest workspace: any may run the program.
+    // If the devices differ, this takes the one whose variants ask for the largest workspace: any device may
+    // run the program.
     std::size_t bytes = 0;
     for (const auto& device : devices_) {
       bytes = std::max(

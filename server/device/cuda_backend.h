@@ -31,7 +31,7 @@ struct CudaBackendOptions {
   // Device memory of a lane: inputs, outputs, scratch and workspace of one program. Programs that need more
   // take it from the device's pool while they run.
   std::size_t lane_bytes = kCudaLaneBytes;
-  // That will be created on each device.
+  // The number of lanes that will be created on each device.
   int lanes = 1;
   // Memory of each device for its lanes and its pool together. A device that has less free gives what it has,
   // unless the figure is exact: see DecideDeviceBytes.
@@ -58,9 +58,9 @@ struct CudaBackendOptions {
   std::function<void(const absl::Status&)> context_lost;
   // Called for each sampled job that was copied whole, as a graph or not, if set; from several threads.
   std::function<void(const JobTimeline&)> on_timeline;
-  // What tuning has found and finds; null: nothing.
+  // The store of what tuning has found and finds; null: tuning has found nothing and finds nothing.
   std::shared_ptr<TuningStore> tuning;
-  // What is tried while it finds that; blamed before `context_lost` is called.
+  // The variants that tuning tries at the moment. They are blamed before `context_lost` is called.
   std::shared_ptr<Attempts> attempts = std::make_shared<Attempts>();
   // May be null. Outlives the backend.
   Metrics* metrics = nullptr;

@@ -1,4 +1,4 @@
-// What the lanes of one GPU share.
+// The state that the lanes of one GPU share.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_DEVICE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_DEVICE_H_
 
@@ -32,7 +32,8 @@ struct CudaDevice {
   std::unique_ptr<CublasLt> cublaslt;
   Roofline roofline;
   EventOverhead event_overhead;  // 0 where nothing is timed
-  // Of jobs that are not short; nothing: they may use all. Made before the lanes, which have streams of it.
+  // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made
+  // before the lanes, which have streams of it.
   std::optional<gpu::Partition> partition;
   gpu::Event epoch;  // recorded when the device was opened
   // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself. A

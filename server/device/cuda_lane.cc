@@ -234,7 +234,7 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
     LookUpTuning(staged, next);
     if (next.tuned != entry->tuned) {
       absl::StatusOr<Entry> built = Build(staged);
-      // What has run until now goes on running.
+      // If the build fails, the entry that has run until now goes on running.
       if (!built.ok())
         Log("warning", "a tuned choice is not used", {{"reason", std::string(built.status().message())}});
       known = !built.ok();

@@ -36,8 +36,8 @@ class CudaLane : public Lane {
                       std::size_t device_bytes) const override;
 
  private:
-  // What the paths need that the program may take is made at once, so that a known signature never needs a
-  // capture again.
+  // An entry is made at once with all that the program's possible paths need. So a known signature never
+  // needs another capture.
   struct Entry {
     Path alone = Path::kGraph;  // what to do with the device to itself, and beside other jobs
     Path among_others = Path::kGraph;
@@ -45,7 +45,8 @@ class CudaLane : public Lane {
     std::optional<CudaGraph> timed;  // likewise, and if jobs are sampled at all
     std::optional<Cutting> cutting;  // if either is kBlocks
     std::size_t pool_bytes = 0;      // that were set aside of the device's pool, to run whole or in pieces
-    // What tuning has found for the steps, as of this version of the device's choices; see StepLaunch.
+    // The variants that tuning has found for the steps, as of version `tuning` of the device's choices; see
+    // StepLaunch.
     std::vector<std::string_view> tuned;
     std::uint64_t tuning = 0;
     std::vector<std::string_view> variants;
@@ -62,7 +63,7 @@ class CudaLane : public Lane {
       return plain.has_value() || alone == Path::kCalls || among_others == Path::kCalls;
     }
   };
-  // Of one launch.
+  // The state of one launch.
   struct Run {
     Path path = Path::kGraph;
     bool timed = false;
@@ -82,12 +83,12 @@ class CudaLane : public Lane {
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
   absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
-  // Whether no other program used the device between its launch and now.
+  // Returns whether no other program used the device between this program's launch and now.
   bool WasAlone(const Run& run) const { return run.started_alone && device_.launched.load() == run.order; }
   absl::Status EnsureTimingEvents(std::size_t count);
   bool IsTimeToTime();
   absl::Status Start(const StagedProgram& staged, LaunchDone& done);
-  // Whether the program that was launched last has ended, or does so within some microseconds.
+  // Returns whether the program that was launched last has ended, or ends within some microseconds.
   bool EndsBriefly();
   absl::Status RecordEnd(cudaStream_t last);
   // Enqueues the program and, behind it, the flag or the event of its end.
@@ -101,7 +102,7 @@ class CudaLane : public Lane {
   void RecordWhole(Entry& entry, const Run& run);
   void RecordPieces(Entry& entry);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
-  // Of a step of a program that was run whole.
+  // Returns the kernel time of a step of a program that was run whole.
   double KernelSeconds(std::size_t step, Path path) const;
   // The priority of a graph's kernels is that of the stream on which they were captured.
   cudaStream_t StreamFor(const StagedProgram& staged, Path path) const {

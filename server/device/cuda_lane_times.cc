@@ -1,4 +1,4 @@
-// What a lane records of the launches that it times.
+// The part of CudaLane that records the times of launches.
 #include <cstddef>
 
 #include "kernels/problem.h"

@@ -44,7 +44,7 @@ absl::StatusOr<std::string_view> LaunchStep(const Step& step, std::string_view t
                                             const Operands& operands, const StepLaunch& launch) {
   if (step.variant.empty() && !tuned.empty()) {
     auto name = LaunchProblem(step.problem, tuned, operands, launch.context, launch.stream);
-    // What ran when it was tuned need not be there in another process: it is a proposal.
+    // A tuned variant is only a proposal: it need not be there in another process than the one that tuned it.
     if (!absl::IsInvalidArgument(name.status())) return name;
   }
   return LaunchProblem(step.problem, step.variant, operands, launch.context, launch.stream);

@@ -62,8 +62,8 @@ struct StepLaunch {
   cudaStream_t stream;
   // Records the events after the copy in and around each step; null: none.
   const TimingEvents* timing = nullptr;
-  // What tuning has found for the steps whose variant the program leaves open, as far as it has; empty:
-  // nothing for any.
+  // The variants that tuning has found for the steps whose variant the program leaves open. Some steps may
+  // have none. An empty span means that no step has one.
   std::span<const std::string_view> tuned = {};
 };
 
@@ -102,8 +102,8 @@ class CudaGraph {
   const std::byte* output_ = nullptr;
 };
 
-// What a program takes of the device's pool, in bytes; 0 if lanes that have `lane_bytes` of their own can run
-// it there. Enough for pieces of CutProgram too.
+// Returns the bytes that a program takes of the device's pool. Returns 0 if a lane that has `lane_bytes` of
+// its own can run it there. The bytes are enough for pieces of CutProgram too.
 std::size_t PoolBytes(const Program& program, const MemoryPlan& plan, const DeviceTraits& traits,
                       std::size_t lane_bytes, const CutOptions& cutting);
 

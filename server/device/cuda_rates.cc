@@ -6,16 +6,16 @@
 namespace warpline {
 namespace {
 
-// What one multiprocessor reaches. One of a T4, the slowest GPU that we compile for, has 8 GB/s and 200
-// GFLOP/s in f32. GPUs for graphics have few units for f64.
+// The rates of one multiprocessor. One multiprocessor of a T4, the slowest GPU that we compile for, reaches 8
+// GB/s and 200 GFLOP/s in f32. GPUs for graphics have few units for f64.
 constexpr double kBytesPerSecond = 8e9;
 constexpr double kF32FlopsPerSecond = 2e11;
 constexpr double kHalfFlopsPerSecond = 1e12;
 constexpr double kF64FlopsPerSecond = 5e9;
-// What an element takes where one thread loads and handles one after the other. On an H200 that is 0.1 us,
-// and up to 0.4 us beside many other threads.
+// The time of one element where one thread loads and handles one element after the other. On an H200 that is
+// 0.1 us, and up to 0.4 us beside many other threads.
 constexpr double kSerialSeconds = 2e-7;
-// What a kernel of a graph takes at least, with the gap before it.
+// The minimum time of a kernel of a graph, including the gap before it.
 constexpr double kLaunchSeconds = 3e-6;
 
 }  // namespace

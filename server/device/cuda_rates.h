@@ -1,4 +1,4 @@
-// What a GPU reaches, by which the cost of programs on it is estimated.
+// The rates that a GPU reaches. The cost of programs on the GPU is estimated from them.
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_RATES_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_RATES_H_
 

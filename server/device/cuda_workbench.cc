@@ -229,8 +229,7 @@ TuningUse CudaTrial::Try(std::size_t candidate) {
 }
 
 void CudaTrial::Report(const absl::Status& status) {
-  // Where another thread has seen the same error, it may be on its way to blame the candidate, and find it
-  // gone.
+  // Another thread that has seen the same error may be about to blame the candidate, and find it gone.
   if (absl::IsUnavailable(status)) {
     bench_.attempts_.Blame(bench_.device_.info.ordinal, std::string(status.message()));
   }
@@ -264,7 +263,7 @@ absl::Status CudaTrial::Launch(std::size_t candidate, int set) {
   const absl::Status status =
       LaunchProblem(problem_, variant, OperandsOf(set), bench_.device_.context, bench_.stream_.get())
           .status();
-  // Of candidates that a library proposes, some are refused for reasons of its own.
+  // A library may refuse some candidates that it has proposed, for reasons of its own.
   return status.ok() || absl::IsUnavailable(status)
              ? status
              : absl::UnimplementedError(absl::string_view(status.message().data(), status.message().size()));

@@ -31,7 +31,7 @@ std::size_t TargetBytes(std::size_t total, const CutOptions& options) {
                     options.piece_bytes);
 }
 
-// What is common to the pieces of one transpose.
+// The values that all pieces of one transpose have in common.
 struct TransposeCut {
   const TransposeProblem& problem;
   CanonicalTranspose transpose;
@@ -99,7 +99,7 @@ Sides BlockSides(const TileWalk& walk, const TransposeCut& cut) {
   };
   Sides sides{std::min(walk.nx, elements(options.in_row_bytes)),
               std::min(walk.ny, elements(options.out_row_bytes))};
-  // Where the matrix ends before a side is as long as it should be, the other side is longer for it.
+  // If the matrix ends before one side has its full length, the other side becomes longer instead.
   sides.y = std::min(walk.ny, std::max(sides.y, target / sides.x));
   sides.x = std::min(walk.nx, std::max(sides.x, target / sides.y));
   while (sides.x * sides.y > target) {
@@ -174,7 +174,7 @@ std::vector<Piece> MatrixBlocks(const TransposeCut& cut) {
       }
     }
   }
-  // Whether most of what travels does so in rows of a good length.
+  // Gives up if any piece has rows that are too short for a copy of their own (CutOptions::min_row_bytes).
   const auto too_short = [&](const PieceCopy& copy) {
     return copy.rows > 1 && copy.width < cut.options.min_row_bytes;
   };

@@ -18,9 +18,10 @@ struct DeviceMemoryQuestion {
   std::size_t margin = 0;  // of that, what has to stay free for everything that is allocated later
 };
 
-// What to take: `wanted`, or if that is not exact what is free less the margin, if that is less. Errors name
-// the figures: UNAVAILABLE if the device has less than the least, INVALID_ARGUMENT if an exact figure is
-// below the least, RESOURCE_EXHAUSTED if it is more than what is free less the margin.
+// Returns the bytes to take. An exact figure is taken as it is: `wanted`. Otherwise what is free less the
+// margin is taken, if that is less than `wanted`. Errors name the figures. UNAVAILABLE: the device has less
+// than `least`. INVALID_ARGUMENT: an exact figure is below `least`. RESOURCE_EXHAUSTED: an exact figure is
+// more than what is free less the margin.
 absl::StatusOr<std::size_t> DecideDeviceBytes(const DeviceMemoryQuestion& question);
 
 }  // namespace warpline

@@ -48,7 +48,8 @@ class DevicePool {
   // pool has no block of this size, which fragments can cause even where their sum would do. The device is
   // current. An empty buffer for 0 bytes.
   absl::StatusOr<Buffer> Take(std::size_t bytes);
-  // Whether the pool has so much that nobody uses. In pieces it may need more of the device all the same.
+  // Returns whether the pool has this many bytes that nobody uses. If they are in pieces, Take may still need
+  // more memory of the device.
   bool HasAtHand(std::size_t bytes) const;
 
  private:

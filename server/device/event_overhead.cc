@@ -59,7 +59,8 @@ class Probe {
     return milliseconds[kRounds / 2] * 1e-3;
   }
 
-  // Of so many kernels in a graph, with what the events before and behind it add.
+  // Returns the time of `count` kernels in a graph, including what the events before and behind the graph
+  // add.
   absl::StatusOr<double> SecondsOfRow(int count) {
     ASSIGN_OR_RETURN(const gpu::GraphExec row, AsGraph([this, count] { return EnqueueKernels(count); }));
     return MedianSeconds([&]() -> absl::Status {
@@ -97,7 +98,7 @@ class Probe {
 }  // namespace
 
 absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits) {
-  // As many CTAs as a kernel has that fills the device: one alone begins and ends faster.
+  // A kernel that fills the device has this many CTAs. A single CTA would begin and end faster.
   constexpr unsigned kCtasPerMultiprocessor = 8;
   constexpr int kShortRow = 8, kLongRow = 40;
   ASSIGN_OR_RETURN(Probe probe, Probe::Create(static_cast<unsigned>(std::max(1, traits.multiprocessors)) *

@@ -1,4 +1,4 @@
-// What timing a kernel adds to its time.
+// The time that timing a kernel adds to the kernel's own time.
 #ifndef WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
 #define WARPLINE_SERVER_DEVICE_EVENT_OVERHEAD_H_
 
@@ -21,8 +21,8 @@ struct EventOverhead {
 // Measures the current device, which must be idle: some milliseconds.
 absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits);
 
-// What a kernel took that was timed like this, in seconds. Even an empty one takes as long as the device
-// needs to begin the next one, so that a rate is never infinite.
+// Returns the time of a kernel that was timed like this, without the overhead, in seconds. Even an empty
+// kernel takes as long as the device needs to begin the next one. So a rate is never infinite.
 inline double WithoutOverhead(double elapsed, double overhead) {
   constexpr double kLeast = 0.5e-6;
   return std::max(elapsed - overhead, kLeast);

@@ -41,7 +41,8 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  // As Find, but neither counts a hit or a miss nor makes the value the most recently used one.
+  // Returns what Find would return, but counts no hit and no miss. The value does not become the most
+  // recently used one.
   const Value* Peek(std::string_view signature) const {
     const auto found = index_.find(absl::string_view(signature.data(), signature.size()));
     return found == index_.end() ? nullptr : &found->second->value;
@@ -98,12 +99,12 @@ class GraphCache {
   };
   using Entries = std::list<Entry>;
 
-  // What one owner has.
+  // The values that one owner has, and their bytes.
   struct Owned {
     std::size_t values = 0, bytes = 0;
   };
 
-  // Of the owner that has the most of what is short.
+  // Evicts the least recently used value of the owner that has the most of `what`, which is short.
   void Evict(std::size_t Owned::*what) {
     const OwnerId largest =
         std::max_element(owned_.begin(), owned_.end(), [what](const auto& a, const auto& b) {

@@ -1,4 +1,5 @@
-// What a lane keeps for itself, of which both the backends and the daemon's default of --device-bytes know.
+// The memory that a lane keeps for itself. Both the backends and the daemon's default of --device-bytes
+// use it.
 #ifndef WARPLINE_SERVER_DEVICE_LANE_MEMORY_H_
 #define WARPLINE_SERVER_DEVICE_LANE_MEMORY_H_
 

@@ -15,7 +15,7 @@
 
 namespace warpline {
 
-// What to do about a device that is full, or that this process cannot use.
+// Says what to do about a device that is full, or that this process cannot use.
 enum class OnUnusable : std::uint8_t {
   kFail,  // somebody has named it
   kSkip,  // the others will do

@@ -12,8 +12,8 @@ namespace warpline {
 
 struct Roofline {
   double copy_bytes_per_second = 0;
-  // What a large product by cuBLASLt reaches, by dtype of its operands. 0 where it is not known: for
-  // integers, and without the library.
+  // The rate that a large product by cuBLASLt reaches, by dtype of its operands. The rate is 0 where it is
+  // not known: for integers, and without the library.
   std::array<double, kAllDTypes.size()> flops_per_second{};
   double tf32_flops_per_second = 0;
 

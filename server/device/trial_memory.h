@@ -43,7 +43,7 @@ class TrialBlock {
   cudaStream_t stream_ = nullptr;
 };
 
-// Where everything lies in one block: `sets` sets of operands and results, the result to compare with,
+// The offsets of all parts of one block: `sets` sets of operands and results, the result to compare with,
 // workspace, scalars, a counter.
 struct TrialLayout {
   std::size_t set = 0;  // bytes of one

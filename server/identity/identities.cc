@@ -14,7 +14,8 @@
 namespace warpline {
 namespace {
 
-// So many names are remembered: a client could have certificates of any number of subjects.
+// The maximum number of names that are remembered. A client could have certificates of any number of
+// subjects.
 constexpr std::size_t kMaxNames = 65536;
 constexpr char kBearer[] = "Bearer ";
 constexpr char kNobody[] = "anonymous";
@@ -26,7 +27,7 @@ absl::StatusOr<std::string> ReadTokens(const std::string& path) {
   return absl::Status(text.status().code(), absl::StrCat("--tokens=", text.status().message()));
 }
 
-// Of none it warns: then nobody has a token.
+// Logs the number of owners. Warns if there are none: then nobody has a token.
 void LogOwners(std::string_view message, std::size_t owners) {
   Log(owners == 0 ? "warning" : "info", message, {{"owners", absl::StrCat(owners)}});
 }
@@ -67,7 +68,8 @@ absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, con
     if (!absl::StartsWithIgnoreCase({authorization.data(), authorization.size()}, kBearer)) {
       return absl::UnauthenticatedError("the authorization header is no \"Bearer TOKEN\"");
     }
-    // Who does not know a token cannot choose its hash, so the time of the search tells nothing of it.
+    // A client that does not know a token cannot choose its hash. So the time of the search reveals nothing
+    // about the token.
     const auto found = now->tokens.find(TokenDigest(authorization.substr(kScheme)));
     if (found == now->tokens.end()) {
       return absl::UnauthenticatedError("the token is none of this server's");
@@ -146,7 +148,7 @@ void Identities::Refresh() {
   auto entries =
       text.ok() ? ParseOwners(*text, options_.file) : absl::StatusOr<std::vector<OwnerEntry>>(text.status());
   if (entries.ok() && entries->empty()) {
-    // As a file is for a moment while it is written. It would lock everybody out.
+    // A file has no owner for a moment while it is written. Using it then would lock everybody out.
     entries = absl::InvalidArgumentError(absl::StrCat(options_.file, ": has no owner"));
   }
   if (entries.ok()) {

@@ -1,4 +1,4 @@
-// Who a call comes from.
+// The identities of callers: who a call comes from.
 #ifndef WARPLINE_SERVER_IDENTITY_IDENTITIES_H_
 #define WARPLINE_SERVER_IDENTITY_IDENTITIES_H_
 
@@ -27,8 +27,8 @@ namespace warpline {
 class Identities {
  public:
   struct Options {
-    // Of --tokens. Empty: there are no tokens, and who has no certificate is let in: the server's TLS keeps
-    // others out, but for those who may open its unix socket.
+    // The file of --tokens. If it is empty, there are no tokens, and clients without a certificate are let
+    // in. The server's TLS keeps others out, except those who may open its unix socket.
     std::string file;
     absl::Duration period = absl::Seconds(1);  // between two looks at the file
   };
@@ -38,17 +38,17 @@ class Identities {
   Identities(const Identities&) = delete;
   Identities& operator=(const Identities&) = delete;
 
-  // Whose the call is, by its `authorization` header ("Bearer TOKEN"; empty: none) or else by `peer`, what
-  // its connection's certificate says: "cert:SUBJECT", or "anonymous" without one. A token goes first, as
-  // behind a proxy the certificate is the proxy's. UNAUTHENTICATED, saying what was missing or wrong, but not
-  // the token.
+  // Returns the owner of a call. `authorization` is the call's header ("Bearer TOKEN"; empty: none). `peer`
+  // is what the connection's certificate says: "cert:SUBJECT", or "anonymous" without a certificate. A token
+  // takes precedence, because behind a proxy the certificate is the proxy's. UNAUTHENTICATED says what was
+  // missing or wrong, but does not repeat the token.
   absl::StatusOr<OwnerId> Identify(std::string_view authorization, const std::string& peer) const;
   OwnerLimits LimitsOf(OwnerId owner) const;
   // "token:alice", for labels and logs; "anonymous" for whoever has not been identified.
   std::string NameOf(OwnerId owner) const;
 
  private:
-  // What the file says.
+  // The contents of the file.
   struct Table {
     absl::flat_hash_map<std::string, OwnerId> tokens;  // by digest
     absl::flat_hash_map<OwnerId, OwnerLimits> limits;  // of those that have a table of their own
@@ -65,13 +65,13 @@ class Identities {
   void Refresh();
 
   const Options options_;
-  // Of the thread alone.
+  // Only the thread uses the next three members.
   std::string used_text_;
   absl::StatusOr<std::string> seen_text_;  // at the last look
   std::string last_problem_;
 
   mutable Mutex mutex_;
-  // Of owners that have been met. Bounded: see NumberOf.
+  // The names of owners that have been met. Bounded: see NumberOf.
   mutable absl::flat_hash_map<OwnerId, std::string> names_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Table> table_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

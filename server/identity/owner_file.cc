@@ -13,12 +13,12 @@ namespace warpline {
 namespace {
 
 constexpr std::size_t kDigestBytes = 32;
-// What a transfer of a tensor has under way is less.
+// The smallest quota of bytes. A transfer of a tensor has fewer bytes in progress.
 constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
 constexpr double kLeastWeight = 0.01, kMostWeight = 100;
 constexpr char kKeys[] = "sha256, weight, jobs, bytes, resident-bytes, region-bytes";
 
-// Where a value stands, for messages: path, line, owner and key.
+// The place of a value, for messages: path, line, owner and key.
 struct Spot {
   const std::string& path;
   const std::string& owner;

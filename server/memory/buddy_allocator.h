@@ -31,7 +31,7 @@ class BuddyAllocator {
   std::size_t BlockBytes(int order) const { return unit_ << order; }
   std::size_t total_bytes() const { return units_ * unit_; }
   std::size_t used_bytes() const { return used_bytes_; }
-  // Of the largest block that an empty range has.
+  // Returns the size of the largest block that an empty range has.
   std::size_t LargestBlockBytes() const;
 
   // Nothing if no block of that order is free outside of the reservations.
@@ -45,7 +45,8 @@ class BuddyAllocator {
   // at least half of the range; then a held part only makes the caller wait longer. `own` is what the caller
   // has taken already: it will not come back, and is kept from others too.
   std::optional<Block> Reserve(int order, std::optional<Block> own = std::nullopt);
-  // Whether all of a reserved block is free. If so it is taken, as by Take, and no longer reserved.
+  // Returns whether all of a reserved block is free. If so, the block is taken, as by Take, and is no longer
+  // reserved.
   bool TakeReserved(Block block);
   // Gives a reserved block up.
   void Unreserve(Block block);
@@ -69,7 +70,7 @@ class BuddyAllocator {
   const std::size_t unit_;
   const std::size_t units_;
   std::size_t used_bytes_ = 0;
-  // By index of the unit at which a block starts.
+  // These four are indexed by the unit at which a block starts.
   std::vector<State> state_;
   std::vector<std::int8_t> order_;
   std::vector<std::uint32_t> next_, previous_;  // of free blocks of the same order

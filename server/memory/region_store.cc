@@ -76,7 +76,7 @@ class RegionStore::Region {
   }
 
  private:
-  // As the API says.
+  // The limit that the API documents.
   static constexpr std::size_t kMaxWithdrawn = 1024;
   struct Running {
     int uses = 0;
@@ -86,7 +86,7 @@ class RegionStore::Region {
   const OwnerId owner_;
   const Buffer memory_;
   Mutex mutex_;
-  // By number of the call.
+  // The calls that use the region now, by number of the call.
   absl::flat_hash_map<std::int64_t, Running> running_ ABSL_GUARDED_BY(mutex_);
   std::set<std::int64_t> withdrawn_ ABSL_GUARDED_BY(mutex_);
   std::int64_t floor_ ABSL_GUARDED_BY(mutex_) = 0;  // all numbers up to here were withdrawn

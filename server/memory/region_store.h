@@ -36,7 +36,7 @@ namespace warpline {
 class RegionStore {
  public:
   struct Options {
-    // Of all regions, and of those of one owner. 0 bytes: there are none.
+    // The limits of all regions together, and of the regions of one owner. 0 bytes: there are no regions.
     std::size_t max_bytes = 0, max_bytes_per_owner = 0;
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
@@ -71,7 +71,7 @@ class RegionStore {
   RegionStore& operator=(const RegionStore&) = delete;
 
   const Options& options() const { return options_; }
-  // What the regions of this owner may have together.
+  // Returns the bytes that the regions of this owner may have together.
   std::size_t MaxBytesOf(OwnerId owner) const;
 
   // A ticket for a region of so many bytes. INVALID_ARGUMENT, about "size_bytes", if there can be no such

@@ -27,8 +27,8 @@ class SecretIds {
   const std::string instance_;
 };
 
-// What of an id may stand in logs and errors: its last 8 digits, behind three dots. Of anything that is no
-// id, nothing.
+// Returns the part of an id that may stand in logs and errors: its last 8 digits, behind three dots. Returns
+// nothing for a text that is no id.
 std::string Abbreviate(std::string_view id);
 
 }  // namespace warpline

@@ -10,8 +10,8 @@
 
 namespace warpline {
 
-// Whether it is a memfd or its like. Unlike anything else that could be asked of a descriptor, and unlike
-// closing it, this never waits for whoever made it.
+// Returns whether the descriptor is a memfd or its like. Unlike any other query of a descriptor, and unlike
+// closing it, this call never waits for whoever made it.
 bool CanBeSealed(int fd);
 
 // OK if the descriptor is a memfd of `bytes` bytes whose owner can no longer do harm by it to a process that

@@ -26,7 +26,7 @@ class StagingSlot {
   StagingSlot(StagingSlot&& other) noexcept { *this = std::move(other); }
   StagingSlot& operator=(StagingSlot&& other) noexcept;
   ~StagingSlot() { Release(); }
-  // As long as was asked for; the start is aligned to a page.
+  // Returns the slot's memory. It is as long as was asked for, and its start is aligned to a page.
   std::span<std::byte> bytes() const { return bytes_; }
   // Says that from now on a client decides when the slot comes back, not a running job.
   void MarkHeld();
@@ -62,10 +62,11 @@ class StagingPool {
   };
   std::optional<Pair> TryAcquire(std::size_t input_bytes, std::size_t output_bytes);
 
-  // What one job, the one that has waited longest, may do beyond TryAcquire: set memory aside that is still
-  // in use, so that what comes back there is not handed to others one by one. Memory is set aside only if
-  // running jobs return it, or if others keep half of the pool (see BuddyAllocator::Reserve): a client that
-  // does not read its results must not slow others down. At most one claim of a pool exists at a time.
+  // A claim lets one job, the one that has waited longest, do more than TryAcquire. The job may set memory
+  // aside that is still in use. The blocks that come back there are then not handed to others one by one.
+  // Memory is set aside only if running jobs return it, or if others keep half of the pool (see
+  // BuddyAllocator::Reserve). A client that does not read its results must not slow others down. At most one
+  // claim of a pool exists at a time.
   class Claim {
    public:
     Claim(StagingPool& pool, std::size_t input_bytes, std::size_t output_bytes)
@@ -91,7 +92,7 @@ class StagingPool {
     Part input_, output_;
   };
 
-  // Whether an idle pool could serve this pair.
+  // Returns whether an idle pool could serve this pair.
   bool CanEverHold(std::size_t input_bytes, std::size_t output_bytes) const;
 
   // Counts the releases after which something may be had that was refused before: those of large slots, and

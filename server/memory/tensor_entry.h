@@ -1,4 +1,4 @@
-// What the store keeps of a tensor. For its own files.
+// The entry that the tensor store keeps for each tensor. Only the store's own files use it.
 #ifndef WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
 #define WARPLINE_SERVER_MEMORY_TENSOR_ENTRY_H_
 

@@ -49,7 +49,7 @@ class TensorStore {
   };
   using AllocateMemory = std::function<absl::StatusOr<Buffer>(int device, std::size_t bytes)>;
 
-  // What its owner may know of a tensor.
+  // The facts about a tensor that its owner may know.
   struct Info {
     std::string id;
     TensorSpec spec;

@@ -21,9 +21,9 @@ namespace {
 constexpr absl::Duration kPeriod = absl::Milliseconds(20);
 // Records that wait, with 1 KiB each or so.
 constexpr std::size_t kMostWaiting = 32768;
-// Of what a client has sent.
+// The maximum bytes of a field that a client has sent.
 constexpr std::size_t kMostOfField = 256;
-// What a pipe takes as a whole or not at all.
+// The maximum bytes of a line. A pipe takes so many as a whole or not at all.
 constexpr std::size_t kMostOfLine = 4096;
 // For what is left at the end.
 constexpr absl::Duration kToStop = absl::Seconds(1);
@@ -50,10 +50,10 @@ std::string LineOf(const AccessRecord& record) {
   return line;
 }
 
-// Whether all of it could be written; if not, errno is the reason.
+// Returns whether the whole text could be written. If not, errno is the reason.
 bool WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
-    // Of a pipe that nobody reads.
+    // A pipe that nobody reads has no room, so the wait has a limit.
     pollfd room{.fd = fd, .events = POLLOUT, .revents = 0};
     if (poll(&room, 1, kPatienceMs) == 0) {
       errno = EAGAIN;

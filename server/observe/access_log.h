@@ -18,7 +18,7 @@
 
 namespace warpline {
 
-// What is said of a call. What is empty is left out.
+// The contents of one line, about one call. Empty fields are left out.
 struct AccessRecord {
   absl::Time ended;
   std::string method;  // "warpline.v1.KernelService/Gemm"
@@ -55,7 +55,7 @@ class AccessLog {
   void Write(const std::vector<AccessRecord>& records, MonotonicTime deadline);
 
   const std::string path_;  // empty: stderr
-  // Of the thread alone.
+  // Only the thread uses `file_`, `next_try_` and `failing_`.
   UniqueFd file_;
   MonotonicTime next_try_;
   const Counter written_, dropped_;

@@ -15,11 +15,11 @@
 namespace warpline {
 namespace {
 
-// Of a request's first line and its headers; browsers with many cookies stay below.
+// The maximum bytes of a request's first line and its headers. Browsers with many cookies stay below it.
 constexpr std::size_t kMaxRequestBytes = 16 << 10;
 
-// What a client sends after its answer: for so much it gets the answer in any case. Others have their turn
-// in between.
+// Limits for the bytes that a client sends after its answer. Up to kMaxRest, the client gets the answer in
+// any case. After kMaxRestOfTurn, other connections have their turn.
 constexpr std::size_t kMaxRest = 1 << 20, kMaxRestOfTurn = 64 << 10;
 
 // The value of the first header of this name, which is in lower case; empty if there is none.
@@ -134,7 +134,8 @@ bool HttpConnection::ThrowAwayRest() {
 }
 
 void HttpConnection::Answer() {
-  // As of a client that speaks TLS to a port that does not: it would wait for an answer.
+  // A client that speaks TLS to a plain HTTP port sends such a first byte. Without an answer it would wait
+  // for one.
   if (input_[0] < 'A' || input_[0] > 'Z') return Send({.status = "400 Bad Request"}, true);
   const bool is_whole = input_.find("\r\n\r\n") != std::string::npos;
   if (!is_whole && input_.size() < kMaxRequestBytes) return;

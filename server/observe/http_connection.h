@@ -39,7 +39,7 @@ class HttpConnection {
 
   int fd() const { return socket_.get(); }
   MonotonicTime deadline() const { return deadline_; }
-  // What poll(2) is to wait for before Proceed.
+  // The events that poll(2) must wait for before Proceed.
   short events() const { return events_; }
   // Goes on as far as it can without waiting. False when the connection is over and may be destroyed.
   bool Proceed();
@@ -55,7 +55,7 @@ class HttpConnection {
   std::optional<std::size_t> Read(char* bytes, std::size_t size);
   std::optional<std::size_t> Write();
   std::optional<std::size_t> Outcome(int result);
-  // Of the bytes in input_, once they are a whole request or can become none.
+  // Answers the bytes in input_, once they are a whole request or cannot become one.
   void Answer();
   void Send(const HttpResponse& response, bool with_body);
   // Reads on behind the answer: a socket that is closed with bytes unread is reset, and the client might lose

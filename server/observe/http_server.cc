@@ -165,7 +165,7 @@ struct HttpServer::Impl {
   const Pages pages;
   const std::size_t max_connections;
   const HttpHandler handler = [this](const HttpRequest& request) { return Answer(request); };
-  // Of the thread alone.
+  // Only the thread uses the members from here to `text`.
   std::shared_ptr<const Certificates> context_of;
   SslContext context;
   std::list<HttpConnection> connections;

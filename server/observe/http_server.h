@@ -22,7 +22,7 @@ class HttpServer {
     std::function<std::string()> metrics;
     std::function<bool()> alive;  // /healthz: false asks the supervisor for a restart
     std::function<bool()> ready;  // /readyz: false takes the replica out of the load balancing
-    // Whether this authorization header lets its client read /metrics. Null: there are no tokens.
+    // Returns whether this authorization header lets its client read /metrics. Null: there are no tokens.
     std::function<bool(const std::string& authorization)> knows;
   };
   // `listen` is host:port; port 0 picks a free one. With `certificates`, which may be null, the port speaks

@@ -17,7 +17,7 @@ namespace warpline {
 // lines_left_out; if none comes, nobody does. Thread-safe.
 class LimitedLog {
  public:
-  // As Log.
+  // Takes the same arguments as Log.
   void Write(std::string_view level, std::string_view message,
              std::vector<std::pair<std::string_view, std::string>> fields) ABSL_LOCKS_EXCLUDED(mutex_);
 

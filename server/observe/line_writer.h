@@ -22,8 +22,8 @@ class LineWriter {
   LineWriter(const LineWriter&) = delete;
   LineWriter& operator=(const LineWriter&) = delete;
 
-  // Of a line longer than 4 KiB, which a pipe might take in part only, the rest is cut off. Returns when the
-  // line is written or dropped, unless another thread writes.
+  // Writes a line, and cuts off what is beyond 4 KiB, since a pipe might take only a part of it. Returns when
+  // the line is written or dropped, unless another thread is writing.
   void Write(std::string line);
   std::int64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 

@@ -55,14 +55,13 @@ class Histogram {
   prometheus::Histogram* impl_;
 };
 
-// What a request asks for: one operation, or a program of several.
+// The kind of a request: one operation, or a program of several operations.
 enum class RequestKind : std::uint8_t { kTranspose, kGemm, kReduce, kRun };
 inline constexpr std::array kAllRequestKinds = {RequestKind::kTranspose, RequestKind::kGemm,
                                                 RequestKind::kReduce, RequestKind::kRun};
 std::string_view Name(RequestKind kind);
 
-// Where the tensors of a request lie: all of them inline, in shared regions, or on the device; or some here
-// and some there.
+// The place of a request's tensors: all inline, all in shared regions, all on the device, or mixed.
 enum class RequestSource : std::uint8_t { kInline, kRegion, kResident, kMixed };
 inline constexpr std::array kAllRequestSources = {RequestSource::kInline, RequestSource::kRegion,
                                                   RequestSource::kResident, RequestSource::kMixed};
@@ -100,7 +99,8 @@ struct OwnerSeries {
   Counter device_seconds;
   Gauge jobs, bytes;  // admitted
   Gauge resident_bytes, region_bytes;
-  // Of what its quotas allow, from 0 to 1, or more where a quota was lowered; 0 without one.
+  // The used fraction of what the owner's quotas allow, from 0 to 1. It is above 1 if a quota was lowered,
+  // and 0 without a quota.
   Gauge resident_quota_ratio, region_quota_ratio;
 };
 
@@ -184,7 +184,7 @@ class Metrics {
   void SetDeviceInfo(int device, const std::string& name, const std::string& cc);
   // `state` is "written" or "dropped".
   Counter AccessLogLines(const std::string& state);
-  // Of the server's own. Without TLS there is no such metric.
+  // Sets when the server's own certificate expires. Without TLS there is no such metric.
   void SetCertificateExpiry(absl::Time not_after);
 
   // Returns all metrics in the Prometheus text format.

@@ -12,7 +12,7 @@ namespace warpline::nvtx {
 
 // Constant names, registered with the profiler once, so that a range does not hand over a string.
 enum class Name : std::uint8_t {
-  // What a thread does.
+  // Names for what a thread does.
   kConvert,
   kAdmission,
   kStage,
@@ -27,7 +27,7 @@ enum class Name : std::uint8_t {
   kStep,  // on the CPU
   kComplete,
   kRespond,
-  // Where a request is.
+  // Names for where a request is.
   kQueue,
   kDevice,
   kSend,

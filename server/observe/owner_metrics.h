@@ -1,4 +1,4 @@
-// What each owner does and has, in a bounded number of series.
+// The metrics of each owner, for what it does and has, in a bounded number of series.
 #ifndef WARPLINE_SERVER_OBSERVE_OWNER_METRICS_H_
 #define WARPLINE_SERVER_OBSERVE_OWNER_METRICS_H_
 

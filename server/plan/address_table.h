@@ -1,4 +1,4 @@
-// Where each tensor of a program lies for one launch: all that running its steps needs to know of memory.
+// The addresses of a program's tensors for one launch: all that running its steps needs to know of memory.
 #ifndef WARPLINE_SERVER_PLAN_ADDRESS_TABLE_H_
 #define WARPLINE_SERVER_PLAN_ADDRESS_TABLE_H_
 
@@ -29,18 +29,19 @@ struct AddressTable {
   void PlaceInputs(const MemoryPlan& plan, std::span<const Binding> bindings, std::byte* base);
   void PlaceOutputs(std::span<const Binding> bindings, std::byte* base);
   void PlaceScratch(const MemoryPlan& plan, std::byte* base);
-  // Tensors that have memory of their own on the device, where they are.
+  // Places the tensors that have memory of their own on the device, where they are.
   void PlaceResident(std::span<const Binding> bindings);
-  // Those that have it on the host: where they are, or their images on a device.
+  // Place the tensors that have memory of their own on the host: where they are, or at their images on a
+  // device.
   void PlaceShared(std::span<const Binding> bindings);
   void PlaceSharedImages(std::span<const Binding> bindings, std::byte* base);
 
-  // Of one step. Without scalars if it reads none.
+  // Returns the operands of one step. The scalars are left out if the step reads none.
   Operands OperandsOf(const Step& step, std::size_t index) const;
 };
 
-// Where the areas of a plan begin in one block of memory that holds all of them, and what is left behind
-// them for workspace.
+// The offsets of a plan's areas in one block of memory that holds all of them. The space that is left behind
+// the areas is workspace.
 struct BlockLayout {
   std::size_t input = 0, output = 0, shared = 0, scratch = 0, workspace = 0;
   explicit BlockLayout(const MemoryPlan& plan);

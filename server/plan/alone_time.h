@@ -1,4 +1,4 @@
-// What a program takes of a device, as far as it has been measured.
+// The time that a program takes of a device, as far as it has been measured.
 #ifndef WARPLINE_SERVER_PLAN_ALONE_TIME_H_
 #define WARPLINE_SERVER_PLAN_ALONE_TIME_H_
 
@@ -28,9 +28,9 @@ class AloneTime {
   std::shared_ptr<std::atomic<double>> seconds_ = std::make_shared<std::atomic<double>>(0);
 };
 
-// What an owner is charged for a run that took `seconds` from its launch to its end. If other jobs shared the
-// device meanwhile, what this one took of it is not known: then it is what it takes alone, or as long as that
-// has not been measured, what is estimated, and no more than the run itself.
+// Returns what an owner is charged for a run that took `seconds` from its launch to its end. If other jobs
+// shared the device meanwhile, this job's part is not known. Then the charge is the time that the job takes
+// alone, or `estimate` until that has been measured. The charge is never more than the run itself.
 inline double ChargedSeconds(double seconds, bool shared, const AloneTime& alone, double estimate) {
   if (!shared) return seconds;
   return std::min(seconds, alone.seconds() > 0 ? alone.seconds() : estimate);

@@ -1,4 +1,4 @@
-// Where the inputs of one request come from, and where its outputs go.
+// The sources of the inputs of one request, and the destinations of its outputs.
 #ifndef WARPLINE_SERVER_PLAN_BINDING_H_
 #define WARPLINE_SERVER_PLAN_BINDING_H_
 
@@ -22,8 +22,8 @@ struct Binding {
 };
 using Bindings = absl::InlinedVector<Binding, 4>;
 
-// Whether kernels can compute on all of the shared slices as they do on tensors that the server has placed: a
-// client may let its slices begin anywhere, and kernels access aligned words.
+// Returns whether kernels can compute on all of the shared slices as on tensors that the server has placed. A
+// client may let its slices begin at any address, but kernels access aligned words.
 bool SharedSlicesAreAligned(std::span<const Binding> bindings);
 
 // All inputs and outputs of a plan, where the plan places them. Those with memory of their own lack it yet.

@@ -16,27 +16,28 @@
 
 namespace warpline {
 
-// What a device reaches on large problems with the variant of the server's choice. All are positive.
+// The rates that a device reaches on large problems with the variant of the server's choice. All are
+// positive.
 struct DeviceRates {
   double bytes_per_second = 0;  // read and written together
-  // Of products, by the data type of the operands; only the types that IsGemmInput count.
+  // The rates of products, by the data type of the operands. Only the types that IsGemmInput accepts count.
   std::array<double, kAllDTypes.size()> flops_per_second{};
   double tf32_flops_per_second = 0;
   double serial_seconds = 0;  // of one element: see VariantCost
   double launch_seconds = 0;
 };
 
-// Of one step that runs at `cost`. Unit: seconds.
+// Returns the time of one step that runs at `cost`. Unit: seconds.
 double StepSeconds(const Problem& problem, const VariantCost& cost, const DeviceRates& rates);
 
-// Of all steps of a valid program, one after the other. `table_of(problem)` is the table for a problem's
-// type, CpuTable or CudaTable. Unit: seconds.
+// Returns the time of all steps of a valid program, one after the other. `table_of(problem)` is the table for
+// a problem's type, CpuTable or CudaTable. Unit: seconds.
 template <typename TableOf>
 double ProgramSeconds(const Program& program, const DeviceTraits& traits, const DeviceRates& rates,
                       const TableOf& table_of) {
   double seconds = 0;
   for (const Step& step : program.steps) {
-    // Where there is no result there is nothing to do, however large the other sizes are.
+    // A step with an empty result has nothing to do, however large the other sizes are.
     if (program.tensors[step.output].shape.Count() == 0) continue;
     const VariantCost cost = std::visit(
         [&](const auto& problem) {

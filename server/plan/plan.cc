@@ -29,7 +29,7 @@ ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const 
   all.reserve(planned.size());
   for (const PlannedScalars& step : planned) {
     const double alpha = ValueOf(step.alpha, values), beta = ValueOf(step.beta, values);
-    // What is too large for a float becomes infinity, as in any rounding.
+    // A value that is too large for a float becomes infinity, as in any rounding.
     StepScalars& scalars = all.emplace_back(StepScalars{.alpha_f32 = static_cast<float>(alpha),
                                                         .beta_f32 = static_cast<float>(beta),
                                                         .alpha_f64 = alpha,

@@ -41,9 +41,9 @@ struct PlannedSlice {
   std::string field;  // of the message, for errors
 };
 
-// Where an input comes from: payload number `payload` of the message, the resident tensor that reference
-// number `reference` of the message names, or a slice. None of them for an input without bytes, for which a
-// message needs no payload.
+// The source of an input. It is payload number `payload` of the message, a slice, or a resident tensor, named
+// by reference number `reference` of the message. An input without bytes has none of them: a message needs no
+// payload for it.
 struct PlannedInput {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::size_t payload = kNone;
@@ -84,7 +84,7 @@ struct Plan {
   std::string signature;      // the key of graph caches
   double device_seconds = 0;  // an estimate of what it costs
   AloneTime alone;            // what it costs, once it has been measured
-  // What it takes of a device's pool while it runs (Backend::DeviceBytes).
+  // The bytes that the program takes of a device's pool while it runs (Backend::DeviceBytes).
   std::size_t device_bytes = 0;
   bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)
   std::vector<PlannedInput> inputs;  // of the program, in their order
@@ -92,7 +92,7 @@ struct Plan {
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 
-  // Of its inputs and outputs together, wherever they lie.
+  // The bytes of the program's inputs and outputs together, wherever they lie.
   std::size_t tensor_bytes = 0;
 
   // Held in host memory from admission until the result has been read.

@@ -5,11 +5,11 @@
 namespace warpline {
 namespace {
 
-// What the cache needs for an entry, and for its owner in case it is the only one.
+// The bytes that the cache needs for an entry, and for its owner in case the entry is the owner's only one.
 constexpr std::size_t kBookkeepingBytes = 256;
 
-// What a plan keeps in memory, estimated from the parts whose number a request decides. The key counts twice:
-// most of it comes back in the steps' problems.
+// Estimates the memory that a plan keeps, from the parts whose number a request decides. The key counts
+// twice: most of it comes back in the steps' problems.
 std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
   return kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +

@@ -49,7 +49,8 @@ class PlanCache {
   PlanPtr Find(std::string_view key, MonotonicTime now);
   void Insert(std::string key, PlanPtr plan, OwnerId owner, MonotonicTime now);
 
-  // What an owner's plans are charged with, and how many owners there are that have any. For tests.
+  // Return the bytes that an owner's plans are charged with, and the number of owners that have plans. For
+  // tests.
   std::size_t BytesOf(OwnerId owner) const;
   std::size_t owners() const;
 

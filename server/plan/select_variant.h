@@ -17,7 +17,8 @@
 
 namespace warpline {
 
-// Whether a step that names `name` (empty: leaves the choice to the server) may run on this row.
+// Returns whether a step that names `name` may run on this row. An empty `name` leaves the choice to the
+// server.
 template <typename Row, typename ProblemT>
 bool Serves(const Row& row, const ProblemT& problem, std::string_view name, const DeviceTraits& traits) {
   if (name.empty()) return MayChoose(row, problem, traits);

@@ -129,7 +129,8 @@ void Acceptor::WakeUp() {
   static_cast<void>(!write(wake_.get(), &one, sizeof(one)));
 }
 
-// What waits in the backlog would be reset, although its client believes that it is connected.
+// Accepts the connections that wait in the backlog before it closes the listeners. Otherwise they would be
+// reset, although their clients believe that they are connected.
 void Acceptor::CloseListeners() {
   VisitListening([this](int fd) {
     for (int taken = 0; taken < kLastBatch && AcceptFrom(fd); ++taken) {

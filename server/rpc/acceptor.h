@@ -44,7 +44,7 @@ class Acceptor {
     // user_timeout are cut.
     bool closes_gently = false;
   };
-  // Of a connection, by the address of its socket.
+  // The kind of a connection, by the address of its socket.
   enum class Kind { kUnix, kNetwork };
   // Owns a connected socket from here on: non-blocking, close-on-exec, without delay on TCP. `number` is that
   // of the Connection. Called on the acceptor's thread.

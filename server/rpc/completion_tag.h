@@ -1,4 +1,4 @@
-// What the completion queues of the server return as tags.
+// The tags that the completion queues of the server return.
 #ifndef WARPLINE_SERVER_RPC_COMPLETION_TAG_H_
 #define WARPLINE_SERVER_RPC_COMPLETION_TAG_H_
 

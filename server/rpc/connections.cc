@@ -84,7 +84,7 @@ bool Connections::MakeRoom(const Peer& peer) {
 
 bool Connections::CutIdle(const Peer& peer) {
   const Entry* longest = nullptr;
-  // Those that have never had a call are the first to go.
+  // Connections that have never had a call are the first to go.
   const auto rank = [](const Entry& entry) {
     return std::pair(entry.context != nullptr, entry.connection->idle_since());
   };

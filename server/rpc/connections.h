@@ -48,7 +48,7 @@ class Connections {
   // Closes the duplicate. Whoever polls it must have let go of it.
   void Remove(int duplicate);
 
-  // What the first call of a connection tells.
+  // The facts that the first call of a connection tells.
   struct FirstCall {
     std::shared_ptr<const void> context;  // keeps gRPC's security context
     std::string peer_name;                // what grpc::ServerContext::peer() says
@@ -59,7 +59,7 @@ class Connections {
   // gone get one that has ended.
   std::shared_ptr<Connection> Find(const void* context, absl::FunctionRef<FirstCall()> first_call);
 
-  // So many calls of the connection were answered.
+  // Records that `calls` calls of the connection were answered.
   void CountAnswered(Connection& connection, int calls);
   // A call was futile; see PeerBudgets. While its peer is in debt, the connection is cut unless this is one
   // of its first futile calls, and so is every connection of this peer that has not had an answer yet.
@@ -98,7 +98,7 @@ class Connections {
   absl::flat_hash_map<int, Entry> entries_ ABSL_GUARDED_BY(mutex_);  // by duplicate
   int cut_ ABSL_GUARDED_BY(mutex_) = 0;                              // of these, to be removed soon
   absl::flat_hash_map<const void*, std::shared_ptr<Connection>> by_context_ ABSL_GUARDED_BY(mutex_);
-  // By number: the open ones, and those that ended last, whose calls may still come.
+  // Connections by number: the open ones, and those that ended last, whose calls may still come.
   struct Known {
     std::shared_ptr<Connection> connection;
     int duplicate = -1;  // -1: its socket is closed

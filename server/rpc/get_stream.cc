@@ -18,8 +18,8 @@
 
 namespace warpline {
 
-// What is under way. Slices that gRPC has, and copies of the device, share it, and not the stream: gRPC may
-// keep slices of a call that was cancelled for as long as there is the call.
+// The state of the transfer. Slices that gRPC has, and copies of the device, share this state, and not the
+// stream. gRPC may keep the slices of a cancelled call for as long as the call exists.
 class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
  public:
   Chunks(const TensorService::Engine& engine, MessageStream& stream, AskedRange asked, ChunkWindow window)
@@ -165,7 +165,8 @@ class GetStream::Chunks : public std::enable_shared_from_this<Chunks> {
 
   Mutex mutex_;
   MessageStream* stream_ ABSL_GUARDED_BY(mutex_);  // null once it has ended
-  // Of the chunks of the window: chunk n of the range is in place n modulo their number.
+  // The states of the chunks in the window. Chunk n of the range is in place n modulo the number of chunks in
+  // the window.
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);
   bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has not taken the last one yet
   std::size_t next_to_fill_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,4 +1,4 @@
-// Who a call comes from, by what gRPC knows of it.
+// Functions that tell who a call comes from, by what gRPC knows of the call.
 #ifndef WARPLINE_SERVER_RPC_IDENTIFY_H_
 #define WARPLINE_SERVER_RPC_IDENTIFY_H_
 
@@ -17,7 +17,7 @@ namespace warpline {
 // Identities::Identify. Null for null, where nobody is asked. The identities outlive it.
 std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> IdentifyBy(const Identities* identities);
 
-// Whether an authorization header, of whatever protocol, has a token that is known.
+// Returns a function that tells whether an authorization header, of whatever protocol, has a known token.
 std::function<bool(const std::string& authorization)> KnowsToken(const Identities& identities);
 
 }  // namespace warpline

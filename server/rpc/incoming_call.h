@@ -35,22 +35,22 @@ class IncomingCall;
 // anybody.
 absl::Status CompressedUnidentified();
 
-// What answers a call: it takes the call over and sees to it that the call ends.
+// Answers a call: takes the call over and makes sure that it ends.
 using CallHandler = std::function<void(std::unique_ptr<IncomingCall>)>;
 
 // A path that is served.
 struct ServedPath {
   CallHandler handler;
-  // Whether anybody may call it, also where callers are asked who they are.
+  // True if anybody may call the path, even where callers are asked who they are.
   bool open_to_all = false;
-  // Of a unary method: the call's only message is read before the handler is called, and a call that ends
-  // before that never gets to it. Null for other methods.
+  // The metrics of a unary method; null for other methods. If set, the call's only message is read before the
+  // handler is called. A call that ends before that never reaches the handler.
   const MethodSeries* reads_message = nullptr;
-  // Of a unary method: calls are read, too, once the server drains.
+  // True if calls of a unary method are read even once the server drains.
   bool while_draining = false;
 };
 
-// Where calls that have ended are noted.
+// The log of calls that have ended.
 struct CallLog {
   AccessLog& lines;
   std::function<std::string(OwnerId)> name_of;  // null where there are no identities
@@ -58,7 +58,7 @@ struct CallLog {
 
 // How the owner of a call is found out.
 struct Authentication {
-  // Whose it is, or UNAUTHENTICATED.
+  // Returns the owner of the call, or UNAUTHENTICATED.
   std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
   // Ends the call of whom it refuses.
   std::function<void(std::unique_ptr<IncomingCall>, const absl::Status&)> refuse;
@@ -71,10 +71,10 @@ struct Authentication {
 // Everything but the end of a stream runs while a tag of its thread's queue proceeds.
 class IncomingCall final : private Upload {
  public:
-  // What all calls of a server share. It outlives them.
+  // The state that all calls of a server share. It outlives the calls.
   struct Server {
     grpc::AsyncGenericService& service;
-    // By path ("/package.Service/Method").
+    // The served methods, by path ("/package.Service/Method").
     const absl::flat_hash_map<std::string, ServedPath>& methods;
     // The handler of paths that are not there.
     const CallHandler& unknown_method;
@@ -90,7 +90,7 @@ class IncomingCall final : private Upload {
     const std::vector<std::unique_ptr<PollingThread>>& threads;
     const CallLog* log;  // null: there is none
   };
-  // What its handler knows at the end of a call.
+  // The facts that the handler of a call knows at its end.
   struct End {
     grpc::StatusCode code = grpc::StatusCode::UNKNOWN;
     std::string reason;
@@ -116,17 +116,17 @@ class IncomingCall final : private Upload {
   // A place among the calls that may last for as long as their clients like, kept for as long as the call.
   // RESOURCE_EXHAUSTED if there is none. Once.
   absl::Status TakeSlowPlace();
-  // Of a unary method: false if the server had begun to drain when the call came.
+  // Returns false if the server had begun to drain when the call came. Only for unary methods.
   bool in_time() const { return in_progress_.has_value(); }
   // The message of a unary method, if the client has sent one and the call was read. Once.
   std::optional<grpc::ByteBuffer> TakeMessage() { return std::exchange(message_, std::nullopt); }
-  // Of a unary method: ends what warpline_requests_in_flight counts.
+  // Ends the part of the call in warpline_requests_in_flight. Only for unary methods.
   void EndInFlight() { in_flight_.reset(); }
 
   // `tag` proceeds when the call is over for gRPC: with false if it was cancelled, by the client, by its
   // deadline or by the loss of the connection, and with true if it came to its end. Once, by the handler.
   void OnDone(CompletionTag* tag) { on_done_ = tag; }
-  // Whether anybody wants to know of the end.
+  // Returns whether the end of the call is to be logged.
   bool logged() const { return server_.log != nullptr; }
   // Notes that the call has ended, if calls are logged. Once.
   void LogEnd(const std::string& request_id, const End& end);

@@ -27,8 +27,8 @@ constexpr int kMaxCompiling = 256;
 // Jobs that take so long on a device leave our threads alone meanwhile.
 constexpr double kAwaitedSeconds = 1e-3;
 
-// What a result holds until it has been sent. The slot is destroyed first: who waits for all tickets to be
-// back may then destroy the pool.
+// The resources that a result holds until it has been sent. The slot is destroyed first. Code that waits for
+// all tickets to be back may then destroy the pool.
 struct HeldResult {
   Ticket ticket;
   StagingSlot slot;

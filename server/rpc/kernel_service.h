@@ -33,7 +33,7 @@ class UnaryCall;
 // Thread-safe; never blocks. What it is given outlives it, and it outlives the calls.
 class KernelService {
  public:
-  // Where a request goes, in the order in which it gets there.
+  // The components that a request passes through, in order.
   struct Engine {
     const Backend& backend;
     PlanCache& plans;
@@ -59,7 +59,8 @@ class KernelService {
   struct Scanned {
     MessageSlices slices;
     ScannedMessage message;
-    // What its references name, from here on kept from expiring; and the same as the plan sees it.
+    // The tensors that the message's references name. `referred` has their memory, kept from expiring from
+    // here on. `references` has them as the plan sees them.
     std::vector<Buffer> referred;
     References references;
     std::string key;
@@ -73,8 +74,8 @@ class KernelService {
   // The memory of inputs that are resident, and the device where it is; and that of all slices of regions.
   absl::Status Bind(const Plan& plan, const Scanned& scanned, OwnerId owner, Job& job) const;
   absl::Status FindSinks(const Plan& plan, const Caller& caller, int device, Bindings& bindings) const;
-  // Where the outputs lie that do not go inline, as the response says it. Makes resident tensors of those
-  // that stay on their device.
+  // Returns where the outputs lie that do not go inline, in the form of the response. Makes resident tensors
+  // of the outputs that stay on their device.
   std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
                                 Result& result) const;
   void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,

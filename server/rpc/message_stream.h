@@ -56,14 +56,15 @@ class OpenStreams {
 // what it is given. Compressed messages are inflated by the workers. It deletes itself at its end.
 class MessageStream final : private SendWatchdog::Call {
  public:
-  // What one kind of stream does. It belongs to its stream. All calls but OnSent come one at a time; OnSent
-  // may come beside them.
+  // The behavior of one kind of stream. The handler belongs to its stream. All calls but OnSent come one at a
+  // time; OnSent may come beside them.
   class Handler {
    public:
     virtual ~Handler() = default;
-    // Of a message, decompressed. Larger ones end the stream with RESOURCE_EXHAUSTED.
+    // The maximum bytes of a decompressed message. A larger message ends the stream with RESOURCE_EXHAUSTED.
     virtual std::size_t max_message_bytes() const { return 64 << 10; }
-    // Of work: what a client has to send, or to take, within the send timeout. Less is no progress.
+    // The bytes that a client of a stream that is work must send or take within the send timeout. Fewer bytes
+    // are no progress.
     virtual std::size_t least_progress() const { return 1; }
     virtual void OnMessage(MessageStream& stream, MessageSlices message) = 0;
     // The client has sent its last message. The stream ends only with Finish. Unless Method::confirms_end is
@@ -82,14 +83,15 @@ class MessageStream final : private SendWatchdog::Call {
     // Work is waited for by a drain and refused after it, counted, and given up when its client lets too much
     // time pass. Other streams may last for as long as the server.
     bool is_work = false;
-    // As of UnaryMethod.
+    // Same as UnaryMethod::open_to_all.
     bool open_to_all = false;
-    // What the end of the messages leads to must not happen if the client has cancelled instead: gRPC tells
-    // of both in the same way, but takes an answer only after the first. Nothing may be sent before the end.
+    // True if the effect of the last message must not happen when the client has cancelled instead. gRPC
+    // reports the end of the messages and a cancellation in the same way. It takes an answer only after the
+    // end of the messages. Nothing may be sent before that end.
     bool confirms_end = false;
     MethodSeries series = MethodSeries();
   };
-  // What all streams of a server share. It outlives them.
+  // The state that all streams of a server share. It outlives the streams.
   struct Server {
     Metrics& metrics;
     SendWatchdog& watchdog;
@@ -119,7 +121,8 @@ class MessageStream final : private SendWatchdog::Call {
   // and before the status. After Finish, and after the client has gone, they do nothing.
   void Send(const grpc::ByteBuffer& message);
   void Finish(const absl::Status& status);
-  // Whether gRPC has said so already; if not, it may be all the same.
+  // Returns whether gRPC has said that the stream is over. The stream may be over even if gRPC has not said
+  // so yet.
   bool is_over();
   // From OnMessage: no further message is read until Resume.
   void Pause();
@@ -153,7 +156,7 @@ class MessageStream final : private SendWatchdog::Call {
   // Drops one reference, and deletes this with the last. The mutex must not be held.
   void Unref() override;
   void GiveUp() override { incoming_->context().TryCancel(); }
-  // So many bytes have come or gone.
+  // Records that so many bytes were received or sent.
   void Touch(std::size_t bytes);
   void CountEnd();
   void LogEnd();

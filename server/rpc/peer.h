@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, as far as the network can tell.
+// The peer of a connection: who is at its other end, as far as the network can tell.
 #ifndef WARPLINE_SERVER_RPC_PEER_H_
 #define WARPLINE_SERVER_RPC_PEER_H_
 

@@ -1,4 +1,4 @@
-// What each peer may ask of the server before it is slowed down.
+// The budgets of each peer: what it may ask of the server before it is slowed down.
 #ifndef WARPLINE_SERVER_RPC_PEER_BUDGETS_H_
 #define WARPLINE_SERVER_RPC_PEER_BUDGETS_H_
 
@@ -33,7 +33,7 @@ class PeerBudgets {
 
   explicit PeerBudgets(const Options& options) : options_(options) {}
 
-  // Whether the peer may open a connection now; if so, it counts until RemoveConnection.
+  // Returns whether the peer may open a connection now. If so, the connection counts until RemoveConnection.
   Verdict AddConnection(const Peer& peer, MonotonicTime now);
   void RemoveConnection(const Peer& peer);
   void CountAnswered(const Peer& peer, int calls);

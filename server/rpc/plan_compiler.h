@@ -32,7 +32,7 @@ class PlanCompiler {
                                   const References& references) const;
 
  private:
-  // Whether it can ever run.
+  // Checks whether the plan can ever run.
   absl::Status CheckSize(const Codec& codec, const Plan& plan) const;
 
   const Limits limits_;

@@ -27,10 +27,10 @@ class PollingHelpers {
   PollingHelpers(const PollingHelpers&) = delete;
   PollingHelpers& operator=(const PollingHelpers&) = delete;
 
-  // Of a transfer from its first message to its end.
+  // Called at the first message of a transfer (Add) and at its end (Remove).
   void Add();
   void Remove();
-  // Whether the calling thread is such a one.
+  // Returns whether the calling thread is a helper.
   static bool OnHelper() { return on_helper_; }
 
  private:

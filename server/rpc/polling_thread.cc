@@ -19,11 +19,13 @@ constexpr absl::Duration kReliefPeriod = absl::Milliseconds(10);
 // A thread that is on demand looks at least for so long, and naps at least for so long: shorter waits end
 // late, as Linux lets timers of a thread slip by 50 us.
 constexpr std::chrono::nanoseconds kShortest = std::chrono::microseconds(50);
-// Of those that have only streams on which nothing happens, and uploads that come to a halt.
+// The longest nap. Threads reach it that have only streams on which nothing happens, and uploads that come to
+// a halt.
 constexpr std::chrono::nanoseconds kLongestNap = std::chrono::milliseconds(100);
 
-// As gRPC wants to be told. absl::Now() would notice up to two seconds late that the wall clock was set, and
-// gRPC, which asks the kernel, would wait for as long as it was set back.
+// Returns the time after `wait`, by the clock that gRPC wants. absl::Now() would notice up to two seconds
+// late that the wall clock was set. gRPC asks the kernel, and would wait for as long as the clock was set
+// back.
 std::chrono::system_clock::time_point WallTimeAfter(absl::Duration wait) {
   return std::chrono::system_clock::now() + absl::ToChronoNanoseconds(wait);
 }

@@ -58,7 +58,7 @@ class PollingThread {
   // Calls `function` on the calling thread while no tag of the queue proceeds, but for those that take no
   // turns.
   void BetweenTags(absl::FunctionRef<void()> function);
-  // Whether the calling thread is some queue's own.
+  // Returns whether the calling thread is the own thread of some queue.
   static bool OnPollingThread() { return on_polling_thread_; }
   PollingThread(const PollingThread&) = delete;
   PollingThread& operator=(const PollingThread&) = delete;
@@ -75,7 +75,7 @@ class PollingThread {
   // has come from it. Returns whether something was posted.
   bool Nap(std::chrono::nanoseconds quiet);
   void WakeUp();
-  // Whether it has run since this was last asked, without coming to an event.
+  // Returns whether the thread has run since the last call of this function without coming to an event.
   bool IsHeldUp();
   // Does its work until it is back.
   void StandIn();
@@ -93,7 +93,7 @@ class PollingThread {
   bool stopping_ ABSL_GUARDED_BY(posted_mutex_) = false;
   std::vector<absl::AnyInvocable<void()>> posted_ ABSL_GUARDED_BY(posted_mutex_);
   std::atomic<bool> has_posted_ = false;  // lets the thread look without the lock
-  // Of the relief.
+  // Only the relief uses `seen_rounds_` and `seen_cpu_ns_`.
   std::uint64_t seen_rounds_ = 0;
   std::int64_t seen_cpu_ns_ = 0;
   std::thread thread_;

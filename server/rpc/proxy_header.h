@@ -1,4 +1,4 @@
-// What a proxy says of the client for which it connects.
+// The header by which a proxy describes the client for which it connects.
 #ifndef WARPLINE_SERVER_RPC_PROXY_HEADER_H_
 #define WARPLINE_SERVER_RPC_PROXY_HEADER_H_
 
@@ -16,7 +16,7 @@ namespace warpline {
 class ProxyHeader {
  public:
   enum class State { kIncomplete, kComplete, kInvalid };
-  // Of the addresses and whatever the proxy adds to them.
+  // The maximum bytes of a header, with the addresses and whatever the proxy adds to them.
   static constexpr std::size_t kMaxBytes = 2048;
 
   // Reads from the socket, which does not block, and never beyond the end of the header.
@@ -33,7 +33,7 @@ class ProxyHeader {
  private:
   State Check() const;
   unsigned char At(std::size_t index) const { return static_cast<unsigned char>(bytes_[index]); }
-  // Of the whole header, once its fixed part is there.
+  // The size of the whole header. Call this only once the fixed part is there.
   std::size_t size() const;
 
   std::string bytes_;

@@ -15,10 +15,10 @@
 
 namespace warpline {
 
-// Of `data` in one message of Put.
+// The maximum bytes of `data` in one message of Put.
 inline constexpr std::size_t kMaxChunkBytes = std::size_t{4} << 20;
 
-// Of PutRequest, with `data` as its payload.
+// Returns the schema of PutRequest, with `data` as its payload.
 ScanSchema PutSchema();
 
 // One message. Its data lie in the slices that were scanned.
@@ -36,14 +36,14 @@ class PutSequence {
 
   // There has been a message that was accepted, which names a tensor.
   bool has_begun() const { return !id_.empty(); }
-  // Of all messages, the first goes to Begin, and then each of them to Extend, which returns the range of
-  // the tensor that its data are for. After an error nothing more of the call counts. Errors are
-  // those of the store, with the field; INVALID_ARGUMENT also if a message does not go on where the one
-  // before it ended.
+  // Begin takes the first message. Extend then takes each message, the first one included, and returns the
+  // range of the tensor that its data are for. After an error nothing more of the call counts. Errors are
+  // those of the store, with the field. A message that does not go on where the one before it ended is
+  // INVALID_ARGUMENT, too.
   absl::Status Begin(const v1::PutRequest& first);
   absl::StatusOr<ByteRange> Extend(const PutMessage& message);
 
-  // Of the tensor; once it has begun.
+  // The write into the tensor, once the sequence has begun.
   TensorStore::Writing& writing() { return writing_; }
   const TensorStore::Writing& writing() const { return writing_; }
 

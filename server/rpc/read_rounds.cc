@@ -19,7 +19,8 @@ constexpr int TCP_CM_INQ = 36;
 
 std::atomic<bool> bounds_rounds = false;
 
-// By descriptor. Descriptors that share an entry have shorter rounds, and count their bytes together.
+// The bytes received, for each descriptor. Descriptors that share an entry have shorter rounds, and count
+// their bytes together.
 struct Received {
   std::atomic<std::size_t> bytes_of_round = 0;
   std::atomic<std::uint64_t> bytes = 0;
@@ -28,8 +29,8 @@ std::array<Received, 1 << 16> received;
 
 Received& ReceivedBy(int fd) { return received[static_cast<std::size_t>(fd) % received.size()]; }
 
-// Where the kernel has written how many bytes are left to read; null if it has not. That is what gRPC asks
-// for with TCP_INQ, of TCP connections.
+// Returns where the kernel has written how many bytes are left to read, or null if it has not. gRPC asks for
+// this number with TCP_INQ, on TCP connections.
 unsigned char* BytesLeft(msghdr& message) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level == IPPROTO_TCP && part->cmsg_type == TCP_CM_INQ) return CMSG_DATA(part);

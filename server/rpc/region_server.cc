@@ -23,7 +23,7 @@
 namespace warpline {
 namespace {
 
-// Of a packet, as the API says.
+// The maximum bytes of a packet, as the API says.
 constexpr std::size_t kMaxPacketBytes = 4096;
 // A client may send more than the one that is asked for. They must be received to be closed.
 constexpr std::size_t kMaxDescriptors = 16;
@@ -68,7 +68,7 @@ std::optional<Packet> Receive(int socket) {
   return packet;
 }
 
-// Of a region: what is left behind it goes in the reverse order.
+// The parts of a region. The parts that are left behind are released in reverse order.
 struct Registered {
   RegionStore::Reservation reservation;
   Buffer mapping;

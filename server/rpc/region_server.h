@@ -64,7 +64,7 @@ class RegionServer {
   // On a worker, perhaps after the end of the server.
   static void HandOver(const ConnectionPtr& connection, RegionStore::Reservation reservation, UniqueFd memory,
                        RegionStore& regions, Backend& backend, WorkerPool& workers);
-  // By value: it may be the entry of connections_ that goes.
+  // Takes the pointer by value, since it may be the entry of connections_ that is erased.
   void Close(ConnectionPtr connection);
   void CloseLate();
 

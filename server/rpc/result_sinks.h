@@ -1,4 +1,4 @@
-// What a request says of where its results go.
+// The sinks of a request: where its results go.
 #ifndef WARPLINE_SERVER_RPC_RESULT_SINKS_H_
 #define WARPLINE_SERVER_RPC_RESULT_SINKS_H_
 
@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// Of one result. Which of the two it has says the plan's output.
+// The sink of one result. The plan's output says which of the two members is set.
 struct ResultSink {
   absl::Duration lease;   // of one that stays on its device
   v1::RegionSlice slice;  // of one that goes into a region

@@ -65,7 +65,7 @@ constexpr absl::Duration kToShutDown = absl::Milliseconds(500);
 // Streams, and uploads that take their time. Each takes some 16 KiB.
 constexpr int kMaxSlowCalls = 8192;
 
-// Of requests that consist of names and numbers.
+// The maximum bytes of requests that consist of names and numbers.
 constexpr std::size_t kSmallMessageBytes = 64 << 10;
 
 // Trailers have a limit of 8 KiB.

@@ -35,8 +35,9 @@ class RpcServer {
   struct Options {
     std::vector<std::string> listen;        // host:port (port 0: a free one) or unix:/path
     std::vector<std::string> proxy_listen;  // likewise, for proxies; see Acceptor::Options
-    // Of connections over TCP. Null stands for none: neither encryption nor identities. Those over unix
-    // sockets never have any: the mode of the socket says who may connect, and nobody listens in between.
+    // The credentials of connections over TCP. Null stands for neither encryption nor identities. Connections
+    // over unix sockets never have credentials. The mode of the socket says who may connect, and nobody
+    // listens in between.
     std::shared_ptr<grpc::ServerCredentials> credentials;
     // Each with a completion queue of its own; all but the first sleep unless many calls are in progress.
     int threads = 1;
@@ -47,12 +48,13 @@ class RpcServer {
     // The threads for calls that compute, when several are in progress. Null: the polling threads run them.
     // It outlives the server.
     WorkerPool* crew = nullptr;
-    // Whose a call is, or UNAUTHENTICATED; not asked for health checks. Null: nobody is asked.
+    // Returns the owner of a call, or UNAUTHENTICATED. It is not called for health checks. Null: nobody is
+    // asked who they are.
     std::function<absl::StatusOr<OwnerId>(const grpc::ServerContext&)> identify;
     const CallLog* log = nullptr;  // of calls that have ended; null: none. It outlives the server.
     int max_connections = 1000;
     std::int64_t max_message_bytes = 0;
-    // Of all of gRPC's buffers together.
+    // The limit of all of gRPC's buffers together.
     std::int64_t memory_quota_bytes = 0;
     int max_streams_per_connection = 0;
     absl::Duration send_timeout = absl::Seconds(30);
@@ -61,7 +63,8 @@ class RpcServer {
     absl::Duration max_connection_age = absl::ZeroDuration();
     bool echo = false;
   };
-  // What answers the calls; each leads to exactly one response. It outlives the server.
+  // The handlers that answer the calls. Each handler's call leads to exactly one response. The handlers
+  // outlive the server.
   struct Handlers {
     std::function<void(UnaryCall&)> transpose, gemm, reduce, run, get_info, echo;
     TensorService* tensors = nullptr;  // null: there is no such service
@@ -77,7 +80,7 @@ class RpcServer {
   // The addresses in use, with the ports that were picked.
   const std::vector<std::string>& addresses() const;
   const std::vector<std::string>& proxy_addresses() const;
-  // Of grpc.health.v1, for every service and for the server as a whole ("").
+  // Sets the state of grpc.health.v1, for every service and for the server as a whole ("").
   void SetServing(bool serving);
   // Has the clients leave without losing a call. Closes the listening sockets, asks each client by GOAWAY to
   // make its next calls over another connection, and ends streams that are not work with UNAVAILABLE. Calls

@@ -1,4 +1,4 @@
-// What TensorService does for each of its requests, apart from calls and transfers.
+// The work that TensorService does for each of its requests, apart from calls and transfers.
 #ifndef WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 #define WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 
@@ -22,7 +22,7 @@ absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, O
 absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,
                                              const TensorStore& tensors);
 
-// What a GetRequest asks for: a tensor in use, and a range within it.
+// The data that a GetRequest asks for: a tensor in use, and a range within that tensor.
 struct AskedRange {
   TensorStore::Reading reading;
   ByteRange range;

@@ -26,7 +26,7 @@ class UnaryCall;
 // Thread-safe. What it is given outlives it, and it outlives the calls.
 class TensorService {
  public:
-  // What a stream of chunks goes through.
+  // The components that a stream of chunks passes through.
   struct Engine {
     Backend& backend;
     TensorStore& tensors;

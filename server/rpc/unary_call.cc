@@ -131,7 +131,7 @@ void UnaryCall::RespondError(const absl::Status& error) {
 }
 
 void UnaryCall::Finish(std::optional<grpc::ByteBuffer> response, grpc::Status status) {
-  // What the handler did not use, it does not need.
+  // The handler does not need those parts of the message that it did not use.
   message_.Clear();
   provisional_ticket_.Return();
   if (awaits_device_) server_.counts.AddBusy();

@@ -41,17 +41,18 @@ struct UnaryMethod {
   // Runs while a tag of the completion queue proceeds, when the request's message is whole, and must not
   // block. It leads to exactly one Respond or RespondError.
   std::function<void(UnaryCall&)> handle;
-  // Whether `handle` takes the message. What nobody takes is not decompressed either.
+  // True if `handle` takes the message. A message that is not taken is not decompressed either.
   bool takes_message = true;
   // The largest message, decompressed, where that is less than the server's; larger ones are refused before
   // any of it is copied or parsed.
   std::size_t max_message_bytes = std::numeric_limits<std::size_t>::max();
-  // Whether `handle` has more to do than to answer. If other calls are in progress it then runs on a thread
-  // of the crew, so that the polling thread goes on receiving.
+  // True if `handle` has more to do than to answer. If other calls are in progress, `handle` then runs on a
+  // thread of the crew, so that the polling thread goes on receiving.
   bool computes = false;
-  // Whether callers need not say who they are, where they are asked.
+  // True if callers need not say who they are, even where callers are asked.
   bool open_to_all = false;
-  // Whether the method is served to the end. Of others, calls that come once the server drains are refused.
+  // True if the method is served to the end. Calls of other methods are refused if they come once the server
+  // drains.
   bool while_draining = false;
   MethodSeries series = MethodSeries();
 };
@@ -62,7 +63,7 @@ struct UnaryMethod {
 // one thread may call.
 class UnaryCall final : private SendWatchdog::Call {
  public:
-  // What all calls of a server share. It outlives them.
+  // The state that all calls of a server share. It outlives the calls.
   struct Server {
     Metrics& metrics;
     SendWatchdog& watchdog;
@@ -86,9 +87,9 @@ class UnaryCall final : private SendWatchdog::Call {
   // When the message was whole.
   MonotonicTime received() const { return received_; }
   const Caller& caller() const { return incoming_->caller(); }
-  // Who the client is by its certificate (see PeerIdentity in tls_credentials.h).
+  // Returns who the client is by its certificate (see PeerIdentity in tls_credentials.h).
   std::string Client() const;
-  // Whether other calls are in progress, so that the thread that handles this one has more to do.
+  // Returns whether other calls are in progress, so that the thread that handles this call has more to do.
   bool crowded() const { return server_.counts.busy() > 1; }
   // From here to its answer the call waits for a device, for so long that it keeps no thread of ours busy:
   // other calls are not crowded by it. Once, before the answer.

@@ -31,7 +31,8 @@ int Uploads::Look(const Progress& progress, absl::Duration slow_after, Monotonic
   const MonotonicTime overdue = now - absl::ToChronoNanoseconds(progress.window);
   const MonotonicTime slow = now - absl::ToChronoNanoseconds(slow_after);
   int given_up = 0;
-  // Those that go on move to the end of the list, so the end is where it was before.
+  // Uploads that go on move to the end of the list. So the loop ends at the upload that was last when it
+  // began.
   Upload* const end = last_;
   for (Upload *upload = first_, *next = nullptr; upload != nullptr; upload = upload == end ? nullptr : next) {
     next = upload->next_;

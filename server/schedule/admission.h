@@ -53,7 +53,7 @@ class Admission {
   struct Options {
     std::int64_t max_jobs = 0;
     std::int64_t max_bytes = 0;  // of requests and results together
-    // What has at most so many bytes is a small request. A quarter of the jobs is kept for those, and beyond
+    // A request of at most `small_bytes` is small. A quarter of the jobs is kept for small requests. Beyond
     // max_bytes they get `reserved_bytes` more, or a quarter of max_bytes if that is less.
     std::int64_t small_bytes = 128 << 10;
     std::int64_t reserved_bytes = std::int64_t{64} << 20;
@@ -74,7 +74,7 @@ class Admission {
   absl::StatusOr<Ticket> Admit(std::int64_t bytes, const Caller& caller) {
     return Admit(bytes, caller, bytes);
   }
-  // What this owner can have admitted at one time at most, whatever others leave.
+  // Returns the most bytes that this owner can have admitted at one time, whatever others leave.
   std::int64_t MostBytesOf(OwnerId owner) const;
 
   // From now on nothing is admitted.
@@ -121,7 +121,7 @@ class Admission {
   Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
   Use large_ ABSL_GUARDED_BY(mutex_);  // the part of it that is not small
-  // Those that have tickets.
+  // The shares and the clients that have tickets.
   absl::flat_hash_map<OwnerId, ShareUse> shares_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Claimant, ClientUse> clients_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<OwnerId, Use> owners_ ABSL_GUARDED_BY(mutex_);  // only where owners have limits

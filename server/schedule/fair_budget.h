@@ -53,7 +53,7 @@ class FairBudget {
   // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
   absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
   std::int64_t used() const;
-  // What a share holds.
+  // Returns the units that a share holds.
   std::int64_t held(OwnerId share) const;
 
  private:
@@ -66,7 +66,7 @@ class FairBudget {
   const Options options_;
   mutable Mutex mutex_;
   std::int64_t used_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those that hold some.
+  // The shares and the clients that hold some units.
   absl::flat_hash_map<OwnerId, std::int64_t> shares_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Claimant, std::int64_t> clients_ ABSL_GUARDED_BY(mutex_);
 };

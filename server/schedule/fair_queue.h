@@ -47,7 +47,8 @@ class FairAccounts {
     const auto account = accounts_.find(user);
     if (account != accounts_.end()) account->second.served += difference;
   }
-  // By how much the user, which waits, is ahead of the one that was served least. In virtual time.
+  // Returns by how much the user, which waits, is ahead of the user that was served least. Unit: virtual
+  // time.
   double LeadOf(std::uint64_t user) const { return ServedOf(user) - ServedOf(Next()); }
 
   // Calls visit(user) for those that wait, in fair order, until it returns true. Returns whether it did.
@@ -214,8 +215,8 @@ class FairQueue {
     ForgetTheIdle();
   }
 
-  // Those that do not wait keep their place in memory until there are many of them: making it anew costs more
-  // than the rest of Push.
+  // Forgets the claimants that do not wait, once there are many of them. Until then they keep their place in
+  // memory: making it anew costs more than the rest of Push.
   void ForgetTheIdle() {
     if (items_.size() < 2 * waiting_ + kIdle) return;
     absl::erase_if(items_, [](const auto& entry) { return entry.second.empty(); });

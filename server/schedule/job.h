@@ -43,7 +43,7 @@ struct Result {
 // An admitted request.
 struct Job {
   PlanPtr plan;
-  // As many as the plan has steps that read scalars, in their order.
+  // The scalars of each step of the plan that reads scalars, in the order of the steps.
   ScalarValues scalars;
   Bindings bindings;  // of each input and output of the plan
   // The device where resident inputs lie; nothing if there are none.
@@ -57,8 +57,7 @@ struct Job {
   absl::AnyInvocable<void(std::span<std::byte> input_area, int part, int parts) const> copy_in;
   Caller caller;
   double weight = 1;  // of the owner; the scheduler asks for it
-  // Of device time, which the claimant is charged until it is known what the job takes; the scheduler sets
-  // it.
+  // The device time that the claimant is charged until it is known what the job takes. The scheduler sets it.
   double expected_seconds = 0;
   // The thread that submits it has others to receive: it should not wait for this one.
   bool crowded = false;

@@ -37,7 +37,7 @@ class LaneRunner {
 
   int device() const { return device_; }
   Lane& lane() { return *lane_; }
-  // Whether the calling thread is some lane's own.
+  // Returns whether the calling thread is some lane's own thread.
   static bool OnLaneThread() { return on_lane_thread_; }
 
   // Runs the task on the lane's thread. Called by whoever has taken the lane, so never twice at a time.

@@ -38,12 +38,12 @@ class LaneShares {
   // The memory of the job is taken and copied before it has a lane, from here until EndStaging.
   void Stage(const Claimant& claimant, double seconds);
   void EndStaging(const Claimant& claimant, double seconds);
-  // Whether the job could run, once staged, beside those of its share that run or are staged.
+  // Returns whether the job, once staged, could run beside the jobs of its share that run or are staged.
   bool MayStage(const Claimant& claimant, double seconds) const;
   // The job gets a lane, and gives it back. `seconds`: its estimated device time.
   void Start(const Claimant& claimant, double seconds);
   void End(const Claimant& claimant, double seconds);
-  // Whether the claimant, which has a job, may start one that takes so long.
+  // Returns whether the claimant, which has a job, may start a job that takes `seconds`.
   bool MayStart(const Claimant& claimant, double seconds, MonotonicTime now);
 
  private:

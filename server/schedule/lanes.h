@@ -39,9 +39,9 @@ class Lanes {
 
   int size() const { return static_cast<int>(lanes_.size()); }
   int busy() const { return busy_; }
-  // Of these, with jobs that may use the lanes that are kept.
+  // Returns how many of the busy lanes have jobs that may use the lanes that are kept.
   int busy_kept() const { return busy_kept_; }
-  // What a job asks of a device.
+  // The demands of a job on a device.
   struct Wish {
     std::uint64_t job = 0;
     std::size_t pool_bytes = 0;
@@ -78,7 +78,7 @@ class Lanes {
   bool CouldServe(int device, const Wish& wish) const {
     return MayRunOn(device, wish) && devices_[static_cast<std::size_t>(device)].pool_bytes >= wish.pool_bytes;
   }
-  // Whether the device's pool has what is wished for.
+  // Returns whether the device's pool has the bytes that the job wishes for.
   static bool HasBytes(const Device& device, const Wish& wish) {
     return wish.whole_pool ? device.free_bytes == device.pool_bytes : device.free_bytes >= wish.pool_bytes;
   }

@@ -1,4 +1,4 @@
-// Who a request belongs to.
+// The owner that a request belongs to.
 #ifndef WARPLINE_SERVER_SCHEDULE_OWNER_H_
 #define WARPLINE_SERVER_SCHEDULE_OWNER_H_
 
@@ -13,11 +13,12 @@ using OwnerId = std::uint64_t;
 // The number of one client among those of a peer.
 using ClientId = std::uint64_t;
 
-// Who has no identity. What outlives a connection belongs to it, so that where there are no identities every
-// client may use every resident tensor whose id it knows.
+// The owner of callers without an identity. Everything of theirs that outlives a connection belongs to it. So
+// where there are no identities, every client may use every resident tensor whose id it knows.
 inline constexpr OwnerId kAnonymous = 0;
 
-// Between whom a budget is shared fairly: between the shares first, and then between the clients of a share.
+// A budget is shared fairly between claimants: between the shares first, and then between the clients of a
+// share.
 struct Claimant {
   // The identity. Without one it is the peer: the host or the user at the other end (server/rpc/peer.h).
   OwnerId share = 0;
@@ -32,9 +33,9 @@ struct Claimant {
   }
 };
 
-// Whose a call is.
+// The owner of a call, and the claimant that it counts for.
 struct Caller {
-  // Who has the resident tensors and regions: an identity, or kAnonymous.
+  // The owner of the call's resident tensors and regions: an identity, or kAnonymous.
   OwnerId owner = kAnonymous;
   Claimant claimant;
 };

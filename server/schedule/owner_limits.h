@@ -1,4 +1,4 @@
-// What of the server one owner may have.
+// The limits of one owner.
 #ifndef WARPLINE_SERVER_SCHEDULE_OWNER_LIMITS_H_
 #define WARPLINE_SERVER_SCHEDULE_OWNER_LIMITS_H_
 
@@ -10,11 +10,12 @@
 
 namespace warpline {
 
-// What is not set is limited by the server as a whole only.
+// A limit that is not set leaves the owner limited by the server as a whole only.
 struct OwnerLimits {
   // Its share of device time beside others that want some, relative to theirs.
   double weight = 1;
-  // Of requests that are admitted and unanswered, and of these and their results together.
+  // The number of requests that are admitted and unanswered, and the bytes of these and their results
+  // together.
   std::optional<std::int64_t> jobs, bytes;
   std::optional<std::int64_t> resident_bytes;  // on each device
   std::optional<std::int64_t> region_bytes;

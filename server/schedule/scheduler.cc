@@ -21,7 +21,7 @@ constexpr double kMostLeadSeconds = 10e-3;
 // How long jobs that LaneShares holds back wait before they are looked at again, if nothing else happens.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 
-// Whether the calling thread is there to wait for what it starts.
+// Returns whether the calling thread is there to wait for what it starts.
 bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerThread(); }
 
 void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::span<std::byte> region) {

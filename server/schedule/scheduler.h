@@ -1,4 +1,4 @@
-// Where an admitted job meets staging memory and a free lane.
+// Matches each admitted job with staging memory and a free lane.
 #ifndef WARPLINE_SERVER_SCHEDULE_SCHEDULER_H_
 #define WARPLINE_SERVER_SCHEDULE_SCHEDULER_H_
 
@@ -64,11 +64,11 @@ class Scheduler {
   struct Options {
     int lanes_per_device = 1;
     int lanes_kept = 0;  // of these, for short jobs
-    // What counts as short: jobs that take a device at most for so long, by estimate, and have at most so
-    // many bytes to travel to the device and back.
+    // A job is short within both limits: the device time, by estimate, and the bytes that travel to the
+    // device and back.
     double short_seconds = 100e-6;
     std::size_t short_bytes = std::size_t{2} << 20;
-    // Of one share, on all devices together; see LaneShares.
+    // The limit of one share, on all devices together; see LaneShares.
     double running_seconds_max = std::numeric_limits<double>::infinity();
     // Jobs whose inputs and whose outputs have at most so many bytes are small.
     std::size_t small_bytes = StagingPool::kTinySlotBytes;
@@ -93,7 +93,7 @@ class Scheduler {
   void Cancel(JobId id, const absl::Status& why);
 
  private:
-  // What becomes of a job here: each step takes the previous one's type.
+  // These types are the stages of a job here: each step takes the type of the previous step.
   struct Queued {
     JobId id = 0;
     Job job;
@@ -177,7 +177,7 @@ class Scheduler {
   void OnLaunched(Matched& matched, MonotonicTime launched, LaunchReport report);
   // Lets a job whose device has its pool in pieces wait at its place.
   void PutBack(Matched& matched);
-  // Of the job that has been matched. Its owner is charged `seconds` of device time.
+  // Frees the lane of the job that has been matched. The job's owner is charged `seconds` of device time.
   void FreeLane(const Matched& matched, const Job& job, double seconds);
   // Ends a job that never had a lane.
   void Withdraw(Job job, bool was_ready, absl::Status why);

@@ -35,7 +35,7 @@ class CertificateStore {
 
   // Another object after each change.
   std::shared_ptr<const Certificates> current() const;
-  // Whether clients are asked for certificates, which stays as it is.
+  // Returns whether clients are asked for certificates. This never changes.
   bool verifies_clients() const { return !files_.client_ca.empty(); }
 
  private:
@@ -49,7 +49,7 @@ class CertificateStore {
   const TlsFiles files_;
   const Listener on_change_;
   const absl::Duration period_;
-  // Of the thread alone.
+  // Only the thread uses the next three members.
   TlsFileContents used_contents_;
   absl::StatusOr<TlsFileContents> seen_contents_;  // of the last look
   std::string last_problem_;

@@ -147,7 +147,7 @@ bool Fill(SSL_CTX* context, const Certificates& certificates) {
   if (certificates.client_ca_pem.empty()) return true;
   const Bio cas = BioOf(certificates.client_ca_pem);
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  // As gRPC does: a CA that another one has signed may stand there alone.
+  // Accepts a CA that another CA has signed, even if it stands in the file alone. gRPC does the same.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   while (X509* const next = PEM_read_bio_X509(cas.get(), nullptr, nullptr, nullptr)) {
     const X509Ptr certificate(next);

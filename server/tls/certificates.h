@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// What the files hold, once it is known to fit together.
+// The contents of the files, once they are known to fit together.
 struct Certificates {
   std::string chain_pem, key_pem;
   std::string client_ca_pem;  // empty: clients show no certificate

@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kFactor = 16;
 
-// Of the type in which elements of this one are added up; integers become floats only in the result.
+// Returns the roundoff of the type in which elements of `dtype` are added up. Integers become floats only in
+// the result.
 double RoundoffOfSums(DType dtype, DType out) {
   if (!IsFloat(dtype)) return IsFloat(out) ? UnitRoundoff(DType::kF64) : 0;
   return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32);

@@ -23,10 +23,11 @@ std::vector<std::string_view> TuningCandidates(const Problem& problem, const Dev
 // may be of another version.
 std::string_view ChosenVariant(const Problem& problem, std::string_view variant, const DeviceTraits& traits);
 
-// What runs without tuning.
+// Returns the variant that runs without tuning.
 std::string_view UntunedVariant(const Problem& problem, const DeviceTraits& traits);
 
-// What `choices` have for the steps whose variant the program leaves open: names in the tables, or empty.
+// Returns the variants that `choices` have for the steps whose variant the program leaves open: names in the
+// tables, or empty.
 std::vector<std::string_view> TunedVariants(const Program& program, const DeviceTraits& traits,
                                             const TunedChoices& choices);
 

@@ -1,4 +1,4 @@
-// What tuning has found for the devices of one kind.
+// The choices that tuning has found for the devices of one kind.
 #ifndef WARPLINE_SERVER_TUNING_CHOICES_H_
 #define WARPLINE_SERVER_TUNING_CHOICES_H_
 

@@ -14,7 +14,7 @@ namespace warpline {
 // times that made it the fastest of many flatter it.
 class Contest {
  public:
-  // By how much the winner must be faster than candidate 0, as a ratio of times.
+  // The winner's time must be below this ratio of candidate 0's time.
   static constexpr double kMargin = 0.98;
 
   // At least one candidate.
@@ -37,7 +37,7 @@ class Contest {
   void Advance();
   void EndRound();
   void BeginRound();
-  // Of those that still take part.
+  // Returns the fastest of the candidates that still take part.
   std::size_t Fastest() const;
   void DropSlowerThan(double seconds);
   void BeginFinal(std::size_t challenger);

@@ -13,8 +13,8 @@
 
 namespace warpline {
 
-// By ProblemText: variants, or configurations of them, with which the device failed while it was tuned, so
-// that the process had to end.
+// The failed variants, or configurations of variants, by ProblemText. The device failed with each of them
+// while it was tuned, so that the process had to end.
 using FailedVariants = std::map<std::string, std::set<std::string, std::less<>>>;
 
 bool HasFailed(const FailedVariants& failed, const std::string& problem, std::string_view variant);

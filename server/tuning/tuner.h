@@ -54,7 +54,7 @@ class Tuner {
     Problem problem;
     std::string text;
   };
-  // Of one turn with a task.
+  // The result of one turn with a task.
   enum class Outcome { kSettled, kAgain };
   void Loop();
   Outcome Settle(const Task& task);

@@ -94,7 +94,7 @@ class Table {
   absl::Status status_;
 };
 
-// Whether `problem` is what would be looked up.
+// Checks that `problem` is the text that would be looked up.
 absl::Status CheckProblem(const std::string& problem, std::size_t line, const std::string& path) {
   const absl::StatusOr<Problem> parsed = ParseProblem(problem);
   if (!parsed.ok()) {
@@ -152,7 +152,7 @@ absl::Status ErrorOf(const char* doing, const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat(doing, " ", path));
 }
 
-// What a link points to, which then stays a link.
+// Returns the file that a link points to, so that the link stays a link.
 std::string TargetOf(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);

@@ -1,4 +1,4 @@
-// What tuning has found, kept in a file from one process to the next.
+// The results of tuning, kept in a file from one process to the next.
 #ifndef WARPLINE_SERVER_TUNING_TUNING_FILE_H_
 #define WARPLINE_SERVER_TUNING_TUNING_FILE_H_
 
@@ -34,9 +34,9 @@ struct TunedChoice {
 // what has failed if anything has. Not thread-safe.
 class TuningFile {
  public:
-  // By ProblemText.
+  // The choices, by ProblemText.
   using Choices = std::map<std::string, TunedChoice>;
-  // What is known of one kind.
+  // The results that are known of one kind of device.
   struct Device {
     DeviceKind kind;
     Choices choices;
@@ -47,7 +47,7 @@ class TuningFile {
   static absl::StatusOr<TuningFile> Parse(const std::string& text, const std::string& path);
 
   const std::vector<Device>& devices() const { return devices_; }
-  // Of one kind of device; empty if there are none.
+  // Return what is known of one kind of device; empty if nothing is.
   const Choices& Of(const DeviceKind& kind) const { return Find(kind).choices; }
   const FailedVariants& FailedOf(const DeviceKind& kind) const { return Find(kind).failed; }
   void Set(const DeviceKind& kind, const std::string& problem, TunedChoice choice);
@@ -58,7 +58,7 @@ class TuningFile {
   std::string Text() const;
   // Replaces the file as a whole: a reader finds the old one or the new one. Follows a symbolic link.
   absl::Status Write(const std::string& path) const;
-  // Whether Write could; makes what it would make beside the file, and removes it.
+  // Checks that Write could succeed. Makes the file that Write would make beside the old one, and removes it.
   static absl::Status CheckWritable(const std::string& path);
 
  private:

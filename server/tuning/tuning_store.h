@@ -13,18 +13,19 @@
 
 namespace warpline {
 
-// Whether the file at `path` could be made or replaced. Changes nothing. The error names --tuning-file.
+// Checks that the file at `path` could be made or replaced. Changes nothing. The error names --tuning-file.
 absl::Status CheckTuningFileWritable(const std::string& path);
 
 // Thread-safe.
 class TuningStore {
  public:
-  // Whether problems are tuned that the file does not know, and written to it; then it need not be there yet.
+  // With kWrite, problems that the file does not know are tuned and written to it. The file then need not be
+  // there yet.
   enum class Mode { kRead, kWrite };
   static absl::StatusOr<std::unique_ptr<TuningStore>> Open(const std::string& path, Mode mode);
 
   bool writes() const { return mode_ == Mode::kWrite; }
-  // Whether the file could be replaced now. Leaves it as it is. The error names --tuning-file.
+  // Checks that the file could be replaced now. Leaves the file as it is. The error names --tuning-file.
   absl::Status CheckWritable() const { return CheckTuningFileWritable(path_); }
   TuningFile::Choices Of(const DeviceKind& kind) const;
   FailedVariants FailedOf(const DeviceKind& kind) const;

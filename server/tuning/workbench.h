@@ -1,4 +1,4 @@
-// Where candidates are run and timed: what tuning asks of a device.
+// The interface through which tuning runs and times candidates on a device.
 #ifndef WARPLINE_SERVER_TUNING_WORKBENCH_H_
 #define WARPLINE_SERVER_TUNING_WORKBENCH_H_
 
@@ -22,9 +22,9 @@ class Trial {
   // Names of variants and of their configurations. The first is what the rules say, and stands for what runs
   // without tuning, which is another variant if that one refuses the problem.
   virtual std::span<const std::string_view> candidates() const = 0;
-  // What one launch takes, in seconds; nothing if others used the device meanwhile. UNIMPLEMENTED if this
-  // candidate cannot run the problem after all, or takes too long; DATA_LOSS if its result is not that of the
-  // first. Any other error ends the trial.
+  // Returns the seconds that one launch takes; nothing if others used the device meanwhile. UNIMPLEMENTED if
+  // this candidate cannot run the problem after all, or takes too long. DATA_LOSS if its result is not that
+  // of the first candidate. Any other error ends the trial.
   virtual absl::StatusOr<std::optional<double>> Time(std::size_t candidate) = 0;
 };
 

@@ -18,7 +18,7 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Where the program is.
+// Returns the folder of the program.
 fs::path ProgramFolder() {
   if (const char* program = std::getenv("WARPLINE_CLI")) return fs::path(program).parent_path();
   if (const char* daemon = std::getenv("WARPLINED")) return fs::path(daemon).parent_path();

@@ -1,4 +1,4 @@
-// What the program computes from files: NumPy's results, whatever the order of the elements.
+// Tests that the program computes NumPy's results from files, whatever the order of the elements.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ class CliShellTest : public CliTest {
     Put("x.npy", ToNpy(Ndarray<float>{{2, 3}, {1, 2, 3, 4, 5, 6}}));
   }
 
-  // What bash offers for the last of the words, in one line.
+  // Returns the completions that bash offers for the last of the words, in one line.
   std::string Completed(const std::string& words) const {
     Put("complete.bash",
         "source <(warpline completion bash)\nCOMP_WORDS=(" + words +

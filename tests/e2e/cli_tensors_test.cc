@@ -26,7 +26,7 @@ class CliTensorsTest : public CliTest {
     Put("b.npy", ToNpy(b_));
   }
 
-  // What the script prints on one line, having ended with 0.
+  // Returns the one line that the script prints. Expects it to end with 0.
   std::string Line(const std::string& script) const {
     const Finished finished = Run(script);
     EXPECT_EQ(finished.code, 0) << script << "\n" << finished.err;
@@ -99,7 +99,7 @@ TEST_F(CliTensorsTest, StandWhereverAnArrayIsRead) {
 TEST_F(CliTensorsTest, LeavesResultsOnTheServer) {
   const std::string t = Line("warpline transpose x.npy -o @ --ttl 1h");
   EXPECT_THAT(Tensors(), ContainsRegex(t + "  f32\\[3,2\\]  device 0  24 bytes  3600 s left"));
-  // Of several outputs the ids come in their order, and files may be among them.
+  // The ids of several outputs come in the order of the outputs, and files may be among them.
   Finished finished =
       Run("warpline run -e 'p = gemm(x, b); q = transpose(x); add(p, p)' x=x.npy b=b.npy "
           "-o q=@ -o 3.add=sum.npy -o p=@ --timings");
@@ -112,7 +112,7 @@ TEST_F(CliTensorsTest, LeavesResultsOnTheServer) {
   EXPECT_EQ(FromNpy<float>(Get("sum.npy")), (Ndarray<float>{{2, 1}, {642, 1308}}));
   EXPECT_EQ(Run("warpline get " + finished.out.substr(line + 1, line) + " -o p.npy").code, 0);
   EXPECT_EQ(FromNpy<float>(Get("p.npy")), xb_);
-  // What is reduced in Fortran order does not stay in it.
+  // A result that is reduced in Fortran order does not stay in it.
   const Ndarray<float> cube = Numbers<float>({2, 3, 4}, 5);
   Put("c.npy", ToNpy(cube));
   Put("f.npy", ToNpy(cube, true));

@@ -1,4 +1,4 @@
-// What scripts may rely on: exit codes, what goes to which stream, files and pipes.
+// Tests for the behaviour that scripts may rely on: exit codes, output streams, files and pipes.
 #include "tests/e2e/cli.h"
 
 #include <gmock/gmock.h>
@@ -154,7 +154,8 @@ TEST_F(CliProgramTest, ReadsStandardInput) {
 }
 
 TEST_F(CliProgramTest, WritesStandardOutput) {
-  // What /dev/stdout is. No test names the machine's own: run as root, a mistake would replace it.
+  // The link is like /dev/stdout. No test names the machine's own /dev/stdout: run as root, a mistake would
+  // replace it.
   std::filesystem::create_symlink("/proc/self/fd/1", Path("stdout"));
   for (const char* output : {"-", "stdout"}) {
     Finished finished = Run(std::string("warpline transpose x.npy --timings -o ") + output);

@@ -1,4 +1,4 @@
-// What the program says when it and the server do not agree on TLS, and that it works when they do.
+// Tests what the program says if it and the server do not agree on TLS, and that it works if they do.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
@@ -158,7 +158,7 @@ TEST_F(MutualTlsCliTest, ProbesNeedNoCertificateAndMetricsDo) {
 // A server of gRPC's, with a certificate that no client should take.
 class BadServerCliTest : public CliTest {
  protected:
-  // What `warpline info` says to it.
+  // Returns the error of `warpline info` for such a server.
   std::string InfoError(const TestCertificate& certificate, const std::string& host = "127.0.0.1") const {
     grpc::SslServerCredentialsOptions options(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
     options.pem_key_cert_pairs = {{certificate.key, certificate.cert}};

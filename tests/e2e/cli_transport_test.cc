@@ -110,7 +110,7 @@ TEST_F(CliTransportTest, SaysWhichSocketIsThatOfRegions) {
 }
 
 TEST_F(CliTransportTest, ReadsBigEndianFilesIntoSharedMemory) {
-  // Of 1.5 and -2.
+  // The elements are 1.5 and -2.
   std::string text = "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }";
   text.resize(117, ' ');
   Put("x.npy", std::string("\x93NUMPY\x01\x00\x76\x00", 10) + text + "\n" +
@@ -176,7 +176,8 @@ TEST_F(CliTransportTcpTest, SharesMemoryIfItIsToldWhere) {
   const Finished nobody = Run("warpline transpose x.npy -o y.npy --transport shm --regions ./nothing");
   EXPECT_EQ(nobody.code, 2);
   EXPECT_THAT(nobody.err, HasSubstr("--regions=./nothing: No such file or directory"));
-  // What is asked for by its path is not left out in silence either, whatever the size.
+  // A region socket that is given by its path is not ignored in silence either, whatever the size of the
+  // array.
   Put("large.npy", ToNpy(Counted({600, 700})));
   EXPECT_EQ(Run("warpline transpose large.npy -o y.npy --regions ./nothing").code, 2);
   EXPECT_EQ(Run("warpline transpose x.npy -o y.npy --regions ./nothing").code, 2);

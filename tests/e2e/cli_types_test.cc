@@ -1,4 +1,4 @@
-// What the program computes from files of every element type.
+// Tests for the results that the program computes from files of every element type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ template <>
 inline const char* DescrOf<std::uint64_t>() {
   return "<u8";
 }
-// As std::uint8_t is free: elements that are 0 or 1.
+// std::uint8_t is otherwise unused, so it stands for bool: elements that are 0 or 1.
 template <>
 inline const char* DescrOf<std::uint8_t>() {
   return "|b1";
@@ -44,7 +44,7 @@ class CliTypesTest : public CliTest {
   static std::string Matrix(const std::string& descr, std::size_t size, bool transposed) {
     std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
     header += transposed ? "3, 2), }" : "2, 3), }";
-    // As the program pads what it writes.
+    // The padding is that of files that the program writes.
     header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');
     header += '\n';
     std::string bytes("\x93NUMPY\1\0", 8);

@@ -202,7 +202,7 @@ TEST_F(ClientRegionsTest, UsesTheMemoryAgainAfterADeadline) {
   }
   EXPECT_GT(late, 0);
   EXPECT_EQ(region.free_bytes(), before);
-  // What the calls would have written is nobody's any more.
+  // The memory that the calls would have written belongs to nobody any more.
   const Array all = *region.Allocate(DType::kU8, {static_cast<std::int64_t>(before) - 4096});
   std::memset(all.data(), 0x5a, all.bytes());
   EXPECT_THAT(client_->Reduce({.x = a.View()}, kTimeout), IsOk());
@@ -272,7 +272,7 @@ TEST_F(ClientRegionsTest, ForkedChildrenNeitherHaveItNorKeepIt) {
   std::optional<Array> x = Count(*region, {1024});
   const pid_t child = ::fork();
   if (child == 0) {
-    // Of what is not mapped, mincore() says ENOMEM.
+    // mincore() fails with ENOMEM for memory that is not mapped.
     unsigned char resident = 0;
     if (::mincore(x->data(), 4096, &resident) == 0 || errno != ENOMEM) ::_exit(1);
     ::pause();

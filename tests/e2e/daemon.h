@@ -22,7 +22,7 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   const std::string& address() const { return grpc_; }
-  // That of --proxy-listen; empty without it.
+  // The address of --proxy-listen; empty without it.
   const std::string& proxied_address() const { return proxied_; }
   const std::string& metrics_address() const { return metrics_; }
   const std::string& backend() const { return backend_; }

@@ -111,17 +111,17 @@ TEST(DrainTest, GivesUpAfterTheGraceWithAFullQueue) {
   for (auto& call : queued) EXPECT_EQ(call->Status().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-// On the way to the end each call is answered, or made again by gRPC itself, since it knows that the server
-// has not taken it: then it finds that nobody listens.
+// Until the end, each call is answered, or gRPC itself makes it again because it knows that the server has
+// not taken it. The repeated call finds that nobody listens.
 TEST(DrainTest, CallsOnTheirWayAreNotLost) {
-  // Of the larger ones, some are read by their clients when the server has sent all of them.
+  // Clients still read some of the larger responses when the server has sent all of them.
   for (const std::int64_t side : {2, 1024}) {
     Daemon daemon({"--grace=5m"});
     ClosedLoop clients(daemon.Channel(), 8, side);
     clients.AwaitDone(50);
     daemon.Signal(SIGTERM);
-    // What is not served was not begun: it finds nobody, or comes so late that it is refused in so many
-    // words.
+    // A call that is not served was not begun. It finds nobody, or comes so late that the server refuses it
+    // with an explicit message.
     for (const grpc::Status& status : clients.LastStatuses()) {
       EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
       EXPECT_THAT(status.error_message(),

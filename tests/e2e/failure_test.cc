@@ -1,4 +1,4 @@
-// What a client may count on when things go wrong: each failure a clear status, the daemon alive.
+// Tests for failures: each failure gives the client a clear status, and the daemon stays alive.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -106,7 +106,8 @@ TEST(SizeLimitTest, AMessageOf3GiBIsRefusedAndTheDaemonLives) {
               status.error_code() == grpc::StatusCode::UNAVAILABLE)
       << status.error_code() << " " << status.error_message();
   EXPECT_TRUE(Works(daemon.Channel()));
-  // Of the 3 GiB no more than the quota of gRPC's buffers (6 x 64 MiB) and what is in flight around it.
+  // The daemon holds only a part of the 3 GiB: at most the quota of gRPC's buffers (6 x 64 MiB) and the data
+  // in flight around it.
   EXPECT_LT(daemon.ResidentBytes() - at_start, 1e9);
 }
 

@@ -1,5 +1,5 @@
-// What load balancers, orchestrators and generic tools see: grpc.health.v1 and server reflection, in the
-// bytes of the wire, as a client in any language would send them.
+// Tests for load balancers, orchestrators and generic tools: grpc.health.v1 and server reflection. The
+// requests are the bytes of the wire, as a client in any language would send them.
 #include <gtest/gtest.h>
 #include <signal.h>
 

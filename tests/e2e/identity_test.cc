@@ -33,7 +33,7 @@ std::string TextOf(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// What `warplined --new-token` gives.
+// The output of `warplined --new-token`.
 struct Minted {
   explicit Minted(const std::string& name) {
     const std::string path = absl::StrCat(::testing::TempDir(), "/warpline_minted_", ::getpid());

@@ -109,7 +109,7 @@ std::string ToNpy(const Ndarray<T>& array, bool fortran = false) {
          std::string(reinterpret_cast<const char*>(stored.data()), stored.size() * sizeof(T));
 }
 
-// Of a file that has these elements; throws at any other.
+// Returns the array of a file with elements of this type. Throws at any other file.
 template <typename T>
 Ndarray<T> FromNpy(const std::string& bytes) {
   if (bytes.size() < 10 || bytes.compare(0, 8, std::string("\x93NUMPY\1\0", 8)) != 0) {

@@ -1,4 +1,4 @@
-// What clients that are careless, hostile or dead do with regions.
+// Tests for clients that are careless, hostile or dead, and use regions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ class RegionAttacksTest : public ::testing::Test {
   std::unique_ptr<SharedRegion> Region(std::size_t bytes = kMiB) {
     return std::make_unique<SharedRegion>(channel_, socket_, bytes);
   }
-  // What the daemon holds for regions, once all of them should be gone.
+  // Expects that the daemon holds nothing for regions. Call it once all of them should be gone.
   void ExpectNothingLeft() {
     EXPECT_TRUE(daemon_.AwaitMetric("warpline_regions", "", 0));
     EXPECT_TRUE(daemon_.AwaitMetric("warpline_region_bytes", "", 0));
@@ -69,7 +69,7 @@ class RegionAttacksTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "/warpline_attacks_" + std::to_string(getpid());
   const std::string socket_ = path_ + ".regions";
   Daemon daemon_{{"--listen=unix:" + path_, "--region-bytes=256M", "--regions-per-owner=8"}};
-  // Of SlowProduct: its matrices, where its result goes, and the region.
+  // The parameters of SlowProduct: its matrices, the place of its result, and the region.
   const bool cpu_ = daemon_.backend() == "cpu";
   const std::int64_t side_ = cpu_ ? kSlowSide : 4096, product_at_ = cpu_ ? 8 << 20 : 64 << 20;
   const std::size_t product_bytes_ = static_cast<std::size_t>(cpu_ ? 16 : 128) * kMiB;
@@ -201,7 +201,7 @@ TEST_F(RegionAttacksTest, AClientThatIsGoneInMidJobLeavesNothing) {
   const auto call = stub_->AsyncGemm(&context, SlowProduct(*region, 1), &queue);
   call->Finish(&response, &status, nullptr);
   ASSERT_TRUE(daemon_.AwaitMetric("warpline_requests_in_flight", "", 1));
-  // What the kernel does for a client that is killed.
+  // The kernel does this for a client that is killed.
   region->socket().Close();
   context.TryCancel();
   void* tag = nullptr;

@@ -47,7 +47,7 @@ class RegionSocket {
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   }
 
-  // Whether the kernel took it.
+  // Sends the packet. Returns whether the kernel took it.
   bool Send(const std::string& packet, std::vector<int> descriptors = {}) {
     iovec data{const_cast<char*>(packet.data()), packet.size()};
     msghdr message{};
@@ -149,7 +149,7 @@ class SharedRegion {
     slice->set_offset(offset);
     slice->set_call(call);
   }
-  // As the source of a tensor.
+  // Makes the slice the source of a tensor.
   void Fill(v1::Tensor* tensor, v1::DataType data_type, const std::vector<std::int64_t>& shape,
             std::int64_t offset, std::int64_t call = 0) const {
     tensor->set_data_type(data_type);

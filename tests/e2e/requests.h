@@ -141,7 +141,7 @@ class StreamCall {
     while (queue_.Next(&tag, &ok)) {
     }
   }
-  // Whether gRPC took it.
+  // Writes the message. Returns whether gRPC took it.
   bool Write(const std::string& message) {
     call_->Write(Bytes(message), nullptr);
     return Next();

@@ -1,4 +1,4 @@
-// What a client may count on when all goes well.
+// Tests for the behaviour that a client may count on when all goes well.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -19,7 +19,7 @@
 
 namespace warpline {
 
-// What a call came to, beside its response.
+// The status of a call, beside its response.
 template <typename Response>
 struct Answer {
   grpc::Status status;

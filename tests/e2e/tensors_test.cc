@@ -149,7 +149,7 @@ TEST_F(TensorsTest, RangesThatMakeNoSenseAreRefused) {
   v1::PutRequest nameless = message(0, "x");
   nameless.clear_id();
   ExpectRefused(tensors_.PutMessages({nameless}).status, kInvalid, "id", "missing");
-  // Of all that, nothing counts.
+  // None of the refused messages counts.
   EXPECT_EQ(tensors_.List().response.tensors(0).missing_bytes(), 1000);
   ASSERT_TRUE(tensors_.Put(id, 200, Pattern(100)).status.ok());
   ExpectRefused(tensors_.Put(id, 250, "x").status, kInvalid, "offset", "bytes 250 to 250 are there already");

@@ -32,7 +32,7 @@ struct TlsTestFiles {
   std::string AsClient(const std::string& name) const {
     return " --tls-cert " + folder.Path(name + ".crt") + " --tls-key " + folder.Path(name + ".key");
   }
-  // Those of the daemon.
+  // Returns the flags of the daemon.
   std::vector<std::string> DaemonFlags(bool verifies_clients) const {
     std::vector<std::string> flags = {"--tls-cert=" + cert, "--tls-key=" + key, "--echo"};
     if (verifies_clients) flags.push_back("--tls-client-ca=" + ca_file);

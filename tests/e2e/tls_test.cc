@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a daemon with these flags says before it ends, which is with an error.
+// Returns the output of a daemon with these flags, which ends with an error.
 std::string RefusalOf(const std::string& flags) {
   const TestFolder folder;
   const std::string output = folder.Path("output.txt");
@@ -99,7 +99,7 @@ class Load {
   std::thread thread_;
 };
 
-// Of the certificate that a new connection is shown.
+// Returns the subject of the certificate that a new connection is shown.
 std::string ShownSubject(const Daemon& daemon, const std::string& ca) {
   return HttpsGet(daemon.metrics_address(), "/healthz", ca).subject;
 }

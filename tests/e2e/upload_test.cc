@@ -94,7 +94,7 @@ TEST(UploadTest, TheDrainWaitsForIt) {
   ASSERT_TRUE(upload.SendFirstPart());
   ASSERT_TRUE(daemon.AwaitMetric("warpline_requests_in_flight", "", 1));
   daemon.Signal(SIGTERM);
-  // What comes now is refused: the drain has begun.
+  // New calls are refused now: the drain has begun.
   auto channel = daemon.Channel();
   while (RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString())).error_code() !=
          grpc::StatusCode::UNAVAILABLE) {

@@ -114,7 +114,7 @@ class Victim {
     calls_.back()->Read();
   }
 
-  // What programs do with the library, over and over again.
+  // Uses the library as programs do, over and over again.
   void EverythingForEver() {
     SayThere();
     const std::vector<float> values(512 * 512, 1.5F);

@@ -111,7 +111,7 @@ void SwapEach(const void* from, void* to, std::size_t bytes, Swap swap) {
   }
 }
 
-// Of each number: a complex element is two. `allocate` is asked for the memory first.
+// Swaps the bytes of each number; a complex element is two numbers. `allocate` is asked for the memory first.
 absl::StatusOr<std::shared_ptr<const void>> SwapBytes(const void* from, std::size_t bytes, DType dtype,
                                                       const AllocateElements& allocate) {
   const bool is_complex = dtype == DType::kC64 || dtype == DType::kC128;
@@ -134,7 +134,8 @@ Shape Reversed(const Shape& shape) {
   return reversed;
 }
 
-// Whether both orders are the same in memory: at most one axis is longer than 1, or there are no elements.
+// True if both orders are the same in memory. Then at most one axis is longer than 1, or there are no
+// elements.
 bool OrderIsMoot(const Shape& shape) {
   int longer = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -169,7 +170,7 @@ absl::StatusOr<NpyArray> ReadFrom(int fd, std::optional<DType> dtype, std::size_
                                                    max_bytes, ", and `warpline put` sends any size"));
   }
   const bool swaps = header.big_endian && SizeOf(header.dtype) > 1;
-  // What is swapped is copied, and the copy is what goes to the allocated memory.
+  // Elements that are swapped are copied. Only the copy goes to the allocated memory.
   ASSIGN_OR_RETURN(array.stored.owner, ReadElements(fd, bytes, swaps ? nullptr : allocate));
   if (swaps) {
     ASSIGN_OR_RETURN(array.stored.owner, SwapBytes(array.stored.owner.get(), bytes, header.dtype, allocate));

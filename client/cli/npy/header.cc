@@ -24,7 +24,7 @@ constexpr char kSupported[] =
     "(f8), "
     "c64 (c8), c128 (c16), and as raw memory with --dtype: bf16 (V2), f8e4m3 and f8e5m2 (V1)";
 
-// What a file calls a type. NumPy knows no bf16 and no f8: they travel as raw memory.
+// The name of a type in a file. NumPy has no bf16 and no f8: such elements travel as raw memory.
 struct Descr {
   std::string_view text;
   DType dtype;
@@ -139,7 +139,7 @@ absl::Status ReadDescr(std::string_view descr, std::optional<DType> wanted, NpyH
   for (const Descr& row : kDescrs) {
     if (row.text.substr(1) != type) continue;
     names.push_back(Name(row.dtype));
-    // What is raw has to be named.
+    // The type of raw memory must be named.
     if (wanted != row.dtype && (raw || wanted)) continue;
     header.dtype = row.dtype;
     header.big_endian = has_order && descr[0] == '>';

@@ -21,12 +21,12 @@ namespace warpline::client {
 struct Operand;
 class Region;
 
-// An array: row-major elements, little-endian, in memory that is sent in place.
+// A read-only view of an array: row-major, little-endian elements in memory that is sent in place.
 //
-// Without an `owner` the memory belongs to the caller, and a call returns (or its callback runs) only when
-// gRPC has let go of it; that can be after the deadline if the server has stopped reading. With an owner the
-// memory is kept for as long as needed, and the deadline holds whatever happens. What lies in a region
-// (region.h) of the client that is called is not sent at all, and region.h says what holds for it instead.
+// If `owner` is null, the memory belongs to the caller. A call then returns (or its callback runs) only when
+// gRPC has let go of the memory. That can be after the deadline if the server has stopped reading. If `owner`
+// is set, it keeps the memory for as long as needed, and the deadline always holds. Memory in a region
+// (region.h) of the client that is called is not sent at all; the rules in region.h apply to it instead.
 struct ConstArray {
   DType dtype = DType::kF32;
   Shape shape{};
@@ -38,51 +38,53 @@ struct ConstArray {
   operator Operand() const;  // NOLINT: wherever an operand is wanted, an array may stand
 };
 
-// What a call computes with: an array, field by field as a ConstArray, or a resident tensor (tensor.h), which
-// is converted into one.
+// An operand of a call: an array, or a resident tensor (tensor.h). A ConstArray converts to it field by
+// field. A Tensor converts to it too.
 struct Operand {
   DType dtype = DType::kF32;
   Shape shape{};
   std::int64_t row_stride = 0;
   const void* data = nullptr;
   std::shared_ptr<const void> owner = nullptr;
-  // The id of the resident tensor; empty for an array. Nothing but the id is sent. The data type and the
-  // shape may be those of the tensor, and the other fields are not read.
+  // The id of the resident tensor; empty for an array. Only the id is sent. `dtype` and `shape` may be those
+  // of the tensor. The other fields are not read.
   std::string resident{};
 
-  // The array, if it is one.
+  // Returns the array. Only valid if this operand is an array.
   ConstArray AsArray() const { return {dtype, shape, row_stride, data, owner}; }
 };
 
 inline ConstArray::operator Operand() const { return {dtype, shape, row_stride, data, owner}; }
 
-// Bytes from the first element to the end of the last one. InvalidArgument for a negative size, a row stride
-// below the row's length, or a product that does not fit.
+// Returns the number of bytes from the first element to the end of the last one. InvalidArgument for a
+// negative size, a row stride below the row's length, or a product that does not fit.
 absl::StatusOr<std::size_t> ByteSize(const ConstArray& array);
 
-// Where a result is to be written. Null: into new memory. A result larger than `bytes` is an error.
+// The place where a result is written. By default it is new memory. A result larger than `bytes` is an error.
 struct Destination {
-  // The server writes it there itself if this is memory of a region (region.h).
+  // Memory for the result; null for new memory. If it is memory of a region (region.h), the server itself
+  // writes the result there.
   void* data = nullptr;
   std::size_t bytes = 0;
-  // Set: the result does not come back but stays on the server as a resident tensor, with a lease of this
-  // length; zero is the server's default. `data` must be null then.
+  // If set, the result does not come back. It stays on the server as a resident tensor, with a lease of this
+  // length; zero is the server's default. `data` must then be null.
   std::optional<absl::Duration> keep{};
-  // Set: the new memory is in this region, which must be of the client that is called; `data` must be null
-  // then. ResourceExhausted if it has no room.
+  // If set, the new memory is in this region, which must belong to the client that is called. `data` must
+  // then be null. ResourceExhausted if the region has no room.
   Region* region = nullptr;
 };
 
-// A dense array: in memory of its own, in a Destination's, or in a region (region.h).
+// A dense array in memory of its own, in the memory of a Destination, or in a region (region.h).
 class Array {
  public:
   Array() = default;
-  // In new memory, not initialised. ResourceExhausted if there is none.
+  // Allocates new memory, which is not initialised. ResourceExhausted if the allocation fails.
   static absl::StatusOr<Array> Allocate(DType dtype, const Shape& shape, std::size_t bytes);
-  // Where the destination says. ResourceExhausted if it is too small, or if there is no memory.
+  // Places the array where the destination says. ResourceExhausted if the destination is too small, or if
+  // there is no memory.
   static absl::StatusOr<Array> For(DType dtype, const Shape& shape, std::size_t bytes,
                                    const Destination& destination);
-  // In memory of the caller's, which must outlive the Array, or which `owner` keeps.
+  // Wraps memory of the caller. The memory must outlive the Array, unless `owner` keeps it.
   static Array Over(DType dtype, const Shape& shape, void* data, std::size_t bytes,
                     std::shared_ptr<void> owner = nullptr);
 
@@ -90,7 +92,8 @@ class Array {
   const Shape& shape() const { return shape_; }
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  // As an operand, which shares memory of our own, and borrows the caller's.
+  // Returns a view for use as an operand. It shares memory that the Array owns, and borrows memory of the
+  // caller.
   ConstArray View() const { return {dtype_, shape_, 0, data_, owner_}; }
 
  private:
@@ -103,7 +106,7 @@ class Array {
 
 v1::DataType ToProto(DType dtype);
 std::optional<DType> FromProto(v1::DataType data_type);
-// By the names of kernels/dtype.h ("f32").
+// Returns the type with this name in kernels/dtype.h ("f32"); nothing if there is none.
 std::optional<DType> DTypeNamed(std::string_view name);
 
 }  // namespace warpline::client

@@ -1,4 +1,4 @@
-// What a failed call tells: an absl::Status whose code is gRPC's, with the details of google.rpc as payloads.
+// The error of a failed call: an absl::Status with gRPC's code and the google.rpc details as payloads.
 #ifndef WARPLINE_ERROR_H_
 #define WARPLINE_ERROR_H_
 
@@ -23,11 +23,11 @@ struct ErrorDetails {
   std::optional<absl::Duration> retry_delay;
 };
 
-// Of a status that a call of this library returned; empty for any other.
+// Returns the details of a status that a call of this library returned; empty details for any other status.
 ErrorDetails DetailsOf(const absl::Status& status);
 
-// "INVALID_ARGUMENT: text" (or the code alone), then a line for each violation and for the request id, if the
-// text does not already contain them. No newline at the end.
+// Returns "INVALID_ARGUMENT: text" (or the code alone), then a line for each violation and for the request
+// id. Lines whose contents are already in the text are left out. There is no newline at the end.
 std::string Describe(const absl::Status& status);
 
 }  // namespace warpline::client

@@ -12,7 +12,7 @@
 
 namespace warpline::client {
 
-// Of a program. So calls cannot lie deeper in one another either.
+// The maximum number of steps of a program, and so also the maximum depth of nested calls.
 inline constexpr int kMaxSteps = 64;
 
 // The grammar, with spaces anywhere between the words:
@@ -24,15 +24,20 @@ inline constexpr int kMaxSteps = 64;
 //   argument  = field '=' value                       fields of the operation's message in warpline.proto
 //   value     = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
-// Operations are transpose, gemm, reduce, cast, scale and add. Values of enumerations are written as sum, f32
-// or relu, or in full as REDUCE_OP_SUM; true and false may start with a capital letter; a list of one number
-// may do without brackets; dtype and out_dtype stand for data_type and out_data_type; every operation takes
-// variant=. What has no default has to be given: op of reduce, dtype of cast, factor of scale. gemm takes
-// operands as c= and bias= too (and beta is 1 if there is a c but no beta). A name starts with a letter or
-// '_', and is not one that was read as an input before; steps without one are called "1.gemm".
+// Operations are transpose, gemm, reduce, cast, scale and add. Every operation takes variant=.
 //
-// InvalidArgument, as "column 9: expected ',' or ')', found 'x'". Whether the program makes sense is the
-// server's to say.
+// Values of enumerations are written as sum, f32 or relu, or in full as REDUCE_OP_SUM. The words true and
+// false may start with a capital letter. A list of one number may omit the brackets. The names dtype and
+// out_dtype stand for data_type and out_data_type.
+//
+// Arguments without a default are required: op of reduce, dtype of cast, factor of scale. gemm also takes
+// operands as c= and bias=. If there is a c but no beta, beta is 1.
+//
+// A name starts with a letter or '_', and must not have been read as an input before. Steps without a name
+// are called "1.gemm".
+//
+// InvalidArgument for a syntax error, such as "column 9: expected ',' or ')', found 'x'". The server checks
+// whether the program makes sense.
 absl::StatusOr<v1::Program> ParseExpression(std::string_view text);
 
 }  // namespace warpline::client

@@ -1,5 +1,4 @@
-// Memory that this process shares with a server on the same host, so that elements are neither sent nor
-// copied.
+// Memory that this process shares with a server on the same host. Elements in it are neither sent nor copied.
 //
 //   auto region = client.OpenRegion(std::size_t{1} << 30, absl::Seconds(10));
 //   auto x = region->Allocate(DType::kF32, {4096, 4096});
@@ -22,28 +21,30 @@ namespace warpline::client {
 
 class SharedRegion;
 
-// The handle of a region, which Client::OpenRegion makes. Arrays are allocated in it, by Allocate or as
-// results (Destination::region), and used like all others: an operand that lies in a region of the client, as
-// a whole or in part of an array, is read where it is, and a result whose destination does is written there.
-// One request may mix these with arrays that are sent and with tensors on the server. (A result comes in the
-// response, and is copied to its place, if its size is not known beforehand: where an operand is a tensor of
-// which only the id is given.)
+// The handle of a region, which Client::OpenRegion makes. Arrays in the region are allocated by Allocate, or
+// as results (Destination::region). They are used like all other arrays. The server reads an operand in place
+// if it lies in a region of the client, as a whole or in part of an array. It writes a result in place if the
+// destination lies in such a region. One request may mix these with arrays that are sent and with tensors on
+// the server.
 //
-// Life times: arrays keep the region's memory, and keep the region open while the client lives. It is closed
-// when the handle and all arrays have gone, and lost when the client goes or the server closes its
-// connection, because it has ended for example. Then every use of it is Unavailable, its memory stays as it
-// is until the arrays have gone, and another region is to be opened.
+// There is one exception: a result whose size is not known beforehand comes in the response, and is then
+// copied to its place. This is so if an operand is a tensor of which only the id is given.
 //
-// Calls: what a call reads in a region must not change, and what it writes must not be used, until the call
-// is over. A call that ends with an error, a deadline that passed among them, is over only when the server
-// has confirmed that it does not use the region any more; then the memory is the caller's again. So such a
-// call may return, or call back, somewhat later than its deadline, by no more than the job takes on the
-// device. If the server does not confirm that within a minute, the region is lost. The memory of an array
-// that goes while a call uses it is given out again after the call.
+// Life times: Arrays keep the region's memory. They also keep the region open while the client lives. The
+// region is closed when the handle and all arrays have gone. It is lost when the client goes, or when the
+// server closes its connection, for example because it has ended. Every use of a lost region is Unavailable,
+// and another region must be opened. The memory of a lost region stays as it is until the arrays have gone.
 //
-// A process that is forked off does not have the memory: it must not use the region, nor arrays in it.
+// Calls: Memory in a region that a call reads must not change until the call is over. Memory that a call
+// writes must not be used until then. A call that ends with an error, or misses its deadline, is over only
+// when the server confirms that it no longer uses the region. Then the memory is the caller's again. So such
+// a call may return, or call back, later than its deadline, by at most the time that the job takes on the
+// device. If the server does not confirm within a minute, the region is lost. If an array goes while a call
+// uses it, its memory is reused only after the call.
 //
-// Thread-safe. It can only be moved. It may outlive its client.
+// A forked child process does not have the memory: it must not use the region, nor arrays in it.
+//
+// Thread-safe. Movable, not copyable. It may outlive its client.
 class Region {
  public:
   explicit Region(std::shared_ptr<SharedRegion> shared);
@@ -51,16 +52,16 @@ class Region {
   Region(Region&& other) noexcept;
   Region& operator=(Region&& other) noexcept;
 
-  // A dense array, not initialised, that begins at a multiple of 4096 bytes, or of 256 if it is smaller than
-  // that. ResourceExhausted, with the figures, if no gap between the arrays is large enough; InvalidArgument
-  // for impossible sizes; Unavailable if the region is lost.
+  // Allocates a dense array, not initialised. It begins at a multiple of 4096 bytes, or of 256 bytes if the
+  // array is smaller than 4096 bytes. ResourceExhausted, with the figures, if no gap between the arrays is
+  // large enough; InvalidArgument for impossible sizes; Unavailable if the region is lost.
   absl::StatusOr<Array> Allocate(DType dtype, const Shape& shape);
 
-  // What was asked for, rounded up to whole pages.
+  // The size of the region: the requested bytes, rounded up to whole pages.
   std::size_t bytes() const;
-  // Of these, what no array has.
+  // The bytes of the region that belong to no array.
   std::size_t free_bytes() const;
-  // OK while it is open; Unavailable, and why, once it is lost.
+  // Returns OK while the region is open. Returns Unavailable, with the reason, once it is lost.
   absl::Status status() const;
 
   // For the library.

@@ -1,4 +1,4 @@
-// What is asked of a server, and what comes back: the arguments and results of a client's calls.
+// The arguments and results of a client's calls.
 #ifndef WARPLINE_REQUESTS_H_
 #define WARPLINE_REQUESTS_H_
 
@@ -15,9 +15,9 @@
 
 namespace warpline::client {
 
-// The requests, field by field as in warpline.proto, which says what is valid. An operand that is a resident
-// tensor must have its handle until the call is over, or another lease that lasts for so long. `reproducible`
-// is that of RequestOptions.
+// The arguments of each operation, field by field as in warpline.proto, which says what is valid. If an
+// operand is a resident tensor, its handle must live until the call is over, or another lease must last that
+// long. `reproducible` is the field of that name in RequestOptions.
 struct TransposeArgs {
   Operand x{};
   std::vector<int> perm{};
@@ -53,7 +53,7 @@ struct ReduceArgs {
 struct RunArgs {
   v1::Program program{};
   std::vector<std::pair<std::string, Operand>> inputs{};
-  // Where the outputs go, in their order. Those without one here go into new memory.
+  // The destinations of the outputs, in the same order. Outputs without an entry go into new memory.
   std::vector<Destination> destinations{};
   bool reproducible = false;
 };
@@ -61,19 +61,20 @@ struct RunArgs {
 // Any of the operations.
 using OperationArgs = std::variant<TransposeArgs, GemmArgs, ReduceArgs>;
 
-// What came of an operation, and how it was computed.
+// The result of an operation, and how it was computed.
 struct Result {
-  // The default one, which has no memory, if the result was to stay on the server.
+  // The result. It is a default Array, without memory, if the result was to stay on the server.
   Array array;
-  // Set if the result was to stay on the server (Destination::keep).
+  // The tensor, if the result was to stay on the server (Destination::keep).
   std::optional<Tensor> tensor{};
   v1::Execution execution{};
 };
 
 struct RunResult {
-  // In the order of Program.outputs. Of an output that stays on the server the array is the default one.
+  // The outputs with their names, in the order of Program.outputs. The array is a default Array for an output
+  // that stays on the server.
   std::vector<std::pair<std::string, Array>> outputs;
-  // One entry for each output, set for those that stay on the server.
+  // The tensors, one entry for each output. An entry is set if that output stays on the server.
   std::vector<std::optional<Tensor>> tensors{};
   v1::Execution execution{};
 };

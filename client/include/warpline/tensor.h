@@ -27,38 +27,39 @@ class Leases;
 
 // A resident tensor as its owner sees it.
 struct TensorInfo {
-  // A secret, which gives access to the elements. ShortId() is for messages.
+  // The id. It is a secret that gives access to the elements; use ShortId() in messages.
   std::string id;
   DType dtype = DType::kF32;
   Shape shape{};
-  // Ordinal of the device on which it lies.
+  // The ordinal of the device that holds the tensor.
   int device = 0;
-  // Of the elements.
+  // The size of all elements in bytes.
   std::size_t bytes = 0;
-  // Of these, what is still to be put before the tensor can be read.
+  // The bytes that must still be put before the tensor can be read.
   std::size_t missing_bytes = 0;
-  // How long its lease still lasts if it is neither used nor renewed.
+  // The time that its lease still lasts if it is neither used nor renewed.
   absl::Duration ttl{};
 };
 
-// What of an id may be shown: its last 8 digits, behind three dots.
+// Returns the part of an id that may be shown: its last 8 digits, behind three dots.
 std::string ShortId(std::string_view id);
 
-// The handle of a resident tensor. The client renews the tensor's lease in the background while there is a
-// handle, and drops the tensor soon after the handle has gone, or when the client goes. Destruction does not
-// wait for that; if it does not succeed, the lease ends. A handle may outlive its client, but does nothing
-// then. It can only be moved. Not thread-safe; different handles may be used from different threads.
+// The handle of a resident tensor. While there is a handle, the client renews the tensor's lease in the
+// background. It drops the tensor soon after the handle has gone, or when the client goes. Destruction does
+// not wait for that drop. If the drop does not succeed, the lease ends. A handle may outlive its client, but
+// does nothing then. It can only be moved. Not thread-safe; different handles may be used from different
+// threads.
 class Tensor {
  public:
-  // One that nobody renews or drops.
+  // Makes a handle that neither renews nor drops the tensor.
   explicit Tensor(TensorInfo info) : info_(std::move(info)) {}
-  // One that `leases` renews, and drops if it is `owned`.
+  // Makes a handle whose lease `leases` renews. The tensor is also dropped in the end if it is `owned`.
   Tensor(TensorInfo info, const std::shared_ptr<Leases>& leases, bool owned);
   ~Tensor() { LetGo(true); }
   Tensor(Tensor&& other) noexcept;
   Tensor& operator=(Tensor&& other) noexcept;
 
-  // As it was when the handle was made.
+  // The state of the tensor when the handle was made.
   const TensorInfo& info() const { return info_; }
   const std::string& id() const { return info_.id; }
   DType dtype() const { return info_.dtype; }
@@ -66,11 +67,11 @@ class Tensor {
   std::size_t bytes() const { return info_.bytes; }
   int device() const { return info_.device; }
 
-  // Leaves the tensor to itself: this handle neither renews nor drops it any more, and it lasts for as long
-  // as its lease. Returns the id, with which Client::Attach finds it, from any process.
+  // Detaches this handle: it no longer renews or drops the tensor, which then lasts as long as its lease.
+  // Returns the id. Client::Attach finds the tensor by this id, from any process.
   std::string Release();
 
-  // Valid for as long as the tensor is there.
+  // Converts to an operand, which is valid while the tensor exists.
   operator Operand() const {  // NOLINT: wherever an operand is wanted, a tensor may stand
     return {.dtype = info_.dtype, .shape = info_.shape, .resident = info_.id};
   }
@@ -83,33 +84,35 @@ class Tensor {
   std::uint64_t key_ = 0;           // of the lease
 };
 
-// Called from time to time during a transfer with the bytes that have travelled so far, by one thread at a
-// time, which the transfer waits for. What is sent again after a failure is counted anew, so that the figure
-// can fall.
+// Called from time to time during a transfer with the bytes that have travelled so far. It is called by one
+// thread at a time, and the transfer waits for it. Bytes that are sent again after a failure are counted
+// anew, so the number can fall.
 using Progress = std::function<void(std::size_t bytes)>;
 
 struct PutOptions {
-  // How long the lease lasts from its last use or renewal; zero: the server's default.
+  // The length of the lease from its last use or renewal; zero: the server's default.
   absl::Duration ttl{};
-  // Connections that carry the elements at the same time, at most 16; 0: one, or four from 64 MiB on.
+  // The number of connections that carry the elements at the same time, at most 16. 0: one connection, or
+  // four for 64 MiB and more.
   int channels = 0;
-  // Ordinal of the device; nothing: the one with the most memory left.
+  // The ordinal of the device; nothing: the device with the most memory left.
   std::optional<int> device{};
-  // Sent as x-request-id with every call of the transfer; empty: the server makes some.
+  // Sent as x-request-id with every call of the transfer. If empty, the server makes the ids.
   std::string request_id{};
   Progress progress{};
 };
 
 struct GetOptions {
   Destination destination{};
-  // As of PutOptions.
+  // The next three fields are as in PutOptions.
   int channels = 0;
   std::string request_id{};
   Progress progress{};
 };
 
 struct AttachOptions {
-  // The lease is renewed in the background while there is the handle. It is not dropped, either way.
+  // True to renew the lease in the background while the handle exists. The tensor is not dropped in either
+  // case.
   bool renew = false;
 };
 

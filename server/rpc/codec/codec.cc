@@ -91,7 +91,7 @@ OwnMemory OwnMemoryOf(const Conversion& conversion) {
 
 std::vector<Codec> KernelCodecs() {
   return {MakeCodec<v1::TransposeRequest>(RequestKind::kTranspose, "Transpose", "x", &EncodeOne),
-          // Of all operands of a product, the first.
+          // The first operand of a product is blamed for a request that is too large.
           MakeCodec<v1::GemmRequest>(RequestKind::kGemm, "Gemm", "a", &EncodeOne),
           MakeCodec<v1::ReduceRequest>(RequestKind::kReduce, "Reduce", "x", &EncodeOne),
           MakeCodec<v1::RunRequest>(RequestKind::kRun, "Run", "program", &RunResponseHeaders)};

@@ -1,5 +1,6 @@
-// What the door needs to know of one kind of message: how to find its payloads, how it becomes a program, and
-// how a result becomes a response. Everything else of a request is the same for all kinds.
+// The codec of each kind of message. It has all that the server must know of one kind: how to find its
+// payloads, how it becomes a program, and how a result becomes a response. Everything else in a request is
+// the same for all kinds.
 #ifndef WARPLINE_SERVER_RPC_CODEC_CODEC_H_
 #define WARPLINE_SERVER_RPC_CODEC_CODEC_H_
 
@@ -26,9 +27,9 @@ using References = std::vector<absl::StatusOr<TensorSpec>>;
 
 struct Codec {
   RequestKind kind;
-  // Of KernelService.
+  // The name of the method in KernelService.
   std::string_view method;
-  // What to blame for a request that is too large as a whole.
+  // The field to blame for a request that is too large as a whole.
   std::string_view whole;
   ScanSchema schema;
   absl::StatusOr<Conversion> (*decode)(const ScannedMessage& message, const References& references,

@@ -18,8 +18,8 @@
 
 namespace warpline {
 
-// What a valid request has become. The shape of each output in `program` is the one to answer with: keepdims
-// is applied.
+// The result of converting a valid request. The shape of each output in `program` is the one to answer with:
+// keepdims is applied.
 struct Conversion {
   Program program;
   std::vector<CheckedTensor::Source> sources;  // of the program's inputs, in order
@@ -47,10 +47,11 @@ absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenV
 // is OK.
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
 
-// What a response is made of beside elements.
+// The parts of a response other than elements.
 struct ResponseParts {
   std::span<const PlannedOutput> outputs;
-  // Of the outputs that are not inline, in their order: nothing but the source, which says where they lie.
+  // The outputs that are not inline, in their order. Each has only its source, which says where the output
+  // lies.
   std::span<const v1::Tensor> placed;
   const v1::Execution& execution;
 };

@@ -38,8 +38,7 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
                                         " characters out of letters, digits, '_', '.' and '-'"));
 }
 
-// What a name of the program stands for: an input or a step. A step has an operand once it has been
-// converted.
+// The meaning of a name in the program: an input or a step. A step has an operand once it has been converted.
 struct Value {
   std::optional<Operand> operand;
   int step = -1;  // -1 for an input
@@ -113,7 +112,7 @@ class RunConverter {
                                                           : absl::StrCat("step ", known->second.step)));
   }
 
-  // What step `reader` reads by this name.
+  // Returns the operand that step `reader` reads by this name.
   absl::StatusOr<Operand> Find(const std::string& field, const std::string& name, int reader) const {
     RETURN_IF_ERROR(CheckName(field, name));
     const auto found = values_.find(name);

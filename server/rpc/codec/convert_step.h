@@ -60,8 +60,8 @@ struct ReduceOptions {
   std::int32_t ddof = 0;
 };
 
-// Whether C is read. That is decided on the value of beta that kernels compute with, so that all of them
-// agree, and it is the same for all values of one class (scalar_class.h).
+// Returns whether C is read. This depends on the value of beta that kernels compute with, so that all kernels
+// agree. The result is the same for all values of one class (scalar_class.h).
 bool ReadsC(DType dtype, double beta);
 
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);

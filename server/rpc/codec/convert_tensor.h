@@ -28,8 +28,8 @@ struct Limits {
   double max_device_seconds = 0;
 };
 
-// What the tokens in a header stand for: what the scan found. References are resolved: each is the tensor
-// that it names, or why there is none.
+// The values that the tokens in a header stand for: what the scan found. References are resolved: each is the
+// tensor that it names, or the reason why there is none.
 struct TokenValues {
   std::span<const PayloadRange> payloads;
   std::span<const double> scalars;

@@ -1,4 +1,4 @@
-// What the rules of several operations have in common.
+// The rules that several operations have in common.
 #ifndef WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
 #define WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
 

@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// Where a result is to go: inline by default.
+// The place where a result is to go: inline by default.
 struct OutputPlace {
   int sink = PlannedOutput::kInline;  // number in options.sinks
   std::optional<PlannedSlice> slice;  // nothing for a result that is to stay on its device

@@ -1,4 +1,4 @@
-// What the making of a plan may look at of a scalar. Pure.
+// The class of a scalar: all that the making of a plan may look at. Pure.
 #ifndef WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
 #define WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
 

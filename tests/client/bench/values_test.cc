@@ -100,7 +100,7 @@ TEST(BenchValuesTest, TakesInfinityForWhatTheTypeCannotHold) {
   EXPECT_TRUE(sum_is(DType::kBF16, std::numeric_limits<float>::max(), kBFloat));
   EXPECT_FALSE(sum_is(DType::kF64, 1, std::numeric_limits<double>::infinity()));
 
-  // What f32 cannot hold.
+  // The sum is too large for f32.
   const float x[] = {3e38f, 3e38f};
   float y = std::numeric_limits<float>::infinity();
   const ReduceArgs args{.x = {DType::kF32, {2}, 0, x}, .op = v1::REDUCE_OP_SUM};

@@ -20,7 +20,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Of options of each kind.
+// A command line with options of each kind.
 struct Line {
   Line() {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -173,7 +173,7 @@ TEST(CommandLineTest, TakesCommonFlagsOnBothSidesOfTheCommand) {
   EXPECT_EQ(line.common.deadline, absl::Seconds(5));
 }
 
-// As they are once the command line is completed.
+// Returns the flags as they are once the command line is completed.
 absl::StatusOr<CommonFlags> Common(const std::vector<std::string>& words) {
   CLI::App app;
   CommonFlags common;

@@ -90,7 +90,7 @@ TEST(CliErrorTest, SaysHowToMakeRoomForTensors) {
   EXPECT_THAT(Complaint(WithAdviceOnServer(ToAbslStatus(full, ""), "host:1")),
               AllOf(HasSubstr("\n  try again after 1s\n("), HasSubstr("`warpline tensors`"),
                     HasSubstr("`warpline drop ID`")));
-  // Of what never fits, dropping others is no use.
+  // If a tensor never fits, dropping others is no use.
   const absl::Status never = absl::ResourceExhaustedError(text);
   EXPECT_EQ(Complaint(WithAdviceOnServer(never, "host:1")), Complaint(never));
 }

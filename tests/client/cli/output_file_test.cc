@@ -131,7 +131,8 @@ TEST_F(OutputFileTest, KnowsStandardOutputByItsOtherNames) {
   EXPECT_TRUE(IsStandardOutput("-"));
   EXPECT_FALSE(IsStandardOutput(Path("out")));
   Put(Path("out"), "first ");
-  // What /dev/stdout is. No test names the machine's own: run as root, a mistake would replace it.
+  // The link is like /dev/stdout. No test names the machine's own /dev/stdout: run as root, a mistake would
+  // replace it.
   fs::create_symlink("/proc/self/fd/1", Path("stdout"));
   const int file = ::open(Path("out").c_str(), O_WRONLY | O_APPEND);
   const int saved = ::dup(STDOUT_FILENO);

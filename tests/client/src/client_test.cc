@@ -47,7 +47,7 @@ class FakeKernels : public v1::KernelService::Service {
       retry.mutable_retry_delay()->set_nanos(20'000'000);
       return Refuse(context, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", retry);
     }
-    // As the client's gRPC says it of a stream that the server's gRPC has reset.
+    // The client's gRPC reports this for a stream that the server's gRPC has reset.
     if (request->variant() == "reset" && attempts++ < 1) {
       return {grpc::StatusCode::INTERNAL, "Received RST_STREAM with error code 1"};
     }

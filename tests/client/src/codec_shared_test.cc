@@ -17,7 +17,7 @@ using ::warpline::testing::StatusIs;
 
 class CodecSharedTest : public ::testing::Test {
  protected:
-  // What lies in memory_ is shared.
+  // Returns places in which all elements in memory_ are shared.
   SharedPlaces Shared() {
     return {.find = [this](const void* data, std::size_t) -> absl::StatusOr<std::optional<v1::RegionSlice>> {
       const std::ptrdiff_t offset = static_cast<const char*>(data) - memory_.data();

@@ -57,7 +57,7 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
     ::unlink(socket_path_.c_str());
   }
 
-  // What is to happen. Set while nothing is going on.
+  // The behaviour of this server. Set it only while nothing is going on.
   grpc::Status open_status;
   std::optional<v1::RegionError> handover_error;
   double ticket_ttl_seconds = 60;

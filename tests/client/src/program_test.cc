@@ -159,7 +159,7 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("add(x, y))"), "column 10: expected the end, found ')'");
   EXPECT_EQ(ErrorOf("add(x,)"), "column 7: expected an operation or a name, found ')'");
   EXPECT_EQ(ErrorOf("add(x, 3)"), "column 8: expected an operation or a name, found '3)'");
-  // Of an id that was cut, other digits would be shown than anywhere else.
+  // If the id were cut, other digits would be shown than anywhere else.
   EXPECT_EQ(ErrorOf("add(@410e9bc9-8015160a8eb8167f32327b3b944e7266, b)"),
             "column 5: expected an operation or a name, found '@...944e7266, b)'");
   EXPECT_EQ(ErrorOf(" invert(x)"),

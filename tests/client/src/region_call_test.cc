@@ -1,4 +1,4 @@
-// What becomes of memory in a region when calls fail.
+// Tests for memory in a region when calls fail.
 #include "client/src/region_call.h"
 
 #include <gmock/gmock.h>

@@ -173,7 +173,7 @@ TEST_F(RegionClientTest, RefusesDestinationsThatCannotBe) {
   EXPECT_THAT(other.Transpose({.x = x.View()}, kTimeout, {.destination = {.region = &*region}}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("another client")));
   EXPECT_THAT(server_->sources(), ElementsAre()) << "none of them was sent";
-  // Of another client's region, elements are sent like any others.
+  // Elements in another client's region are sent like any others.
   EXPECT_THAT(other.Transpose({.x = x.View()}, kTimeout).status(), IsOk());
   EXPECT_THAT(server_->sources(), ElementsAre("inline"));
 }

@@ -50,7 +50,7 @@ TEST(RegionMemoryTest, IsNotTheForkedChilds) {
   ASSERT_THAT(memory, IsOk());
   const pid_t child = ::fork();
   if (child == 0) {
-    // Of what is not mapped, mincore() says ENOMEM.
+    // mincore() fails with ENOMEM for memory that is not mapped.
     unsigned char resident = 0;
     ::_exit(::mincore((*memory)->data(), 4096, &resident) != 0 && errno == ENOMEM ? 0 : 1);
   }

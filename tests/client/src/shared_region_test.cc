@@ -27,7 +27,8 @@ class SharedRegionTest : public ::testing::Test {
 
   SharedRegionTest()
       : path_("/tmp/warpline_shared_region_test." + std::to_string(::getpid())), server_(path_) {}
-  // As a client does. Its thread could be the last to let go of a region, and through it of the watcher.
+  // Closes the watcher, as a client does. The watcher's thread could be the last to let go of a region, and
+  // through the region of the watcher.
   ~SharedRegionTest() override { watcher_->Close(); }
 
   std::shared_ptr<SharedRegion> Start(absl::Duration withdrawal_timeout) {

@@ -197,7 +197,7 @@ TEST_F(TensorClientTest, AsksWhetherARangeThatSeemedToFailIsThere) {
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(StoredBytes(tensor->id()), Expected(2 * kMiB));
   EXPECT_EQ(fake_.count("Renew"), 1u);
-  // Where the error means what it says, it is told.
+  // An error that means what it says is reported.
   fake_.put_fault = Once(0, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone"),
                              grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "wrong")});
   tensor = client.Put(FirstBytes(2 * kMiB), kTimeout, {.channels = 1});
