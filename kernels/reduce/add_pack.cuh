@@ -14,21 +14,22 @@
 
 namespace warpline {
 
-// What elements are widened to before they are added: the monoid's Value, but that var of f32 widens them one
-// by one, and sums of integers of 8 and 16 bits from 32, which have room for a pack of them.
+// The type that elements are widened to before they are added: the monoid's Value, with two exceptions. var
+// of f32 widens its elements one by one. Sums of 8- and 16-bit integers are widened from 32 bits, which have
+// room for the sum of a pack.
 template <typename R, typename T, typename Number>
 using PackValue =
     std::conditional_t<std::is_same_v<R, ShiftedMomentsMonoid> ||
                            (std::is_same_v<R, SumMonoid<std::uint64_t, Lift::kIdentity>> && sizeof(T) <= 2),
                        Number, typename R::Value>;
 
-// Whether the indices of elements matter, so that those of a pack must be neighbours.
+// True if the indices of elements matter, so that the elements of a pack must have consecutive indices.
 template <typename R>
 inline constexpr bool kHasIndices = false;
 template <typename V, bool kGreatest>
 inline constexpr bool kHasIndices<ArgMonoid<V, kGreatest>> = true;
 
-// Whether accumulators begin with the first element of their result.
+// True if accumulators begin with the first element of their result.
 template <typename R>
 inline constexpr bool kHasShift = std::is_same_v<R, ShiftedMomentsMonoid>;
 
@@ -187,8 +188,8 @@ struct PackAdder<MomentsMonoid> {
   }
 
  private:
-  // By two steps of Newton's iteration from one of f32, instead of a division in f64: exact but for a unit or
-  // two.
+  // Returns 1 / x. Takes two steps of Newton's iteration from the f32 reciprocal, instead of a division in
+  // f64. The result is exact but for a unit or two.
   __device__ static double Reciprocal(double x) {
     const double rough = static_cast<double>(1 / static_cast<float>(x));
     const double better = rough * (2 - x * rough);

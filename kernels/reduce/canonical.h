@@ -50,7 +50,7 @@ struct CanonicalReduce {
   std::int64_t results = 1;
   std::int64_t reduced_count = 1;
 
-  // Whether the elements of one result are neighbours in memory (the innermost axis has stride 1).
+  // Returns whether the elements of one result are contiguous in memory (the innermost axis has stride 1).
   bool InnermostReduced() const { return reduced.rank > 0 && reduced.strides[reduced.rank - 1] == 1; }
 };
 

@@ -67,7 +67,8 @@ __device__ void CombineByShuffles(const ThreadShare& share, typename R::Acc (&ac
   }
 }
 
-// By shuffles over rows; the peers of a column stand apart.
+// Combines the peers of a row by shuffles. The peers of a column are not neighbouring lanes: a tree combines
+// them.
 template <typename Tile, typename R>
 __device__ void CombinePeers(const ThreadShare& share, typename R::Acc (&acc)[Tile::kResults]) {
   if constexpr (Tile::kRows) {
@@ -82,7 +83,7 @@ __device__ void StoreResult(const ReduceTask<R>& task, std::int64_t result, type
   R::Finish(acc, task.finish, [&](auto value) { StoreReal(task.finish.out_dtype, task.y, result, value); });
 }
 
-// Where a CTA leaves what it has: whole results in y, else partial ones.
+// Stores what a CTA has: whole results in y, or partial ones if several CTAs share a result.
 template <typename R, int kResults>
 __device__ void StoreShare(const ReduceTask<R>& task, const ThreadShare& share, int part,
                            typename R::Acc (&acc)[kResults]) {

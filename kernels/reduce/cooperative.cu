@@ -38,8 +38,9 @@ __global__ void __launch_bounds__(kReduceThreads)
                   static_cast<int>(gridDim.x) * kWarps);
 }
 
-// As many CTAs as can be resident; a kernel's own number, of the current device. (A query that costs less
-// than a launch: nothing is worth keeping.) If none waits for another, an ordinary launch does.
+// Launches as many CTAs as can be resident. This number is the kernel's own, on the current device. (The
+// query costs less than a launch, so the number is not worth keeping.) If no CTA waits for another, an
+// ordinary launch is enough.
 template <typename Kernel>
 cudaError_t LaunchCooperatively(Kernel* kernel, unsigned blocks, bool wait, int multiprocessors,
                                 cudaStream_t stream, const auto&... arguments) {

@@ -77,7 +77,7 @@ struct CubStore {
   }
 };
 
-// Whose elements are accumulators as they are, but for their type: CUB reads those in vectors.
+// True if elements are accumulators as they are, except for their type. CUB reads such elements in vectors.
 template <typename R>
 inline constexpr bool kIsPlain = false;
 template <typename V>

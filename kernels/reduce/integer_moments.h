@@ -31,7 +31,7 @@ struct IntegerMomentsMonoid {
     return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMost;
   }
 
-  // By 32 bits: elements have 16 at the most.
+  // Multiplies in 32 bits: elements have at most 16.
   WARPLINE_HOST_DEVICE static std::uint64_t Square(V x) {
     const auto bits = static_cast<std::uint32_t>(x);
     return bits * bits;

@@ -1,6 +1,6 @@
-// What the reductions compute, apart from who computes which part: shared by the CPU's plain loops and by
-// every CUDA kernel. A monoid has
-//   Acc                     what is accumulated,
+// The monoids that the reductions compute with, apart from who computes which part. The CPU's plain loops and
+// every CUDA kernel share them. A monoid has
+//   Acc                     the accumulator,
 //   Identity()              the Acc of no elements,
 //   Add(acc, x, index)      takes in one element, of type Value, at that index among the reduced ones,
 //   Combine(a, b)           the Acc of both; associative and commutative but for rounding,
@@ -20,7 +20,7 @@
 
 namespace warpline {
 
-// What turns an accumulator into a result.
+// Parameters that turn an accumulator into a result.
 struct ReduceFinish {
   ReduceOp op = ReduceOp::kSum;
   DType out_dtype = DType::kF32;
@@ -34,7 +34,8 @@ inline ReduceFinish FinishOf(const ReduceProblem& problem) {
           problem.ReducedCount(), problem.ddof};
 }
 
-// Of -0 too. That of an integer is unsigned, which has room for that of the least one.
+// Returns the absolute value, also of -0. The magnitude of an integer is unsigned, so that the magnitude of
+// the least integer fits.
 template <typename V>
 WARPLINE_HOST_DEVICE auto Magnitude(V x) {
   if constexpr (std::is_floating_point_v<V>) {
@@ -94,7 +95,7 @@ struct SumMonoid {
   }
 };
 
-// Whether accumulators are combined by addition.
+// True if accumulators are combined by addition.
 template <typename R>
 inline constexpr bool kIsSum = false;
 template <typename V, Lift kLift>
@@ -118,8 +119,8 @@ struct ProdMonoid {
   }
 };
 
-// What every other value is better than: infinite if there is an infinity. (A variable, since device code may
-// use its value but not call the functions of numeric_limits.)
+// The value that every other value is better than: infinite if V has an infinity. (A variable, since device
+// code may use its value but not call the functions of numeric_limits.)
 template <typename V, bool kGreatest, typename Limits = std::numeric_limits<V>>
 inline constexpr V kWorst = kGreatest ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
                                       : (Limits::has_infinity ? Limits::infinity() : Limits::max());
@@ -154,7 +155,8 @@ struct ExtremeMonoid {
   }
   template <typename Store>
   WARPLINE_HOST_DEVICE static void Finish(Acc acc, const ReduceFinish&, Store&& store) {
-    // As a double, which becomes the greatest of narrower integers that it is beyond: 128 becomes 127 in i8.
+    // Stores a double, which saturates at the greatest value of a narrower integer type: 128 becomes 127 in
+    // i8.
     if constexpr (kAbs && std::is_integral_v<V>) return store(static_cast<double>(acc));
     store(acc);
   }

@@ -23,7 +23,7 @@ class Pairwise {
     if (++count_ % kBlock == 0) Carry();
   }
 
-  // Of all elements so far.
+  // Returns the accumulator of all elements so far.
   Acc Total() const {
     Acc total = block_;
     const std::int64_t blocks = count_ / kBlock;
@@ -34,7 +34,8 @@ class Pairwise {
   }
 
  private:
-  // As one is added to a binary number; the blocks before this one are those of count_ - kBlock elements.
+  // Carries like adding one to a binary number. The blocks before this one are those of count_ - kBlock
+  // elements.
   void Carry() {
     const std::int64_t before = count_ / kBlock - 1;
     Acc carried = std::exchange(block_, Monoid::Identity());

@@ -26,8 +26,8 @@ void PlanRows(const CanonicalReduce& reduce, int vector, int multiprocessors, Re
   plan->results_per_cta = kReduceThreads / plan->lanes;
 }
 
-// Whether the results of a thread are neighbours in memory, and every load of them as aligned as the first:
-// they may not reach past the innermost axis, and all others must step over whole vectors.
+// Returns whether the results of a thread are contiguous in memory, and every load of them is as aligned as
+// the first. The results may not reach past the innermost axis. All other axes must step over whole vectors.
 bool AreVectors(const CanonicalReduce& reduce, std::int64_t inner, int vector) {
   if (reduce.kept.rank == 0 || reduce.kept.strides[reduce.kept.rank - 1] != 1) return false;
   bool vectors = inner % vector == 0;

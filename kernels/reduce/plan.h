@@ -34,11 +34,13 @@ struct ReducePlan {
   std::size_t TicketBytes() const;
 };
 
-// Whether kernels are compiled for the element type. The others load elements of any type, one at a time.
+// Returns whether kernels are compiled for the element type. The other kernels load elements of any type, one
+// at a time.
 bool HasTypedKernel(const ReduceProblem& problem);
-// Whether the rungs of the ladder are compiled for the element type: where HasTypedKernel, they run it.
+// Returns whether the rungs of the ladder are compiled for the element type. They run a problem if
+// HasTypedKernel.
 bool HasRungs(DType dtype);
-// Whether its accumulators are sums: sum, mean, norm1, norm2, sumsq.
+// Returns whether the accumulators of `op` are sums: sum, mean, norm1, norm2, sumsq.
 bool IsSumLike(ReduceOp op);
 // Elements that one load of the problem's kernel takes.
 int VectorOf(const ReduceProblem& problem);

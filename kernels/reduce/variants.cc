@@ -29,8 +29,8 @@ cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& opera
   return cudaErrorNotSupported;
 }
 
-// Where the input lies is not known yet, nor whether the kernels were compiled for this device or for an
-// earlier one.
+// Returns the largest workspace of the plans that a launch may use. The address of the input is not known
+// yet. It is also not known whether the kernels were compiled for this device or for an earlier one.
 std::size_t VectorizedWorkspace(const ReduceProblem& problem, const DeviceTraits& traits) {
   const CanonicalReduce reduce = Canonicalize(problem);
   const DeviceTraits earlier = {.multiprocessors = traits.multiprocessors};

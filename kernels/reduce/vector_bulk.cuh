@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kMostBulkThreads, kBulkCtas)
       int places[kColumns];  // in a row, in bytes
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
-        // Who has no such column takes the last one too, and does not store it.
+        // A thread that has no such column takes the last column too, and does not store it.
         const int column = min(thread + c * takers, share.columns - 1);
         places[c] = column * static_cast<int>(sizeof(T));
         acc[c] = R::Identity();

@@ -45,8 +45,8 @@ __device__ void AddColumns(std::int64_t begin, std::int64_t end, std::int64_t st
   constexpr int kLoaded = kInFlight / kBytes < 16 ? kInFlight / kBytes : 16;
   constexpr int kLoads = kLoaded < kWidened ? kLoaded : kWidened;
   std::int64_t step = AddSteps<R, T, kLoads>(begin, end, stride, index_step, load, index_of, acc);
-  // Of a hundred steps that a few threads share, what is left over takes as long as the others if it is taken
-  // one by one.
+  // Takes the steps that are left over in smaller groups. If a few threads share a hundred steps, taking the
+  // rest one by one takes as long as all the others.
   if constexpr (kHasNumber<R> && kLoads >= 8) {
     step = AddSteps<R, T, kLoads / 4>(step, end, stride, index_step, load, index_of, acc);
   }
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(kAligned, kHasNumbe
   const CanonicalReduce& reduce = task.reduce;
   const int part = task.Part(), thread = static_cast<int>(threadIdx.x);
   const int lane = thread % plan.lanes, peer = thread / plan.lanes, peers = kVectorThreads / plan.lanes;
-  // Of column c: first + c * apart.
+  // Column c of this thread is result first + c * apart.
   const std::int64_t first = task.Tile() * plan.results_per_cta + (kAligned ? lane * kColumns : lane);
   const int apart = kAligned ? 1 : plan.lanes;
   const std::int64_t begin = part * plan.chunk, end = min(begin + plan.chunk, plan.steps);
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
         const int column = (lead + place + c) % inner;
         // The elements of the first row, wherever in the block this thread begins.
         if constexpr (kHasShift<R>) acc[c] = StartOf<R>(x[column]);
-        // What is before the first vector goes to the first places of the same columns.
+        // Elements before the first vector go to the first places of the same columns.
         if (part != 0 || place + c >= inner) continue;
         for (int i = column; i < lead; i += inner) R::Add(acc[c], Widen<typename R::Value>(x[i]), i / inner);
       }
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(kVectorThreads, ColumnCtas(/*whole_loads=*/tru
         return *reinterpret_cast<const RawVector<kColumns * sizeof(T)>*>(x + step * stride);
       };
       AddColumns<R, T, kColumns>(begin, min(end, whole), 1, rows_a_step, load, index_of, acc);
-      // What is left of a block that is no multiple of a pack.
+      // Adds the tail of a block whose size is not a multiple of a pack.
       if (part == plan.split - 1) {
 #pragma unroll
         for (int c = 0; c < kColumns; ++c) {

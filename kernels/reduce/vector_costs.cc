@@ -7,10 +7,11 @@
 namespace warpline {
 namespace {
 
-// What a CTA must have at least to repay what it writes and another one reads again: less where
-// multiprocessors would have nothing to do without, more where that only evens them out.
+// Minimum bytes of a CTA that repay writing its partial results and reading them again. The minimum is
+// smaller where multiprocessors would be idle without the split. It is larger where the split only evens out
+// their work.
 constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfFew = 384 << 10, kLeastOfBusy = 768 << 10;  // bytes
-// What a multiprocessor reads while the second launch begins, two microseconds.
+// Bytes that a multiprocessor reads while the second launch begins, two microseconds.
 constexpr double kBytesOfLaunch = 68 << 10;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the plans of variant `vectorized` cost beside each other, and how many CTAs share a result.
+// Relative costs of the plans of variant `vectorized`, and the number of CTAs that share a result.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 
@@ -15,9 +15,9 @@ namespace warpline {
 // H200 took with 0.5 to 8 waves of the same reductions (docs/benchmarks/2026-11-25-h200-waves.md).
 double WaveCost(std::int64_t ctas, std::int64_t slots);
 
-// What it costs more that a thread has `rows` elements of a result, or as many vectors of a row: until the
-// first of so many arrive that it has in flight there is nothing to do, and less than so many are left at
-// last.
+// Pipeline fill and drain cost of a thread that keeps `loads` loads in flight. The thread has `rows` elements
+// of a result, or `rows` vectors of a row. Until the first `loads` arrive there is nothing to do, and at the
+// end fewer than `loads` are left.
 inline double FillCost(double loads, double rows) { return 1 + 0.6 * loads / std::max(1.0, rows); }
 
 // Shares the results of a tile among CTAs while there are too few of them; `bytes` are those of a tile. No
@@ -25,15 +25,15 @@ inline double FillCost(double loads, double rows) { return 1 + 0.6 * loads / std
 // read once more.
 void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan);
 
-// What a plan costs: WaveCost, the second launch as a share of what all CTAs do, and that threads which are
-// as busy as the memory are missed where there are fewer of them.
+// The cost of a plan: WaveCost, plus the second launch as a share of the work of all CTAs. Threads that are
+// as busy as the memory add to the cost where there are fewer of them.
 double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const CanonicalReduce& reduce, int ctas,
               int multiprocessors);
 
-// Of plans with `least`, 2 * least, ... `most` for `lanes` the one that costs least, but `usual` unless it is
-// clearly worse. plan_for(lanes) is such a plan, cost_of(plan) what it costs; none is taken that shares
-// results among CTAs or has room for more than `results` in one. (Nothing is allocated: plans are made for
-// every launch.)
+// Returns the cheapest of the plans with `least`, 2 * least, ... `most` for `lanes`, but keeps `usual` unless
+// it is clearly worse. plan_for(lanes) is such a plan, and cost_of(plan) is its cost. Skips plans that share
+// results among CTAs, and plans whose CTAs have room for more than `results`. (Nothing is allocated: plans
+// are made for every launch.)
 template <typename PlanFor, typename CostOfPlan>
 VectorPlan Cheapest(const VectorPlan& usual, int least, int most, std::int64_t results, PlanFor&& plan_for,
                     CostOfPlan&& cost_of) {

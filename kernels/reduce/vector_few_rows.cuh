@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kFewRowsCtas :
   const auto rows = static_cast<int>(reduce.reduced_count);
   const std::int64_t stride = reduce.reduced.strides[0];
   VisitElements<Number>(task.dtype, [&]<typename T>(T) {
-    // Of more columns a thread cannot keep more than a number.
+    // A thread with more than 4 columns has no room for more than one number for each.
     if constexpr (kHasNumber<R> || sizeof(T) >= 4) {
       constexpr int kColumns = 16 / sizeof(T), kLoads = 4;
       using V = PackValue<R, T, NumberOf<T>>;

@@ -21,8 +21,8 @@
 
 namespace warpline {
 
-// Whether what runs on this device was compiled for one that copies rows by itself: a build without code for
-// the device falls back on that for an earlier one.
+// Sets `copies` to whether the code that runs on this device was compiled for one that copies rows by itself.
+// A build without code for the device falls back on the code for an earlier one.
 inline cudaError_t CopiesBulk(const void* kernel, bool* copies) {
   cudaFuncAttributes attributes = {};
   const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);

@@ -8,7 +8,8 @@
 
 namespace warpline {
 
-// What is the same for integers and floats. Calls f with std::type_identity of the monoid.
+// Visits the monoids that are the same for integers and floats. Calls f with std::type_identity of the
+// monoid.
 template <typename V, typename F>
 cudaError_t VisitNumberMonoid(const ReduceProblem& problem, F&& f) {
   switch (problem.op) {

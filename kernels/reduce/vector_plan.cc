@@ -27,7 +27,7 @@ std::int64_t BytesOf(const ReduceProblem& problem) {
   return static_cast<std::int64_t>(SizeOf(problem.dtype));
 }
 
-// Whether one number is kept of a result: what the kernels ask of the Acc of its monoid.
+// Returns whether the accumulator of a result is one number. The kernels ask this of the Acc of the monoid.
 bool HasNumber(ReduceOp op) {
   switch (op) {
     case ReduceOp::kArgmin:
@@ -53,8 +53,8 @@ void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int m
                     VectorPlan* plan) {
   plan->shape = ReduceShape::kPackedRows;
   plan->aligned = row_bytes % 16 == 0;
-  // As many as threads can take in the same number of rounds, a warp each at the least; and CTAs for all
-  // multiprocessors.
+  // Takes as many rows as threads can take in the same number of rounds, at least one per warp. All
+  // multiprocessors should have CTAs.
   constexpr std::int64_t kLeast = kVectorThreads / kWarpLanes;
   const std::int64_t share = CeilDiv(reduce.results, 2 * std::int64_t{multiprocessors});
   const std::int64_t rows = std::max(kLeast, std::min(kPackedBytes / row_bytes, share));
@@ -101,7 +101,7 @@ void PlanLanes(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
     }
     *plan = plan_for(lanes);
   }
-  // Where CTAs come in waves that are nearly whole, that stays.
+  // Keeps the plan if CTAs come in waves that are nearly whole.
   constexpr double kUneven = 1.03;
   if (has_costly_ends || CostOf(*plan, problem, reduce, ctas, multiprocessors) < kUneven) return;
   const auto cost_of = [&](const VectorPlan& p) {
@@ -155,14 +155,14 @@ double LoadsOfColumns(const ReduceProblem& problem) {
   return 64.0 / static_cast<double>(ColumnsOf(NumberClassOf(problem.dtype)) * BytesOf(problem));
 }
 
-// Whether all rows begin at multiples of so many columns.
+// Returns whether all rows begin at multiples of `columns` columns.
 bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t columns) {
   return inner % columns == 0 && AreMultiples(reduce.kept, std::max(0, reduce.kept.rank - 1), columns) &&
          AreMultiples(reduce.reduced, reduce.reduced.rank, columns);
 }
 
-// Whether columns are a block of memory, or several that are each worth a CTA; those that a warp loads whole
-// are as good as others of whole loads.
+// Returns whether columns are one block of memory, or several blocks that are each worth a CTA. Columns that
+// a warp loads whole do not count: they are as good as others with whole loads.
 bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
             std::int64_t columns, bool aligned_base) {
   constexpr std::int64_t kLeastBytes = 16384;
@@ -251,7 +251,7 @@ bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   const std::int64_t vector = 16 / BytesOf(problem);
   const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                        problem.dtype == DType::kF32 && problem.OutDType() != DType::kF64;
-  // Of 16 columns a thread has no registers for sums of 64 bits.
+  // A thread has no registers for 64-bit sums of 16 columns.
   const bool narrow_sum = BytesOf(problem) == 1 && problem.op != ReduceOp::kMin &&
                           problem.op != ReduceOp::kMax && problem.op != ReduceOp::kNormInf;
   return (HasNumber(problem.op) || moments) && !narrow_sum && aligned_base && reduce.reduced.rank == 1 &&
@@ -267,7 +267,7 @@ void PlanFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, Ve
   plan->steps = plan->chunk = reduce.reduced_count;
 }
 
-// Whether rows begin anywhere in a vector. Few rows of elements that are not narrow are taken faster element
+// Returns whether rows are unaligned to vectors. Few rows of elements that are not narrow are faster element
 // by element: what threads have of shifted columns must meet in shared memory.
 bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                std::int64_t columns, bool aligned_base) {
@@ -308,10 +308,10 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
 // Columns of a tile of kBulkColumns: a warp copies, the others take them.
 constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMostBulkThreads - kWarpLanes) * columns; }
 
-// Whether rows begin anywhere in a vector, and there are enough of them that the device copies them faster
-// than threads load them: more bytes than pass while the first arrive and, unless several axes are reduced,
-// which kShiftedColumns cannot, tiles for nine tenths of the CTAs that the device holds. Sums of elements of
-// 8 bytes are as fast without.
+// Returns whether rows are unaligned to vectors, and there are enough rows that the device copies them faster
+// than threads load them. There must be more bytes than pass while the first ones arrive. There must also be
+// tiles for nine tenths of the CTAs that the device holds. This second condition does not apply if several
+// axes are reduced, which kShiftedColumns does not support. Sums of 8-byte elements are as fast without.
 bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
             bool aligned_base, const DeviceTraits& traits) {
   constexpr std::int64_t kLeastColumns = 256, kLeastBytes = 32 << 20;

@@ -18,48 +18,50 @@ inline constexpr int kFewRowsCtas = 5;
 // Bytes of short rows that a CTA takes through shared memory, unless eight rows have more.
 inline constexpr int kPackedBytes = 16384;
 
-// Of columns, a multiprocessor: one more where threads have registers to spare.
+// CTAs of the column kernels per multiprocessor: one more where threads have registers to spare.
 constexpr int ColumnCtas(bool whole_loads, bool has_number) { return whole_loads && has_number ? 4 : 3; }
 
-// Of a block of columns that goes through shared memory whole. Of an H100 a multiprocessor holds two or three
-// of the largest, one of sm_86, 89 and 120. A block may begin anywhere in 16 bytes.
+// Maximum bytes of a block of columns that goes through shared memory whole, and the shared memory for it. A
+// multiprocessor of an H100 holds two or three of the largest blocks; one of sm_86, sm_89 and sm_120 holds
+// one. A block may begin at any of 16 bytes.
 inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBlockBytes + 32;
 
-// Where the device copies rows by itself: CTAs a multiprocessor, most threads of one, and of its ring in
-// shared memory the stages, their bytes and most rows. Of sm_120 one CTA has all shared memory of a
-// multiprocessor.
+// Limits where the device copies rows by itself: CTAs per multiprocessor, and maximum threads of a CTA. The
+// ring of a CTA in shared memory has kBulkStages stages, each with kBulkStageBytes bytes and at most
+// kMostBulkRows rows. On sm_120 one CTA has all the shared memory of a multiprocessor.
 inline constexpr int kBulkCtas = 2, kMostBulkThreads = 384;
 inline constexpr int kBulkStages = 3, kBulkStageBytes = 32768, kMostBulkRows = 32;
 inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
 
-// Who takes what.
+// Shapes of a plan: which threads take which elements.
 //
-// kRows: the elements of a result are neighbours, in one run or in several that are whole vectors; `lanes`
+// kRows: the elements of a result are contiguous, in one run or in several that are whole vectors. `lanes`
 // threads take 16 bytes each in turn.
 //
-// kRuns: they are neighbours in several runs, which begin anywhere in a vector; a group of the `lanes`
-// threads takes a run, or a piece of it, and then another one.
+// kRuns: the elements of a result are contiguous in several runs, which may be unaligned to vectors. A group
+// of the `lanes` threads takes a run, or a piece of it, and then another one.
 //
-// kPackedRows: rows are short and follow each other; a CTA copies whole rows into shared memory, where
+// kPackedRows: rows are short and follow each other. A CTA copies whole rows into shared memory, where
 // `lanes` threads take one row after the other.
 //
-// kColumns: neighbouring results are neighbours in memory; a thread takes ColumnsOf of them, `lanes` threads
+// kColumns: neighbouring results are neighbours in memory. A thread takes ColumnsOf of them, `lanes` threads
 // stand side by side, and the others of the CTA share the elements. Where a thread's results cannot be loaded
-// at once, they are `lanes` apart, so that neighbouring threads still are.
+// at once, they are `lanes` apart, so that neighbouring threads still have neighbouring results.
 //
-// kFewRows: as kColumns where loads are whole, a thread takes 16 bytes side by side and all of their
+// kFewRows: as kColumns where loads are whole, but a thread takes 16 bytes side by side and all of their
 // elements.
 //
-// kShiftedColumns: as kColumns where rows begin anywhere; a thread takes vectors that begin a few columns
+// kShiftedColumns: as kColumns where rows are unaligned. A thread takes vectors that begin a few columns
 // before its own, the same few in all of its rows.
 //
-// kBulkColumns: as kColumns where rows begin anywhere and the device copies them by itself; CTAs go from tile
+// kBulkColumns: as kColumns where rows are unaligned and the device copies them by itself. CTAs go from tile
 // to tile.
 //
 // kFlatColumns: as kColumns where few results lie side by side, so that all elements of a block follow each
-// other: a thread takes packs in steps that are multiples of a row, and so of the same columns.
+// other. A thread takes packs in steps that are multiples of a row, so that all its packs have the same
+// columns.
 //
-// kPackedColumns: many blocks of columns follow each other; a CTA copies whole blocks into shared memory,
+// kPackedColumns: many blocks of columns follow each other. A CTA copies whole blocks into shared memory,
 // where `lanes` threads share a result, or one thread takes one after the other.
 enum class ReduceShape : std::uint8_t {
   kRows,
@@ -84,26 +86,29 @@ constexpr int ColumnsOf(NumberClass numbers) {
 
 struct VectorPlan {
   ReduceShape shape = ReduceShape::kRows;
-  // Whether loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows begin and end
-  // with single elements, and columns are loaded in such. Runs, shifted columns and flat blocks have whole
-  // loads wherever they begin.
+  // True if loads are whole: 16 bytes of rows, ColumnsOf elements of columns. Otherwise rows begin and end
+  // with single elements, and columns are loaded element by element. Runs, shifted columns and flat blocks
+  // have whole loads even where they are unaligned.
   bool aligned = true;
   int lanes = kVectorThreads;    // of kFlatColumns: threads at work
   int threads = kVectorThreads;  // of a CTA; of kFlatColumns whole warps of those at work
   std::int64_t inner = 1;        // of columns: results side by side in memory
   std::int64_t results_per_cta = 1;
   std::int64_t tiles = 0;  // CTAs / split
-  // What a CTA takes of each of its results, and how many CTAs share them: in 16-byte vectors of a row, in
-  // pieces of runs, in elements of a column, in steps of all threads through a flat block.
+  // The steps of each result, the steps that one CTA takes of each of its results, and how many CTAs share
+  // them. A step is a 16-byte vector of a row, a piece of a run, or an element of a column. In a flat block
+  // it is a step of all threads.
   std::int64_t steps = 0, chunk = 0;
   int split = 1;
   int rows_per_stage = 0, pitch = 0;  // of kBulkColumns; the bytes from row to row in a stage
-  // Of kRuns: threads that take neighbouring vectors, the pieces of a run that have kRowLoads for each of
-  // them, and the elements from the first of the input to its last.
+  // For kRuns: the threads that take neighbouring vectors, and the pieces of a run, which have kRowLoads
+  // vectors for each of these threads. `extent` is the number of elements from the first of the input to its
+  // last.
   int group = 1;
   std::int64_t pieces = 1, extent = 0;
 
-  // Of packed results with so many bytes of elements each, which may begin anywhere in the first 16.
+  // Shared memory of a CTA for packed results, which have `result_bytes` bytes of elements each. They may
+  // begin at any of the first 16 bytes.
   std::size_t SharedBytes(std::int64_t result_bytes) const {
     if (shape == ReduceShape::kBulkColumns) return kBulkSharedBytes;
     return shape == ReduceShape::kPackedRows || shape == ReduceShape::kPackedColumns

@@ -6,7 +6,7 @@
 
 namespace warpline {
 
-// Whether adding an element takes no longer than loading it: not that of products in f64 and of exponentials.
+// True if adding an element takes no longer than loading it. Products in f64 and exponentials take longer.
 template <typename R>
 inline constexpr bool kWaitsForLoads = true;
 template <typename V>

@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kVectorThreads, kHasNumber<R> ? kRowCtas : kRo
       for (std::int64_t step = begin + lane / plan.group; step < end; step += groups) {
         const T* const first = x + base + reduced.OffsetOfRun(number);
         const int before = static_cast<int>(reinterpret_cast<std::uintptr_t>(first) / sizeof(T) % kElements);
-        // Of element 0 of vector i of this thread, counted from the beginning of the run.
+        // The place of element 0 of vector i of this thread, counted from the beginning of the run.
         const auto place_of = [&](int i) {
           return ((piece * kRowLoads + i) * plan.group + in_group) * kElements - before;
         };

@@ -7,7 +7,7 @@
 
 namespace warpline {
 
-// Whether one number is kept of a result.
+// True if the accumulator of a result is one number.
 template <typename R>
 inline constexpr bool kHasNumber = std::is_arithmetic_v<typename R::Acc>;
 
@@ -25,7 +25,7 @@ struct VectorTask {
   __device__ int Part() const { return static_cast<int>(blockIdx.x % plan.split); }
   __device__ std::int64_t Tile() const { return blockIdx.x / plan.split; }
 
-  // Of what one CTA took in of a result.
+  // Stores what one CTA accumulated for a result.
   __device__ void Store(std::int64_t result, int part, const typename R::Acc& acc) const {
     if (plan.split > 1) {
       partials[part * reduce.results + result] = acc;
@@ -38,7 +38,7 @@ struct VectorTask {
   }
 };
 
-// What the threads of a result begin with, of which `first` is the first element.
+// The accumulator that the threads of a result begin with. `first` is the first element of that result.
 template <typename R, typename T>
 __device__ typename R::Acc StartOf(T first) {
   typename R::Acc acc = R::Identity();

@@ -12,7 +12,7 @@ namespace warpline {
 template <typename F>
 auto VisitWideMonoid(const ReduceProblem& problem, F&& f) {
   const bool floats = IsFloat(problem.dtype);
-  // As NumPy does, sums of integers that become floats are computed as such.
+  // Sums of integers that become floats are computed as floats, as in NumPy.
   const bool to_floats = floats || IsFloat(problem.OutDType());
   // Sums of 64-bit integers could pass 2^64 where their mean does not.
   const bool exact_mean = SizeOf(problem.dtype) < 8;

@@ -1,4 +1,4 @@
-// What the kernels share that go from box to box, and keep where elements lie in registers
+// Code shared by the kernels that go from box to box and keep the places of elements in registers
 // (equal_boxes.cu, small_blocks.cu).
 #ifndef WARPLINE_KERNELS_TRANSPOSE_BOXES_IN_TURN_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_BOXES_IN_TURN_CUH_

@@ -24,7 +24,7 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
   return true;
 }
 
-// So many bytes that CTAs of words have something to do.
+// Minimum bytes of a matrix that give CTAs of words enough to do.
 constexpr std::int64_t kLarge = 24 << 10, kQuiteLarge = 16000;
 
 // Whether planes that begin anywhere are written faster by words: not where tiles are full.
@@ -34,7 +34,7 @@ bool SuitAnywhere(const TileWalk& walk, std::int64_t element_bytes) {
          FillOf(walk.nx, OddTile<1>::kTileX) < kFull;
 }
 
-// Whether elements that are words are split faster than boxes would.
+// Returns whether words split 4-byte elements faster than boxes would.
 bool SuitSplitWords(const TileWalk& walk) {
   const bool chunks = walk.out_stride_x * kWordBytes % kChunkBytes == 0;
   return walk.nx <= kMostSplitWords && walk.nx * walk.ny * kWordBytes >= (chunks ? kLarge : kQuiteLarge);

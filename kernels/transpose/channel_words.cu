@@ -20,7 +20,7 @@ constexpr int kThreads = 128;
 // A multiprocessor has registers for so many CTAs of SplitAnywhere; the compiler would take those of four.
 constexpr int kCtasAnywhere = 6;
 
-// Of a word, if the element is not one itself.
+// The type of an element that is smaller than a word.
 template <int kBytes>
 using Element = std::conditional_t<kBytes == 1, std::uint8_t, std::uint16_t>;
 
@@ -46,7 +46,7 @@ __device__ void ForWordsSideBySide(const ChannelShare& share, int count, Use use
     for (int i = thread; i < count; i += kThreads) use(i, i);
     return;
   }
-  // Those of each word of the planes are followed by a word of nothing.
+  // One word of padding follows the interleaved words of each word of the planes.
   const int owners = kThreads / share.channels, rest = kThreads % share.channels;
   int owner = thread / share.channels, of_owner = thread % share.channels;
 #pragma unroll 4
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kThreads, kCtasAnywhere)
   to += before * kBytes;
   const int bytes = pixels * kBytes;
   const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(to));
-  // As ForGroups, but all lanes of a warp take part, as they ask each other.
+  // Shares the groups as ForGroups does, but all lanes of a warp take part, as they exchange words.
   const int groups = Word::Groups(share.channels), parts = max(1, kThreads >> share.words_log2);
   const int of_part = (groups + parts - 1) / parts;
   const int begin_group = (thread >> share.words_log2) * of_part;

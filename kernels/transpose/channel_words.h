@@ -19,12 +19,12 @@ namespace warpline {
 // neither. Elements have 1 or 2 bytes, or 4 where they are split; the input begins with a word of 4 bytes.
 ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
-// Whether planes that are written begin with a word, and so do the pixels of each matrix.
+// Returns whether planes that are written begin with a word, and the pixels of each matrix do too.
 bool BeginWithWords(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
-// What a CTA moves: 2^words_log2 words of each plane, or one in 32 less where planes that are written begin
-// anywhere, and those of their pixels side by side. In shared memory these are `pitch` from those of the next
-// word of the planes: an odd number, so that lanes access all banks.
+// The share that a CTA moves: 2^words_log2 words of each plane, and the interleaved words of their pixels. If
+// planes that are written are unaligned, the share has one word in 32 less. In shared memory, the interleaved
+// words of neighbouring plane words are `pitch` apart. `pitch` is odd, so that lanes access all banks.
 struct ChannelShare {
   int channels, words_log2, pitch;
   FastDivisor divisor;  // of channels
@@ -33,7 +33,7 @@ struct ChannelShare {
   // two: the last one is the first of the next warp, too.
   static constexpr int kWarpWords = 32;
   WARPLINE_HOST_DEVICE int WordsAnywhere() const { return Words() / kWarpWords * (kWarpWords - 1); }
-  // Where a word side by side lies, in words.
+  // The place of an interleaved word, in words.
   WARPLINE_HOST_DEVICE int PlaceOf(int word) const {
     if (pitch == channels) return word;
     return word + static_cast<int>(divisor.Quotient(static_cast<std::uint32_t>(word)));
@@ -42,13 +42,13 @@ struct ChannelShare {
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };
 
-// Of planes that have so many words, and begin so many bytes from the one before; `anywhere`: and are
-// written, but not where words begin.
+// Chooses the share for planes of `words` 4-byte words, `plane_bytes` apart. Set `anywhere` if the planes are
+// written and do not begin on a word boundary.
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
                      bool anywhere);
 
-// Whether words join the channels of a walk for which they are kJoined faster than the kernel of
-// equal_boxes.cu would, if that takes it.
+// Returns whether words join the channels of a kJoined walk faster than the kernel of equal_boxes.cu would,
+// if that kernel takes the walk.
 bool BeatEqualBoxes(const TileWalk& walk);
 
 // The 4 bytes that begin `bits` before those of `high`, of 4 that come before and these.
@@ -69,8 +69,9 @@ WARPLINE_HOST_DEVICE inline std::uint32_t ShiftOut(std::uint32_t low, std::uint3
 #endif
 }
 
-// As many pixels as a word of a plane has: with their channels side by side they are `channels` words. These
-// change between the two orders by groups of as many channels, so that threads can share the groups.
+// The 4 / kBytes pixels of one word of a plane: `channels` words when interleaved, one word per plane when
+// planar. They change between the two orders in groups of 4 / kBytes channels, so that threads can share the
+// groups.
 template <int kBytes>
 struct WordOfPixels {
   static constexpr int kPixels = 4 / kBytes;
@@ -79,7 +80,7 @@ struct WordOfPixels {
   WARPLINE_HOST_DEVICE static constexpr int Groups(int channels) {
     return (channels + kPixels - 1) / kPixels;
   }
-  // Where a pixel begins, side by side: in which word, and how many bits into it.
+  // The place where an interleaved pixel begins: the word, and how many bits into that word.
   WARPLINE_HOST_DEVICE static constexpr int WordOf(int pixel, int channels) {
     return pixel * channels * kBytes / 4;
   }
@@ -91,7 +92,8 @@ struct WordOfPixels {
   // kPixels channels at least.
   template <typename Load, typename Store>
   WARPLINE_HOST_DEVICE static void Join(int channels, int begin, int end, Load load, Store store) {
-    // What comes before the group's channels of each pixel: others of it, or the last of the pixel before.
+    // The channels before the group's channels of each pixel: others of that pixel, or the last of the pixel
+    // before.
     std::uint32_t before[kPixels], words[kPixels];
     const int previous = begin > 0 ? (begin - 1) * kPixels : channels - kPixels;
     for (int i = 0; i < kPixels; ++i) words[i] = load(previous + i);

@@ -23,7 +23,7 @@ constexpr int kLanes = 32;
 template <int kChannels>
 inline constexpr int kGroups = kChannels > 8 ? 128 : 256;
 
-// What a warp has of a matrix: some groups of pixels that follow each other.
+// The share that a warp has of a matrix: some groups of pixels that follow each other.
 struct WarpShare {
   std::int64_t in = 0, out = 0;  // of the first pixel in input and output, in elements
   int groups = 0;                // none or less: nothing
@@ -46,7 +46,7 @@ __device__ WarpShare ShareOf(const TileWalk& walk, std::int64_t tile) {
           .lane = thread % kLanes};
 }
 
-// Those of the warp's groups in the shared memory of the CTA.
+// The chunks of the warp's groups in the shared memory of the CTA.
 template <int kChannels>
 __device__ Chunk* ChunksOfWarp(Chunk* shared) {
   return shared + threadIdx.x / kLanes * kLanes * kChannels;

@@ -14,13 +14,14 @@ namespace warpline {
 // The numbers of channels that there is a kernel for.
 using ChannelCounts = std::integer_sequence<int, 2, 3, 4, 8, 16>;
 
-// Whether x are channels, so that those of a pixel are split among planes, or y, so that they are joined:
-// they are neighbours in memory, which follow those of the pixel before. Else neither.
+// kSplit: x are channels, so that the channels of a pixel are split among planes. kJoined: y are channels, so
+// that they are joined. The channels of a pixel are neighbours in memory, and follow those of the pixel
+// before. kNone: neither.
 enum class ChannelSide : std::uint8_t { kNone, kSplit, kJoined };
 ChannelSide ChannelSideOf(const TileWalk& walk);
 
-// Whether one side is channels, of elements of 1 or 2 bytes; there are enough pixels that warps have few idle
-// lanes; and all else is in vectors of 16 bytes.
+// Returns whether one side is channels, of elements of 1 or 2 bytes. There must be enough pixels that warps
+// have few idle lanes, and all else must be in vectors of 16 bytes.
 bool SuitChannels(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out);
 
 }  // namespace warpline

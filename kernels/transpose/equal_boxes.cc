@@ -7,10 +7,11 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWord = kEqualBoxWord;
-// What a kernel may have of shared memory unasked, with what it has of its own.
+// Maximum shared memory of a kernel without opt-in, and the shared memory that the kernel has of its own.
 constexpr std::int64_t kMostSharedBytes = 48 << 10, kOwnSharedBytes = kBoxesOfCta * sizeof(BoxOrigin);
 
-// Whether all boxes begin and end with words, and elements of a word are equally far apart in shared memory.
+// Returns whether all boxes begin and end with words, and the elements of a word are equally far apart in
+// shared memory.
 bool HasEqualWords(const PackedBox& box, int element_bytes) {
   const bool whole = std::all_of(box.outer, box.outer + box.outer_rank, [](const OuterAxis& axis) {
     return axis.block * axis.in_stride % kWord == 0 && axis.last * axis.in_stride % kWord == 0 &&
@@ -19,7 +20,7 @@ bool HasEqualWords(const PackedBox& box, int element_bytes) {
   return box.load.aligned && box.store.aligned && whole && (element_bytes == kWord || box.gather.inner_words);
 }
 
-// Whether offsets within a box have 32 bits.
+// Returns whether offsets within a box fit into 32 bits.
 bool IsCompact(const BoxRows& rows) {
   std::int64_t bytes = rows.row_bytes;
   for (int i = 0; i < rows.rank; ++i) bytes += (rows.axes[i].size.divisor - 1) * rows.axes[i].stride;
@@ -55,8 +56,8 @@ double ConflictsOf(const PackedBox& box, int element_bytes) {
 }  // namespace
 
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
-  // By an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a box,
-  // and those that have one box more than others should not take much longer.
+  // Measured on an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a
+  // box. CTAs that have one box more than others should not take much longer.
   constexpr std::int64_t kLeastBoxesEach = 8;
   // For the words of a warp. Two halves of a word are found twice, which boxes alike save in any case.
   const double least_slots = element_bytes == 2 ? 48 : 64;

@@ -19,7 +19,7 @@ constexpr int kMostWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  /
 static_assert(kMostWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
 static_assert(kBoxesOfCta <= kEqualBoxThreads);
 
-// Where a thread's words lie, in bytes from where a box begins.
+// The places of a thread's words, in bytes from the beginning of a box.
 struct WordPlaces {
   std::uint32_t in[kMostWords], out[kMostWords];
   std::uint32_t tile[kMostWords];  // of loads in the lower half, of stores in the upper one

@@ -17,12 +17,13 @@ inline constexpr int kEqualBoxThreads = 384, kEqualBoxCtas = 2;
 // The most boxes of a CTA. It ends then, so that kernels of short jobs, which go before others, find room.
 inline constexpr int kBoxesOfCta = 32;
 
-// Whether the kernel can take these boxes, if input and output begin with words, and moves them faster than
-// that of packed_box.cu: each CTA has several; finding words takes the other kernel most of its time; and
-// words that lanes gather lie in different banks. Elements of 1, 2 or 4 bytes.
+// Returns whether the kernel can take these boxes, if input and output begin with words, and moves them
+// faster than the kernel of packed_box.cu. It is faster if each CTA has several boxes, and finding words
+// takes the other kernel most of its time. The words that lanes gather must also lie in different banks.
+// Elements have 1, 2 or 4 bytes.
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors);
 
-// Where row `index` of a side begins.
+// The place where row `index` of a side begins.
 WARPLINE_HOST_DEVICE inline RowPlace RowOfBox(const BoxRows& rows, std::uint32_t index) {
   RowPlace place;
   for (int i = 0; i < rows.rank; ++i) {
@@ -33,8 +34,8 @@ WARPLINE_HOST_DEVICE inline RowPlace RowOfBox(const BoxRows& rows, std::uint32_t
   return place;
 }
 
-// Where a word lies, in bytes from where its box begins: the one that is loaded, and the one that is stored.
-// Elements of the latter are gather.inner_stride apart in the tile.
+// The places of two words, in bytes from the beginning of the box: the word that is loaded, and the word that
+// is stored. In the tile, the elements of the stored word are gather.inner_stride apart.
 struct WordPlace {
   std::uint32_t in = 0, loaded = 0;   // in the tile
   std::uint32_t out = 0, stored = 0;  // its first element in the tile

@@ -12,15 +12,15 @@
 
 namespace warpline {
 
-// As many pixels as a plane has in a chunk, whose channels have kBytes each, 1 or 2: kChannels chunks in
-// either order.
+// A group of as many pixels as a plane has in a chunk. Their channels have kBytes each, 1 or 2. The group is
+// kChannels chunks in either order.
 template <int kBytes, int kChannels>
 struct PixelGroup {
   static constexpr int kPixels = kChunkBytes / kBytes;
   static constexpr int kPerWord = 4 / kBytes;
   static_assert(kBytes == 1 || kBytes == 2);
 
-  // Where an element of a pixel lies: in which word of the group, and which element of that word it is.
+  // The place of an element of a pixel: the word of the group, and the element of that word.
   struct Place {
     int word, element;
   };

@@ -6,7 +6,7 @@
 namespace warpline {
 namespace {
 
-// So many of the innermost axes are a side.
+// The number of innermost axes that make up each side.
 struct Depths {
   int x = 0, y = 0;
 };

@@ -58,8 +58,8 @@ cudaError_t LaunchChannels(const TileWalk& walk, std::size_t element_bytes, cons
 cudaError_t LaunchChannelWords(ChannelSide side, const TileWalk& walk, std::size_t element_bytes,
                                std::int64_t in_bytes, const void* in, void* out, cudaStream_t stream);
 
-// As LaunchTileTranspose for sides and addresses that are odd: `walk` needs unit strides only. Not empty;
-// elements of 1 to 8 bytes; the input has `in_bytes` in all.
+// Does what LaunchTileTranspose does, for sides and addresses that are odd: `walk` needs only unit strides.
+// The problem is not empty. Elements have 1 to 8 bytes. The input has `in_bytes` in all.
 cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std::int64_t in_bytes,
                            const void* in, void* out, cudaStream_t stream);
 

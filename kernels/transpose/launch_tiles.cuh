@@ -1,4 +1,4 @@
-// What the launchers of the ladder share. For .cu files.
+// Code shared by the launchers of the ladder. For .cu files.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_LAUNCH_TILES_CUH_
 #define WARPLINE_KERNELS_TRANSPOSE_LAUNCH_TILES_CUH_
 

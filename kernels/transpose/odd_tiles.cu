@@ -46,8 +46,8 @@ __device__ Element<kBytes>& ElementOf(OddWord<kBytes>* tile, int x, int y) {
   return reinterpret_cast<Element<kBytes>*>(tile + OddTile<kBytes>::Place(x) * OddTile<kBytes>::kPitch)[y];
 }
 
-// Where rows begin, in bytes: so far apart, or as a table in shared memory says. Offsets have 32 bits, as 64
-// take twice the instructions.
+// The offset of each row, in bytes: a multiple of a stride, or an entry of a table in shared memory. Offsets
+// have 32 bits, as 64 take twice the instructions.
 struct RowStride {
   std::uint32_t stride;
   __device__ std::uint32_t operator()(int row) const { return static_cast<std::uint32_t>(row) * stride; }
@@ -94,7 +94,7 @@ __device__ void LoadTile(const char* from, RowOffset row_offset, int row_bytes, 
       }
     }
   }
-  // What follows the last lane's words, of one row and piece a lane.
+  // The word that follows the last lane's words. Each lane has this word of one row and piece.
   Word next = 0;
   if constexpr (kBytes < 4) {
     static_assert(kGroups * kPieces * kPer <= Tile::kLanes);
@@ -182,7 +182,7 @@ __device__ void StoreTile(OddWord<kBytes>* tile, int columns, int rows, bool fir
   }
 }
 
-// Whether words at the ends of a row of `bytes` reach out of the input, which is at [in, end).
+// Returns whether words at the ends of a row of `bytes` reach out of the input, which is at [in, end).
 template <int kBytes>
 __device__ bool ReachesOut(const char* row, int bytes, const char* in, const char* end) {
   if constexpr (kBytes >= 4) return false;
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(OddTile<kBytes>::kThreads, 4)
                          const __grid_constant__ JoinedTiles tiles, std::int64_t first_tile) {
   using Tile = OddTile<kBytes>;
   __shared__ OddWord<kBytes> tile[Tile::kWords];
-  // Of all rows that warps ask for, of which the last ones have no elements.
+  // The number of rows that warps ask for. The last ones of these have no elements.
   constexpr int kInRows = (Tile::kShareWords / kWarps + 1) * kWarps * Tile::kPerWord;
   __shared__ std::uint32_t in_rows[kInRows], out_rows[Tile::kTileX];
   const TileOrigin origin =

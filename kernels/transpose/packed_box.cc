@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::int64_t kSectorBytes = 32;
 constexpr std::int64_t kMaxBoxBytes = 32 << 10;
-// What a kernel may have of shared memory unasked.
+// Maximum shared memory of a kernel without opt-in.
 constexpr std::int64_t kMaxSharedBytes = 48 << 10;
-// What a run costs besides its bytes, in bytes: it begins another burst of DRAM.
+// The cost of a run besides its bytes, in bytes: the run begins another burst of DRAM.
 constexpr double kRunOverhead = 24;
-// What a box costs besides its bytes: its CTA finds its place, and waits for its first and last access.
+// The cost of a box besides its bytes: its CTA finds its place, and waits for its first and last access.
 constexpr double kBoxOverhead = 2048;
 // Boxes of so many bytes would leave room for so few CTAs that they cost twice as much.
 constexpr double kBoxTooLarge = 128 << 10;
@@ -42,7 +42,8 @@ struct Side {
   const CanonicalTranspose* transpose = nullptr;
 
   std::int64_t Size(int i) const { return transpose->dims[order[i]]; }
-  // Whether neighbours along the i-th axis are as far apart as all within it take.
+  // Returns whether neighbours along the i-th axis are exactly as far apart as the extent of all axes within
+  // it.
   bool IsDense(int i) const {
     return strides[order[i]] == (i == 0 ? 1 : strides[order[i - 1]] * Size(i - 1));
   }
@@ -58,7 +59,7 @@ struct Side {
     return run;
   }
 
-  // Whether runs that end within the i-th axis begin at any byte of a word.
+  // Returns whether runs that end within the i-th axis begin at any byte of a word.
   bool SplitsWords(int i, int element_bytes) const {
     for (int j = i + 1; j < rank; ++j) {
       if (strides[order[j]] * element_bytes % 4 != 0) return true;
@@ -122,7 +123,7 @@ Side OutputSide(const CanonicalTranspose& transpose) {
   return side;
 }
 
-// What moving the tensor in such boxes costs, in times of a copy.
+// The cost of moving the tensor in such boxes, as a multiple of a copy.
 double CostOf(const Side& in, const Side& out, const Blocks& blocks, int element_bytes) {
   double bytes = element_bytes;
   double boxes = 1;
@@ -288,7 +289,7 @@ bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element
 
 PackedBox PlanPackedBox(const CanonicalTranspose& transpose, int element_bytes) {
   const Side in = InputSide(transpose), out = OutputSide(transpose);
-  // Where not even the input has runs, each element is a word in shared memory.
+  // If not even the input has runs, each element is a word in shared memory.
   for (std::int64_t max_bytes = kMaxBoxBytes;; max_bytes /= 2) {
     const Blocks blocks = ChooseBlocks(in, out, max_bytes, element_bytes);
     PackedBox box;

@@ -74,7 +74,7 @@ __device__ void LoadBox(const BoxRows& rows, const char* in, bool whole, char* t
   }
 }
 
-// Where element `index` of a row of the output lies, from its first one.
+// The place of element `index` of a row of the output, relative to the first element of that row.
 template <bool kTable>
 __device__ std::uint32_t PlaceInRow(const GatherTable& gather, const std::uint16_t* table,
                                     std::uint32_t index) {
@@ -220,9 +220,9 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
   });
 }
 
-// Whether small blocks, where there are any, are faster (docs/benchmarks/2026-11-26-h200-planes.md): than
-// equal boxes but for bytes, which these gather from equally far apart; than others, but for words that these
-// find in little time.
+// Returns whether small blocks, if the problem has any, are faster
+// (docs/benchmarks/2026-11-26-h200-planes.md). They beat equal boxes except for bytes, which equal boxes
+// gather from equally far apart. They beat other boxes except for words that those boxes find in little time.
 bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
   constexpr double kManySlots = 60, kWarpBytes = 128;
   const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;

@@ -19,7 +19,7 @@ namespace warpline {
 
 inline constexpr int kPackedThreads = 256;
 
-// What a lane moves at a time: an element, but at least 4 bytes.
+// Bytes that a lane moves at a time: an element, but at least 4 bytes.
 WARPLINE_HOST_DEVICE constexpr int PackedWordBytes(int element_bytes) {
   return element_bytes < 4 ? 4 : element_bytes;
 }
@@ -56,8 +56,8 @@ struct BoxRows {
   std::uint32_t lanes_log2 = 0;
 };
 
-// Where the elements of a row of the output lie in shared memory. Element i is i / period * outer_stride +
-// the entry i % period of a table that the CTA works out; of period 1 there is no table.
+// The places in shared memory of the elements of a row of the output. Element i is at i / period *
+// outer_stride + entry i % period of a table that the CTA works out. If the period is 1 there is no table.
 struct GatherTable {
   FastDivisor period;
   std::uint32_t outer_stride = 0;
@@ -121,8 +121,8 @@ WARPLINE_HOST_DEVICE inline BoxOrigin LocateBox(const PackedBox& box, std::int64
   return origin;
 }
 
-// Where segment `index` of a side begins: its row's first byte in global memory and in the tile, and its
-// first word within the row.
+// The place where segment `index` of a side begins. It has the first byte of the segment's row in global
+// memory and in the tile, and the segment's first word within the row.
 struct RowPlace {
   std::int64_t offset = 0;
   std::uint32_t tile = 0, first_word = 0;

@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kTileSide* kRows, kScalarTileBlocks<T, kRows>)
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, kTileSide, kTileSide);
   const int lane = threadIdx.x % kTileSide;
   const int row = threadIdx.x / kTileSide;
-  // Of the tile; what lies inside fits into an int, and so into one instruction where it is compared.
+  // The size of the tile. Coordinates inside the tile fit into an int, so that one instruction compares them.
   const auto width = static_cast<int>(min(walk.nx - origin.x, std::int64_t{kTileSide}));
   const auto height = static_cast<int>(min(walk.ny - origin.y, std::int64_t{kTileSide}));
   T elements[kPerThread] = {};

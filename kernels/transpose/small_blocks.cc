@@ -10,7 +10,8 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{kWordsOfBox} * kBlockThreads * kBlockWord;
-// What a kernel may have of shared memory unasked, without what it has of its own, for two boxes.
+// Maximum bytes of a tile, so that two boxes fit. Together they have the shared memory of a kernel without
+// opt-in, less what the kernel has of its own.
 constexpr std::int64_t kMostTile = ((48 << 10) - std::int64_t{kBoxesInTurn} * sizeof(BlocksAt)) / 2 / 16 * 16;
 constexpr std::int64_t kLeastPadEvery = 32;
 static_assert(kMostBytes + kMostBytes / kLeastPadEvery * kBlockWord <= kMostTile);
@@ -68,8 +69,8 @@ void PadEvery(std::int64_t bytes, SmallBlocks& blocks) {
   blocks.tile_bytes = (blocks.PlaceOf(blocks.box_bytes - 1) / 16 + 1) * 16;
 }
 
-// Where there are conflicts, after so many bytes, or rows of the input, as leaves the least; returns how
-// many.
+// Pads the box if it has bank conflicts. The padding comes after the number of bytes, or after each row of
+// the input, that leaves the fewest conflicts. Returns how many are left.
 double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
   PadEvery(0, blocks);
   SmallBlocks padded = blocks;
@@ -92,9 +93,9 @@ double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& block
 
 std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, std::size_t element_size,
                                            const DeviceTraits& traits, const void* in, const void* out) {
-  // By an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA works out where elements are in the time of
-  // a box, and those that have one box more than others should not take much longer. Boxes of less bytes are
-  // over before the next one is there.
+  // Measured on an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA works out where elements are in
+  // the time of a box. CTAs that have one box more than others should not take much longer. Boxes with fewer
+  // bytes are over before the next one is there.
   constexpr std::int64_t kLeastBoxesEach = 8;
   const std::int64_t least_bytes = element_size == 1 ? 3 << 10 : 8 << 10;
   constexpr double kMostConflicts = 3;
@@ -111,7 +112,7 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
     blocks.elements.Append(transpose.dims[axis], transpose.in_strides[axis]);
   }
   blocks.block = FastDivisor(block);
-  // Those that follow each other on both sides.
+  // Blocks that follow each other in both input and output.
   const int next = outer - 1;
   const bool follow = outer > 0 && transpose.perm[next] == next && transpose.in_strides[next] == block;
   const std::int64_t count = follow ? transpose.dims[next] : 1, block_bytes = block * element_bytes;

@@ -34,11 +34,11 @@ struct SmallBlocks {
   FastDivisor pad_divisor;
   std::uint32_t tile_bytes = 0;  // of a box in shared memory, a multiple of 16
 
-  // Where a byte of the box lies in shared memory.
+  // The place in shared memory of a byte of the box.
   WARPLINE_HOST_DEVICE std::uint32_t PlaceOf(std::uint32_t byte) const {
     return pad_every == 0 ? byte : byte + pad_divisor.Quotient(byte) * kBlockWord;
   }
-  // And the element that comes to lie at `index` of the box.
+  // The place in shared memory of the element that comes to lie at `index` of the box.
   WARPLINE_HOST_DEVICE std::uint32_t PlaceOfElement(std::uint32_t index, std::uint32_t element_bytes) const {
     const std::uint32_t of_block = index - block.Quotient(index) * block.divisor;
     return PlaceOf((index - of_block + OffsetAt(elements, of_block)) * element_bytes);

@@ -1,4 +1,5 @@
-// What a copy between two layouts walks over: plain C arrays, as device code cannot index a std::array.
+// The axes that a copy between two layouts walks over. They are plain C arrays, as device code cannot index a
+// std::array.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_STRIDED_COPY_H_
 #define WARPLINE_KERNELS_TRANSPOSE_STRIDED_COPY_H_
 

@@ -1,5 +1,5 @@
-// Where things lie in the shared-memory tiles of the transpositions, apart from the kernels so that host
-// tests can check it.
+// The layouts of the transpositions' tiles in shared memory, apart from the kernels so that host tests can
+// check them.
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 
@@ -44,8 +44,8 @@ struct TransposeTile {
   static constexpr int kThreads = kSide * kSide;
   static constexpr int kSharedBytes = kTile * kSide * kChunkBytes;
 
-  // Where chunk `chunk` of row `row` lies, in chunks. Stores walk down a column in steps of kVector rows,
-  // hence row / kVector; loads walk along a row.
+  // The place of chunk `chunk` of row `row`, in chunks. Stores walk down a column in steps of kVector rows,
+  // hence row / kVector. Loads walk along a row.
   WARPLINE_HOST_DEVICE static constexpr int ChunkIndex(int row, int chunk) {
     return row * kSide + Swizzle<kBytes, kChunkBytes, kTile>::Chunk(row / kVector, chunk);
   }
@@ -73,12 +73,13 @@ struct OddTile {
   static constexpr int kPitch = kRowWords + 1;        // odd, so that 32 rows begin in all banks
   static constexpr int kWords = kTileX * kPitch;
 
-  // Where row x lies: those that the lanes of a warp store together, kPerWord apart, are neighbours.
+  // The place of row x. Rows that the lanes of a warp store together, kPerWord apart, have neighbouring
+  // places.
   WARPLINE_HOST_DEVICE static constexpr int Place(int x) {
     constexpr int kPiece = kLanes * kPerWord;
     return (x / kPiece * kPerWord + x % kPerWord) * kLanes + x % kPiece / kPerWord;
   }
-  // And which it is that lies there.
+  // The row that lies at `place`.
   WARPLINE_HOST_DEVICE static constexpr int RowAt(int place) {
     const int group = place / kLanes;
     return (group / kPerWord * kLanes + place % kLanes) * kPerWord + group % kPerWord;

@@ -77,14 +77,15 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
 using LargeTile = TransposeTile<1>;
 using SmallTile = TransposeTile<1, 8>;
 
-// Whether a multiprocessor has shared memory for two large tiles of bytes: GPUs for graphics have 100 KiB.
+// Returns whether a multiprocessor has shared memory for two large tiles of bytes. GPUs for graphics have 100
+// KiB.
 bool HoldsTwoLargeTiles(const DeviceTraits& traits) {
   const int capability = traits.compute_capability;
   return capability != 86 && capability != 89 && capability < 120;
 }
 
-// Whether the large tiles of bytes are worth it: all multiprocessors have several of them, two at a time,
-// and the tiles at the ends are not much emptier than small ones would be.
+// Returns whether the large tiles of bytes are worth it. All multiprocessors must have several of them, two
+// at a time. The tiles at the ends must not be much emptier than small ones would be.
 bool SuitLargeTiles(TileWalk walk, const DeviceTraits& traits) {
   constexpr std::int64_t kLeastTilesEach = 4;
   constexpr double kMostArea = 1.05;

@@ -13,7 +13,7 @@
 
 namespace warpline {
 
-// What tiles have in them along a side, of what they could have.
+// The fraction of the tiles along a side that is in use.
 inline double FillOf(std::int64_t size, std::int64_t tile) {
   return static_cast<double>(size) / static_cast<double>(CeilDiv(size, tile) * tile);
 }
@@ -23,15 +23,17 @@ struct TileWalk {
   std::int64_t nx = 1, ny = 1;
   std::int64_t in_stride_x = 0, in_stride_y = 0;
   std::int64_t out_stride_x = 0, out_stride_y = 0;
-  // Of one matrix of the batch; set by CutInto. Tiles go along x first, but in a matrix that is very wide not
-  // all of the way: then CTAs that run at the same time would write a piece of each row of the output, and
-  // others the next piece when the first is no longer in the L2. They go down bands of so many tiles.
+  // The tiles of one matrix of the batch; set by CutInto. Tiles go along x first, but not all of the way in a
+  // matrix that is very wide. There, CTAs that run at the same time would write a piece of each row of the
+  // output. Other CTAs would write the next piece when the first is no longer in the L2. So tiles go down
+  // bands of band_x tiles.
   std::int64_t tiles_x = 0, tiles_y = 0, band_x = 0;
   StridedCopy batch;
 
   void CutInto(std::int64_t tile_x, std::int64_t tile_y);
   std::int64_t Tiles() const { return tiles_x * tiles_y * batch.Count(); }
-  // Whether vectors of so many elements, aligned to their size, can be read along x and written along y.
+  // Returns whether vectors of `elements` elements, aligned to their size, can be read along x and written
+  // along y.
   bool TakesVectors(std::int64_t elements) const;
 };
 
@@ -39,13 +41,13 @@ struct TileWalk {
 // out in the output, and where there is none, ny is 1: any problem is a walk, if not a fast one.
 TileWalk MakeTileWalk(const CanonicalTranspose& transpose);
 
-// Where a tile begins: its coordinates, and the offsets of its matrix in input and output.
+// The place where a tile begins: its coordinates, and the offsets of its matrix in input and output.
 struct TileOrigin {
   std::int64_t x = 0, y = 0;
   std::int64_t in = 0, out = 0;
 };
 
-// Of tile `index` in [0, Tiles()), tiles along x first.
+// Locates tile `index` in [0, Tiles()). Tiles go along x first.
 WARPLINE_HOST_DEVICE inline TileOrigin LocateTile(const TileWalk& walk, std::int64_t index,
                                                   std::int64_t tile_x, std::int64_t tile_y) {
   TileOrigin origin;

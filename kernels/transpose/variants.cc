@@ -26,7 +26,7 @@ bool TakesVectors(const TransposeProblem& problem, const DeviceTraits&) {
   return problem.shape.Count() == 0 || MakeTileWalk(Canonicalize(problem)).TakesVectors(vector);
 }
 
-// What tiles of so many elements have in them, of what they could have.
+// The fraction of tiles of tile_x x tile_y elements that is in use.
 double Fill(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
   return FillOf(walk.nx, tile_x) * FillOf(walk.ny, tile_y);
 }
@@ -34,7 +34,7 @@ double Fill(const TileWalk& walk, std::int64_t side) { return Fill(walk, side, s
 
 // Tiles with less leave too many lanes idle.
 constexpr double kLeastFill = 0.45;
-// Where one or two tiles are all there is.
+// Returns whether the problem has only one or two tiles.
 bool IsSmall(const TileWalk& walk) {
   constexpr std::int64_t kFewElements = 16 << 10;
   return walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
@@ -55,7 +55,7 @@ constexpr TransposeVariant Row(int step, std::string_view name, std::string_view
           .step = step};
 }
 
-// Of a rung that takes so many times as long as a copy.
+// The cost of a rung that takes kSlowdown times as long as a copy.
 template <int kSlowdown>
 VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
   return {.transfer = kSlowdown};
@@ -72,7 +72,7 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   if (IsSmall(walk)) return false;
   constexpr std::int64_t kTile = 32;
   const double fill = Fill(walk, kTile);
-  // Of a much wider matrix the other kernel takes tiles in bands.
+  // The other kernel takes the tiles of a much wider matrix in bands.
   constexpr std::int64_t kWide = 1 << 16;
   if (SizeOf(problem.dtype) == 8) {
     return fill >= 0.5 && fill < 0.9 && (walk.nx <= kWide || walk.ny <= kTile);
@@ -165,9 +165,9 @@ bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes,
          std::max(count, InputExtent(transpose)) < FastDivisor::kMax;
 }
 
-// Whether tiles suit the problem: sides are multiples of 16 bytes, and long enough that the tiles at their
-// ends leave few lanes idle: narrow elements lose more where boxes gather them one by one. A small problem
-// takes no planning.
+// Returns whether tiles suit the problem. Sides must be multiples of 16 bytes, and long enough that the tiles
+// at their ends leave few lanes idle. Narrow elements lose more where boxes gather them one by one. A small
+// problem takes no planning.
 bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
@@ -178,8 +178,9 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   return Fill(walk, side) >= least_fill || IsSmall(walk);
 }
 
-// Whether so little of tiles of vectors is full that others are faster: those whose sides are several axes
-// for bytes (u8 6x168x8x767x48 perm 4,3,2,0,1 took 266 us instead of 184), and channels by words.
+// Returns whether tiles of vectors are so empty that others are faster. For bytes, tiles whose sides are
+// several axes are faster (u8 6x168x8x767x48 perm 4,3,2,0,1 took 266 us instead of 184). For channels, words
+// are faster.
 bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool split_by_words) {
   const double least = split_by_words ? 0.8 : element_bytes == 1 ? 0.6 : 0;
   const std::int64_t side = element_bytes == 1 ? TransposeTile<1, 8>::kTile : TransposeTile<2>::kTile;
@@ -214,7 +215,7 @@ template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
   constexpr double kEnd = 0.6;
-  // Of fewer along y too much is empty where some along x are.
+  // With fewer tiles along y, partial tiles along x leave too much empty.
   constexpr std::int64_t kManyY = 5;
   using Tile = OddTile<kBytes>;
   const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
@@ -256,8 +257,8 @@ bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
                           [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk, false); });
 }
 
-// Whether bytes or halves of pixels are so few that words leave a CTA little to do: fewer than where small
-// blocks were faster (docs/benchmarks/2026-11-26-h200-planes.md).
+// Returns whether an image of bytes or 16-bit elements is so small that words leave a CTA little to do. Small
+// blocks were faster for images of this size (docs/benchmarks/2026-11-26-h200-planes.md).
 bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
   const std::int64_t most = element_bytes == 1 ? 6200 : 8300;
   return walk.nx * walk.ny * static_cast<std::int64_t>(element_bytes) <= most;
