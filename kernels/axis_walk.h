@@ -26,8 +26,8 @@ struct AxisWalk {
   }
 };
 
-// Of the element at `index`, in 32 bits. The loop is unrolled so that what is known of an axis is operands of
-// instructions.
+// Returns the offset of the element at `index`, in 32 bits. The loop is unrolled so that whatever is known
+// about an axis becomes operands of instructions.
 WARPLINE_HOST_DEVICE inline std::uint32_t OffsetAt(const AxisWalk& walk, std::uint32_t index) {
   std::uint32_t offset = 0;
 #ifdef __CUDA_ARCH__

@@ -5,7 +5,7 @@
 
 namespace warpline {
 
-// Of non-negative a and positive b.
+// Divides and rounds up, for non-negative a and positive b.
 constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace warpline

@@ -12,7 +12,7 @@ namespace warpline {
 
 class CublasLt;  // kernels/gemm/cublaslt.h
 
-// What a launcher may use besides its operands.
+// Everything that a launcher may use besides its operands.
 struct CudaContext {
   DeviceTraits traits;
   const CublasLt* cublaslt = nullptr;  // null: the library was not found
@@ -29,7 +29,7 @@ using CudaVariant = Variant<ProblemT, CudaLaunch<ProblemT>>;
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants();
 std::span<const CudaVariant<GemmProblem>> CudaGemmVariants();
 std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants();
-// Of cast, scale and add alike.
+// One table for cast, scale and add.
 std::span<const CudaVariant<ElementwiseProblem>> CudaElementwiseVariants();
 
 // From a problem's type to its table.

@@ -39,7 +39,7 @@ struct DTypeRow {
   Kind kind;
 };
 
-// By the number of the DType.
+// Indexed by the number of the DType.
 inline constexpr std::array kDTypes = {
     DTypeRow{"bool", 1, Kind::kBool},     DTypeRow{"u8", 1, Kind::kUnsigned},
     DTypeRow{"u16", 2, Kind::kUnsigned},  DTypeRow{"u32", 4, Kind::kUnsigned},

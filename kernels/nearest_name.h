@@ -1,4 +1,4 @@
-// What a name that nobody knows may have been meant to be.
+// Guesses which known name an unknown name may have been meant to be.
 #ifndef WARPLINE_KERNELS_NEAREST_NAME_H_
 #define WARPLINE_KERNELS_NEAREST_NAME_H_
 

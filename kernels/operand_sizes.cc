@@ -3,7 +3,7 @@
 namespace warpline {
 namespace {
 
-// Of an array that is broadcast along the axes of stride 0.
+// Returns the elements that an array spans if it is broadcast along the axes of stride 0.
 std::int64_t Extent(const Shape& shape, const Strides& strides) {
   std::int64_t last = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -24,7 +24,7 @@ std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
   if (ReadsY(p.op)) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
   return inputs;
 }
-// Of so many matrices, whose rows of `row` elements are `ld` apart.
+// Returns the elements that `matrices` matrices span, whose rows of `row` elements are `ld` apart.
 std::int64_t Extent(std::int64_t matrices, std::int64_t stride, std::int64_t row, std::int64_t ld) {
   return matrices * stride == 0 || row == 0 ? 0 : matrices * stride - (ld - row);
 }

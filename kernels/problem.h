@@ -1,5 +1,5 @@
-// What is to be computed, apart from how and where: one plain struct an operation. Problems are valid by
-// construction (server/rpc/codec/convert checks requests); kernels do not check them again.
+// Problems: what to compute, apart from how and where. Each operation has one plain struct. Problems are
+// valid by construction (server/rpc/codec/convert checks requests); kernels do not check them again.
 #ifndef WARPLINE_KERNELS_PROBLEM_H_
 #define WARPLINE_KERNELS_PROBLEM_H_
 
@@ -48,7 +48,7 @@ struct GemmProblem {
   Activation activation = Activation::kNone;
   Precision precision = Precision::kIeee;
 
-  // Of D.
+  // The element type of D.
   DType OutDType() const { return out_dtype.value_or(dtype == DType::kI8 ? DType::kI32 : dtype); }
   // Place of the bias among the operands.
   int BiasIndex() const { return has_c ? 3 : 2; }
@@ -91,9 +91,9 @@ inline constexpr std::array kAllReduceOps = {
     ReduceOp::kNorm1,  ReduceOp::kNorm2,    ReduceOp::kNormInf, ReduceOp::kSumSq, ReduceOp::kVar,
     ReduceOp::kStd,    ReduceOp::kLogSumExp};
 std::string_view Name(ReduceOp op);
-// What the result has unless the request says otherwise.
+// The element type of the result unless the request says otherwise.
 DType DefaultOutDType(ReduceOp op, DType input);
-// Whether it has a value over no elements.
+// True if the operation has a value over no elements.
 bool HasIdentity(ReduceOp op);
 constexpr bool IsArg(ReduceOp op) { return op == ReduceOp::kArgmin || op == ReduceOp::kArgmax; }
 
@@ -115,7 +115,7 @@ struct ReduceProblem {
 };
 
 enum class ElementwiseOp : std::uint8_t { kCast, kScale, kAdd };
-// Whether it has a second operand, y.
+// True if the operation has a second operand, y.
 constexpr bool ReadsY(ElementwiseOp op) { return op == ElementwiseOp::kAdd; }
 
 // out = cast(x), factor * x, or x + y; dense, of out_dtype, which is `dtype` but for casts. Along each axis
@@ -132,7 +132,7 @@ using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, Eleme
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs
-// Whether its kernels read StepScalars.
+// True if the problem's kernels read StepScalars.
 bool ReadsScalars(const Problem& problem);
 
 // The least that must move through device memory (each operand once), in bytes, and the arithmetic, in

@@ -36,7 +36,7 @@ void AppendRowStride(std::string& text, const Shape& shape, std::int64_t row_str
   AppendNumber(text, "ld", row_stride == 0 ? row : row_stride, row);
 }
 
-// What a problem has beyond its operation, type and sizes.
+// Returns the text of everything that a problem has beyond its operation, type and sizes.
 std::string Details(const TransposeProblem& p) {
   std::string text = " ";
   for (int axis = 0; axis < p.shape.rank; ++axis) {
@@ -183,7 +183,7 @@ class Line {
     if (count > kMost) Refuse("smaller sizes");
     return shape;
   }
-  // As many as the shape has axes.
+  // Takes one number for each axis of the shape.
   void TakeSteps(const char* name, int rank, std::int64_t* into) {
     const auto word = TakeIf(absl::StrCat(name, "="));
     if (!word) return;
@@ -227,7 +227,7 @@ class Line {
   absl::Status status_;
 };
 
-// Of what is dense, 0.
+// Takes the row stride, which is 0 if the array is dense.
 void TakeRowStride(Line& line, const Shape& shape, std::int64_t& row_stride) {
   const std::int64_t row = shape[shape.rank - 1];
   if (line.TakeNumber("ld", row, row_stride) && row_stride == row) row_stride = 0;

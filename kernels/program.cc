@@ -8,7 +8,7 @@
 namespace warpline {
 namespace {
 
-// Where the next tensor may begin.
+// Returns where the next tensor may begin.
 std::size_t NextPlace(std::size_t bytes) { return AlignUp(bytes, kTensorAlignment); }
 
 // Appends the object representation of a value without padding.

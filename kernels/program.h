@@ -25,7 +25,7 @@ struct Step {
   // Indices into Program::tensors, in the order of Operands::in.
   std::vector<int> inputs;
   int output = -1;
-  // Of a gemm or scale. Not part of the signature.
+  // The scalars of a gemm or scale. They are not part of the signature.
   StepScalars scalars;
 };
 
@@ -50,10 +50,10 @@ struct OwnMemory {
 // strides, variants, memory of their own, and both tuned or not. Values of scalars do not count.
 std::string Signature(const Program& program, const OwnMemory& own = {});
 
-// Where each tensor lies. Inputs are packed into one area (then one copy brings all of them to the
-// device), outputs into another, in the order of Program::outputs. Intermediates lie in scratch memory, which
-// is used again once their last reader has run. Every tensor starts at a multiple of kTensorAlignment. The
-// scalars of steps follow the inputs, so they travel in the same copy.
+// The place of each tensor. Inputs are packed into one area, so that one copy brings all of them to the
+// device. Outputs are packed into another area, in the order of Program::outputs. Intermediates lie in
+// scratch memory, which is used again once their last reader has run. Every tensor starts at a multiple of
+// kTensorAlignment. The scalars of steps follow the inputs, so they travel in the same copy.
 inline constexpr std::size_t kTensorAlignment = 256;
 
 enum class Area {
@@ -79,10 +79,10 @@ struct MemoryPlan {
   std::size_t scratch_bytes = 0;
   std::size_t shared_bytes = 0;  // of the images
 
-  // What comes from the host and goes back there for each run.
+  // Bytes that come from the host or go back there for each run.
   std::size_t TravellingBytes() const { return input_bytes + output_bytes + shared_bytes; }
   bool Has(Area area) const;
-  // Whether any tensor comes from the host or goes back there; scalars do not count.
+  // True if any tensor comes from the host or goes back there; scalars do not count.
   bool Travels() const { return Has(Area::kInput) || Has(Area::kOutput) || Has(Area::kShared); }
 };
 

@@ -38,7 +38,7 @@ struct Shape {
 // Elements between neighbours along each axis.
 using Strides = std::array<std::int64_t, kMaxRank>;
 
-// Of a row-major array whose rows are `row_stride` elements apart; 0: dense.
+// Returns the strides of a row-major array whose rows are `row_stride` elements apart; 0: dense.
 inline Strides RowMajorStrides(const Shape& shape, std::int64_t row_stride = 0) {
   Strides strides{};
   std::int64_t stride = 1;

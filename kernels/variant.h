@@ -16,7 +16,7 @@
 
 namespace warpline {
 
-// What selection may know of a device. Zeros on the CPU.
+// The properties of a device that selection may know. Zeros on the CPU.
 struct DeviceTraits {
   int compute_capability = 0;  // 90 for 9.0
   int multiprocessors = 0;
@@ -36,14 +36,14 @@ struct Operands {
   std::size_t workspace_bytes = 0;
 };
 
-// What a variant takes beyond what the rates of its device say of the problem (server/plan/cost.h).
+// The cost of a variant, beyond what the rates of its device say about the problem (server/plan/cost.h).
 struct VariantCost {
   // Times as long as moving each byte of the problem once, and as doing its arithmetic, take at full rate.
   double transfer = 1;
   double arithmetic = 1;
-  // What one thread does element after element: on the CPU all of the work of plain loops, on a GPU the
-  // longest chain of loads that wait for one another. Unit: elements of the plainest sum; another loop's
-  // count more or less than one each.
+  // The work that one thread does element after element. On the CPU it is all of the work of plain loops. On
+  // a GPU it is the longest chain of loads that wait for one another. Unit: elements of the plainest sum. An
+  // element of another loop counts more or less than one.
   double serial = 0;
   // Kernels, or library calls on the CPU, that start one after the other: each takes a fixed time of its own.
   double launches = 1;
@@ -57,18 +57,19 @@ struct Variant {
   // The same bits from run to run on the same device.
   bool reproducible;
   bool (*supports_dtype)(DType);
-  // Whether it can run this problem, of a supported dtype, on such a device.
+  // True if the variant can run this problem, of a supported dtype, on such a device.
   bool (*supports)(const ProblemT&, const DeviceTraits&);
   // Scratch memory it needs, in bytes.
   std::size_t (*workspace_bytes)(const ProblemT&, const DeviceTraits&);
   Launch* launch;
-  // Whether such a device has it at all; null: every one.
+  // True if such a device has the variant at all; null: every device has it.
   bool (*available)(const DeviceTraits&) = nullptr;
-  // Whether the server's own choice may fall on it for this problem, which it supports; null: it may. The
-  // last row has none.
+  // True if the server's own choice may be this variant, for a problem that it supports; null: it may. The
+  // last row must have null.
   bool (*preferred)(const ProblemT&, const DeviceTraits&) = nullptr;
-  // What it costs on such a device; null: VariantCost(). Admission decides by it, so that it may be wrong by
-  // a factor of two or three, but not by the hundred that lies between an oracle and the server's choice.
+  // Returns the cost on such a device; null: VariantCost(). Admission decides by this cost. The cost may be
+  // wrong by a factor of two or three. It must not be wrong by the hundred that lies between an oracle and
+  // the server's choice.
   VariantCost (*cost)(const ProblemT&, const DeviceTraits&) = nullptr;
   // Further ways to run it, of the same cost and as reproducible, whose launch may find out that there are
   // not so many. They are taken by their name only, never by the rules above.
@@ -88,8 +89,8 @@ std::optional<int> ConfigurationNamed(const Row& row, std::string_view name) {
   return std::nullopt;
 }
 
-// Whether the row can be asked for by its name; and whether it may be the server's choice, which is
-// reproducible.
+// Suits: true if a request may ask for the row by its name. MayChoose: true if the row may be the server's
+// choice, which is reproducible.
 template <typename Row, typename ProblemT>
 bool Suits(const Row& row, const ProblemT& problem, const DeviceTraits& traits) {
   return row.supports_dtype(problem.dtype) && row.supports(problem, traits);

@@ -144,7 +144,7 @@ nlohmann::ordered_json Describe(const Device& device, const Flags& flags, const 
   return json;
 }
 
-// What the modes add to.
+// The run that every mode adds its results to.
 class Session {
  public:
   Session(const Device& device, const Flags& flags)
@@ -184,7 +184,7 @@ class Session {
   }
 
   void Pipeline(const PipelineOptions& options) {
-    // What one GPU cannot do must not cost the other experiments.
+    // An experiment that one GPU cannot do must not cost the other experiments.
     const auto attempt = [this](const std::function<void()>& measure) {
       try {
         measure();

@@ -17,7 +17,7 @@ using CpuVariant = Variant<ProblemT, CpuLaunch<ProblemT>>;
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants();
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants();
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants();
-// Of cast, scale and add alike.
+// One table for cast, scale and add.
 std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants();
 
 // From a problem's type to its table.

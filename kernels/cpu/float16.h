@@ -19,7 +19,7 @@ using BFloat16 = Eigen::bfloat16;
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// What an element is widened to before arithmetic: float for the 16-bit types, itself otherwise.
+// The type that an element is widened to before arithmetic: float for the 16-bit types, T itself otherwise.
 template <typename T>
 using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 

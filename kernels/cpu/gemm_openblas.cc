@@ -22,7 +22,7 @@ void Call(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, const GemmProblem& p, double a
   cblas_dgemm(CblasRowMajor, ta, tb, p.m, p.n, p.k, alpha, a, p.lda, b, p.ldb, beta, d, p.n);
 }
 
-// What BLAS has no argument for.
+// Adds the bias and applies the activation: BLAS has no argument for either.
 template <typename T>
 void AddBiasAndActivate(const GemmProblem& p, const T* bias, T* d) {
   for (std::int64_t i = 0; i < p.m; ++i, d += p.n) {

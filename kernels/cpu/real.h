@@ -11,8 +11,7 @@
 
 namespace warpline::cpu {
 
-// What a cast from one arithmetic type to an element of another gives; `From` is double, float or a 64-bit
-// integer.
+// Casts a value of one arithmetic type to an element of another. `From` is double, float or a 64-bit integer.
 template <typename To, typename From>
 To ConvertTo(From value) {
   if constexpr (std::is_same_v<To, Bool>) {

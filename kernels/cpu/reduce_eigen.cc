@@ -39,7 +39,7 @@ template <typename T, bool kMax>
 struct Extreme {
   using In = Compute<T>;
   using Total = In;
-  // What minCoeff<PropagateNaN>() uses; Eigen 3.4 has no public name for it between two arrays.
+  // The operation that minCoeff<PropagateNaN>() uses. Eigen 3.4 has no public name for it between two arrays.
   using Op = std::conditional_t<kMax, Eigen::internal::scalar_max_op<In, In, Eigen::PropagateNaN>,
                                 Eigen::internal::scalar_min_op<In, In, Eigen::PropagateNaN>>;
   static constexpr Total Identity() {

@@ -8,8 +8,8 @@ namespace warpline {
 
 CudaLaunch<ElementwiseProblem> LaunchElementwiseNaive;
 
-// Of one operation each. cudaErrorNotSupported if an address is no multiple of 16 bytes, and, of one
-// operand, if its rows are not dense and no multiples of a pack.
+// Launchers of one operation each. They return cudaErrorNotSupported if an address is not a multiple of 16
+// bytes. With one operand, they also do so if its rows are neither dense nor multiples of a pack.
 CudaLaunch<ElementwiseProblem> LaunchCast;
 CudaLaunch<ElementwiseProblem> LaunchScale;
 CudaLaunch<ElementwiseProblem> LaunchAdd;

@@ -23,8 +23,8 @@ namespace warpline {
 
 inline constexpr int kElementwiseThreads = 256;
 
-// What two elements are added or multiplied in: f32, f64, or integers modulo 2^32 or 2^64, which agrees with
-// any narrower integer type, whatever its sign.
+// The type in which two elements are added or multiplied: f32, f64, or integers modulo 2^32 or 2^64. The
+// latter agree with any narrower integer type, signed or unsigned.
 template <typename T>
 using PackArithmetic =
     typename std::conditional_t<std::is_integral_v<NumberOf<T>>, std::make_unsigned<NumberOf<T>>,
@@ -47,8 +47,9 @@ struct PackOperand {
   PackLayout layout = PackLayout::kDense;
 };
 
-// What there is to be asked of the operands of a launch: nothing if both are kDense; where a pack begins;
-// where its row ends, too; or where each of its elements is. kFar is kWhole of offsets that need 64 bits.
+// The lookups that the operands of a launch need. kDense: none, both are kDense. kWhole: where a pack begins.
+// kRuns: also where its row ends. kScattered: where each of its elements is. kFar is kWhole with offsets that
+// need 64 bits.
 enum class PackAccess : std::uint8_t { kDense, kWhole, kFar, kRuns, kScattered };
 
 inline PackAccess AccessOf(PackLayout x, PackLayout y) {
@@ -125,7 +126,7 @@ __device__ Pack<T, kSize> LoadScattered(const T* data, const ElementwiseWalk& wa
   return pack;
 }
 
-// As LoadScattered, whatever the layout. `is_x`: whether it is the first operand.
+// Loads like LoadScattered, for any layout. `is_x`: true for the first operand.
 template <PackAccess kAccess, typename T, int kSize>
 __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const PackWalk& packs, bool is_x,
                                    std::int64_t index, std::int64_t count) {
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
       VisitRealOfSize<kOutBytes>(out_dtype, [&]<typename Out>(Out) { store(std::type_identity<Out>()); });
     }
   };
-  // Of a whole pack nothing is asked while it is loaded, so that the loads of both and of a factor overlap.
+  // A whole pack is loaded without checks, so that the loads of both operands and of a factor overlap.
   const std::int64_t count = packs.walk.count - index;
   if (count >= kSize) {
     compute(kSize);

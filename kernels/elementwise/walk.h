@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// Where in x and y an element comes from; both in elements.
+// The offsets in x and y, in elements, that an element comes from.
 struct ElementwiseSource {
   std::int64_t x = 0, y = 0;
 };

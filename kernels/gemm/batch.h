@@ -64,7 +64,7 @@ struct GemmBatch {
   struct Matrices {
     std::int64_t a = 0, b = 0, c = 0;
   };
-  // Those of matrix i of D, 0 <= i < Count().
+  // Returns the matrices that belong to matrix i of D, 0 <= i < Count().
   WARPLINE_HOST_DEVICE Matrices At(std::int64_t i) const {
     Matrices matrices;
     for (int axis = rank - 1; axis >= 0; --axis) {

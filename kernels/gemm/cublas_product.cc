@@ -24,7 +24,7 @@ cudaDataType_t TypeOf(DType dtype) {
   }
 }
 
-// Of alpha and beta.
+// Returns the type of alpha and beta.
 cudaDataType_t ScaleTypeOf(const CublasProduct& product) {
   if (product.a.dtype == DType::kI8) return CUDA_R_32I;
   return product.a.dtype == DType::kF64 ? CUDA_R_64F : CUDA_R_32F;
@@ -75,7 +75,7 @@ Scalars ScalarsOf(const StepScalars* scalars, cudaDataType_t type) {
 // Alpha is 1 and beta 0.
 constexpr StepScalars kPlainProduct;
 
-// What the library may assume of the address of every matrix, in bytes.
+// Returns the alignment, in bytes, that the library may assume for the address of every matrix.
 std::uint32_t AlignmentOf(const CublasMatrix& matrix) {
   const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(matrix.data) |
                              static_cast<std::uint64_t>(matrix.Size()) * SizeOf(matrix.dtype) | 256;

@@ -25,12 +25,12 @@ bool IsHalf(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16;
 
 std::int64_t RoundUp(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
 
-// What the library computes, what is copied for it before, and what is left to do with its sums.
+// The product that the library computes, the copies made for it first, and the work left to do with its sums.
 struct Stages {
   // In it m, n and k are rounded up where operands are padded.
   GemmProblem product;
   bool packs_a = false, packs_b = false;
-  // Whether the library leaves sums and a kernel of ours finishes them; and whether they lie in D.
+  // finishes: the library leaves sums and a kernel of ours finishes them. sums_in_d: the sums lie in D.
   bool finishes = false, sums_in_d = false;
   std::int64_t ld_sums = 0;
 
@@ -54,7 +54,7 @@ struct Stages {
   }
 };
 
-// Where the parts of the workspace begin. Only of stages that fit.
+// The offsets of the parts of the workspace. Valid only for stages that fit.
 struct Layout {
   std::size_t library = 0, a, b, sums, end;
 
@@ -88,7 +88,8 @@ Stages StagesOfEpilogue(const GemmProblem& problem) {
   return stages;
 }
 
-// Of i8: to k innermost, in words of 16 bytes; m and n in those of four elements, of which D has 16 bytes.
+// Packs i8 operands: k becomes innermost, padded to a multiple of 16 bytes. m and n are padded to multiples
+// of four elements, which are 16 bytes of D.
 void PackBytes(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kDepth = 16, kSide = 4;
   GemmProblem& product = stages.product;
@@ -104,9 +105,9 @@ void PackBytes(const GemmProblem& problem, Stages& stages) {
   if (stages.packs_b) product.ldb = product.k;
 }
 
-// Of 16-bit floats: rows of whole vectors of 16 bytes. A k that is no multiple of that is padded where rows
-// go along it, as the library takes five times as long for it (docs/benchmarks/2026-11-25-h200-drawn.md); for
-// that both operands are copied, with zeros at their ends.
+// Packs 16-bit floats into rows of whole 16-byte vectors. A k that is not a multiple of a vector is padded
+// where rows lie along it. Without padding the library takes five times as long
+// (docs/benchmarks/2026-11-25-h200-drawn.md). To pad k, both operands are copied, with zeros at their ends.
 void PackHalves(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kVector = 8;
   GemmProblem& product = stages.product;
@@ -202,13 +203,14 @@ double SumsOf(const GemmProblem& problem) {
          static_cast<double>(problem.batch.Count());
 }
 
-// Whether D is of 16 bits and its rows are not aligned, for which the library has no fast kernel.
+// True if D has 16-bit elements and unaligned rows. The library has no fast kernel for such a D.
 bool HasOddRows(const GemmProblem& problem) { return SizeOf(problem.OutDType()) == 2 && problem.n % 8 != 0; }
 
-// Of such products of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the fixed part; operations a
-// second where copies align all or all but n, and of products as they are. Of these, the bytes of operands
-// that are read in a second, and the elements of D that are written where pairs of them are words, and where
-// they are not.
+// Constants for such products on an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md). kFixed: the fixed
+// part of the time. kAligned, kOddN: operations per second if copies align all, or all but n. kAsIs:
+// operations per second of products without copies. The others apply to products without copies. kRead: bytes
+// of operands read per second. kWrittenPairs, kWritten: elements of D written per second, if pairs of them
+// are words, and if not.
 constexpr double kFixed = 5e-6, kAligned = 750e12, kOddN = 95e12, kAsIs = 80e12, kRead = 1.2e12,
                  kWrittenPairs = 1e12, kWritten = 0.7e12;
 // One column or row is read faster than several.
@@ -235,7 +237,7 @@ double PackedSeconds(const GemmProblem& problem, const Stages& stages) {
   const GemmProblem& product = stages.product;
   const auto element = static_cast<double>(SizeOf(problem.dtype));
   const double bytes_a = stages.ElementsA() * element, bytes_b = stages.ElementsB() * element;
-  // Of the copies so much is still in the L2 when the library reads them.
+  // Bytes of the copies that are still in the L2 when the library reads them.
   constexpr double kHeld = 40e6;
   const double read = BytesOfOperands(product) - std::min(bytes_a + bytes_b, kHeld);
   double seconds =
@@ -268,8 +270,7 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
-  // What is left to a second kernel anyway is worth packing sooner
-  // (docs/benchmarks/2026-11-25-h200-drawn.md).
+  // Packing pays sooner where a second kernel is needed anyway (docs/benchmarks/2026-11-25-h200-drawn.md).
   const double sums = is_i8 || GemmCublasFuses(problem) ? 0 : SumsOf(problem);
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
   return {.without = work / as_is + sums / kFinishedPerSecond,
@@ -281,7 +282,7 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
 bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits) {
   if (!traits.has_cublaslt || problem.k == 0 || !HasFewSteps(problem)) return false;
   const Stages stages = StagesOfPacking(problem);
-  // Of i8 `cublas` strides no batch.
+  // `cublas` uses no strided batch for i8.
   const bool is_long_batch = problem.dtype == DType::kI8 && problem.batch.Count() > kMaxCublasLaunches;
   return (stages.packs_a || stages.packs_b || is_long_batch) && Fits(stages);
 }

@@ -25,10 +25,10 @@ class CublasLt {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  // As 130100.
+  // Returns the version as one number, such as 130100.
   std::size_t version() const { return functions_.get_version(); }
 
-  // Of multiprocessors for which kernels are chosen; 0: as many as the device has.
+  // The number of multiprocessors for which kernels are chosen; 0: as many as the device has.
   std::int32_t multiprocessors() const { return multiprocessors_; }
   void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
 

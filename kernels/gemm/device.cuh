@@ -1,5 +1,5 @@
-// What the matrix products that are ours have in common: which tile a CTA computes, and what happens to a sum
-// before it is an element of D.
+// The shared parts of our own matrix products. They choose the tile that a CTA computes, and turn a sum into
+// an element of D.
 #ifndef WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 #define WARPLINE_KERNELS_GEMM_DEVICE_CUH_
 
@@ -205,7 +205,7 @@ cudaError_t WithHalfGemmTypes(const GemmProblem& problem, Launch launch) {
   }
 }
 
-// Those of IsGemmInput.
+// Calls launch(GemmTypes<...>()) with the types of the problem: those that IsGemmInput accepts.
 template <typename Launch>
 cudaError_t WithGemmTypes(const GemmProblem& problem, Launch launch) {
   switch (problem.dtype) {

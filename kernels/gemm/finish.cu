@@ -25,7 +25,7 @@ __device__ std::int64_t Divide(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 
-// Where a vector of D lies.
+// The position of a vector of D.
 struct Place {
   std::int64_t matrix, row, vector;
 };

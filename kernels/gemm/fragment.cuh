@@ -9,8 +9,8 @@ namespace warpline {
 
 inline constexpr int kGemmTile = 128;
 inline constexpr int kGemmThreads = 256;
-// Of a tile of A or B in shared memory, which lies with k across: the 4 behind the end spread over the banks
-// what threads store that have different k. Rows stay multiples of 16 bytes.
+// Row stride of a tile of A or B in shared memory, where each row has one k. The 4 elements behind the end of
+// a row spread the stores of threads with different k over the banks. Rows stay multiples of 16 bytes.
 inline constexpr int kGemmTileStride = kGemmTile + 4;
 
 // A thread's 8 x 8 elements are four 4 x 4 squares, 64 apart: threads that are neighbours read neighbouring

@@ -19,7 +19,7 @@
 namespace warpline {
 namespace {
 
-// Of both operands where they lie, and what the kernels leave to the last one.
+// The addresses of both operands, and of the partial sums that the kernels leave to the last one.
 template <typename T, typename Wide>
 struct GemvOperands {
   const T *vectors, *matrix;
@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(kGemvThreads, 2)
 #pragma unroll
     for (int u = 0; u < kLoads; ++u) {
       const std::int64_t k = k0 + u * kGemvWarps + warp;
-      // What a last vector has beyond the columns lies before the next row, or within the same 16 bytes as
-      // the end of the operand.
+      // A last vector may reach beyond the columns. Its extra elements lie before the next row, or within the
+      // same 16 bytes as the end of the operand.
       loaded[u] = LoadOnce(matrix + k * plan.ld + column, k < part.end_k && column < plan.columns);
     }
     for (int index = thread; index < kDepth * kVectors; index += kGemvThreads) {

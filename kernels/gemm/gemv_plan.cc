@@ -77,15 +77,16 @@ bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits) {
          static_cast<double>(kCublasWorkspaceBytes);
 }
 
-// Where it beats the library: the large operand is to take longer than a launch, and the vectors are few.
+// True where this kernel beats the library: reading the large operand takes longer than a launch, and the
+// vectors are few.
 bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   constexpr std::int64_t kLeastBytes = 1 << 20;  // of the large operand
   const std::int64_t columns = std::max(problem.m, problem.n), vectors = std::min(problem.m, problem.n);
   const auto row_bytes = static_cast<double>(problem.k) * static_cast<double>(SizeOf(problem.dtype));
   if (row_bytes * static_cast<double>(columns) < kLeastBytes) return false;
   if (!GemmLibraryDoes(problem, traits)) return true;
-  // By 313 products of up to 8 vectors on an H200 (docs/benchmarks/2026-11-25-h200-drawn.md). Of more the f32
-  // units are the limit.
+  // The rules come from 313 products of up to 8 vectors on an H200
+  // (docs/benchmarks/2026-11-25-h200-drawn.md). With more vectors the f32 units are the limit.
   const GemvPlan plan = PlanGemv(problem, traits);
   switch (SizeOf(problem.dtype)) {
     case 2: {

@@ -26,7 +26,7 @@ struct GemvPlan {
   std::int64_t vector_row = 0, vector_k = 0, vector_matrix = 0;
   std::int64_t ld = 0, matrix = 0;
   bool along_k = false;
-  // Whether V is copied first to where its rows are dense and aligned, gathered_row elements apart.
+  // True if V is copied first, to rows that are dense and aligned, gathered_row elements apart.
   bool gathers = false;
   std::int64_t gathered_row = 0, gathered_count = 0;
 
@@ -52,7 +52,7 @@ struct GemvPlan {
 
 GemvPlan PlanGemv(const GemmProblem& problem, const DeviceTraits& traits);
 
-// What lies in the workspace, from its begin. Only of plans that fit.
+// The offsets of the parts of the workspace, from its start. Valid only for plans that fit.
 struct GemvLayout {
   std::size_t partials, end;
 

@@ -32,9 +32,10 @@ __device__ inline void TakeRegisters() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 
-// Where the tensor cores find a tile in shared memory that was loaded in boxes with a row of 128 bytes and
-// their 128-byte swizzle. K-major: rows of 64 along k; eight of them make 1024 bytes. MN-major: rows of 64
-// along m or n, eight of them, along k, make 1024 bytes, and the next 64 along m or n are a box further.
+// Returns the tensor cores' descriptor of a tile in shared memory. The tile was loaded in boxes with rows of
+// 128 bytes and their 128-byte swizzle. K-major: rows of 64 along k; eight rows make 1024 bytes. MN-major:
+// rows of 64 along m or n; eight rows, along k, make 1024 bytes. The next 64 along m or n are one box
+// further.
 __device__ inline std::uint64_t TileDescriptor(const void* tile, std::uint32_t box_bytes) {
   constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
   const auto encode = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };

@@ -9,7 +9,7 @@
 
 namespace warpline {
 
-// What cuBLAS asks for on Hopper; with less it leaves out its split-k algorithms.
+// The workspace that cuBLAS asks for on Hopper. With less it leaves out its split-k algorithms.
 inline constexpr std::size_t kCublasWorkspaceBytes = std::size_t{32} << 20;
 
 // The heuristic is asked for so many algorithms: the variant `cublas` and its configurations.
@@ -23,17 +23,17 @@ VariantCost GemmGemvCost(const GemmProblem& problem, const DeviceTraits& traits)
 // A graph holds so many calls of the library for the matrices of a batch, and no more.
 inline constexpr std::int64_t kMaxCublasLaunches = 16;
 
-// Whether a call of cuBLASLt does what the API says with such matrices, C, bias and activation; not whether
-// it can do the batch, nor yet whether it does it at all.
+// True if one call of cuBLASLt does what the API says with such matrices, C, bias and activation. Does not
+// tell whether cuBLASLt can do the batch, or supports the problem at all.
 bool GemmCublasFuses(const GemmProblem& problem);
-// Whether it adds the bias of a tf32 product so slowly, as rows of D are not aligned, that a kernel of ours
-// should (docs/benchmarks/2026-11-26-h200-odd-products.md).
+// True if a kernel of ours should add the bias of a tf32 product. cuBLASLt adds it slowly if rows of D are
+// not aligned (docs/benchmarks/2026-11-26-h200-odd-products.md).
 bool GemmCublasAddsBiasSlowly(const GemmProblem& problem);
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 
 bool GemmCublasPackedSupports(const GemmProblem& problem, const DeviceTraits& traits);
-// Whether the copies pay, by an estimate.
+// True if the copies pay, by an estimate.
 bool GemmCublasPackedPreferred(const GemmProblem& problem, const DeviceTraits& traits);
 std::size_t GemmCublasPackedWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasPackedCost(const GemmProblem& problem, const DeviceTraits& traits);
@@ -42,14 +42,15 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
 std::size_t GemmCublasEpilogueWorkspace(const GemmProblem& problem, const DeviceTraits& traits);
 VariantCost GemmCublasEpilogueCost(const GemmProblem& problem, const DeviceTraits& traits);
 
-// Of these three: whether one suits the problem; whether they write a D like that slowly, as its elements
-// have 16 bits and its rows are not aligned; and how many seconds they take then, by an estimate, or would
-// take if one suited the problem.
+// These functions treat the three variants above as one. GemmLibraryDoes: true if one of them supports the
+// problem. GemmLibraryWritesSlowly: true if they write such a D slowly (16-bit elements, unaligned rows).
+// GemmLibrarySeconds: an estimate of the seconds that they then take, or would take if one supported the
+// problem.
 bool GemmLibraryDoes(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmLibraryWritesSlowly(const GemmProblem& problem, const DeviceTraits& traits);
 double GemmLibrarySeconds(const GemmProblem& problem, const DeviceTraits& traits);
 
-// Whether the rows of A and B are 16-byte multiples apart.
+// True if the row strides of A and B are multiples of 16 bytes.
 inline bool AreGemmRowsAligned(const GemmProblem& problem) {
   const auto vector = static_cast<std::int64_t>(16 / SizeOf(problem.dtype));
   return problem.lda % vector == 0 && problem.ldb % vector == 0;

@@ -68,7 +68,7 @@ class TileCopy {
     } else {
 #pragma unroll
       for (int i = 0; i < kCopies; ++i) {
-        // What is left of the rows, and of the elements of one.
+        // The rows that are left, and the elements that are left in one row.
         const std::int64_t rows = (kAlongK ? across_ : along_) - i * kRowStep;
         const std::int64_t elements = kAlongK ? along_ : across_;
         const auto inside = static_cast<int>(
@@ -130,7 +130,7 @@ __device__ void MultiplyAdd(float (&sums)[4], const std::uint32_t (&a)[4], const
   }
 }
 
-// What a warp multiplies at a time: 64 x 16 of A, 16 x 64 of B.
+// The operands that a warp multiplies at a time: 64 x 16 of A, 16 x 64 of B.
 template <bool kTransA, bool kTransB>
 struct Fragments {
   std::uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];

@@ -10,7 +10,7 @@
 
 namespace warpline {
 
-// Whether rows of D are multiples of 16 bytes (of 8 for f32, whose pairs fill sectors as they are).
+// True if rows of D are multiples of 16 bytes (of 8 for f32, whose pairs fill sectors as they are).
 template <typename Types>
 bool SuitGemmRowVectors(const GemmArgs<Types>& args) {
   const std::int64_t per_store = std::is_same_v<typename Types::Out, float> ? 2 : 8;
@@ -19,7 +19,7 @@ bool SuitGemmRowVectors(const GemmArgs<Types>& args) {
 
 namespace gemm_rows {
 
-// Of four neighbouring lanes, lane q gets words[q] of each, in their order.
+// Transposes words among four neighbouring lanes: lane q gets words[q] of each lane, in lane order.
 inline __device__ void TransposeQuad(std::uint32_t (&words)[4], int q) {
 #pragma unroll
   for (int mask = 2; mask > 0; mask /= 2) {
@@ -49,7 +49,7 @@ __device__ std::uint32_t RoundToWord(float2 sums) {
   return word;
 }
 
-// What a thread has of 16 rows: of every 8 columns two elements of a row and two of the eighth row below.
+// A thread's part of 16 rows: in every 8 columns, two elements of a row and two of the eighth row below.
 template <int kBlocks>
 using Sums = float[kBlocks][4];
 
@@ -140,7 +140,7 @@ struct StagedRows {
   __device__ static void StoreWhole(Out* to, const std::uint32_t* from, int lane) {
     const int skipped = Skipped(to);
     auto* const words = reinterpret_cast<std::uint32_t*>(to - skipped);
-    // Where the row begins and ends within words, both are stored by the first lane.
+    // If the row begins and ends within words, the first lane stores both ends.
     if (lane >= skipped) {
       words[lane] = WordAt(from, lane, skipped);
     } else {

@@ -1,4 +1,4 @@
-// What stands before and after a product whose kernel does not do all of a problem itself.
+// The stages before and after a product whose kernel does not do all of a problem itself.
 #ifndef WARPLINE_KERNELS_GEMM_STAGES_H_
 #define WARPLINE_KERNELS_GEMM_STAGES_H_
 
@@ -11,8 +11,8 @@
 
 namespace warpline {
 
-// Of what lies in the workspace. Problems that need more of it are left to other rows, however slow: what a
-// device sets aside for work must not grow with every large request.
+// Limit on what lies in the workspace. Problems that need more are left to other rows, however slow. The
+// memory that a device sets aside for work must not grow with every large request.
 inline constexpr double kMaxStagedBytes = 1 << 30;
 inline constexpr std::size_t kStagedAlignment = 256;
 
@@ -41,11 +41,11 @@ cudaError_t PackOperand(const PackedOperand& operand, cudaStream_t stream);
 PackedOperand PackedA(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to);
 PackedOperand PackedB(const GemmProblem& problem, const GemmProblem& product, const void* from, void* to);
 
-// What passes through memory, in seconds on an H200, by an estimate.
+// Estimates the seconds that `bytes` take to pass through the memory of an H200.
 inline double TransferSeconds(double bytes) { return bytes / 3e12; }
 inline constexpr double kLaunchSeconds = 2.5e-6;
-// What a copy to so many bytes in so many rows takes: of 16-bit elements, of which a warp copies up to 512 of
-// one row.
+// Estimates the seconds of a copy to `bytes` bytes in `rows` rows of 16-bit elements. A warp copies up to 512
+// elements of one row.
 inline double PackingSeconds(double bytes, std::int64_t rows) {
   constexpr double kRowSeconds = 0.4e-9;
   return kLaunchSeconds + TransferSeconds(2 * bytes) + kRowSeconds * static_cast<double>(rows);

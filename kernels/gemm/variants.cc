@@ -24,30 +24,32 @@ bool SupportsVectorsInD(const GemmProblem& problem, const DeviceTraits&) {
 bool HasCublas(const DeviceTraits& traits) { return traits.has_cublaslt; }
 bool IsHopper(const DeviceTraits& traits) { return traits.compute_capability == 90; }
 
-// Of few large tiles most of the GPU has none, and of a small matrix most of a tile is empty.
+// True if the problem suits these tiles. With few large tiles most of the GPU has none. With a small matrix
+// most of a tile is empty.
 template <int kTileM, int kTileN>
 bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
   const std::int64_t tiles = CeilDiv(problem.m, kTileM) * CeilDiv(problem.n, kTileN) * problem.batch.Count();
   return problem.m >= kTileM / 2 && problem.n >= kTileN / 2 && tiles >= traits.multiprocessors / 2;
 }
 
-// Whether a product of halves is over in one kernel before the library's sums would be in memory: a small
-// tile for each multiprocessor at most (docs/benchmarks/2026-11-26-h200-odd-rows.md).
+// True if one kernel computes a product of 16-bit floats before the library's sums would be in memory. Such a
+// product has at most one small tile per multiprocessor (docs/benchmarks/2026-11-26-h200-odd-rows.md).
 bool IsTiny(const GemmProblem& problem, const DeviceTraits& traits) {
   constexpr std::int64_t kTile = 32, kShort = 64;
   const std::int64_t tiles = CeilDiv(problem.m, kTile) * CeilDiv(problem.n, kTile) * problem.batch.Count();
   return IsHalf(problem.dtype) && problem.k <= kShort && tiles <= traits.multiprocessors;
 }
 
-// Of f64, of which a multiprocessor has one CTA, it has not been measured.
+// True for f32 problems that fill the tiles. f64, with one CTA per multiprocessor, has not been measured.
 bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
   return problem.dtype == DType::kF32 && FillsTiles<128, 128>(problem, traits);
 }
 
-// Of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
-// large problems it takes kSlowdown times as long as cuBLASLt does, and on 16-bit types kSlowdownHalf times:
-// there most rungs use the f32 units (docs/benchmarks/2026-11-21-h200-ladder.md). The empty part of a tile
-// costs as much as the rest of it, and the last wave, which may be the only one, as much as any other.
+// Cost of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
+// large problems the rung takes kSlowdown times as long as cuBLASLt. On 16-bit types it takes kSlowdownHalf
+// times as long: there most rungs use the f32 units (docs/benchmarks/2026-11-21-h200-ladder.md). The empty
+// part of a tile costs as much as the rest of the tile. The last wave, which may be the only one, costs as
+// much as any other.
 template <int kTileM, int kTileN, int kCtas, int kSlowdown, int kSlowdownHalf>
 VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
   const std::int64_t count = problem.batch.Count();
@@ -63,8 +65,8 @@ VariantCost TileCost(const GemmProblem& problem, const DeviceTraits& traits) {
   return {.arithmetic = slowdown * computed / std::max(asked, 1.0)};
 }
 
-// Of the rows that call cuBLASLt: its algorithms in the order of its heuristic, the first of which is the row
-// itself.
+// Configurations of the rows that call cuBLASLt: its algorithms in the order of its heuristic. The first
+// algorithm is the row itself.
 constexpr std::array<std::string_view, kCublasAlgorithms - 1> kCublas = {
     "cublas:2",  "cublas:3",  "cublas:4",  "cublas:5",  "cublas:6",  "cublas:7",  "cublas:8", "cublas:9",
     "cublas:10", "cublas:11", "cublas:12", "cublas:13", "cublas:14", "cublas:15", "cublas:16"};

@@ -21,8 +21,8 @@ __device__ Vector16<T> LoadGemmVector(const T* row, std::int64_t first, std::int
   return vector;
 }
 
-// What kThreads threads load of a kRows x kColumns tile of op(X), in vectors along the rows of X as it lies
-// in memory. In registers, so that it can be loaded long before it is stored.
+// Loads a kRows x kColumns tile of op(X) with kThreads threads, in vectors along the rows of X as it lies in
+// memory. The vectors stay in registers, so that they can be loaded long before they are stored.
 template <typename T, int kRows, int kColumns, int kThreads>
 class GemmTileLoad {
  public:
@@ -76,7 +76,7 @@ class GemmTileLoad {
   Vector vectors_[kLoads];
 };
 
-// Whether every row of A and B starts at a multiple of 16 bytes.
+// True if every row of A and B starts at a multiple of 16 bytes.
 inline bool AreGemmOperandsAligned(const GemmProblem& problem, const Operands& operands) {
   const auto is_aligned = [](const void* base) { return reinterpret_cast<std::uintptr_t>(base) % 16 == 0; };
   return is_aligned(operands.in[0]) && is_aligned(operands.in[1]) && AreGemmRowsAligned(problem);

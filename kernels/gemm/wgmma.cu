@@ -227,8 +227,8 @@ bool GemmWgmmaSupports(const GemmProblem& problem, const DeviceTraits& traits) {
 }
 
 double GemmWgmmaSeconds(const GemmProblem& problem, const DeviceTraits& traits) {
-  // Of an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md): the seconds of a tile for each element of k,
-  // and to write it; what more a bias, C and gelu take. C has not been measured.
+  // Seconds on an H200 (docs/benchmarks/2026-11-26-h200-odd-rows.md). kStep: a tile, for each element of k.
+  // kTile: to write a tile. kBias, kC, kGelu: the extra time for a bias, C and gelu. C has not been measured.
   constexpr double kLaunch = 5e-6, kStep = 10e-9, kTile = 4e-6, kBias = 2.5e-6, kC = 5e-6, kGelu = 6e-6;
   double tile = kTile + kStep * static_cast<double>(problem.k);
   if (problem.has_bias) tile += kBias;

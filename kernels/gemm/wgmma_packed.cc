@@ -19,7 +19,7 @@ constexpr std::int64_t kVectorBytes = 16;
 
 bool IsAligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kVectorBytes == 0; }
 
-// What `wgmma` computes instead, of operands of which some are copied.
+// The product that `wgmma` computes instead, from operands of which some are copied.
 struct Packing {
   GemmProblem product;
   bool packs_a = false, packs_b = false;
@@ -36,7 +36,7 @@ struct Packing {
 
   std::int64_t CountA() const { return product.batch.CountAlong(product.batch.a); }
   std::int64_t CountB() const { return product.batch.CountAlong(product.batch.b); }
-  // Of what is copied.
+  // The bytes of the operands that are copied.
   double BytesA() const { return packs_a ? Bytes(CountA(), product.StrideA()) : 0; }
   double BytesB() const { return packs_b ? Bytes(CountB(), product.StrideB()) : 0; }
   double Seconds() const {
@@ -53,7 +53,8 @@ struct Packing {
   }
 };
 
-// Where B begins in the workspace, behind A, and where it ends. Only of what fits.
+// The offset in the workspace where B begins, behind A, and the offset where it ends. Valid only for operands
+// that fit.
 std::size_t BeginOfB(const Packing& packing) {
   return AlignUp(static_cast<std::size_t>(packing.BytesA()), kStagedAlignment);
 }
@@ -89,7 +90,7 @@ cudaError_t LaunchGemmWgmmaPacked(const GemmProblem& problem, const Operands& op
                                   const CudaContext& context, cudaStream_t stream) {
   if (problem.m == 0 || problem.n == 0 || problem.batch.Count() == 0) return cudaSuccess;
   const Packing packing(problem);
-  // What would be refused after the copies, which would stay in a graph.
+  // Refuses here what would be refused after the copies, which would stay in a graph.
   const bool suits =
       (packing.packs_a || IsAligned(operands.in[0])) && (packing.packs_b || IsAligned(operands.in[1]));
   if (!suits || operands.workspace_bytes < EndOf(packing)) return cudaErrorNotSupported;

@@ -1,4 +1,4 @@
-// Whether two results are the same but for rounding.
+// Checks whether two results are the same except for rounding.
 #ifndef WARPLINE_KERNELS_GPU_COUNT_DIFFERENT_H_
 #define WARPLINE_KERNELS_GPU_COUNT_DIFFERENT_H_
 

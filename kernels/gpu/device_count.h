@@ -8,7 +8,7 @@ namespace warpline::gpu {
 // At least one; UNAVAILABLE, with the reason, on a machine without a GPU or a driver for this CUDA runtime.
 absl::StatusOr<int> CountDevices();
 
-// Whether a driver is installed and does not say that there is no GPU. True also where CountDevices fails
+// True if a driver is installed and does not say that there is no GPU. Also true if CountDevices fails
 // because the driver is too old or not ready.
 bool GpuIsPresent();
 

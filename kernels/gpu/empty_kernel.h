@@ -11,7 +11,7 @@ namespace warpline::gpu {
 // compiled for. All files of device code are compiled for the same ones.
 cudaError_t FindKernelImage();
 
-// So many CTAs of 256 threads, at least 1.
+// Launches `ctas` CTAs of 256 threads; `ctas` is at least 1.
 cudaError_t LaunchEmptyKernel(unsigned ctas, cudaStream_t stream);
 
 }  // namespace warpline::gpu

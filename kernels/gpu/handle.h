@@ -24,7 +24,7 @@ using UniqueHandle = std::unique_ptr<std::remove_pointer_t<Handle>, HandleDelete
 // Non-blocking: does not synchronise with the legacy default stream.
 using Stream = UniqueHandle<cudaStream_t, &cudaStreamDestroy>;
 absl::StatusOr<Stream> CreateStream();
-// Whose kernels get the multiprocessors that become free before those of other streams.
+// Creates a stream whose kernels get free multiprocessors before those of other streams.
 absl::StatusOr<Stream> CreateUrgentStream();
 
 using Event = UniqueHandle<cudaEvent_t, &cudaEventDestroy>;

@@ -16,7 +16,8 @@ absl::Status ToStatus(CUresult result, const char* what) {
   return gpu::ToStatus(static_cast<cudaError_t>(result), what);
 }
 
-// Of the driver that is here: linking to it would keep the program from starting where there is none.
+// Functions of the installed driver, found at run time. If the program linked to the driver, it would not
+// start where there is none.
 struct Driver {
   PFN_cuDeviceGetDevResource_v12040 get_resource = nullptr;
   PFN_cuDevSmResourceSplitByCount_v12040 split = nullptr;

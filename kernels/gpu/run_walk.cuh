@@ -13,8 +13,7 @@
 
 namespace warpline {
 
-// Where an element is: its offset, its place along the innermost axis, and the offset of the row after its
-// own.
+// The position of an element: its offset, its place along the innermost axis, and the offset of the next row.
 struct RunPlace {
   std::uint32_t offset = 0, in_row = 0, next_row = 0;
 };

@@ -8,7 +8,7 @@ namespace warpline::gpu {
 
 bool IsContextLost(cudaError_t error) {
   switch (error) {
-    // Of these driver_types.h of CUDA 13.0 says that the process must be terminated and relaunched.
+    // driver_types.h of CUDA 13.0 says of these errors that the process must be terminated and relaunched.
     case cudaErrorContained:
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -22,8 +22,8 @@ bool IsContextLost(cudaError_t error) {
     case cudaErrorTensorMemoryLeak:
     case cudaErrorMpsClientTerminated:
     case cudaErrorExternalDevice:
-    // Of these it does not say so in these words, but no call of this process would succeed after them
-    // either.
+    // The header does not say so of these errors in these words. But no call of this process would succeed
+    // after them either.
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
     case cudaErrorUnknown:

@@ -10,7 +10,7 @@
 
 namespace warpline::gpu {
 
-// Whether the context is beyond use: every later call would fail too, and only a new process helps.
+// True if the context is unusable: every later call would fail too, and only a new process helps.
 bool IsContextLost(cudaError_t error);
 
 // The cold half of ToStatus. `doing` completes "while ...". Out of memory is RESOURCE_EXHAUSTED, a lost

@@ -24,7 +24,7 @@ class StreamFlag {
   // Enqueues the end of a section: once all that the stream was given before has ended, and its writes can be
   // seen by the host, Reached() holds. Returns at once.
   absl::Status Enqueue(cudaStream_t stream);
-  // Whether the section that was enqueued last has ended. For the thread that enqueued it.
+  // True if the section that was enqueued last has ended. Called by the thread that enqueued it.
   bool Reached() const { return word().load(std::memory_order_acquire) == sections_; }
 
  private:

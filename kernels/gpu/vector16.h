@@ -1,4 +1,4 @@
-// What a thread loads or stores at once at best.
+// The most that a thread can load or store at once.
 #ifndef WARPLINE_KERNELS_GPU_VECTOR16_H_
 #define WARPLINE_KERNELS_GPU_VECTOR16_H_
 

@@ -28,7 +28,8 @@ namespace {
   std::exit(1);
 }
 
-// Of the thread, where lanes run on it: other processes then do not count.
+// Returns the time in seconds. With `thread` it is the time of the thread, where lanes run on it: other
+// processes then do not count.
 double Now(bool thread) {
   timespec now{};
   clock_gettime(thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);

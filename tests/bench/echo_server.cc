@@ -26,7 +26,7 @@ namespace {
 // Calls that wait to be accepted. More than the load generator has in flight.
 constexpr int kReadyCalls = 128;
 
-// What the completion queues return as tags.
+// The type of the tags that the completion queues return.
 class Call {
  public:
   virtual ~Call() = default;
@@ -113,7 +113,8 @@ int Usage() {
 }
 
 int Main(int argc, char** argv) {
-  // As warplined does: what is compared is the server models, not the distribution's debug checks.
+  // Switches deadlock detection off as warplined does. The server models are compared, not the distribution's
+  // debug checks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   if (argc != 3) return Usage();
   const std::string_view model = argv[1];

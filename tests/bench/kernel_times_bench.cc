@@ -1,5 +1,5 @@
-// Whether the server says the truth about kernels: what warpline_kernel_duration_seconds says of a job,
-// beside what the same kernel takes in a row of launches, without any event between them. Prints one line a
+// Checks the kernel times that the server reports. Compares warpline_kernel_duration_seconds of a job with
+// the time of the same kernel in a row of launches, without any event between them. Prints one line per
 // problem; needs a GPU.
 #include <algorithm>
 #include <cmath>
@@ -33,11 +33,11 @@ double SumOfSamples(const std::string& text, std::string_view name) {
   return sum;
 }
 
-// What the server says of a job of this program: the mean over jobs one after the other.
+// Returns what the server reports for a job of this program: the mean over jobs that run one after the other.
 double Reported(const Program& program) {
   constexpr std::size_t kLeastStaging = std::size_t{32} << 20;
   const std::size_t slot = std::max(program.tensors[0].bytes, program.tensors[1].bytes);
-  // As graphs, whatever the size: kernels on slots are bound by PCIe, and pieces are many kernels.
+  // Jobs run as graphs, whatever the size: kernels on slots are bound by PCIe, and pieces are many kernels.
   CudaBackendOptions options{.timing_sample = 1};
   options.paths = {.mapped_bytes = 0,
                    .mapped_bytes_alone = 0,
@@ -64,7 +64,7 @@ double InARow(const Device& device, const Program& program) {
   const auto workspace = Value(gpu::AllocateDevice(kWorkspace));
   const auto scalars = Value(gpu::AllocateDevice(sizeof(StepScalars)));
   const StepScalars values;
-  // As random as a job's: what is the same everywhere takes less power, and so less time.
+  // The input is as random as a job's: constant data takes less power, and so less time.
   const auto count = static_cast<std::int64_t>(program.tensors[0].bytes / sizeof(float));
   Check(gpu::FillNumbers(in.get(), DType::kF32, count, 7, device.stream.get()), "drawing the input");
   Check(cudaMemcpy(scalars.get(), &values, sizeof(values), cudaMemcpyHostToDevice), "copying scalars");

@@ -100,7 +100,7 @@ class Ceiling {
 
 int wrong = 0;
 
-// Of elements of 4 bytes.
+// Checks the transpose of 4-byte elements.
 void CheckTransposed(const std::string& what, std::int64_t rows, std::int64_t cols, const Slots& slots) {
   const auto bytes = static_cast<std::size_t>(rows * cols) * 4;
   const auto* in = reinterpret_cast<const std::uint32_t*>(slots.In(bytes, 0).data());

@@ -1,4 +1,4 @@
-// What the benchmarks of transfers send.
+// The bytes that the benchmarks of transfers send.
 #ifndef WARPLINE_TESTS_BENCH_RANDOM_BYTES_H_
 #define WARPLINE_TESTS_BENCH_RANDOM_BYTES_H_
 

@@ -1,11 +1,10 @@
-// What resident tensors cost and save, through a server that is running.
+// Measures what resident tensors cost and save, through a server that is running.
 //
 //   resident_bench ADDRESS streams    Put and Get of 1 GiB over 1, 2, 4 and 8 connections, in GB/s; also of
 //                                     stream_server, for the same without tensors
 //   resident_bench ADDRESS gemm       a bf16 product of 4096^2 on resident operands, result resident
 //   resident_bench ADDRESS vectors    1,000 products of one resident 4096x4096 f32 matrix with a vector:
-//   inline
-//                                     there and back, and resident both
+//                                     vector and result both inline, and both resident
 //   resident_bench ADDRESS cycles     10,000 tensors of 1 MiB, made and dropped
 //
 // Payloads are random, messages 1 MiB, and no call copies a payload into a protobuf message. All calls of one

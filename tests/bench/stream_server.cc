@@ -1,5 +1,5 @@
-// What resident_bench measures the server's streams against: TensorService without tensors. Put throws away
-// what it receives, and Get sends random bytes of its own, with nothing between gRPC and the client.
+// The baseline for the server's streams in resident_bench: TensorService without tensors. Put throws away
+// what it receives. Get sends random bytes of its own, with nothing between gRPC and the client.
 //
 //   stream_server [ADDRESS]     prints "READY grpc=ADDRESS"; 127.0.0.1:50099 by default
 #include <grpcpp/generic/async_generic_service.h>

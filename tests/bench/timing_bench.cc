@@ -1,7 +1,8 @@
-// What timing costs, as it is by default: small jobs through two engines of one process, one that times and
-// one that does not, in turns, so that both see the same state of the machine. Without gRPC, whose own noise
-// is larger than what is to be measured. Two engines alike differ by a few per cent, by where their memory
-// and threads happen to be, so there are many pairs of them, made in turns too.
+// Measures what timing costs by default: small jobs through two engines of one process, one that times and
+// one that does not. The engines take turns, so that both see the same state of the machine. gRPC is left
+// out: its own noise is larger than what is to be measured. Two equal engines differ by a few per cent,
+// depending on where their memory and threads happen to be. So there are many pairs of engines, also made in
+// turns.
 #include <algorithm>
 #include <cmath>
 #include <memory>

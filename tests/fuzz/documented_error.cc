@@ -29,7 +29,7 @@ std::string FlawOfError(const absl::Status& status) {
   if (!details.ParseFromString(sent.error_details()) || details.code() != sent.error_code()) {
     return absl::StrCat("details that nobody can read: ", status.ToString());
   }
-  // As gRPC limits trailers; rpc_status.h reckons with these factors.
+  // gRPC limits trailers in this way; rpc_status.h uses these factors.
   if (3 * sent.error_message().size() + sent.error_details().size() * 4 / 3 > 8000) return "details too long";
   return "";
 }

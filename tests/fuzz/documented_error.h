@@ -1,4 +1,4 @@
-// What every error must be that a client gets for a message.
+// The requirements on every error that a client gets for a message.
 #ifndef WARPLINE_TESTS_FUZZ_DOCUMENTED_ERROR_H_
 #define WARPLINE_TESTS_FUZZ_DOCUMENTED_ERROR_H_
 
@@ -8,7 +8,7 @@
 
 namespace warpline::testing {
 
-// Whether the API documents this code for a message, however wrong it may be.
+// True if the API documents this code for a message, however wrong the message may be.
 bool IsDocumented(absl::StatusCode code);
 
 // Says what is wrong with an error: a code that is not documented, no text, or details that a client could

@@ -14,8 +14,8 @@
 
 namespace warpline::testing {
 
-// Of so many bytes, all of the same value. It begins `from_alignment` bytes behind a multiple of 256:
-// kernels may take other ways where addresses are aligned otherwise, and then round otherwise.
+// Allocates `bytes` bytes, all of the same value. The memory begins `from_alignment` bytes behind a multiple
+// of 256. With another alignment kernels may take other paths, and then round differently.
 inline Buffer ExactMemory(std::size_t bytes, std::uintptr_t from_alignment = 0) {
   constexpr std::align_val_t kAlignment{kTensorAlignment};
   auto* const begin = static_cast<std::byte*>(::operator new(from_alignment + bytes, kAlignment));

@@ -10,12 +10,12 @@
 
 namespace warpline::testing {
 
-// Whether it takes well below a millisecond, also under a sanitizer.
+// True if the plan takes well below a millisecond, also under a sanitizer.
 bool IsCheap(const Plan& plan);
 
-// What a lane of the cpu backend does, on the same kernels, but each tensor and each workspace is an
-// allocation of its own: in a lane's areas, AddressSanitizer cannot tell where one tensor ends. `tensors` are
-// those of the program, by number; those that steps write need not be set but for their size.
+// Does what a lane of the cpu backend does, with the same kernels. But each tensor and each workspace is an
+// allocation of its own. In a lane's areas, AddressSanitizer cannot tell where one tensor ends. `tensors` are
+// those of the program, by number. Of the tensors that steps write, only the size must be set.
 void RunExactly(const Plan& plan, const ScalarValues& scalars, const std::vector<Buffer>& tensors);
 
 }  // namespace warpline::testing

@@ -322,7 +322,7 @@ std::string KernelCheck::Run(const Request& request, const Plan& plan) {
       return absl::StrCat("a lane computes other bits of tensor ", binding.tensor, " of ", Describe(plan));
     }
     if (binding.staged.area != Area::kShared) continue;
-    // What was written where it may is as good as what was there.
+    // The result may be written to this part of a region, so it is copied into the expected content.
     for (std::size_t i = 0; i < region_memory_.size(); ++i) {
       const std::ptrdiff_t at = result.data() - region_memory_[i].bytes().data();
       if (at < 0 || static_cast<std::size_t>(at) + result.size() > kRegionBytes) continue;

@@ -80,7 +80,7 @@ class KernelCheck {
   CopySite site_;
   std::unordered_map<std::string, std::string> ids_;  // by name
   std::vector<Buffer> region_memory_;
-  // By key: the hash of what the request has become.
+  // Maps a request's key to the hash of what the request has become.
   std::unordered_map<std::string, std::size_t> earlier_;
   Counts counts_;
 };

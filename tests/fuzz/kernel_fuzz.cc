@@ -49,7 +49,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
     prefix[0] = data[0];
     if (!mutator.OneIn(8)) prefix[1] = data[1];
     message = testing::NewRequest(KindOf(prefix[0]));
-    // What could be read of it is there all the same.
+    // The part that could be read is in the message even if parsing fails.
     static_cast<void>(message->ParsePartialFromArray(data + kPrefix, static_cast<int>(size - kPrefix)));
     mutator.Mutate(*message);
   }

@@ -16,7 +16,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// What is longer stays as it is: a mutated message is to be small.
+// Longer content stays as it is: a mutated message should be small.
 constexpr std::size_t kMaxFitted = 2048;
 
 void Collect(Message& message, std::vector<Message*>& all) {

@@ -23,7 +23,7 @@ class MessageMutator {
   // hardly a changed message would pass the first check.
   void Mutate(google::protobuf::Message& message);
 
-  // Of [0, bound).
+  // Returns a random number in [0, bound).
   std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
 

@@ -11,9 +11,10 @@ namespace warpline::testing {
 // All of it: two plans that have the same text treat every payload, scalar and tensor in the same way.
 std::string Describe(const Plan& plan);
 
-// What must hold of every plan, whatever the request: each tensor lies within its area, tensors that exist at
-// the same time lie apart, steps read only what is there, and every number of a payload, scalar, integer or
-// reference is below how many of them the message has. Empty if it does, else what does not.
+// Checks what must hold for every plan, whatever the request. Each tensor lies within its area. Tensors that
+// exist at the same time lie apart. Steps read only what is there. Every number of a payload, scalar, integer
+// or reference is below the message's count of them. Returns an empty string if all holds, else what does
+// not.
 struct MessageCounts {
   std::size_t payloads = 0, scalars = 0, integers = 0, references = 0;
 };

@@ -182,14 +182,14 @@ std::string RegionCheck::Run(const FuzzedCall& call) {
 
 std::string RegionCheck::Open(const std::string& message) {
   v1::OpenRequest request;
-  // That there are no negative sizes says the service.
+  // The service says that there are no negative sizes.
   if (!request.ParseFromString(message) || request.size_bytes() < 0) return "";
   const auto bytes = static_cast<std::size_t>(request.size_bytes());
   const absl::StatusOr<std::string> ticket = store_.Open(CallerWith(kOwner), bytes);
   if (!ticket.ok()) {
     if (std::string flaw = FlawOfError(ticket.status()); !flaw.empty()) return flaw;
     const bool is_invalid = bytes == 0 || bytes % kPage != 0;
-    // What is full depends on what a worker has yet to give back.
+    // The fill level depends on what a worker has yet to give back.
     return absl::IsInvalidArgument(ticket.status()) == is_invalid ? "" : "Open fails for another reason";
   }
   if (bytes == 0 || bytes % kPage != 0 || bytes > kMaxBytes) return "a ticket for a region that cannot be";
@@ -288,8 +288,8 @@ std::string RegionCheck::SendPacket(const std::string& message, Connection& conn
           return slice.region == connection.region && slice.call == call;
         });
     if (in_use) {
-      // That this is not answered yet is seen by the answers that are awaited later. The server must have it
-      // before the use ends.
+      // The withdrawal is not answered yet: the answers that are awaited later show this. The server must
+      // have the withdrawal before the use ends.
       connection.awaited.insert(call);
       request.mutable_withdrawal()->set_call(kMarker);
       return SendPacket(request.SerializeAsString(), connection, files_.front());
@@ -364,7 +364,7 @@ std::string RegionCheck::Release() {
 }
 
 std::string RegionCheck::CloseAll() {
-  // What a connection still uses when it is closed lives until the use ends.
+  // Memory that a connection still uses when it is closed lives until the use ends.
   const bool first = held_.size() % 2 == 0;
   if (first) held_.clear();
   for (Connection& connection : connections_) connection = Connection();

@@ -22,11 +22,12 @@
 
 namespace warpline::testing {
 
-// What a call's method number means, modulo their number. The lower two bits of the argument choose the
-// connection; the others the descriptors that come with a packet, or the length of a slice.
+// The meaning of a call's method number, modulo the number of methods. The lower two bits of the argument
+// choose the connection. The other bits choose the descriptors that come with a packet, or the length of a
+// slice.
 //
 // kOpen has an OpenRequest, kPacket a RegionRequest, and kUse a RegionSlice, of which only offset and call
-// count. kClose closes a connection, and kRelease ends the use that is oldest.
+// matter. kClose closes a connection, and kRelease ends the oldest use.
 enum class RegionCall : std::uint8_t { kOpen, kPacket, kUse, kRelease, kClose };
 inline constexpr int kRegionCalls = 5;
 

@@ -1,4 +1,4 @@
-// What the libFuzzer targets have in common whose inputs are sequences of calls.
+// The shared parts of the libFuzzer targets whose inputs are sequences of calls.
 #ifndef WARPLINE_TESTS_FUZZ_SEQUENCE_FUZZ_H_
 #define WARPLINE_TESTS_FUZZ_SEQUENCE_FUZZ_H_
 

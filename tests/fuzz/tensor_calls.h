@@ -9,8 +9,8 @@
 
 namespace warpline::testing {
 
-// What a call's method number means, modulo their number. The argument says whose call it is (bit 0: one of
-// two owners), on which of four streams (bits 1 and 2), and how a message is cut (the rest).
+// The meaning of a call's method number, modulo the number of methods. Bit 0 of the argument says which of
+// two owners calls. Bits 1 and 2 say on which of four streams. The other bits say how a message is cut.
 enum class TensorCall : std::uint8_t { kCreate, kPut, kEndPut, kCancelPut, kGet, kDrop, kRenew, kList };
 inline constexpr int kTensorCalls = 8;
 

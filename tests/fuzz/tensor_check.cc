@@ -44,7 +44,7 @@ OwnerLimits LimitsOfOwner(OwnerId owner) {
   return limits;
 }
 
-// Whether leases of that length are left out.
+// True if leases of that length are left out.
 bool IsFleeting(double seconds) { return seconds > 0 && seconds < kHour; }
 bool IsLease(double seconds) { return seconds == 0 || (seconds > 0 && seconds <= kDay); }
 

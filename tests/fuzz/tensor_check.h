@@ -72,7 +72,7 @@ class TensorCheck {
   // The code that a message of Put must get, as it stands, from a stream.
   absl::StatusCode ExpectedOfPut(const v1::PutRequest& request, const Stream& stream) const;
   void Cancel(Stream& stream);
-  // What a name in a message stands for: an id, or itself.
+  // Returns what a name in a message stands for: an id, or the name itself.
   std::string IdOf(const std::string& name) const;
   // The tensor that an owner knows by this id; if there is none, the code that says so.
   std::optional<std::size_t> Find(const std::string& id, OwnerId owner) const;

@@ -18,7 +18,7 @@ TEST(TensorCheckTest, RandomSequencesDoAsTheModelDoes) {
     CallSequence calls;
     for (int call = 0; call < 24; ++call) calls.push_back(AnyTensorCall(random));
     if (random.OneIn(2)) Mutate(calls, random, AnyTensorCall, NewTensorMessage);
-    // As a fuzzer would have it.
+    // Passes the calls on in the form that a fuzzer would use.
     ASSERT_EQ(check.Check(ReadCalls(WriteCalls(calls))), "") << "sequence " << i;
   }
   EXPECT_GT(check.counts().created, kSequences / 2);

@@ -88,7 +88,7 @@ class Requests {
     }
     std::vector<std::string> unread = names;
     const auto read = [&](v1::Step& step) {
-      // What nobody reads is refused, so that comes first.
+      // Unread tensors come first: a program with a tensor that no step reads is refused.
       std::string name = unread.empty() ? names[random_.Below(names.size())] : unread.back();
       std::erase(unread, name);
       step.add_inputs(std::move(name));

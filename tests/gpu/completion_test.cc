@@ -1,5 +1,5 @@
-// What Completion promises about its callbacks. Needs no GPU: querying no event at all is an error on every
-// machine, and that, too, is an outcome.
+// Tests what Completion promises about its callbacks. Needs no GPU: querying no event at all is an error on
+// every machine, and an error is an outcome, too.
 #include "server/device/completion.h"
 
 #include <gtest/gtest.h>

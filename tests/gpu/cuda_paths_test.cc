@@ -52,7 +52,7 @@ TransposeProblem Problem(DType dtype, const std::vector<std::int64_t>& dims, con
   return problem;
 }
 
-// What the transpose of `in` is.
+// Returns the transpose of `in`.
 std::vector<std::byte> Reference(const TransposeProblem& problem, std::span<const std::byte> in) {
   const std::size_t element = SizeOf(problem.dtype);
   const Strides strides = RowMajorStrides(problem.shape, problem.row_stride);
@@ -278,7 +278,8 @@ TEST_F(CudaPooledTest, ARefusalOfThePoolIsAStatusAndPasses) {
   const Program large = TransposeProgram(Problem(DType::kF32, {4096, 2304}, {1, 0}));  // 72 MiB
   EXPECT_EQ(runs.backend().CheckFits(large, PlanMemory(large)).code(), absl::StatusCode::kInvalidArgument);
   for (int i = 0; i < 3; ++i) {
-    // As if others had left the pool in pieces: the scheduler lets no program through that does not fit.
+    // Simulates a pool that others have left in pieces: the scheduler lets no program through that does not
+    // fit.
     const LaunchReport refused = runs.Launch(large)->report.get_future().get();
     EXPECT_EQ(refused.status.code(), absl::StatusCode::kResourceExhausted) << refused.status;
     EXPECT_TRUE(RetryAfterOf(refused.status).has_value());

@@ -54,7 +54,7 @@ class LaneRuns {
     job->input = memory_.bytes().subspan(at, job->plan.input_bytes);
     job->output = memory_.bytes().subspan(at + ((job->plan.input_bytes + 255) & ~std::size_t{255}),
                                           job->plan.output_bytes);
-    // Of every type: of floats they are finite, and neither zero nor all alike.
+    // The bytes suit every type: as floats they are finite, not zero and not all alike.
     auto* bytes = reinterpret_cast<unsigned char*>(job->input.data());
     for (std::size_t i = 0; i < job->input.size(); ++i)
       bytes[i] = static_cast<unsigned char>(random_() % 0x39 + 1);

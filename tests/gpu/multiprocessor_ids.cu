@@ -15,7 +15,7 @@ __global__ void WriteMultiprocessorId(unsigned* ids) {
 }  // namespace
 
 void LaunchMultiprocessorIds(unsigned* ids, unsigned blocks, cudaStream_t stream) {
-  // So many threads that two blocks fill a multiprocessor.
+  // With 1024 threads each, two blocks fill a multiprocessor.
   WriteMultiprocessorId<<<blocks, 1024, 0, stream>>>(ids);
 }
 

@@ -230,7 +230,7 @@ TEST_F(OwnMemoryGpuTest, ReductionsGiveTheSameHoweverTheyAreBound) {
 
 TEST_F(OwnMemoryGpuTest, RegisteredMemoryIsAddressableAndGoes) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
-  // As often as a device could run out of something.
+  // Repeats so often that a device could run out of something.
   for (int i = 0; i < 200; ++i) {
     Buffer memory = *MapMemory(kMiB);
     std::memset(memory.bytes().data(), i + 1, kMiB);

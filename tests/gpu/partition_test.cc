@@ -33,7 +33,7 @@ class PartitionTest : public GpuTest {
 
   unsigned* ids() const { return static_cast<unsigned*>(ids_.get()); }
 
-  // Of all blocks, once `stream` is idle.
+  // Returns the ids that all blocks wrote, once `stream` is idle.
   std::set<unsigned> Used(const Stream& stream) const {
     EXPECT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
     std::vector<unsigned> ids(kBlocks);

@@ -16,7 +16,7 @@ namespace {
 
 class TransposeTest : public GpuTest {
  protected:
-  // What is wrong with the result of a launch that must succeed; "" if nothing.
+  // Returns what is wrong with the result of a launch that must succeed; "" if nothing.
   std::string Run(const CudaVariant<TransposeProblem>& variant, const TransposeProblem& problem,
                   const void* in, void* out, const CudaContext& context = {}) {
     const std::size_t bytes = static_cast<std::size_t>(problem.shape.Count()) * SizeOf(problem.dtype);
@@ -107,8 +107,8 @@ TEST_F(TransposeTest, BoxesOfEqualWords) {
   }
 }
 
-// As in tests/kernels/transpose/small_blocks_test.cc, with boxes that are shorter than others, or end with
-// less than a word; and small images, which would be moved by words otherwise.
+// Runs shapes like those in tests/kernels/transpose/small_blocks_test.cc, with boxes that are shorter than
+// others, or end with less than a word. Also runs small images, which would otherwise be moved by words.
 TEST_F(TransposeTest, SmallBlocks) {
   for (int multiprocessors : {0, 1, 3}) {
     CudaContext context;

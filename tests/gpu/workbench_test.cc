@@ -1,4 +1,4 @@
-// What tuning asks of a device, on a real one.
+// Tests what tuning asks of a device, on a real device.
 #include "server/tuning/workbench.h"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ namespace warpline::testing {
 // "cpu" or "cuda"; null if this build or this machine has none. Defined in test_backends.cc.
 std::unique_ptr<Backend> MakeTestBackend(std::string_view name);
 
-// What a launch left behind.
+// The results that a launch left behind.
 struct Outcome {
   std::vector<Bytes> outputs;  // in the order of Program::outputs
   std::vector<std::string> variants;

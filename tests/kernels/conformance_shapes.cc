@@ -169,7 +169,7 @@ void RegisterShapeTests(std::string_view backend_name, Backend* backend) {
                             __LINE__, []() -> ::testing::Test* { return new SkippedTest; });
     return;
   }
-  // What is not listed would have no test below, and clients would not hear of it.
+  // An operation that is not listed would have no test below, and clients would not hear of it.
   for (Op op : kAllOps) {
     const std::string suite(backend_name);
     ::testing::RegisterTest((suite + ".Lists").c_str(), std::string(Name(op)).c_str(), nullptr, nullptr,

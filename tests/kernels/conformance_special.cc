@@ -1,5 +1,5 @@
-// What ordinary data does not show: NaN and infinities, ties, operands that must not be read, programs of
-// several steps. The first tests are over every variant and dtype, as those of conformance_shapes.cc.
+// Tests what ordinary data does not show: NaN and infinities, ties, operands that must not be read, programs
+// of several steps. The first tests are over every variant and dtype, as those of conformance_shapes.cc.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Of the test that runs: problems that its variant has computed, and that it cannot.
+// Counts of the test that runs: problems that its variant has computed, and problems that it cannot run.
 int checked = 0, refused = 0;
 
 // A test made from a function.
@@ -163,7 +163,7 @@ void SumsNothingToZero(Backend& backend, std::string_view variant, DType dtype) 
   }
 }
 
-// As a captured graph must: the scalars are data.
+// Changes the scalars between launches, as a captured graph must allow: the scalars are data.
 void ScalarsChangeBetweenLaunches(Backend& backend, std::string_view variant, DType dtype) {
   Harness harness(backend);
   GemmProblem p = MakeGemm(dtype, 33, 65, 31);

@@ -1,4 +1,4 @@
-// What a transposition moves where, by the plainest loop.
+// Computes what a transposition moves where, with the plainest loop.
 #ifndef WARPLINE_TESTS_KERNELS_GATHER_H_
 #define WARPLINE_TESTS_KERNELS_GATHER_H_
 

@@ -93,8 +93,8 @@ TEST(ProblemTextTest, RefusesOtherLinesAndSaysWhatItExpected) {
   }
 }
 
-// As the server has it of a request: dense rows have their length as stride, and C its steps where there is
-// none.
+// Reads problems as the server makes them from a request. Dense rows have their length as stride, and C has
+// its steps even where there is no C.
 TEST(ProblemTextTest, WhatMeansTheSameReadsTheSame) {
   auto sum = std::get<ReduceProblem>(*ParseProblem("sum f32 2x3 1"));
   sum.row_stride = 3;

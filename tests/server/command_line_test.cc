@@ -98,7 +98,7 @@ TEST_F(CommandLineTest, TheEnvironmentMayNameTheFile) {
 TEST_F(CommandLineTest, OtherVariablesAndEmptyOnesMeanNothing) {
   Set("WARPLINED_LANES", "");  // as compose makes it of what is not set
   Set("WARPLINED_INSECURE", "");
-  // What Kubernetes makes for a service of that name.
+  // Kubernetes sets such variables for a service of that name.
   Set("WARPLINED_PORT", "tcp://10.0.0.1:50051");
   Set("WARPLINED_SERVICE_HOST", "10.0.0.1");
   Set("WARPLINED_HELP", "true");

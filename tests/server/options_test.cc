@@ -38,8 +38,8 @@ TEST(OptionsTest, ReadsFlagsInBothForms) {
   EXPECT_EQ(line->options.devices, (std::vector<int>{0, 2}));
 }
 
-// What is wrong, by what the message says of it; after '=' that is all of the message, otherwise what stands
-// behind the argument.
+// Wrong arguments, by their error message. A text after '=' is the whole message; otherwise it is the part
+// that follows the argument.
 const std::pair<const char*, std::vector<const char*>> kWrong[] = {
     {"must be a number from 0 to 64", {"--lanes=65", "--lanes=x"}},
     {"must be a number of bytes (suffix K, M or G) from 4096 to 1073741824",

@@ -102,7 +102,7 @@ void NVTX_API MarkInstant(nvtxDomainHandle_t domain, const nvtxEventAttributes_t
   recorder.events.push_back(Event(Kind::kMark, domain, *attributes));
 }
 
-// What NVTX calls before the first of the others.
+// Called by NVTX before the first of the other functions.
 int NVTX_API Attach(NvtxGetExportTableFunc_t table_of) {
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
   NvtxFunctionTable table = nullptr;

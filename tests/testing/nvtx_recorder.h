@@ -19,7 +19,7 @@ struct NvtxEvent {
   std::thread::id thread;
 };
 
-// What has happened since the last call, in order.
+// Returns what has happened since the last call, in order.
 std::vector<NvtxEvent> TakeNvtxEvents();
 
 // Ranges that have begun, on any thread, and not ended.

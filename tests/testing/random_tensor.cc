@@ -10,7 +10,8 @@
 namespace warpline::testing {
 namespace {
 
-// Of the engine's 64 bits, which the standard fixes; its distributions differ between libraries.
+// Makes a value from the engine's 64 bits, which the standard fixes. The standard distributions differ
+// between libraries.
 long double Value(DType dtype, std::uint64_t bits) {
   if (!IsFloat(dtype)) return Wrapped(dtype, dtype == DType::kBool ? bits & 1 : bits);
   return static_cast<long double>(static_cast<std::int64_t>(bits)) * 0x1p-63L;

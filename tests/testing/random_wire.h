@@ -21,7 +21,7 @@ class RandomWire {
   // Changes, inserts, removes or repeats a few bytes, or cuts off the end.
   void Damage(std::string& bytes);
 
-  // Of [0, bound).
+  // Returns a random number in [0, bound).
   std::uint64_t Below(std::uint64_t bound) { return random_() % bound; }
   bool OneIn(std::uint64_t n) { return Below(n) == 0; }
 
@@ -38,7 +38,7 @@ class RandomWire {
   std::mt19937_64 random_;
 };
 
-// As protobuf writes it.
+// Return a varint and a tag as protobuf writes them.
 std::string ShortestVarint(std::uint64_t value);
 std::string ShortestTag(std::uint32_t number, int wire_type);
 

@@ -24,10 +24,10 @@ std::optional<DType> OtherOutDType(ReduceOp op, DType dtype, std::size_t number)
 // Kernels are shared by types and operations: only some pairs meet every shape.
 bool MeetsAllShapes(ReduceOp op, DType dtype) {
   const bool typed = IsFloat(dtype) || dtype == DType::kI32;
-  // Of f64 its error is also proportional to the mean, which the bounds on results do not know.
+  // The error of var in f64 is also proportional to the mean, which the bounds on results do not know.
   const bool var = op == ReduceOp::kVar && dtype != DType::kF64;
   if (typed && (op == ReduceOp::kSum || op == ReduceOp::kMax || op == ReduceOp::kArgmax || var)) return true;
-  // Of what is computed in wider numbers than the elements, each once.
+  // Each operation that computes in wider numbers than the elements meets all shapes with one type.
   switch (op) {
     case ReduceOp::kVar:
       return dtype == DType::kU8;

@@ -21,7 +21,7 @@ Index Unflatten(const Shape& shape, std::int64_t flat) {
   return index;
 }
 
-// Where an element lies in storage with `row_stride` elements a row; 0: dense.
+// Returns where an element lies in storage with `row_stride` elements per row; 0: dense.
 std::int64_t Flatten(const Shape& shape, const Index& index, std::int64_t row_stride = 0) {
   std::int64_t flat = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -89,7 +89,7 @@ long double LogSumExp(const std::vector<long double>& x) {
   return greatest + std::log(sum);
 }
 
-// Of elements that are not integers, or of an operation that takes integers for real numbers.
+// Reduces elements that are not integers, or for an operation that takes integers for real numbers.
 Value ReduceReals(const ReduceProblem& p, const std::vector<long double>& x) {
   const auto n = static_cast<long double>(x.size());
   const bool rounds = IsInteger(p.dtype) && SizeOf(p.dtype) == 8;

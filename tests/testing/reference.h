@@ -32,22 +32,23 @@ Bytes Transpose(const TransposeProblem& problem, std::span<const std::byte> x);
 Reference Gemm(const GemmProblem& problem, const StepScalars& scalars, std::span<const std::byte> a,
                std::span<const std::byte> b, std::span<const std::byte> c, std::span<const std::byte> bias);
 
-// Of var, magnitudes are what errors are proportional to; of std, those of the variance; of exact operations
-// 0.
+// For var, errors are proportional to the magnitudes. For std, the magnitudes are those of the variance. For
+// exact operations they are 0.
 Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x);
 
 // Values are rounded as the API says: nothing is left to tolerance.
 Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scalars,
                       std::span<const std::byte> x, std::span<const std::byte> y);
 
-// What a cast makes of a value of type `from`, apart from rounding to a float; `bits` are the integer's.
+// Returns what a cast makes of a value of type `from`, apart from rounding to a float. `bits` are those of an
+// integer.
 long double Converted(DType from, long double value, std::uint64_t bits, DType to);
 
 // Elements of storage up to the last one: the padding of every row but the last is included.
 std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride);
 std::int64_t StorageElements(const Shape& shape, const Strides& strides);
 
-// Of the operands, likewise.
+// Elements of storage of the operands, counted likewise.
 std::int64_t ElementsOfA(const GemmProblem& problem);
 std::int64_t ElementsOfB(const GemmProblem& problem);
 std::int64_t ElementsOfC(const GemmProblem& problem);

@@ -141,7 +141,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
   all.push_back({dtype, {3, 5, 9863}, {0, 2, 1}});
   all.push_back({dtype, {3, 9863, 5}, {0, 2, 1}});
   all.push_back({dtype, {3, 5, 515}, {0, 2, 1}});
-  // So many channels that threads share those of a word.
+  // There are so many channels that threads share those of a word.
   for (std::int64_t pixels : {2048, 2056}) {
     all.push_back({dtype, {pixels, 92}, {1, 0}});
     all.push_back({dtype, {92, pixels}, {1, 0}});

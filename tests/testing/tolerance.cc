@@ -19,11 +19,11 @@ long double AccumulationUnit(DType dtype) {
 // tensor cores", PeerJ Computer Science 2021.
 constexpr long double kTensorCoreFactor = 4;
 
-// Of rounding inputs to tf32, which keeps 10 bits of f32's mantissa: 2^-11 for round to nearest. The
-// hardware, given plain f32, drops the other bits instead: 2^-10.
+// The error of rounding inputs to tf32, which keeps 10 bits of f32's mantissa: 2^-11 for round to nearest.
+// The hardware, given plain f32, drops the other bits instead: 2^-10.
 const long double kTf32InputUnit = std::ldexp(1.0L, -10);
 
-// Of gelu in f32: a dozen roundings, and one of tanh near -1, of the units of f32.
+// The error of gelu in f32: a dozen roundings, and one of tanh near -1, in units of f32.
 const long double kGeluError = std::ldexp(1.0L, -20);
 
 // From the error before the result is rounded to the error after: at most u of what is rounded, or half the
@@ -43,7 +43,7 @@ std::vector<long double> Bounds(const Reference& reference, long double relative
   return bounds;
 }
 
-// What is at least so large rounds to infinity: half a unit beyond the largest finite number.
+// The smallest value that rounds to infinity: half a unit beyond the largest finite number.
 long double LargestRounded(DType dtype) {
   const FloatFormat format = FormatOf(dtype);
   return std::ldexp(1.0L, format.max_exponent) - std::ldexp(1.0L, format.max_exponent - format.precision - 1);
@@ -90,7 +90,7 @@ std::vector<long double> Tolerance(const ReduceProblem& problem, const Reference
     case ReduceOp::kMean:
       return Bounds(reference, Gamma(n + 3, unit));
     case ReduceOp::kProd: {
-      // What underflows on the way is lost, but no other factor here is above 1.
+      // A product that underflows on the way is lost, but no other factor here is above 1.
       const long double smallest = std::ldexp(
           1.0L, FormatOf(in_f64 || problem.dtype == DType::kF64 ? DType::kF64 : DType::kF32).min_exponent);
       std::vector<long double> bounds = Bounds(reference, Gamma(n, unit));
@@ -102,7 +102,7 @@ std::vector<long double> Tolerance(const ReduceProblem& problem, const Reference
     case ReduceOp::kVar:
       return Bounds(reference, Gamma(2 * n + 16, UnitRoundoff(DType::kF64)));
     case ReduceOp::kStd: {
-      // Of the root of v + e: at most e / sqrt(v), and at most sqrt(e).
+      // The error of the root of v + e is at most e / sqrt(v), and at most sqrt(e).
       std::vector<long double> bounds(reference.values.size());
       for (std::size_t i = 0; i < bounds.size(); ++i) {
         const long double e = Gamma(2 * n + 16, UnitRoundoff(DType::kF64)) * reference.magnitudes[i];

@@ -27,7 +27,8 @@ std::string Flatten(Slices slices) {
   return bytes;
 }
 
-// Those whose presence can be told and one whose presence cannot, in messages and in messages within them.
+// Scalar fields whose presence can be told, and one whose presence cannot, in messages and in nested
+// messages.
 std::vector<const FieldDescriptor*> ScalarFields() {
   return {v1::GemmRequest::descriptor()->FindFieldByName("alpha"),
           v1::GemmRequest::descriptor()->FindFieldByName("beta"),

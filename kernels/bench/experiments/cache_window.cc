@@ -60,7 +60,7 @@ class Summation {
     return LaunchSumBeside(data_, count_, static_cast<const std::uint32_t*>(hot), hot_count,
                            static_cast<unsigned*>(sum_.get()), multiprocessors_, stream);
   }
-  // By another kernel, which reads the one and then the other.
+  // Computes the expected sum with another kernel, which reads first one buffer and then the other.
   unsigned Expect(const void* hot, std::int64_t hot_count, cudaStream_t stream) const {
     return SumOf(data_, count_, stream) +
            static_cast<unsigned>(count_ / hot_count) *
@@ -129,7 +129,8 @@ Experiment CacheWindow(const Device& device, const PipelineOptions& options) {
       cudaStream_t in = streams[with];
       limit.Set(with != 0 ? most : 0);  // without: all of the L2 is for everything
       const Launcher launchers[] = {[&](int, cudaStream_t s) { return sum.Beside(hot.get(), hot_count, s); }};
-      // As calls in the stream: a captured kernel would take the window of the capture along, but not say so.
+      // Timed as calls in the stream: a captured kernel would silently keep the window that was set at
+      // capture time.
       std::vector<double> rounds;
       for (int round = 0; round < options.rounds + 1; ++round)
         rounds.push_back(SecondsOfOne(launchers[0], in));

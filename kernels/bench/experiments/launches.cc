@@ -1,4 +1,4 @@
-// What it takes to launch: calls in a stream against a graph of them.
+// Measures the time to launch: calls in a stream against a graph of the same kernels.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -38,7 +38,7 @@ Experiment Launches(const Device& device, const PipelineOptions& options) {
     const gpu::GraphExec graph = Value(gpu::Instantiate(Value(std::move(capture).End())));
     const auto replay = [&] { Check(cudaGraphLaunch(graph.get(), stream), "launching a graph"); };
     Check(cudaMemsetAsync(word, 0, sizeof(*word), stream), "clearing a word");
-    // Of the last two only the calls are timed: what they launched is waited for before the next round.
+    // The last two time only the calls. The kernels that they launch are waited for before the next round.
     const TimedCall calls[] = {{.run = [&] { LaunchAll(word, kernels, stream), wait(); }, .prepare = wait},
                                {.run = [&] { replay(), wait(); }, .prepare = wait},
                                {.run = [&] { LaunchAll(word, kernels, stream); }, .prepare = wait},

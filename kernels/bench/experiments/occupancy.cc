@@ -1,4 +1,4 @@
-// What fits on a multiprocessor at a time, and what comes of it.
+// Occupancy experiments: what fits on a multiprocessor at a time, and its effect.
 #include <algorithm>
 #include <cstddef>
 #include <string>

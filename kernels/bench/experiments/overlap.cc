@@ -157,7 +157,7 @@ class ManagedTensors {
     const cudaMemLocation location = {to_host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, 0};
     Check(cudaMemPrefetchAsync(pointer, bytes_, location, 0, stream), "prefetching");
   }
-  // As if the host had just written the input; the result's pages are on the device.
+  // Resets the pages as if the host had just written the input; the result's pages are on the device.
   void Reset(cudaStream_t stream) const {
     Prefetch(in_.get(), /*to_host=*/true, stream);
     Prefetch(out_.get(), /*to_host=*/false, stream);

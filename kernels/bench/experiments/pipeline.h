@@ -16,7 +16,7 @@ struct PipelineOptions {
   int rounds = 5;
 };
 
-// Of a long elementwise kernel and of a transposition: one stream, several streams, and the same as a graph.
+// Runs a long elementwise kernel and a transposition: in one stream, in several streams, and as a graph.
 std::vector<Experiment> OverlapExperiments(const Device& device, const PipelineOptions& options);
 // The same in short: four streams against one. For the articles' figures.
 Experiment FourStreams(const Device& device, const PipelineOptions& options);
@@ -32,7 +32,7 @@ Experiment Launches(const Device& device, const PipelineOptions& options);
 Experiment CacheWindow(const Device& device, const PipelineOptions& options);
 // The share of the L1 that is shared memory, for the tile kernel.
 Experiment Carveout(const Device& device, const PipelineOptions& options);
-// What the occupancy API says of block sizes, beside what they reach.
+// Compares what the occupancy API says about block sizes with what these sizes reach.
 Experiment Occupancy(const Device& device, const PipelineOptions& options);
 
 }  // namespace warpline::bench

@@ -32,7 +32,7 @@ cudaError_t BlocksPerMultiprocessor(int side, int* blocks);
 cudaError_t LaunchCopyBlocks(int threads, const float* in, float* out, std::int64_t count,
                              cudaStream_t stream);
 cudaError_t CopyBlocksPerMultiprocessor(int threads, int* blocks);
-// What cudaOccupancyMaxPotentialBlockSize advises for it.
+// Returns what cudaOccupancyMaxPotentialBlockSize advises for the copy kernel.
 cudaError_t AdviseCopyBlocks(int* min_grid, int* threads);
 
 // Adds up all words of `stream_data` and, beside each, one of the hot buffer, walking over it again and

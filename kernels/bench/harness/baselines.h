@@ -1,4 +1,5 @@
-// What the ladders are measured against: copies, and reading alone. Kernels of the benchmark only.
+// Baselines that the ladders are compared with: copies, and reading alone. Only the benchmark uses these
+// kernels.
 #ifndef WARPLINE_KERNELS_BENCH_HARNESS_BASELINES_H_
 #define WARPLINE_KERNELS_BENCH_HARNESS_BASELINES_H_
 

@@ -11,7 +11,7 @@
 
 namespace warpline::bench {
 
-// Of the samples since the last Take. `samples` is 0 where nothing is known.
+// Statistics of the samples since the last Take. `samples` is 0 if nothing is known.
 struct ClockSummary {
   int samples = 0;
   unsigned sm_mhz_least = 0, sm_mhz_median = 0;

@@ -9,8 +9,8 @@
 
 namespace warpline::bench {
 
-// Of the first 16. Empty if `cublas` does not support the problem, or no algorithm runs. Everything given
-// must outlive it.
+// Finds the fastest of the first 16 algorithms. The launcher is empty if `cublas` does not support the
+// problem, or if no algorithm runs. All arguments must outlive the launcher.
 Launcher FindBestOfCublas(const GemmProblem& problem, const OperandSlots& slots, const Device& device);
 
 }  // namespace warpline::bench

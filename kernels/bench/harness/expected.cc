@@ -15,10 +15,10 @@ namespace {
 // Halves are summed up in f32.
 double AccumulatorRoundoff(DType dtype) { return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32); }
 
-// Of a dot product of k pairs of standard normal numbers. A partial sum is about sqrt(k) large and there are
-// at most k additions. Rounding errors of either sign add up to about u k / 2; tensor cores cut off instead
-// of rounding, once a step of at most 16 products, which adds up to no more than u k^1.5 / 8. A worst case is
-// no help here: it is as large as the result.
+// Tolerance for a dot product of k pairs of standard normal numbers. A partial sum is about sqrt(k) large,
+// and there are at most k additions. Rounding errors of either sign add up to about u k / 2. Tensor cores
+// truncate instead of rounding, once per step of at most 16 products. That adds up to at most u k^1.5 / 8. A
+// worst case is no help here: it is as large as the result.
 double AbsoluteTolerance(const GemmProblem& problem) {
   if (problem.dtype == DType::kI8) return 0;
   const auto k = static_cast<double>(problem.k);
@@ -34,8 +34,8 @@ double AbsoluteTolerance(const GemmProblem& problem) {
   return tolerance;
 }
 
-// Of a reduction of n standard normal numbers: sums of them, of their magnitudes (near 1) and of their
-// squares (of variance 2), in chains of up to 2^16 additions. Indices and extremes are exact.
+// Tolerance for a reduction of n standard normal numbers. Sums are of the numbers, of their magnitudes (near
+// 1) or of their squares (of variance 2), in chains of up to 2^16 additions. Indices and extremes are exact.
 double AbsoluteTolerance(const ReduceProblem& problem) {
   if (!IsFloat(problem.dtype)) return 0;
   const auto n = static_cast<double>(problem.ReducedCount());

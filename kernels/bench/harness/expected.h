@@ -1,4 +1,4 @@
-// What a problem's result must be, and whether one is.
+// The expected result of a problem, and the check of a result against it.
 #ifndef WARPLINE_KERNELS_BENCH_HARNESS_EXPECTED_H_
 #define WARPLINE_KERNELS_BENCH_HARNESS_EXPECTED_H_
 
@@ -14,7 +14,7 @@ namespace warpline::bench {
 
 class Expected {
  public:
-  // Of the operands' inputs, by the reference kernels.
+  // Computes the expected result from the inputs in `operands`, with the reference kernels.
   Expected(const Problem& problem, const Operands& operands, cudaStream_t stream);
 
   // Empty if the result at `got`, in device memory, is right; otherwise how many elements are not. Moved

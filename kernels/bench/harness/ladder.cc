@@ -117,7 +117,7 @@ void FindRoof(Roofs& roofs, bool warm, CaseResult& result) {
   }
 }
 
-// Of the row that the case is compared with.
+// Returns the name of the row that the case is compared with.
 std::string BaselineName(const CaseResult& result) {
   // CUB is made for neighbouring elements: it divides for each one of another layout.
   const auto* reduce = std::get_if<ReduceProblem>(&result.problem);

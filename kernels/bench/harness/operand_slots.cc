@@ -10,7 +10,7 @@
 namespace warpline::bench {
 namespace {
 
-// As the server aligns the operands of a program.
+// Rounds up to 256 bytes, as the server aligns the operands of a program.
 std::size_t Aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace warpline::bench {
 
-// Of one set: inputs and result.
+// Bytes of one set: inputs and result.
 std::size_t SetBytes(const Problem& problem);
 std::int64_t OutCount(const Problem& problem);
 DType OutDType(const Problem& problem);

@@ -14,7 +14,7 @@
 
 namespace warpline::bench {
 
-// Of elements of the same type, bit for bit.
+// Moves elements bit for bit; the input and the result have the same type.
 cudaError_t ReferenceTranspose(const TransposeProblem& problem, const void* in, void* out,
                                cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// What the machine allows, measured in the same run as what is compared with it.
+// The limits of the machine, measured in the same run as the results that are compared with them.
 #ifndef WARPLINE_KERNELS_BENCH_HARNESS_ROOFS_H_
 #define WARPLINE_KERNELS_BENCH_HARNESS_ROOFS_H_
 
@@ -20,12 +20,12 @@ class Roofs {
   // (docs/benchmarks/2026-11-21-h200-ladder.md). Its name tells which it was.
   double copy() const { return copy_; }
   const std::string& copy_name() const { return copy_name_; }
-  // Of reading 1 GiB by a kernel that does nothing else.
+  // Rate of reading 1 GiB with a kernel that does nothing else.
   double read() const { return read_; }
   // Operations a second of cuBLASLt's own choice for a square product of 8192 (f64: 4096), random normal
   // operands; 0 without the library or the memory. Measured when first asked for.
   double Gemm(DType dtype, Precision precision);
-  // Those measured so far, by type name.
+  // The Gemm rates measured so far, by type name.
   const std::map<std::string, double>& gemm() const { return gemm_; }
 
  private:

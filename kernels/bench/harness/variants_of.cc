@@ -7,7 +7,7 @@
 namespace warpline::bench {
 namespace {
 
-// What any kernel does in no time.
+// Operations that any kernel does in negligible time.
 constexpr double kLittleWork = 1 << 23;
 
 // Transpositions are never slow enough to ask.

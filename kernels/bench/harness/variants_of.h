@@ -37,8 +37,8 @@ std::vector<const Row*> Climb(std::span<const Row> table) {
   return rows;
 }
 
-// Of the server's own choice in the order of the table, by which it chooses; else as one climbs. `device`
-// must outlive them.
+// Returns the variants of the case. For the server's own choice they are in table order, by which the server
+// chooses. Otherwise they are in ladder order (see Climb). `device` must outlive them.
 std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& device);
 
 }  // namespace warpline::bench

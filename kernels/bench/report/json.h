@@ -7,7 +7,8 @@
 
 namespace warpline::bench {
 
-// What JSON has no number for (infinities, NaN) is null there. Throws Failure if it cannot write.
+// Writes `json` to `path`. Values that JSON has no number for (infinities, NaN) are null in the file. Throws
+// Failure if it cannot write.
 void WriteFile(const nlohmann::ordered_json& json, const std::string& path);
 
 }  // namespace warpline::bench

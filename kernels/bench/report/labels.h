@@ -1,4 +1,4 @@
-// What problems are called in tables and in the JSON.
+// Names of problems in tables and in the JSON.
 #ifndef WARPLINE_KERNELS_BENCH_REPORT_LABELS_H_
 #define WARPLINE_KERNELS_BENCH_REPORT_LABELS_H_
 
@@ -11,7 +11,7 @@ namespace warpline::bench {
 
 // "transpose", "gemm", "reduce", "cast", "scale" or "add"
 std::string_view OpName(const Problem& problem);
-// Of the inputs; "tf32" for products of that precision.
+// Type of the inputs; "tf32" for products of that precision.
 std::string_view TypeName(const Problem& problem);
 // "8192x8192", "2048x2048x2048" (m, n, k)
 std::string ShapeName(const Problem& problem);

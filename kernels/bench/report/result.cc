@@ -12,7 +12,7 @@
 namespace warpline::bench {
 namespace {
 
-// What torch_column.py must know beyond names, shapes and axes.
+// Adds what torch_column.py must know beyond names, shapes and axes.
 void AddDetails(const Problem& problem, nlohmann::ordered_json& json) {
   json["out_dtype"] = Name(OutDType(problem));
   if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) json["reduce_op"] = Name(reduce->op);

@@ -1,4 +1,4 @@
-// What a ladder measured: plain numbers, for the table, the JSON and the articles' figures.
+// The results of a ladder: plain numbers, for the table, the JSON and the articles' figures.
 #ifndef WARPLINE_KERNELS_BENCH_REPORT_RESULT_H_
 #define WARPLINE_KERNELS_BENCH_REPORT_RESULT_H_
 
@@ -45,7 +45,7 @@ struct CaseResult {
 };
 
 void Print(const CaseResult& result);
-// Of a case that measures the server's choice: one line.
+// Prints one line, for a case that measures the server's choice.
 void PrintLine(const CaseResult& result);
 nlohmann::ordered_json ToJson(const CaseResult& result);
 nlohmann::ordered_json ToJson(const ClockSummary& clocks);

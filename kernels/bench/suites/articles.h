@@ -11,7 +11,7 @@
 
 namespace warpline::bench {
 
-// What the articles measured. Rows that the tables do not have are left out.
+// Returns the cases that the articles measured. Rows that the tables do not have are left out.
 std::vector<Case> ArticleCases();
 
 // One line a figure: case, what the technique promises, what was measured. `four_streams` is the table of

@@ -24,9 +24,9 @@ struct Default {
   bool unasked;  // measured if no type is asked for
 };
 
-// Of each operation a size that stays in the L2 of an H200 (60 MB), and those of the articles and of the
-// comparison with others. Whether a case is warm is decided by the GPU's own L2; for smaller ones --shapes
-// has smaller cases.
+// The default sizes of each operation. One stays in the L2 of an H200 (60 MB); the others are those of the
+// articles and of the comparison with others. The GPU's own L2 decides whether a case is warm. On a GPU with
+// a smaller L2, ask for smaller cases with --shapes.
 const std::vector<Default>& Defaults() {
   static const std::vector<Default> defaults = {
       {"transpose", "f32", {{2048, 2048}, {8192, 8192}, {16384, 16384}}, true},
@@ -75,7 +75,7 @@ bool Contains(std::span<const std::string> list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Whether one of the names, if there are any, is of the operation's table.
+// True if `variants` is empty, or if one of the names is in the operation's table.
 bool HasOneOf(const Problem& problem, std::span<const std::string> variants) {
   if (variants.empty()) return true;
   const auto search = [&](const auto& p) {

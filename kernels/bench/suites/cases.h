@@ -1,4 +1,4 @@
-// What the ladders are measured on: problems of two dimensions (of reductions also of one), dense.
+// The problems that the ladders measure: dense, of two dimensions (reductions also of one).
 #ifndef WARPLINE_KERNELS_BENCH_SUITES_CASES_H_
 #define WARPLINE_KERNELS_BENCH_SUITES_CASES_H_
 
@@ -23,8 +23,9 @@ ReduceProblem MakeSum(DType dtype, const Shape& shape, std::uint32_t axes_mask);
 // "8192x8192": one to three sizes. Throws Failure, which names the flag.
 Shape ParseShape(const char* flag, const std::string& text);
 
-// What the flags ask for; empty lists are defaults. Shapes of three sizes (m, n, k) are of products, of two
-// of transpositions and sums, of one of sums. Throws Failure for what cannot be understood.
+// Returns the cases that the flags ask for; an empty list means the defaults. Shapes of three sizes (m, n, k)
+// are for products. Shapes of two sizes are for transpositions and sums, of one size for sums. Throws Failure
+// for text that it cannot parse.
 std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const std::string> types,
                             std::span<const std::string> shapes, std::span<const std::string> variants);
 

@@ -10,7 +10,7 @@
 namespace warpline {
 namespace {
 
-// As two threads do it, of every other element each.
+// Computes the variance as two threads do, each from every other element.
 template <typename V>
 double Variance(const std::vector<V>& x, std::int64_t ddof = 0, ReduceOp op = ReduceOp::kVar) {
   using Monoid = IntegerMomentsMonoid<V>;
@@ -53,7 +53,7 @@ TEST(IntegerMomentsTest, IsRoundedOnceOrTwice) {
   EXPECT_NEAR(Variance(unsigned_ones) / TwoPasses(unsigned_ones), 1, kFewRoundings);
 }
 
-// Of n elements that are equal but for one, which is 1 away: (n - 1) / n^2.
+// The variance of n elements that are equal except for one, which is 1 away, is (n - 1) / n^2.
 TEST(IntegerMomentsTest, ASmallSpreadFarFromZeroCancelsNothing) {
   constexpr double kCount = 1000003;
   constexpr double kVariance = (kCount - 1) / kCount / kCount;
@@ -69,7 +69,7 @@ TEST(IntegerMomentsTest, TheMostElementsThatSuitDoNotOverflow) {
   ReduceFinish finish;
   finish.op = ReduceOp::kVar;
   finish.count = kCount;
-  // Of so many elements `x`, the others being 0.
+  // Returns the variance if `count` elements are `x` and the others are 0.
   const auto variance = [&]<typename V>(V x, std::int64_t count) {
     const auto n = static_cast<std::uint64_t>(count);
     const IntegerMoments moments{static_cast<std::uint64_t>(std::int64_t{x} * count),

@@ -39,7 +39,7 @@ TEST(PairwiseTest, TellsIndices) {
   EXPECT_EQ(pairwise.Total().index, 700);
 }
 
-// Where one loop over all terms has lost three digits more.
+// One loop over all terms loses three digits more.
 TEST(PairwiseTest, ErrorsDoNotGrowWithTheNumberOfTerms) {
   using Sum = SumMonoid<double, Lift::kIdentity>;
   constexpr std::int64_t kTerms = std::int64_t{1} << 23;

@@ -21,7 +21,8 @@ double Finished(const ShiftedMoments& acc, std::size_t count, ReduceOp op = Redu
   return result;
 }
 
-// As threads do it: shares of the elements, then pairs of shares; all from the first element.
+// Computes the variance as threads do: shares of the elements, then pairs of shares. All are shifted by the
+// first element.
 double Variance(const std::vector<double>& x, std::size_t threads = 32) {
   std::vector<ShiftedMoments> shares(threads, Monoid::Identity());
   for (std::size_t t = 0; t < threads; ++t) {

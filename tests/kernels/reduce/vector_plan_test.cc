@@ -142,7 +142,7 @@ TEST(VectorPlanTest, FewResultsAreSharedByManyCtas) {
   EXPECT_GT(Plan(Problem(DType::kF32, {20000000, 3}, 1)).split, kMultiprocessors);
   EXPECT_EQ(Plan(Problem(DType::kF32, {1 << 20, 64}, 2)).split, 1);
   EXPECT_EQ(Plan(Problem(DType::kF32, {4096}, 1)).split, 1);
-  // As many as the device holds at the same time.
+  // There are as many CTAs as the device holds at the same time.
   const VectorPlan rows = Plan(Problem(DType::kF32, {200, 1 << 20}, 2));
   EXPECT_LE(rows.tiles * rows.split, 4 * kMultiprocessors);
   EXPECT_GE(rows.tiles * rows.split, 3 * kMultiprocessors);
@@ -163,7 +163,8 @@ TEST(VectorPlanTest, TilesThatKeepAllMultiprocessorsBusyAreSharedIfTheyAreLarge)
 }
 
 TEST(VectorPlanTest, TilesAreWiderWhereLessThanAWaveIsBetterThanALittleMore) {
-  // Of 125 columns a tile, 540 tiles would be two per cent more than four CTAs of 132 multiprocessors.
+  // With 125 columns per tile, 540 tiles would be two per cent more than four CTAs on each of 132
+  // multiprocessors.
   const VectorPlan shifted = Plan(Problem(DType::kF32, {60, 1200, 1029}, 2));
   EXPECT_EQ(shifted.lanes, 64);
   EXPECT_EQ(shifted.tiles, 300);
@@ -173,7 +174,7 @@ TEST(VectorPlanTest, TilesAreWiderWhereLessThanAWaveIsBetterThanALittleMore) {
   EXPECT_EQ(rows.lanes, 128);
   const VectorPlan columns = Plan(Problem(DType::kF32, {100, 600, 1100}, 2));  // 860 CTAs of 32 lanes
   EXPECT_EQ(columns.lanes, 64);
-  // What fills whole waves as it is stays so.
+  // A plan that fills whole waves as it is stays so.
   EXPECT_EQ(Plan(Problem(DType::kF32, {129, 1000, 1000}, 2)).lanes, 32);
   EXPECT_EQ(Plan(Problem(DType::kF32, {20000, 4096}, 2)).lanes, 32);
 }
@@ -256,7 +257,7 @@ TEST(VectorPlanTest, NothingIsPlannedToo) {
   }
 }
 
-// What conformance runs on a GPU for that kernel.
+// Plans the problems that conformance runs on a GPU for that kernel.
 TEST(VectorPlanTest, LongOddRowsAreCopiedByTheDevice) {
   int problems = 0, shared = 0;
   for (const ReduceOp op : kAllReduceOps) {

@@ -39,7 +39,7 @@ std::vector<std::uint32_t> SideBySide(const std::vector<T>& pixels) {
   return words;
 }
 
-// As threads do that share the groups, in parts of so many.
+// Works as threads do that share the groups, in parts of `part` groups.
 template <typename T>
 void ExpectChangesOrder(int channels, int part, std::mt19937& random) {
   using Word = WordOfPixels<sizeof(T)>;

@@ -19,7 +19,7 @@ std::optional<SmallBlocks> Plan(const std::vector<std::int64_t>& dims, const std
                          reinterpret_cast<const void*>(in), reinterpret_cast<const void*>(out));
 }
 
-// Where the element of the output at `index` comes from, by the definition.
+// Returns where the element of the output at `index` comes from, by the definition.
 std::int64_t SourceOf(const std::vector<std::int64_t>& dims, const std::vector<int>& perm,
                       std::int64_t index) {
   std::vector<std::int64_t> strides(dims.size(), 1);

@@ -40,7 +40,7 @@ class SwizzledArrayTest : public testing::Test {
   }
 };
 
-// Of the rungs `swizzled` and `swizzled_vectorized`, of `swizzled_packed`, and others.
+// The arrays of the rungs `swizzled` and `swizzled_vectorized`, of `swizzled_packed`, and others.
 using Arrays =
     testing::Types<Array<4, 4, 32>, Array<8, 8, 32>, Array<4, 16, 32>, Array<8, 16, 32>, Array<1, 16, 128>,
                    Array<2, 16, 128>, Array<4, 16, 64>, Array<16, 16, 16>, Array<1, 1, 128>, Array<1, 4, 128>,

@@ -58,7 +58,7 @@ TEST_F(AttemptsTest, AnAttemptThatIsNotBlamedLeavesNoTrace) {
   EXPECT_THAT(events_, ElementsAre("0: sum f32 4096 all: cub"));
 }
 
-// By a clock that only moves when it is told to.
+// Uses a clock that only moves when it is told to.
 TEST_F(AttemptsTest, OneThatNeverEndsIsAStallAndIsCondemnedBeforeTheProcessEnds) {
   DeviceWatchdog::Clock::time_point now{std::chrono::hours(1)};
   DeviceWatchdog watchdog(

@@ -1,4 +1,4 @@
-// What the cpu backend estimates. How far that is from what programs take, tests/bench/cost_bench shows.
+// Tests the estimates of the cpu backend. tests/bench/cost_bench shows how far they are from the actual cost.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where the cpu backend takes the memory for intermediates.
+// Tests where the cpu backend takes the memory for intermediates.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -67,7 +67,7 @@ CutOptions Small() {
           .max_pieces = 100000};
 }
 
-// Whether it is cut; if so, the result is checked.
+// Returns whether the program is cut; if so, checks the result.
 bool IsCutRight(const TransposeProblem& problem, const CutOptions& options) {
   const Program program = ProgramOf(problem);
   const MemoryPlan plan = PlanMemory(program);

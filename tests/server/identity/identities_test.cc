@@ -129,7 +129,7 @@ TEST_F(IdentitiesTest, OpeningFailsWithTheReason) {
 TEST(TokenTest, AreLongAndNeverTheSame) {
   EXPECT_NE(NewToken(), NewToken());
   EXPECT_GE(NewToken().size(), 50U);
-  // Of "abc", from FIPS 180-4.
+  // The digest of "abc", from FIPS 180-4.
   EXPECT_EQ(absl::BytesToHexString(TokenDigest("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }

@@ -27,7 +27,7 @@ UniqueFd Memfd(unsigned flags = 0) {
   return UniqueFd(memfd_create("region", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
 }
 
-// As a client should make it.
+// Makes shared memory as a client should make it.
 UniqueFd Shareable(int seals = kSeals) {
   UniqueFd fd = Memfd();
   EXPECT_EQ(posix_fallocate(fd.get(), 0, kBytes), 0);
@@ -111,7 +111,7 @@ TEST(SharedMemoryTest, ADescriptorThatOnlyReadsIsRefused) {
   ExpectUnfit(read_only.get(), "not open for reading and writing");
 }
 
-// What its owner can still do harms its owner alone.
+// The owner can still harm only itself.
 TEST(SharedMemoryTest, NothingThatTheOwnerDoesLaterBreaksTheMapping) {
   const UniqueFd fd = Shareable();
   const auto mapped = MapShared(fd.get(), kBytes);

@@ -30,7 +30,7 @@ class HttpServerTest : public ::testing::Test {
   }
 
   UniqueFd Connect() const { return ConnectTo(server_->address()); }
-  // What comes until the server ends the connection.
+  // Returns everything that comes until the server ends the connection.
   static std::string ReadAll(const UniqueFd& fd) {
     std::string reply;
     char buffer[4096];

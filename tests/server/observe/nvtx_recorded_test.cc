@@ -1,5 +1,5 @@
-// What a profiler sees of the ranges: this binary has them whatever the build has, and a recorder in place of
-// the profiler.
+// Tests what a profiler sees of the ranges. This binary has the ranges whatever the build has, and a recorder
+// in place of the profiler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ class EngineRangesTest : public NvtxRecordedTest {
     return submitted;
   }
 
-  // Of one request, in order. Ends the lane's thread first, so that its ranges are closed.
+  // Returns the lines of one request, in order. Ends the lane's thread first, so that its ranges are closed.
   std::vector<std::string> LinesOf(std::uint64_t number) {
     scheduler_.reset();
     if (events_.empty()) events_ = TakeNvtxEvents();

@@ -11,8 +11,8 @@ namespace warpline::nvtx {
 namespace {
 
 #ifndef WARPLINE_NVTX
-// What is switched off takes no room, and leaves the classes that hold it as cheap to copy and to destroy as
-// they were.
+// Types that are switched off take no room. The classes that hold them stay as cheap to copy and to destroy
+// as they were.
 static_assert(std::is_empty_v<RequestNumber> && std::is_trivial_v<RequestNumber>);
 static_assert(std::is_empty_v<Range> && std::is_trivially_destructible_v<Range>);
 static_assert(std::is_empty_v<SpanningRange> && std::is_trivially_destructible_v<SpanningRange> &&

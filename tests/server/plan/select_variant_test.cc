@@ -65,7 +65,7 @@ TEST(SelectVariantTest, TheServersChoiceIsTheFirstRowThatIsReproducibleAndPrefer
   };
   EXPECT_EQ(found("", 4), "pairs");
   EXPECT_EQ(found("", 5), "plain");
-  // By its name any row runs that suits.
+  // A row that suits always runs if it is asked for by its name.
   EXPECT_EQ(found("racing", 5), "racing");
   EXPECT_EQ(found("large", 5), "large");
   EXPECT_EQ(found("pairs", 5), "none");

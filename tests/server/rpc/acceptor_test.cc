@@ -40,7 +40,7 @@ class Sink {
   }
   void CloseAll() {
     MutexLock lock(&mutex_);
-    // As gRPC does it.
+    // Shuts the connections down as gRPC does.
     for (const UniqueFd& fd : taken_) shutdown(fd.get(), SHUT_RDWR);
     taken_.clear();
   }

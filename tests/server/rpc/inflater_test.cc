@@ -35,7 +35,7 @@ class InflaterTest : public ::testing::Test {
     while (queue_.Next(&tag, &ok)) {
     }
   }
-  // Whether an event is there without waiting.
+  // Returns whether an event is there, without waiting.
   bool HasEvent() {
     void* tag = nullptr;
     bool ok = false;

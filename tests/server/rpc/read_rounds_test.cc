@@ -19,7 +19,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kBytes = 3 * kMostBytesOfRound;
+constexpr std::size_t kBytes = 3 * kMaxBytesOfRound;
 constexpr std::size_t kPart = 256 << 10;
 
 // A connection over loopback; `first` has been connected to `second`.
@@ -58,7 +58,7 @@ std::pair<std::size_t, int> Read(int fd, std::vector<char>& into) {
   return {static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)), left};
 }
 
-// As gRPC does it: a reader that waits for an edge, and then reads until it is told that nothing is left.
+// Reads as gRPC does: waits for an edge, and then reads until it is told that nothing is left.
 TEST(ReadRoundsTest, ARoundEndsAlsoOfASenderWhoIsFasterAndNothingIsLost) {
   BoundReadRounds();
   const Connected connected;
@@ -93,7 +93,7 @@ TEST(ReadRoundsTest, ARoundEndsAlsoOfASenderWhoIsFasterAndNothingIsLost) {
     if (left > 0) ++ended_early;
   }
   sender.join();
-  EXPECT_LE(longest, kMostBytesOfRound + kPart);
+  EXPECT_LE(longest, kMaxBytesOfRound + kPart);
   EXPECT_GT(ended_early, 0) << "the sender was not faster: this shows nothing";
 }
 

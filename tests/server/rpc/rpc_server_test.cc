@@ -91,7 +91,7 @@ TEST_F(RpcServerTest, FurtherThreadsReceiveOnlyWhileManyCallsAreInProgress) {
   const std::set<std::thread::id> first = ThreadsOf(1);
   EXPECT_EQ(first.size(), 1u);
   EXPECT_GE(ThreadsOf(400).size(), 3u);
-  // Those that were made ready under load are taken first.
+  // Calls that were made ready under load are taken first.
   for (int i = 0; i < 100; ++i) ThreadsOf(1);
   std::set<std::thread::id> unhurried = first;
   for (int i = 0; i < 20; ++i) unhurried.merge(ThreadsOf(1));

@@ -38,7 +38,7 @@ class TlsCredentialsTest : public ::testing::Test {
                                 {tell, tell, tell, tell, tell, tell}, inflater_, metrics_);
   }
 
-  // What the server says, or the code of the error.
+  // Returns what the server says, or the code of the error.
   std::string Ask(const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
                   grpc::ChannelArguments arguments = {}) const {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

@@ -37,7 +37,7 @@ struct Pair {
 
 class UploadsTest : public ::testing::Test {
  protected:
-  // As gRPC does it.
+  // Receives as gRPC does.
   void Receive(std::size_t bytes) {
     std::string data(bytes, 'x');
     ASSERT_EQ(send(pair_.client.get(), data.data(), data.size(), 0), static_cast<ssize_t>(bytes));

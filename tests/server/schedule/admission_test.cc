@@ -57,7 +57,7 @@ TEST_F(AdmissionTest, AwaitIdleWaitsForTickets) {
 
 class AdmissionSharesTest : public ::testing::Test {
  protected:
-  // What has more than 10 bytes is not small.
+  // A request of more than 10 bytes is not small.
   Metrics metrics_;
   Admission admission_{{.max_jobs = 8, .max_bytes = 1000, .small_bytes = 10}, metrics_};
   std::vector<Ticket> tickets_;

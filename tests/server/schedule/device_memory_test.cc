@@ -71,7 +71,7 @@ class HeldDevices : public StubBackend {
     for (const auto& [name, device] : ever_) names.push_back(name);
     return names;
   }
-  // What each of them was given of the pool.
+  // Returns how much of the pool each of them was given.
   std::vector<std::size_t> SetAside() {
     MutexLock lock(&mutex_);
     return set_aside_;
@@ -308,7 +308,7 @@ TEST_F(DeviceMemoryTest, AJobWithALargePayloadWaitsToo) {
 TEST_F(DeviceMemoryTest, LargePayloadsThatWaitForThePoolDoNotKeepOthersFromBeingCopied) {
   Make({100}, /*lanes=*/2);
   auto a = Submit(1, 100);
-  // As many as may be copied ahead of the lanes, and one more.
+  // Submits as many payloads as may be copied ahead of the lanes, and one more.
   auto b = Submit(2, 1, 0, kLarge), c = Submit(3, 1, 0, kLarge), d = Submit(4, 1, 0, kLarge);
   AwaitCopies(2);
   auto same_owner = Submit(5, 0, 0, kLarge);

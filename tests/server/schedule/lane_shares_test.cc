@@ -20,7 +20,7 @@ class LaneSharesTest : public ::testing::Test {
   void Go(const Claimant& claimant, MonotonicTime now = kStart) {
     shares_.Leave(claimant, /*was_ready=*/true, now);
   }
-  // Whether the claimant got another lane.
+  // Returns whether the claimant got another lane.
   bool Start(const Claimant& claimant, MonotonicTime now = kStart) {
     Come(claimant);
     if (!shares_.MayStart(claimant, 1, now)) {

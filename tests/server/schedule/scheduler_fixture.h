@@ -1,5 +1,5 @@
-// What the tests of the scheduler share: a backend whose jobs end when a test says so, and a scheduler over
-// it.
+// The shared parts of the scheduler's tests: a backend whose jobs end when a test says so, and a scheduler
+// over it.
 #ifndef WARPLINE_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
 #define WARPLINE_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
 

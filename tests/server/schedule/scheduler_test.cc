@@ -156,7 +156,7 @@ TEST_P(SchedulerTest, OwnersGetDeviceTimeByTheirWeights) {
     jobs.push_back(Submit(1, {.owner = 1, .cost = 1}));
     jobs.push_back(Submit(2, {.owner = 2, .cost = 1}));
   }
-  // Those of the two that start beside one another, before anybody knows what they really cost.
+  // Jobs of the two owners start beside one another, before anybody knows what they really cost.
   for (int i = 0; i < kLanes; ++i) backend_->FinishOne();
   backend_->AwaitLaunches(2 * kLanes);
   const std::vector<int> order = backend_->inputs();
@@ -272,7 +272,7 @@ TEST_P(SchedulerTest, AsManyShortJobsGoBeforeOthersAsThereAreLanesKept) {
 TEST_P(SchedulerTest, ShortJobsOfWhoHasHadMoreThanOthersGetNoLaneThatIsKept) {
   kept_lanes_ = 1;
   Make(1, 2);
-  // What they cost is known from the start, and more than what others had.
+  // The cost of these jobs is known from the start, and is more than what others had.
   std::vector<Submitted> jobs;
   jobs.push_back(Submit(1, {.owner = 1, .cost = 1}));
   backend_->AwaitLaunches(1);

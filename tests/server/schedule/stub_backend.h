@@ -1,4 +1,4 @@
-// What backends of the scheduler's tests have in common: everything but their lanes.
+// The shared parts of the backends in the scheduler's tests: everything but their lanes.
 #ifndef WARPLINE_TESTS_SERVER_SCHEDULE_STUB_BACKEND_H_
 #define WARPLINE_TESTS_SERVER_SCHEDULE_STUB_BACKEND_H_
 

@@ -1,4 +1,4 @@
-// What runs without tuning on an H200, and what tuning tries: rules, which need no GPU.
+// Tests what runs without tuning on an H200, and what tuning tries. Both are rules, which need no GPU.
 #include "server/tuning/candidates.h"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 constexpr char kProduct[] = "gemm f32 64x64x64";
 constexpr char kSum[] = "sum f32 4096 all";
 
-// What a fake device does with one kind of problem.
+// The behaviour of a fake device for one kind of problem.
 struct Behaviour {
   std::vector<std::string_view> candidates;
   std::vector<double> seconds;  // -1: wrong results; 0: cannot run; -2: the device fails
@@ -204,10 +204,10 @@ TEST_F(TunerTest, EndsAtOnceWhileTheDeviceIsBusy) {
 TEST_F(TunerTest, RemembersSoManyProblemsAndNoMore) {
   device_.quiet = false;
   Tuner tuner(std::make_unique<FakeWorkbench>(device_), choices_, nullptr, metrics_.Tuning(0));
-  for (std::size_t i = 0; i < Tuner::kMostProblems + 10; ++i) {
+  for (std::size_t i = 0; i < Tuner::kMaxProblems + 10; ++i) {
     tuner.Offer(*ParseProblem("sum f32 " + std::to_string(i + 1) + " all"));
   }
-  EXPECT_EQ(tuner.waiting(), Tuner::kMostProblems);
+  EXPECT_EQ(tuner.waiting(), Tuner::kMaxProblems);
 }
 
 }  // namespace

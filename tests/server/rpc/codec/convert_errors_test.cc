@@ -1,4 +1,4 @@
-// What requests are refused, with which code, for which field and with which reason.
+// Tests which requests are refused, with which code, for which field and with which reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,7 +184,7 @@ TEST(ConvertErrorsTest, BadIntegerProductIsRefused) {
       {"activation", [](auto& r) { r.request.set_activation(v1::ACTIVATION_RELU); }, "activation",
        "products of i8 have none"},
       {"bias", [](auto& r) { r.Fill(r.request.mutable_bias(), v1::DATA_TYPE_I32, {4}, 16); }, "bias",
-       "products of i8 have no bias"},
+       "i8 products take no bias"},
       {"result", [](auto& r) { r.request.set_out_data_type(v1::DATA_TYPE_F32); }, "out_data_type",
        "f32 is not what a product of i8 can give: i32"},
       {"c of the operands' type",

@@ -1,4 +1,4 @@
-// What requests share a plan.
+// Tests which requests share a plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -17,7 +17,7 @@
 
 namespace warpline {
 
-// What the scanner makes of a request: tensors whose content is a token, and the ranges of the payloads.
+// The scanner's output for a request: tensors whose content is a token, and the ranges of the payloads.
 class Scanned {
  public:
   // With a payload of `bytes` bytes; none if negative.
