@@ -14,7 +14,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 40;
 
 absl::Status MustBe(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("must be ", what));
@@ -79,7 +79,7 @@ SetValue BytesOrAuto(std::optional<std::int64_t>& variable, std::int64_t least) 
       return absl::OkStatus();
     }
     std::int64_t bytes = 0;
-    absl::Status status = ReadBytes(text, least, kMostBytes, "auto, or ", bytes);
+    absl::Status status = ReadBytes(text, least, kMaxBytes, "auto, or ", bytes);
     if (status.ok()) variable = bytes;
     return status;
   };

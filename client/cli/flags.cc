@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "absl/strings/match.h"
@@ -65,12 +67,13 @@ absl::StatusOr<std::string> ServerAddress(const std::string& source, std::string
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   if (path.empty()) return std::string();
   std::ifstream in(path);
+  if (!in) return UsageError(absl::StrCat("--token-file=", path, ": ", std::strerror(errno)));
   std::string token;
-  if (!(in >> token))
-    return UsageError(absl::StrCat("--token-file=", path, ": there is no token to be read"));
+  if (!(in >> token)) return UsageError(absl::StrCat("--token-file=", path, ": the file has no token"));
   for (const char c : token) {
     if (c <= ' ' || c > '~') {
-      return UsageError(absl::StrCat("--token-file=", path, ": a token is of printable ASCII characters"));
+      return UsageError(
+          absl::StrCat("--token-file=", path, ": the token has characters other than printable ASCII"));
     }
   }
   return token;

@@ -63,7 +63,7 @@ absl::Status CheckPath(const std::string& path, std::span<const std::string> oth
   for (const std::string& other : others) {
     if (path == kKeptPath && other == kKeptPath) continue;
     if ((path == kKeptPath && IsStandardOutput(other)) || (other == kKeptPath && IsStandardOutput(path))) {
-      return UsageError("-o @ prints an id to standard output, where another result goes");
+      return UsageError("-o @ prints an id to standard output, which another result uses already");
     }
     if (path == kKeptPath || other == kKeptPath || !IsSameOutput(path, other)) continue;
     return UsageError(absl::StrCat("-o ", path, ": another result goes there",
@@ -99,7 +99,7 @@ absl::StatusOr<Session> Session::Create(const SessionFlags& flags, const CommonF
     prints_to_stderr = prints_to_stderr || outputs[i] == kKeptPath || IsStandardOutput(outputs[i]);
   }
   if (flags.ttl > absl::ZeroDuration() && !keeps) {
-    return UsageError("--ttl is of a result that stays on the server: -o @");
+    return UsageError("--ttl applies only to a result that stays on the server: -o @");
   }
   if (flags.transport == TransportKind::kShm) RETURN_IF_ERROR(CheckSharing(common));
   const bool may_share = flags.transport == TransportKind::kAuto || flags.transport == TransportKind::kShm;

@@ -19,7 +19,7 @@ std::string Shown(std::string_view path) {
 
 absl::StatusOr<std::string> TensorId(std::string_view path) {
   if (IsTensorPath(path)) path.remove_prefix(1);
-  if (path.empty()) return UsageError("@ alone is no tensor: expected @ID, with what `warpline put` printed");
+  if (path.empty()) return UsageError("@ alone names no tensor: expected @ID, as `warpline put` prints it");
   return std::string(path);
 }
 

@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<SharedResult>> RegionCall::PlaceOne(const Destinati
                                                                  const std::optional<ArrayType>& type) {
   if (destination.region != nullptr) {
     if (destination.data != nullptr || destination.keep) {
-      return absl::InvalidArgumentError("the destination names a region, and another place too");
+      return absl::InvalidArgumentError("the destination names both a region and another place");
     }
     if (!destination.region->shared()->IsIn(regions_.table())) {
       return absl::InvalidArgumentError("the destination is a region of another client");

@@ -64,10 +64,10 @@ RegionClient::~RegionClient() {
 absl::StatusOr<Region> RegionClient::Open(Connection& connection, std::size_t bytes, absl::Duration timeout) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
   const absl::Time deadline = absl::Now() + timeout;
-  constexpr auto kMostBytes = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kPageBytes;
-  if (bytes == 0 || bytes > kMostBytes) {
+  constexpr auto kMaxBytes = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) - kPageBytes;
+  if (bytes == 0 || bytes > kMaxBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a region of ", bytes, " bytes: it has at least 1 and at most ", kMostBytes));
+        absl::StrCat("a region of ", bytes, " bytes: it has at least 1 and at most ", kMaxBytes));
   }
   const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   ASSIGN_OR_RETURN(const std::string path, RegionSocketPath(target_, socket_));

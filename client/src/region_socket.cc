@@ -182,7 +182,7 @@ absl::StatusOr<std::optional<v1::RegionReply>> RegionSocket::Receive() {
   v1::RegionReply reply;
   if (static_cast<std::size_t>(got) > packet.size() ||
       !reply.ParseFromArray(packet.data(), static_cast<int>(got))) {
-    return absl::UnavailableError("the server sent what is no packet on the region's connection");
+    return absl::UnavailableError("the server sent an invalid packet on the region's connection");
   }
   return reply;
 }

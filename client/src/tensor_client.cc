@@ -35,7 +35,7 @@ absl::StatusOr<Tensor> TensorClient::Put(const ConstArray& array, absl::Duration
           CreateMethod(), [&] { return EncodeCreate(array, options); }, deadline, options.request_id));
   ASSIGN_OR_RETURN(TensorInfo info, DecodeTensor(response));
   if (info.dtype != array.dtype || info.shape != array.shape) {
-    return absl::InternalError("the server's tensor is not of the array's type and shape");
+    return absl::InternalError("the server's tensor has another type or shape than the array");
   }
   info.missing_bytes = 0;
   Tensor tensor(std::move(info), leases_, true);  // dropped again if the transfer fails
@@ -62,7 +62,7 @@ absl::StatusOr<Array> TensorClient::GetUntil(absl::Time deadline, const TensorIn
                                              const GetOptions& options) {
   const Destination& destination = options.destination;
   if (destination.keep)
-    return absl::InvalidArgumentError("what Get brings cannot be kept: it is on the server");
+    return absl::InvalidArgumentError("the result of Get cannot be kept: it is on the server already");
   ASSIGN_OR_RETURN(const int channels, ChannelsFor(options.channels, tensor.bytes));
   ASSIGN_OR_RETURN(Array array, Array::For(tensor.dtype, tensor.shape, tensor.bytes, destination));
   Transfer transfer(connection_, deadline, options.request_id, options.progress);

@@ -56,12 +56,12 @@ std::size_t ScratchBytes(const Program& program, const MemoryPlan& plan) {
 // a machine for other things too wants half of it to be left.
 absl::StatusOr<std::size_t> PoolBytes(const CpuBackendOptions& options) {
   const std::size_t lanes_bytes = static_cast<std::size_t>(options.lanes) * options.lane_bytes;
-  constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
+  constexpr std::size_t kMinPoolBytes = std::size_t{64} << 20;
   const std::size_t memory = UsableMemoryBytes();
   ASSIGN_OR_RETURN(const std::size_t bytes,
                    DecideDeviceBytes({.wanted = options.device_bytes,
                                       .exact = options.exact_device_bytes,
-                                      .least = lanes_bytes + kLeastPoolBytes,
+                                      .least = lanes_bytes + kMinPoolBytes,
                                       .free = memory,
                                       .margin = options.exact_device_bytes ? 0 : memory / 2}));
   return bytes - lanes_bytes;

@@ -40,7 +40,7 @@ absl::Status ProbeKernels(const cudaDeviceProp& properties) {
 }
 
 // The smallest pool that is of use: for products of some ten MiB, with cuBLASLt's workspace.
-constexpr std::size_t kLeastPoolBytes = std::size_t{64} << 20;
+constexpr std::size_t kMinPoolBytes = std::size_t{64} << 20;
 // The memory by which a context grows while the daemon runs, graphs apart: modules, and local memory of
 // kernels.
 constexpr std::size_t kContextBytes = std::size_t{128} << 20;
@@ -51,7 +51,7 @@ absl::StatusOr<DeviceMemoryQuestion> AskForMemory(const CudaBackendOptions& opti
   const std::size_t lanes_bytes = lanes * options.lane_bytes;
   DeviceMemoryQuestion question{.wanted = options.device_bytes,
                                 .exact = options.exact_device_bytes,
-                                .least = lanes_bytes + kLeastPoolBytes,
+                                .least = lanes_bytes + kMinPoolBytes,
                                 .margin = kContextBytes + lanes * options.graph_cache_bytes};
   std::size_t total = 0;
   RETURN_IF_ERROR(ToStatus(cudaMemGetInfo(&question.free, &total), "asking for free memory"));

@@ -34,8 +34,8 @@ using gpu::ToStatus;
 constexpr char kDoing[] = "tuning";
 constexpr double kSecondsPerTiming = 0.5e-3;
 constexpr double kLongestLaunch = 25e-3;  // seconds
-constexpr int kMostLaunches = 256;        // in a row
-constexpr std::size_t kMostBytes = std::size_t{8} << 30;
+constexpr int kMaxLaunches = 256;         // in a row
+constexpr std::size_t kMaxBytes = std::size_t{8} << 30;
 constexpr auto kQuiet = std::chrono::milliseconds(2);
 constexpr auto kStep = std::chrono::microseconds(200);
 
@@ -122,9 +122,9 @@ class CudaWorkbench : public Workbench {
   absl::StatusOr<std::unique_ptr<Trial>> Prepare(const Problem& problem) override {
     RETURN_IF_ERROR(ToStatus(cudaSetDevice(device_.cuda_ordinal), kDoing));
     const TrialLayout layout(problem, traits(), l2_bytes_);
-    if (layout.end > kMostBytes) {
+    if (layout.end > kMaxBytes) {
       return absl::OutOfRangeError(
-          absl::StrCat("operands and workspace take ", layout.end, " bytes; the limit is ", kMostBytes));
+          absl::StrCat("operands and workspace take ", layout.end, " bytes; the limit is ", kMaxBytes));
     }
     std::vector<std::string_view> candidates = TuningCandidates(problem, traits(), rates_, kLongestLaunch);
     if (candidates.empty()) {
@@ -318,7 +318,7 @@ absl::Status CudaTrial::Enter(std::size_t candidate, const TuningUse& use) {
   if (!use.IsAlone()) return absl::OkStatus();
   if (one > kLongestLaunch) return takes_long(one);
   const int launches =
-      static_cast<int>(std::clamp(std::ceil(kSecondsPerTiming / one), 1.0, double{kMostLaunches}));
+      static_cast<int>(std::clamp(std::ceil(kSecondsPerTiming / one), 1.0, double{kMaxLaunches}));
   ASSIGN_OR_RETURN(entrants_[candidate].graph, Capture(candidate, launches));
   RETURN_IF_ERROR(ToStatus(cudaGraphUpload(entrants_[candidate].graph.get(), bench_.stream_.get()), kDoing));
   entrants_[candidate].launches = launches;

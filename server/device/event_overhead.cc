@@ -113,9 +113,9 @@ absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits) {
   ASSIGN_OR_RETURN(const double on_stream,
                    probe.MedianSeconds([&] { return probe.EnqueueTimed(cudaEventRecordDefault); }));
   // Other processes on the device make it slower, not faster, and may be gone a moment later.
-  constexpr double kMost = 20e-6;
-  return EventOverhead{.in_graph = std::clamp(in_graph - kernel, 0.0, kMost),
-                       .on_stream = std::clamp(on_stream - kernel, 0.0, kMost)};
+  constexpr double kMax = 20e-6;
+  return EventOverhead{.in_graph = std::clamp(in_graph - kernel, 0.0, kMax),
+                       .on_stream = std::clamp(on_stream - kernel, 0.0, kMax)};
 }
 
 }  // namespace warpline

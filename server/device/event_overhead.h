@@ -24,8 +24,8 @@ absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits);
 // Returns the time of a kernel that was timed like this, without the overhead, in seconds. Even an empty
 // kernel takes as long as the device needs to begin the next one. So a rate is never infinite.
 inline double WithoutOverhead(double elapsed, double overhead) {
-  constexpr double kLeast = 0.5e-6;
-  return std::max(elapsed - overhead, kLeast);
+  constexpr double kMin = 0.5e-6;
+  return std::max(elapsed - overhead, kMin);
 }
 
 }  // namespace warpline

@@ -66,18 +66,18 @@ absl::StatusOr<OwnerId> Identities::Identify(std::string_view authorization, con
     // Schemes are compared without regard to case (RFC 9110).
     constexpr std::size_t kScheme = sizeof(kBearer) - 1;
     if (!absl::StartsWithIgnoreCase({authorization.data(), authorization.size()}, kBearer)) {
-      return absl::UnauthenticatedError("the authorization header is no \"Bearer TOKEN\"");
+      return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
     }
     // A client that does not know a token cannot choose its hash. So the time of the search reveals nothing
     // about the token.
     const auto found = now->tokens.find(TokenDigest(authorization.substr(kScheme)));
     if (found == now->tokens.end()) {
-      return absl::UnauthenticatedError("the token is none of this server's");
+      return absl::UnauthenticatedError("unknown token");
     }
     return found->second;
   }
   if (peer == kNoSubject) {
-    return absl::UnauthenticatedError("the client's certificate has no subject to tell its owner by");
+    return absl::UnauthenticatedError("the client's certificate has no subject, which would name its owner");
   }
   if (peer != kNobody) return NumberOf(peer);
   if (now->anonymous) return kAnonymous;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kDigestBytes = 32;
 // The smallest quota of bytes. A transfer of a tensor has fewer bytes in progress.
-constexpr std::int64_t kLeastBytes = std::int64_t{8} << 20;
-constexpr double kLeastWeight = 0.01, kMostWeight = 100;
+constexpr std::int64_t kMinBytes = std::int64_t{8} << 20;
+constexpr double kMinWeight = 0.01, kMaxWeight = 100;
 constexpr char kKeys[] = "sha256, weight, jobs, bytes, resident-bytes, region-bytes";
 
 // The place of a value, for messages: path, line, owner and key.
@@ -36,8 +36,8 @@ absl::StatusOr<double> Weight(const Spot& spot) {
   const double weight = value.is_integer()    ? static_cast<double>(value.as_integer())
                         : value.is_floating() ? value.as_floating()
                                               : 0;
-  if (weight >= kLeastWeight && weight <= kMostWeight) return weight;
-  return spot.Wants(absl::StrCat("a number from ", kLeastWeight, " to ", kMostWeight));
+  if (weight >= kMinWeight && weight <= kMaxWeight) return weight;
+  return spot.Wants(absl::StrCat("a number from ", kMinWeight, " to ", kMaxWeight));
 }
 
 absl::StatusOr<std::int64_t> Count(const Spot& spot) {
@@ -71,13 +71,15 @@ absl::Status ReadKey(const Spot& spot, OwnerEntry& entry) {
   } else if (spot.key == "jobs") {
     ASSIGN_OR_RETURN(limits.jobs, Count(spot));
   } else if (spot.key == "bytes") {
-    ASSIGN_OR_RETURN(limits.bytes, Bytes(spot, kLeastBytes));
+    ASSIGN_OR_RETURN(limits.bytes, Bytes(spot, kMinBytes));
   } else if (spot.key == "resident-bytes") {
     ASSIGN_OR_RETURN(limits.resident_bytes, Bytes(spot, 0));
   } else if (spot.key == "region-bytes") {
     ASSIGN_OR_RETURN(limits.region_bytes, Bytes(spot, 0));
   } else {
-    return spot.Wants(absl::StrCat("left out: there is no such key; there are ", kKeys));
+    return absl::InvalidArgumentError(absl::StrCat(spot.path, ":", spot.value.location().line(), ": owner \"",
+                                                   spot.owner, "\": unknown key ", spot.key,
+                                                   "; known: ", kKeys));
   }
   return absl::OkStatus();
 }

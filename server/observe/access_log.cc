@@ -20,11 +20,11 @@ namespace {
 // How long lines wait for others to be written with.
 constexpr absl::Duration kPeriod = absl::Milliseconds(20);
 // Records that wait, with 1 KiB each or so.
-constexpr std::size_t kMostWaiting = 32768;
+constexpr std::size_t kMaxWaiting = 32768;
 // The maximum bytes of a field that a client has sent.
-constexpr std::size_t kMostOfField = 256;
+constexpr std::size_t kMaxOfField = 256;
 // The maximum bytes of a line. A pipe takes so many as a whole or not at all.
-constexpr std::size_t kMostOfLine = 4096;
+constexpr std::size_t kMaxOfLine = 4096;
 // For what is left at the end.
 constexpr absl::Duration kToStop = absl::Seconds(1);
 constexpr int kPatienceMs = 100;
@@ -45,7 +45,7 @@ std::string LineOf(const AccessRecord& record) {
   add("request_bytes", absl::StrCat(record.request_bytes));
   add("response_bytes", absl::StrCat(record.response_bytes));
   add("reason", record.reason);
-  line.resize(std::min(line.size(), kMostOfLine - 1));
+  line.resize(std::min(line.size(), kMaxOfLine - 1));
   line += '\n';
   return line;
 }
@@ -102,11 +102,11 @@ AccessLog::~AccessLog() {
 void AccessLog::Add(AccessRecord record) {
   for (std::string* text :
        {&record.method, &record.reason, &record.owner, &record.client, &record.request_id}) {
-    if (text->size() > kMostOfField) *text = text->substr(0, kMostOfField);
+    if (text->size() > kMaxOfField) *text = text->substr(0, kMaxOfField);
   }
   {
     MutexLock lock(&mutex_);
-    if (waiting_.size() < kMostWaiting) {
+    if (waiting_.size() < kMaxWaiting) {
       waiting_.push_back(std::move(record));
       return;
     }

@@ -80,7 +80,7 @@ absl::Status Acceptor::Prepare() {
   wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   reserve_ = OpenReserve();
   if (!epoll_.ok() || !wake_.ok() || !reserve_.ok()) {
-    return absl::UnavailableError(absl::StrCat("no descriptor to listen with: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat("cannot create a listening socket: ", std::strerror(errno)));
   }
   return absl::OkStatus();
 }

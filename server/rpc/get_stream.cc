@@ -182,7 +182,7 @@ void GetStream::OnMessage(MessageStream& stream, MessageSlices message) {
   if (chunks_ != nullptr) return;  // gRPC's own clients send one
   v1::GetRequest request;
   if (!request.ParseFromString(ToString(message.slices()))) {
-    return stream.Finish(absl::InvalidArgumentError("the message is no warpline.v1.GetRequest"));
+    return stream.Finish(absl::InvalidArgumentError("the message is not a valid warpline.v1.GetRequest"));
   }
   absl::StatusOr<AskedRange> asked = FindAsked(request, caller_.owner, engine_.tensors);
   if (!asked.ok()) return stream.Finish(asked.status());

@@ -11,7 +11,7 @@ namespace {
 namespace health = grpc::health::v1;
 
 absl::Status Malformed() {
-  return absl::InvalidArgumentError("the message is no grpc.health.v1.HealthCheckRequest");
+  return absl::InvalidArgumentError("the message is not a valid grpc.health.v1.HealthCheckRequest");
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ class HealthService::Watch final : public MessageStream::Handler {
   explicit Watch(HealthService& service) : service_(service) {}
 
   void OnMessage(MessageStream& stream, MessageSlices message) override {
-    if (asked_) return stream.Finish(absl::InvalidArgumentError("a second message; there is to be one"));
+    if (asked_) return stream.Finish(absl::InvalidArgumentError("a second message; expected one"));
     asked_ = true;
     health::HealthCheckRequest request;
     if (!request.ParseFromString(ToString(message.slices()))) return stream.Finish(Malformed());

@@ -16,7 +16,7 @@ namespace warpline {
 namespace {
 
 // Deflate makes at most 1032 bytes of one (a match of 258 bytes takes two bits).
-constexpr std::size_t kMostPerByte = 1032;
+constexpr std::size_t kMaxPerByte = 1032;
 
 // One message from Start to `done`. Deletes itself.
 class Inflation final : public CompletionTag {
@@ -65,7 +65,7 @@ absl::Status Inflater::Start(MessageSlices compressed, std::size_t limit, const 
   limit = std::min(limit, static_cast<std::size_t>(admission_.MostBytesOf(caller.owner)));
   std::size_t bytes = 0;
   for (const grpc::Slice& slice : compressed) bytes += slice.size();
-  const std::size_t most = bytes < limit / kMostPerByte ? bytes * kMostPerByte : limit;
+  const std::size_t most = bytes < limit / kMaxPerByte ? bytes * kMaxPerByte : limit;
   absl::StatusOr<Ticket> ticket = admission_.Admit(static_cast<std::int64_t>(most), caller);
   if (!ticket.ok()) return ticket.status();
   auto* inflation = new Inflation(std::move(compressed), limit, *std::move(ticket), std::move(done));

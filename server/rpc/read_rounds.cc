@@ -45,7 +45,7 @@ void Bound(int fd, std::size_t bytes, msghdr& message) {
   int value = 0;
   std::memcpy(&value, left, sizeof(value));
   if (value == 0) return round.store(0, std::memory_order_relaxed);
-  if (round.fetch_add(bytes, std::memory_order_relaxed) + bytes < kMostBytesOfRound) return;
+  if (round.fetch_add(bytes, std::memory_order_relaxed) + bytes < kMaxBytesOfRound) return;
   // Linux (tcp_set_rcvlowat, since 4.18) reports EPOLLIN anew when the low-water mark is set and so much is
   // there; 1 is what it was. Without that, gRPC would wait for ever.
   const int low_water = 1;

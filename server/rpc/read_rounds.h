@@ -16,7 +16,7 @@ namespace warpline {
 // many bytes: gRPC is told that nothing more is there, and that something has come. It does not lose sight of
 // the connection, which it has in an edge-triggered epoll: the kernel is made to report an edge. So a buffer
 // for reading has some 25 MiB at most. Clients of unix sockets are trusted.
-constexpr std::size_t kMostBytesOfRound = std::size_t{8} << 20;
+constexpr std::size_t kMaxBytesOfRound = std::size_t{8} << 20;
 void BoundReadRounds();
 
 // Bytes that the process has received through this descriptor and earlier ones of the same number, since

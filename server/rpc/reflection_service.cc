@@ -64,8 +64,8 @@ class ReflectionStream final : public MessageStream::Handler {
   void OnMessage(MessageStream& stream, MessageSlices message) override {
     const std::string answer = service_.Answer(ToString(message.slices()));
     if (answer.empty()) {
-      return stream.Finish(
-          absl::InvalidArgumentError("the message is no grpc.reflection.v1alpha.ServerReflectionRequest"));
+      return stream.Finish(absl::InvalidArgumentError(
+          "the message is not a valid grpc.reflection.v1alpha.ServerReflectionRequest"));
     }
     stream.Send(ToByteBuffer(answer));
   }

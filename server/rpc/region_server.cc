@@ -317,11 +317,12 @@ void RegionServer::OnPacket(const ConnectionPtr& connection, const v1::RegionReq
   }
   const std::optional<std::string> id = connection->id();
   if (!id.has_value()) {
-    return refuse(absl::InvalidArgumentError("a handover must come first, and its reply be awaited"));
+    return refuse(
+        absl::InvalidArgumentError("the first packet must be a handover, and its reply must be awaited"));
   }
   if (!request.has_withdrawal() || !descriptors.empty()) {
     return refuse(
-        absl::InvalidArgumentError("after the handover there are withdrawals only, without descriptors"));
+        absl::InvalidArgumentError("after the handover only withdrawals are allowed, without descriptors"));
   }
   const std::int64_t call = request.withdrawal().call();
   if (call <= 0) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kLaunchHereBytes = std::size_t{1} << 20;
 
 // A claimant that has had so much device time more than another one that waits gets no lane that is kept.
-constexpr double kMostLeadSeconds = 10e-3;
+constexpr double kMaxLeadSeconds = 10e-3;
 
 // How long jobs that LaneShares holds back wait before they are looked at again, if nothing else happens.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
@@ -202,7 +202,7 @@ std::optional<Scheduler::Matched> Scheduler::TakeMatch() {
     const Job& job = candidate.queued->job;
     const Plan& plan = *job.plan;
     kept =
-        options_.lanes_kept > 0 && IsShort(plan) && for_lane_.LeadOf(job.caller.claimant) <= kMostLeadSeconds;
+        options_.lanes_kept > 0 && IsShort(plan) && for_lane_.LeadOf(job.caller.claimant) <= kMaxLeadSeconds;
     if (!kept && !IsShort(plan)) {
       const MonotonicTime now = MonotonicClock::now();
       if (!lane_shares_.MayStart(job.caller.claimant, plan.device_seconds, now)) {

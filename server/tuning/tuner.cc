@@ -32,7 +32,7 @@ void Tuner::Offer(const Problem& problem) {
   std::string text = ProblemText(problem);
   if (text.empty() || OutputSize(problem).count == 0) return;
   MutexLock lock(&mutex_);
-  if (taken_ >= kMostProblems || !known_.insert(text).second) return;
+  if (taken_ >= kMaxProblems || !known_.insert(text).second) return;
   ++taken_;
   queue_.push_back({problem, std::move(text)});
   ++waiting_;

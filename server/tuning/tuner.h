@@ -27,7 +27,7 @@ namespace warpline {
 class Tuner {
  public:
   // Problems that are offered and that it takes; others are not tuned. Clients decide what they send.
-  static constexpr std::size_t kMostProblems = 4096;
+  static constexpr std::size_t kMaxProblems = 4096;
 
   // Called with what has been found, by the thread of this object.
   using Settled = std::function<void(const std::string& problem, const TunedChoice& choice)>;

@@ -213,14 +213,14 @@ absl::StatusOr<TuningFile> TuningFile::Parse(const std::string& text, const std:
                                                      "\" is unknown: all tables are [[device]]"));
     }
     for (const toml::value& device : devices.as_array()) {
-      constexpr int kMost = std::numeric_limits<int>::max();
+      constexpr int kMax = std::numeric_limits<int>::max();
       Table table(device, "device", path);
       DeviceKind kind;
       kind.name = table.String("name");
       kind.compute_capability = table.String("compute-capability");
-      kind.multiprocessors = static_cast<int>(table.Whole("multiprocessors", kMost));
-      kind.cublaslt = table.Whole("cublaslt", kMost);
-      kind.driver = table.Whole("driver", kMost);
+      kind.multiprocessors = static_cast<int>(table.Whole("multiprocessors", kMax));
+      kind.cublaslt = table.Whole("cublaslt", kMax);
+      kind.driver = table.Whole("driver", kMax);
       const std::optional<toml::value> choices = table.TakeIf("choices"), failed = table.TakeIf("failed");
       RETURN_IF_ERROR(table.End());
       Device& known = file.FindOrAdd(kind);

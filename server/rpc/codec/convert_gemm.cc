@@ -123,7 +123,7 @@ absl::Status CheckC(const Operand& c, DType out, const Shape& d) {
 }
 
 absl::Status CheckBias(const Operand& bias, DType dtype, DType out, std::int64_t n) {
-  if (dtype == DType::kI8) return FieldError(bias.field, "products of i8 have no bias");
+  if (dtype == DType::kI8) return FieldError(bias.field, "i8 products take no bias");
   RETURN_IF_ERROR(CheckSameType(bias, out, "the result"));
   if (bias.shape == Shape{n}) return absl::OkStatus();
   return FieldError(bias.field + ".shape",
@@ -174,10 +174,10 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   ASSIGN_OR_RETURN(converted.output, DenseResult(a.field + ".shape", problem.OutDType(), d));
 
   if (integers) {
-    constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kMin = std::numeric_limits<std::int32_t>::min();
     constexpr std::int64_t kGreatest = std::numeric_limits<std::int32_t>::max();
-    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha.value, kLeast, kGreatest));
-    RETURN_IF_ERROR(CheckInteger("beta", options.beta.value, kLeast, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("alpha", options.alpha.value, kMin, kGreatest));
+    RETURN_IF_ERROR(CheckInteger("beta", options.beta.value, kMin, kGreatest));
   }
   Step& step = converted.step;
   converted.scalars = {options.alpha.planned, options.beta.planned, integers};

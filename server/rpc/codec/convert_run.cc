@@ -117,7 +117,7 @@ class RunConverter {
     RETURN_IF_ERROR(CheckName(field, name));
     const auto found = values_.find(name);
     if (found == values_.end()) {
-      return FieldError(field, absl::StrCat(Quoted(name), " is the name of no input and of no step"));
+      return FieldError(field, absl::StrCat(Quoted(name), " names no input and no step"));
     }
     const Value& value = found->second;
     if (value.step == reader) return FieldError(field, "the step reads its own result");
@@ -197,7 +197,7 @@ class RunConverter {
       RETURN_IF_ERROR(CheckName(field, outputs[i]));
       const auto found = values_.find(outputs[i]);
       if (found == values_.end() || found->second.step < 0) {
-        return FieldError(field, absl::StrCat(Quoted(outputs[i]), " is the name of no step"));
+        return FieldError(field, absl::StrCat(Quoted(outputs[i]), " names no step"));
       }
       const int tensor = found->second.operand->tensor;
       if (std::find(returned.begin(), returned.end(), tensor) != returned.end()) {
