@@ -27,7 +27,7 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
 // Minimum bytes of a matrix that give CTAs of words enough to do.
 constexpr std::int64_t kLarge = 24 << 10, kQuiteLarge = 16000;
 
-// Whether planes that begin anywhere are written faster by words: not where tiles are full.
+// True if unaligned planes are written faster by words. Full tiles are not.
 bool SuitAnywhere(const TileWalk& walk, std::int64_t element_bytes) {
   constexpr double kFull = 0.91;
   return walk.nx >= kLeastAnywhere && walk.nx * walk.ny * element_bytes >= kLarge &&

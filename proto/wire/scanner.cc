@@ -26,14 +26,14 @@ constexpr std::uint64_t kLengthMax = INT_MAX - 16;
 constexpr std::size_t kNestingMax = 100;
 
 constexpr std::size_t kTokenBytes = 4;
-// Of a payload's token each byte has 8 bits of the index, of a reference's 7, as it must be valid UTF-8.
+// Bits of the index in each byte of a token. The token of a reference must be valid UTF-8, so it has 7.
 constexpr int kPayloadTokenBits = 8, kReferenceTokenBits = 7;
 
 // The tokens of scalars are the numbers from here on: no parser changes their bits.
 constexpr double kFirstScalarToken = 4503599627370496;  // 2^52
 constexpr double kScalarTokens = 2147483648;            // 2^31
 
-// Those of integers are varints of the same number of bytes, whatever the index: from 2^35 to 2^36.
+// The tokens of integers, 2^35 to 2^36, are varints of the same number of bytes whatever the index is.
 constexpr std::int64_t kFirstIntegerToken = std::int64_t{1} << 35;
 
 // Most headers and lists of payloads have room here, so that they do not grow step by step.
@@ -59,7 +59,7 @@ class Cursor {
   std::size_t total() const { return total_; }
   std::size_t position() const { return position_; }
   PayloadRange Range(std::size_t length) const { return {slice_, offset_, length}; }
-  // What is left of the slice; empty at the end.
+  // The rest of the slice; empty at the end.
   std::span<const std::byte> Rest() const {
     return slice_ < slices_.size() ? slices_[slice_].subspan(offset_) : std::span<const std::byte>();
   }
@@ -196,7 +196,7 @@ class Scanner {
     }
   }
 
-  // What the field of this number holds in the innermost message.
+  // The content of the field with this number in the innermost message.
   std::optional<int> ContentOf(std::uint32_t number) const {
     const std::optional<int> message = innermost_.message;
     return message ? schema_.Find(*message, number) : std::nullopt;

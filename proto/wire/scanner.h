@@ -57,7 +57,7 @@ class ScanSchema {
   // And below: minus the number of the field in Fields::references.
   static constexpr int kReference = -4;
 
-  // What field `number` of message type `message` holds, if it has the wire type of its declaration:
+  // The content of field `number` of message type `message`, if it has the wire type of its declaration:
   // kPayload, kScalar, kInteger, kReference or less, or the index of its message type. Nothing if the scanner
   // does not look into it.
   std::optional<int> Find(int message, std::uint32_t number) const;
@@ -105,7 +105,7 @@ absl::StatusOr<ScannedMessage> ScanMessage(const ScanSchema& schema, Slices slic
 
 // The index into ScannedMessage::payloads that a token stands for. Nothing if it is no token.
 std::optional<std::size_t> PayloadIndex(std::string_view token);
-// What stands for the payload of that index in a header.
+// The token that stands for the payload with this index in a header.
 std::string PayloadToken(std::size_t index);
 
 // The same for scalars, whose tokens are numbers too. No token is 0, which stands for an absent field.

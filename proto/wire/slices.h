@@ -14,7 +14,7 @@ namespace warpline {
 // The message: its bytes in order, in pieces of any size, none included.
 using Slices = std::span<const std::span<const std::byte>>;
 
-// Where a payload lies: `length` bytes from slices[slice][offset] on, over as many slices as they take.
+// The place of a payload: `length` bytes from slices[slice][offset] on, which may span several slices.
 struct PayloadRange {
   std::size_t slice = 0;
   std::size_t offset = 0;

@@ -50,7 +50,7 @@ absl::StatusOr<ScannedMessage> Scan(const std::string& bytes, const ScanLimits& 
                      Slice(bytes, kWhole), limits);
 }
 
-// Whether both readers take the bytes; fails the test if they differ, in one piece or bytewise.
+// Returns whether both readers accept the bytes. Fails the test if they differ, whole or byte by byte.
 bool Accepted(const std::string& bytes) {
   const google::protobuf::LogSilencer silencer;
   const v1::TransposeRequest prototype;
