@@ -132,5 +132,33 @@ class CppTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
+class TroubleshootingTest(unittest.TestCase):
+    """docs/troubleshooting.md has every message with which the server refuses somebody or does not start."""
+
+    ERROR = re.compile(r"absl::(?:ResourceExhausted|Unavailable|FailedPrecondition|Unauthenticated|Aborted|Unimplemented)Error"
+                       r"\(\s*(?:absl::StrCat\()?([^;]*);")
+    # Messages that no client and no operator sees: those of tuning.
+    INTERNAL = ("server/tuning/", "server/tune.cc", "server/device/cuda_workbench.cc", "server/rpc/inflate.cc",
+                "server/base/read_file.cc", "server/rpc/region_server.cc")
+
+    def test_has_the_messages_of_the_code(self):
+        page = " ".join((DOCS / "troubleshooting.md").read_text().split())
+        seen, missing = 0, []
+        for path in sorted((ROOT / "server").glob("**/*")):
+            name = str(path.relative_to(ROOT))
+            if path.suffix not in (".cc", ".h") or name.startswith(self.INTERNAL):
+                continue
+            for error in self.ERROR.findall(path.read_text()):
+                parts = [part.replace('\\"', '"').strip(" :,;") for part in re.findall(r'"((?:\\.|[^"\\])*)"', error)]
+                longest = max(parts, key=len, default="")
+                if len(longest) < 10:
+                    continue
+                seen += 1
+                if longest not in page:
+                    missing.append(f"{name}: {longest}")
+        self.assertEqual(missing, [])
+        self.assertGreater(seen, 20)
+
+
 if __name__ == "__main__":
     unittest.main()
