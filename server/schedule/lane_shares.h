@@ -13,14 +13,12 @@ namespace warpline {
 
 // FairQueue decides who is next. LaneShares decides how many lanes a claimant may hold with jobs that are not
 // short, since nothing takes a lane back before its job ends:
-// - One lane stays free for each share that has no job ready for a lane, but has one that is being copied or
-// had
-//   one within the last second: it finds a lane each time. One more stays free for the share's own clients
-//   of that kind, unless it is a client without a lane that asks. At most half of the lanes stay free.
-//   Each share may hold one lane in any case, and a share that is alone may hold all.
-// - The jobs of one share that run, or are ready to run, may take `seconds_max` of estimated device time
-//   together, or be a single one. More would only share the device among each other, and make everybody else
-//   wait longer.
+// - One lane stays free for each share that is idle for the moment: it has no job ready for a lane, but
+//   one is still being copied, or one ended within the last second. A client that already has a lane also
+//   leaves one to the idle clients of its own share. At most half of the lanes stay free. Each share may
+//   hold one lane in any case, and a share that is alone may hold all.
+// - The jobs of one share that run or are staged may take `seconds_max` of estimated device time together,
+//   or be a single job. More jobs would only share the device, and make everybody else wait longer.
 // Not thread-safe.
 class LaneShares {
  public:
