@@ -7,11 +7,11 @@
         s = c.sum(x, axis=1)
         p = warpline.program()
         z = c.run(p.gemm(a, b).transpose().sum(axis=1))
-        a = c.empty((300, 400))                     # with a server on this host: is copied nowhere
+        a = c.empty((300, 400))                     # shared with a server on this host: never copied
         t = c.put(a)                                # stays on the server
         w = c.run((t @ b).max(axis=0))
 
-The same, asynchronously: warpline.aio.connect. Element types that NumPy lacks: warpline.dtypes.
+warpline.aio.connect makes the asynchronous client. warpline.dtypes has the element types that NumPy lacks.
 """
 
 import importlib.metadata
@@ -36,7 +36,7 @@ from warpline.tensors import Tensor
 
 try:
     __version__ = importlib.metadata.version("warpline")
-except importlib.metadata.PackageNotFoundError:  # run from its sources
+except importlib.metadata.PackageNotFoundError:  # runs from its source tree
     __version__ = "unknown"
 
 __all__ = [
@@ -53,35 +53,36 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
-    """Makes a client of the server at `target`. The connection itself is made by the first call.
+    """Makes a client of the server at `target`. The first call opens the connection.
 
-    target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. ValueError for a URL,
-        a port that is none, and a path without "unix:".
+    target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. Raises ValueError for a
+        URL, an invalid port, and a path without "unix:".
     timeout: Seconds that a call may take if it does not give its own timeout.
-    max_retries: How often a call is made again; 0: never. Calls are made again after Unavailable, which a server that
-        starts again causes; after ResourceExhausted and ABORTED if the server gives a delay; and after an upload that
-        the server's gRPC reset. The client waits as long as the server says. Where it says nothing, the client waits
-        0.1 s first, and each time twice as long as before, so that 6 retries last 6.3 s. It never waits beyond the
-        timeout.
+    max_retries: Maximum number of retries of a call; 0: none. A call is retried after Unavailable, for example while a
+        server restarts. It is retried after ResourceExhausted and ABORTED if the server gives a delay, and after an
+        upload that the server's gRPC reset. The client waits for the delay that the server gives. Without one, the
+        first wait is about 0.1 s and each further wait is twice as long: 6 retries take about 6.3 s. The client never
+        waits beyond the timeout.
     tls_ca: Path of a PEM file with the CAs that may have signed the server's certificate. None: $WARPLINE_TLS_CA. If
-        that is empty too, there is no TLS. ValueError if a file cannot be used. A target unix:/path never has TLS.
-    tls_cert: Path of a PEM file with the client's certificate, for servers that want one. None: $WARPLINE_TLS_CERT.
+        the variable is empty too, the client does not use TLS. Raises ValueError if a file cannot be used. A target
+        unix:/path never uses TLS.
+    tls_cert: Path of a PEM file with the client's certificate, for servers that require one. None: $WARPLINE_TLS_CERT.
     tls_key: Path of a PEM file with the private key of that certificate. None: $WARPLINE_TLS_KEY.
-    token: A token that says who this client is, for servers that ask. It goes with every call. Without TLS everybody
-        between client and server can read it.
+    token: A token that identifies this client, for servers that require one. The client sends it with every call.
+        Without TLS, anyone between client and server can read the token.
     token_file: Path of a file with the token. None, if there is no `token` either: $WARPLINE_TOKEN_FILE.
-    credentials: Credentials of gRPC, instead of the arguments about TLS.
-    options: Further channel arguments of gRPC. Its own retries are switched off, whatever a retryPolicy there says.
-    shared_memory: Whether elements travel in memory that is shared with the server. "auto": they do if the target is
-        unix:/path or `regions` is given, and if the server shares memory. What finds no room there travels in messages.
-        "always": it is an error if they cannot (ValueError here; Unimplemented and ResourceExhausted from calls).
-        "never": they do not.
-    regions: Path of the server's region socket. None: /path.regions for a target unix:/path. If it is given and no
-        memory can be shared by it, or if the server has none left, "auto" says so once, by a RuntimeWarning.
-    pool_bytes: How much memory the client may share, in bytes, beside what `Client.empty` gives.
-    reproducible: Whether each request asks for results that have the same bits in every run of the server on the
-        same device. Variants are then chosen by fixed rules, not by what tuning has measured. InvalidArgument is
-        raised for a named variant that cannot do this.
+    credentials: gRPC channel credentials, instead of the TLS arguments.
+    options: Additional gRPC channel arguments. gRPC's own retries are always off, even if a retryPolicy is given here.
+    shared_memory: Selects whether elements travel in memory that is shared with the server. "auto": they do if the
+        target is unix:/path or `regions` is given, and if the server shares memory. Elements that do not fit there
+        travel in messages. "always": an error if memory cannot be shared (ValueError here; Unimplemented and
+        ResourceExhausted from calls). "never": all elements travel in messages.
+    regions: Path of the server's region socket. None: /path.regions for a target unix:/path. "auto" issues one
+        RuntimeWarning if you give a path and memory cannot be shared through it, or the server has none left.
+    pool_bytes: Maximum shared memory of the client, in bytes. Memory from `Client.empty` does not count.
+    reproducible: If true, each request asks for results with the same bits in every run of the server on the same
+        device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
+        not reproducible raises InvalidArgument.
     """
     arguments = dict(locals())
     client = Client(target, timeout=timeout, max_retries=max_retries,

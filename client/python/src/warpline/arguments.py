@@ -1,4 +1,4 @@
-"""What callers give beside arrays, as the wire has it: names of enumerations, axes, small integers."""
+"""Converts arguments other than arrays to wire format: names of enumerations, axes, small integers."""
 
 import contextlib
 import operator
@@ -9,12 +9,12 @@ import numpy as np
 
 from warpline.v1 import warpline_pb2 as v1
 
-# One axis, several, or all of them. -1 is the last axis.
+# One axis, several axes, or None for all axes. -1 is the last axis.
 Axes = int | Iterable[int] | None
 
 
 def _enum(kind: Any, prefix: str, name: str | None, what: str) -> Any:
-    """The number of the value that is called `name`, in lower case and without the prefix."""
+    """The number of an enumeration value. `name` is its name in lower case, without the prefix."""
     if name is None:
         return 0
     numbers = {key.removeprefix(prefix).lower(): number for key, number in kind.items() if number}
@@ -36,10 +36,11 @@ def precision_of(name: str | None) -> v1.Precision:
 
 
 def axes_of(axis: Axes) -> list[int]:
-    """Axes for the wire, where none means all. ValueError for an empty tuple: NumPy then reduces nothing."""
+    """Converts axes for the wire, where an empty list means all. Raises ValueError for an empty tuple, with which NumPy
+    reduces nothing."""
     if axis is None:
         return []
-    # An array of no axes has __iter__ too, but is one number.
+    # A 0-d array has __iter__ too, but is one number.
     given: Any = axis
     several = isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0
     axes = [_integer(f"axis[{i}]", a) for i, a in enumerate(given)] if several else [_integer("axis", given)]
@@ -49,13 +50,14 @@ def axes_of(axis: Axes) -> list[int]:
 
 
 def ddof_of(ddof: Any) -> int:
-    """For the wire. Floats without a fraction are taken, as by NumPy. TypeError for anything else but integers."""
+    """Converts ddof for the wire. Accepts floats without a fraction, as NumPy does. Raises TypeError for anything else
+    but integers."""
     return _integer("ddof", int(ddof) if isinstance(ddof, (float, np.floating)) and ddof.is_integer() else ddof)
 
 
 def _integer(name: str, value: Any) -> int:
-    """For a field of 32 bits. TypeError for what is no integer, and for a bool, which is likely to be another argument
-    that is in the wrong place. ValueError for what the field cannot hold."""
+    """Checks an integer for a 32-bit field. Raises TypeError for anything but an integer. A bool raises TypeError too,
+    because it is probably another argument in the wrong place. Raises ValueError if the value does not fit."""
     integer = None
     if not isinstance(value, (bool, np.bool_)):
         with contextlib.suppress(TypeError):
@@ -68,28 +70,28 @@ def _integer(name: str, value: Any) -> int:
 
 
 def factor_of(name: str, value: float | None) -> float | None:
-    """For a field that is a float or not there. TypeError for what is no number."""
+    """Checks a number for an optional float field. Raises TypeError for anything but a number or None."""
     if value is not None and not hasattr(value, "__float__") and not hasattr(value, "__index__"):
         raise TypeError(f"{name} is {value!r}: expected a number")
     return value
 
 
 def beta_of(beta: float | None, has_c: bool) -> float | None:
-    """Whoever gives a c wants it added."""
+    """beta for the wire: if a c is given, the default is 1, so c is added."""
     return 1.0 if beta is None and has_c else factor_of("beta", beta)
 
 
 def flag_of(name: str, value: bool) -> bool:
-    """TypeError for what is no truth value, as "no" would be true."""
+    """Checks a flag. Raises TypeError for anything but a bool or an integer: the string "no" would be true."""
     if not isinstance(value, (bool, np.bool_, int)):
         raise TypeError(f"{name} is {value!r}: expected True or False")
     return bool(value)
 
 
 def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:
-    """A permutation for the wire. It must have an entry for each axis, so that negative ones, which the wire does not
-    have, can be counted here. ValueError if it has none although there may be axes: the wire means something else by
-    that. rank: of what is permuted; None: it is not known."""
+    """Converts a permutation for the wire. It must have an entry for each axis, because negative entries, which the
+    wire does not allow, are resolved here. Raises ValueError for an empty one unless the rank is 0: an empty
+    permutation has another meaning on the wire. rank: number of axes of the array; None: not known."""
     if not isinstance(axes, Iterable):
         raise TypeError(f"axes is {axes!r}: expected an entry for each axis, as (1, 0)")
     perm = [_integer(f"axes[{i}]", axis) for i, axis in enumerate(axes)]
@@ -99,11 +101,12 @@ def perm_of(axes: Iterable[int], rank: int | None) -> list[int]:
 
 
 def reversed_axes(rank: int) -> list[int]:
-    """The permutation that reverses all axes, for the wire. By an empty one the wire means that the last two axes are
-    swapped, which is the same if there are two."""
+    """The permutation that reverses all axes, for the wire. An empty permutation on the wire swaps the last two axes,
+    which is the same for rank 2."""
     return [] if rank == 2 else list(reversed(range(rank)))
 
 
 def from_front(axes: Sequence[int], rank: int) -> list[int]:
-    """Negative axes count from the last one. What is out of range stays so, for the server to refuse."""
+    """Resolves negative axes, which count from the last axis. Axes out of range stay unchanged: the server rejects
+    them."""
     return [a + rank if -rank <= a < 0 else a for a in axes]

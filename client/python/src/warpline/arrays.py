@@ -1,4 +1,4 @@
-"""From arrays to the API's Tensor and back, with as few copies as the layouts allow."""
+"""Converts arrays to the API's Tensor and back, with the fewest copies that the layouts allow."""
 
 from collections.abc import Awaitable, Iterator
 from typing import Any, NamedTuple, cast
@@ -15,16 +15,16 @@ from warpline.v1 import warpline_pb2 as v1
 # A NumPy array of any data type.
 Array = np.ndarray[Any, Any]
 
-# Of an array that is not dense, so much is made dense at a time: it is still in the cache when it is copied
-# into the message. So any layout costs one pass over memory; sending padding along with the rows would cost
-# more, from the first percents on (measured: 5/4 of the elements take 1.2 times the CPU time of this).
+# Block size for gathering arrays that are not contiguous. A gathered block is still in the cache when it is copied
+# into the message, so any layout costs one pass over memory. Sending the padding of rows would cost more, even if it
+# is a few percent (measured: 25 % padding takes 1.2 times the CPU time).
 _BLOCK_BYTES = 256 << 10
 
 
 def as_array(x: Any) -> Array:
-    """`x` as a NumPy array, without a copy if it is one, or has `__array_interface__`, or `__dlpack__` in host
-    memory; of anything else what np.asarray makes. TypeError for masked arrays, whose mask would be lost, for
-    memory that the CPU cannot read, for tensors, whose elements are elsewhere, and for what is to be awaited."""
+    """Converts `x` to a NumPy array. Copies nothing if `x` is an array, or has `__array_interface__`, or `__dlpack__`
+    in host memory. Calls np.asarray for anything else. Raises TypeError for masked arrays (the mask would be lost),
+    memory that the CPU cannot read, tensors (their elements are elsewhere), and awaitables."""
     if isinstance(x, Remote):
         raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
     if isinstance(x, np.ma.MaskedArray):
@@ -32,7 +32,7 @@ def as_array(x: Any) -> Array:
     if isinstance(x, Awaitable):
         raise TypeError(f"a {type(x).__name__} is no array: await it")
     if isinstance(x, np.ndarray):
-        # Subclasses may index and reshape in their own way: rows of an np.matrix are matrices again.
+        # Subclasses may index and reshape differently: the rows of an np.matrix are matrices.
         return x if type(x) is np.ndarray else x.view(np.ndarray)
     if not hasattr(x, "__array_interface__") and hasattr(x, "__dlpack__"):
         return from_dlpack(x)
@@ -40,16 +40,16 @@ def as_array(x: Any) -> Array:
 
 
 class Operand:
-    """An array as it is sent: row-major in the order of axes in which it lies in memory. Only what is not dense
-    in that order, or of another byte order, is gathered, while it is copied into the message.
+    """An array to send: row-major, with its axes in memory order. Arrays that are not contiguous in that order, or
+    have another byte order, are gathered while they are copied into the message.
 
-    array: as given. stored: a view of it with the axes in the order in which they are sent.
-    perm: axis i of the array is axis perm[i] of what is sent. in_order: no axis is elsewhere.
-    rank, nbytes: of the array.
+    array: the given array. stored: a view of the array with the axes in the order in which they are sent.
+    perm: axis i of the array is axis perm[i] of `stored`. in_order: true if `perm` moves no axis.
+    rank, nbytes: number of axes and size of the array.
     """
 
     def __init__(self, x: Any, any_order: bool = True) -> None:
-        """With any_order false, axes are sent in their own order."""
+        """any_order: if false, the axes are sent in the order of `x`, not in memory order."""
         self.array = as_array(x)
         self.data_type = data_type(self.array.dtype)
         self.rank = self.array.ndim
@@ -66,23 +66,23 @@ class Operand:
 
     @property
     def kind(self) -> Kind:
-        """Of what is sent."""
+        """Element type and shape of `stored`."""
         return Kind(self.data_type, self.stored.shape)
 
     @property
     def swaps_last_two(self) -> bool:
-        """What is sent is the array with its last two axes swapped."""
+        """True if `stored` is the array with its last two axes swapped."""
         rank = self.rank
         return rank >= 2 and self.perm == (*range(rank - 2), rank - 1, rank - 2)
 
     def header(self) -> bytes:
-        """The message Tensor up to its elements, which follow."""
+        """The encoded Tensor message up to its elements, which follow."""
         tensor = v1.Tensor(data_type=self.data_type, shape=self.stored.shape)
         encoded: bytes = tensor.SerializeToString()
         return encoded + wire.length_prefix(_INLINE, self.stored.nbytes)
 
     def payload(self) -> Iterator[memoryview]:
-        """The elements, in pieces, each read when it is asked for."""
+        """Yields the elements in pieces. Each piece is read when it is requested."""
         if not self.array.size:
             return
         if is_dense(self.stored):
@@ -92,18 +92,18 @@ class Operand:
 
 
 class SharedOperand:
-    """An array that lies in shared memory, in the place of an Operand: nothing but its place is sent.
+    """An array in shared memory, in place of an Operand: only its location is sent.
 
-    call: the number under which it is sent.
+    call: number of the call that sends the operand.
     """
 
     in_order = True
     swaps_last_two = False
-    # Of the elements in the request.
+    # Bytes of elements in the request.
     nbytes = 0
 
     def __init__(self, kind: Kind, row_stride: int, region: str, offset: int) -> None:
-        """row_stride: of Tensor. region: its id. offset: of the first element."""
+        """row_stride: the field of Tensor. region: id of the region. offset: byte offset of the first element."""
         self.kind = kind
         self.call = 0
         self._row_stride = row_stride
@@ -111,7 +111,7 @@ class SharedOperand:
         self._offset = offset
 
     def header(self) -> bytes:
-        """The message Tensor."""
+        """The encoded Tensor message."""
         slice = v1.RegionSlice(id=self._region, offset=self._offset, call=self.call)
         encoded: bytes = v1.Tensor(data_type=self.kind.data_type, shape=self.kind.shape, row_stride=self._row_stride,
                                    region=slice).SerializeToString()
@@ -122,7 +122,7 @@ class SharedOperand:
 
 
 AnyOperand = Operand | ResidentOperand
-# What may be sent in its place.
+# Anything that may be sent in place of an operand.
 SentOperand = AnyOperand | SharedOperand
 
 _INLINE = v1.Tensor.INLINE_FIELD_NUMBER
@@ -131,23 +131,23 @@ _RESIDENT = v1.Tensor.RESIDENT_FIELD_NUMBER
 
 
 def operand_of(x: Any, any_order: bool = True) -> AnyOperand:
-    """An array or a resident tensor as it is sent."""
+    """Makes an operand of an array or a resident tensor."""
     return ResidentOperand(x) if isinstance(x, Resident) else Operand(x, any_order)
 
 
 def is_dense(x: Array) -> bool:
-    """The elements lie as they are sent."""
+    """True if the elements are contiguous and in native byte order, as they are sent."""
     return x.flags.c_contiguous and x.dtype.isnative
 
 
 def row_stride(x: Array) -> int | None:
-    """The distance between the starts of rows with which a Tensor describes these elements where they lie, in
-    elements; 0: they are dense. None if it cannot."""
+    """The row_stride, in elements, with which a Tensor describes these elements in place; 0 if they are contiguous.
+    None if a Tensor cannot describe the layout."""
     if is_dense(x):
         return 0
     if not x.dtype.isnative or x.ndim < 2 or not x.size or x.shape[-1] > 1 and x.strides[-1] != x.itemsize:
         return None
-    # From the row on all axes must be dense. Those of one element have any stride.
+    # All axes outside the row must be dense. Axes of size 1 may have any stride.
     rows = [(n, stride) for n, stride in zip(x.shape[-2::-1], x.strides[-2::-1]) if n > 1]
     row = dense = rows[0][1] if rows else 0
     for n, stride in rows:
@@ -158,20 +158,20 @@ def row_stride(x: Array) -> int | None:
 
 
 def _memory_order(x: Array) -> list[int]:
-    """The axes from that with the longest stride to that with the shortest."""
-    # An axis of one element has any stride: give it the one that it would have if all were dense.
+    """The axes in order of decreasing stride."""
+    # An axis of size 1 may have any stride: use the stride of a contiguous array.
     strides, dense = [abs(stride) for stride in x.strides], x.itemsize
     for i in reversed(range(x.ndim)):
         if x.shape[i] == 1:
             strides[i] = dense
         dense = strides[i] * x.shape[i]
     axes = list(range(x.ndim))
-    # Broadcast axes lie nowhere.
+    # Broadcast axes (stride 0) have no place in memory order.
     return axes if 0 in strides else sorted(axes, key=lambda i: -strides[i])
 
 
 def _dense_blocks(x: Array) -> Iterator[memoryview]:
-    """The elements in row-major order and in our own byte order, copied block by block."""
+    """Yields the elements in row-major order and native byte order, copied block by block."""
     if x.nbytes <= _BLOCK_BYTES or x.ndim == 0:
         native = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
         yield memory(np.ascontiguousarray(native))
@@ -185,12 +185,12 @@ def _dense_blocks(x: Array) -> Iterator[memoryview]:
 
 
 def memory(dense: Array) -> memoryview:
-    """The bytes of a dense array; its own memoryview would not do for types that NumPy lacks."""
+    """The bytes of a contiguous array. memoryview(array) does not support types that NumPy lacks."""
     return dense.reshape(-1).view(np.uint8).data
 
 
 class InRegion(NamedTuple):
-    """A result that lies in shared memory: in the region of that id, from that byte on."""
+    """A result in shared memory: id of the region, and offset in bytes."""
 
     id: str
     offset: int
@@ -199,8 +199,8 @@ class InRegion(NamedTuple):
 
 
 def decode_tensor(message: memoryview) -> Array | TensorInfo | InRegion:
-    """The array of a message Tensor: a read-only view of the message, possibly unaligned. For a resident tensor
-    what is known of it, but for its device."""
+    """Decodes a Tensor message. An array is a read-only view of the message, possibly unaligned. A resident tensor
+    gives a TensorInfo without its device."""
     number, payload, resident, region = 0, message[:0], None, None
     shape: list[int] = []
     for field, value in wire.fields(message):

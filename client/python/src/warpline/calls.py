@@ -1,6 +1,6 @@
-"""The calls of the API: arguments to the bytes of a request, and the bytes of a response to arrays.
+"""The calls of the API: converts arguments to the bytes of a request, and the bytes of a response to arrays.
 
-What the blocking and the asynchronous client have in common; neither of them looks at arrays.
+The blocking and the asynchronous client share this code; neither reads the elements of arrays.
 """
 
 import dataclasses
@@ -24,15 +24,15 @@ from warpline.residents import Resident, TensorInfo, check_ttl
 from warpline.shapes import Kind
 from warpline.v1 import warpline_pb2 as v1
 
-# 2 GiB is where protobuf ends; 4 GiB is where gRPC's own length field wraps, silently.
+# protobuf supports messages up to 2 GiB. gRPC's length field silently overflows at 4 GiB.
 _MAX_MESSAGE_BYTES = (2 << 30) - (64 << 10)
 
 _KERNELS = "/warpline.v1.KernelService/"
 INFO_METHOD = "/warpline.v1.InfoService/GetInfo"
 
-# Called with the Execution of a request that has been carried out.
+# Called with the Execution of a request that succeeded.
 Report = Callable[[Execution], None]
-# Whatever may be given as an array: anything that NumPy takes, or a resident tensor.
+# Accepted in place of an array: anything that NumPy accepts, or a resident tensor.
 Input = npt.ArrayLike | Resident
 
 
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Field(NamedTuple):
-    """An operand, and in which field of a request it stands: of a RunRequest with a name."""
+    """An operand, and the number of its field in the request. Operands of a RunRequest also have a name."""
 
     number: int
     operand: AnyOperand
@@ -49,30 +49,30 @@ class Field(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A request, and what is left to do to each array of its response. No element has been read."""
+    """A request, and the function `finish` that is applied to each array of its response. No element has been read."""
 
     method: str
-    # The request, without its operands.
+    # The request message without its operands.
     request: Any
     operands: Sequence[Field]
     finish: Callable[[Array], Array] | None = None
-    # Of each result: whether it stays on the server.
+    # For each result: true if it stays on the server.
     keeps: Sequence[bool] = (False,)
-    # Of the one operation; "": the request has a program, and the response NamedTensors.
+    # Name of the operation. "": the request has a program, and the response has NamedTensors.
     operation: str = ""
 
     @property
     def outputs(self) -> Sequence[str]:
-        """The name of each result, by which sinks call it."""
+        """The name of each result, as sinks use it."""
         return ("",) if self.operation else list(self.request.program.outputs)
 
     @property
     def body(self) -> bytes:
-        """The request with its elements in it. One copy of them."""
+        """The request with its elements. Makes one copy of the elements."""
         return encode(self, [field.operand for field in self.operands])
 
     def results(self) -> list[Kind] | None:
-        """What the server will answer, before `finish`. None if this call can have no result."""
+        """Element types and shapes of the server's results, before `finish`. None if the call is invalid."""
         try:
             if self.operation:
                 kinds = [field.operand.kind for field in self.operands]
@@ -83,13 +83,13 @@ class Call:
 
 
 class Keep(NamedTuple):
-    """Which results stay on the server, one answer for each, and their lease in seconds, 0 for the default."""
+    """For each result, true if it stays on the server; and their lease in seconds, 0 for the default."""
 
     results: Sequence[bool] = (False,)
     ttl: float = 0.0
 
     def options(self, names: Sequence[str] = ("",)) -> v1.RequestOptions | None:
-        """What says so of results of these names; None if all come inline."""
+        """The request options for results of these names; None if all results are returned inline."""
         resident = v1.ResidentSink(ttl_seconds=self.ttl)
         sinks = [v1.Sink(output=name, resident=resident) for kept, name in zip(self.results, names) if kept]
         return v1.RequestOptions(sinks=sinks) if sinks else None
@@ -99,8 +99,8 @@ INLINE = Keep()
 
 
 def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int = 1) -> Keep:
-    """What is given for `count` results: one answer for all, or one for each. ValueError where the arguments do
-    not go together."""
+    """Makes the Keep of `count` results from a bool for all, or one bool for each. Raises ValueError if the arguments
+    contradict each other."""
     results = [keep] * count if isinstance(keep, (bool, np.bool_)) else list(keep)
     if len(results) != count or not all(isinstance(one, (bool, np.bool_)) for one in results):
         raise ValueError(f"keep is {keep!r}: True, False, or one of them for each of {count} results")
@@ -115,8 +115,8 @@ def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int
 
 
 def encode(call: Call, operands: Sequence[SentOperand], sinks: Sequence[v1.Sink] = ()) -> bytes:
-    """The bytes of a request, with these operands in the places of the call's own, and sinks beside those that it
-    has. One copy of the elements that are in it. What is too large is refused before anything is copied."""
+    """Encodes a request, with `operands` in place of the call's own, and `sinks` in addition to its own. Makes one copy
+    of the elements in the request. Raises ResourceExhausted for a request that is too large, before any copy."""
     request = call.request
     if sinks:
         request = type(request)()
@@ -128,7 +128,7 @@ def encode(call: Call, operands: Sequence[SentOperand], sinks: Sequence[v1.Sink]
     if size > _MAX_MESSAGE_BYTES:
         raise ResourceExhausted(grpc.StatusCode.RESOURCE_EXHAUSTED,
                                 f"the request has {size} bytes; one message can have {_MAX_MESSAGE_BYTES}")
-    # getvalue() below hands over the bytes that it has collected, without a copy.
+    # getvalue() below returns the collected bytes without a copy.
     body = io.BytesIO()
     body.write(fields)
     for head, operand in zip(heads, operands):
@@ -139,7 +139,7 @@ def encode(call: Call, operands: Sequence[SentOperand], sinks: Sequence[v1.Sink]
 
 
 def _head(field: Field, operand: SentOperand) -> bytes:
-    """What introduces the elements of an operand in its field."""
+    """The bytes before the elements of an operand in its field."""
     header = operand.header()
     if not field.name:
         return wire.length_prefix(field.number, len(header) + operand.nbytes) + header
@@ -164,7 +164,7 @@ def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep = INL
 
 
 def matrix(x: Any) -> tuple[AnyOperand, bool]:
-    """A factor of a product, and whether what is sent is its transpose."""
+    """The operand of a factor of a product, and True if its transpose is sent."""
     operand = operand_of(x)
     if operand.in_order:
         return operand, False
@@ -192,7 +192,7 @@ def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: 
 
 def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | None, ddof: int,
            variant: str, keep: Keep = INLINE) -> Call:
-    # What is kept must have its axes in their order already.
+    # `finish` cannot reorder the axes of a result that stays on the server, so send the axes in the order of x.
     operand, axes = operand_of(x, any_order=not any(keep.results)), axes_of(axis)
     keepdims = flag_of("keepdims", keepdims)
     rank, finish = operand.rank, None
@@ -211,7 +211,7 @@ def reduce(x: Any, op: str, axis: Axes, keepdims: bool, dtype: npt.DTypeLike | N
 
 
 def _axes_back(perm: Sequence[int], reduced: Sequence[int], keepdims: bool) -> Callable[[Array], Array]:
-    """Puts the axes of a result, which are in the order of what was sent, into that of the array."""
+    """Makes a function that reorders the axes of a result from the order sent to the order of the array."""
     kept = [perm[i] for i in range(len(perm)) if keepdims or i not in reduced]
     order = [sorted(kept).index(axis) for axis in kept]
     return lambda y: y.transpose(order)
@@ -235,7 +235,7 @@ def not_valid(error: Exception, request_id: str) -> Error:
 
 
 def valid(decode: Callable[[bytes], _T], response: bytes, request_id: str) -> _T:
-    """What `decode` makes of a response. Internal if it is none."""
+    """Decodes a response with `decode`. Raises Internal if the response is invalid."""
     try:
         return decode(response)
     except wire.WireError as error:
@@ -244,10 +244,10 @@ def valid(decode: Callable[[bytes], _T], response: bytes, request_id: str) -> _T
 
 def decode(call: Call, response: bytes, request_id: str, report: Report | None,
            fetch: Callable[[int, InRegion], Array | None] = lambda i, found: None) -> list[Array | TensorInfo]:
-    """The results of a response: arrays, which are views of it or come from `fetch`, and what stays on the server.
-    Internal if it is not a response to this call.
+    """Decodes the results of a response. Arrays are views of the response or come from `fetch`. Results that stay
+    on the server are TensorInfos. Raises Internal if this is not a response to `call`.
 
-    fetch: of a result, by its number, that lies in shared memory; None if it cannot lie there.
+    fetch: returns the array of a result in shared memory, given its number; None if the location is wrong.
     """
     results: list[Array | TensorInfo] = []
     execution = v1.Execution()
@@ -280,15 +280,15 @@ def decode(call: Call, response: bytes, request_id: str, report: Report | None,
 
 
 def outs_of(out: Any, count: int) -> list[Array | None]:
-    """What is given as `out` for `count` results: an array for one, a sequence for several."""
+    """The `out` argument as a list, for `count` results: `out` is an array for one, a sequence for several."""
     if out is None:
         return [None] * count
     return [out] if count == 1 else list(out)
 
 
 def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None]) -> list[Array | TensorInfo]:
-    """The results, or the arrays of `outs` with the elements copied into them. ValueError where shape or dtype
-    are not those of the result."""
+    """Returns the results, or the arrays of `outs` after copying the elements into them. Raises ValueError if the shape
+    or dtype of an array differs from its result."""
     if len(results) != len(outs):
         raise ValueError(f"out has {len(outs)} arrays for {len(results)} results")
     delivered: list[Array | TensorInfo] = []
@@ -296,7 +296,7 @@ def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None])
         if out is not None and not isinstance(array, TensorInfo):
             if out.shape != array.shape or out.dtype != array.dtype:
                 raise ValueError(f"out is {out.dtype}{list(out.shape)}, the result {array.dtype}{list(array.shape)}")
-            # It may lie there already.
+            # The server may have written the result to `out` already.
             if array is not out:
                 copies.copy(out, array)
         delivered.append(array if out is None else out)
@@ -304,7 +304,7 @@ def deliver(results: Sequence[Array | TensorInfo], outs: Sequence[Array | None])
 
 
 def decode_info(response: bytes, request_id: str) -> ServerInfo:
-    """Internal if it is none."""
+    """Decodes a GetInfoResponse. Raises Internal if it is invalid."""
     info = v1.GetInfoResponse()
     try:
         info.MergeFromString(response)
@@ -319,7 +319,7 @@ def encode_health(service: str) -> bytes:
 
 
 def decode_health(response: bytes, request_id: str) -> bool:
-    """HealthCheckResponse.status is SERVING. Internal if it is no such response."""
+    """True if HealthCheckResponse.status is SERVING. Raises Internal if the response is invalid."""
     try:
         return wire.integer(dict(wire.fields(memoryview(response))).get(1, 0)) == 1
     except wire.WireError as error:

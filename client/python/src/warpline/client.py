@@ -25,45 +25,45 @@ from warpline.tensors import Tensor
 
 
 class Client(Reductions):
-    """Calls a warpline server. Threads may share it. It is a context manager, which closes it at the end.
+    """Calls a warpline server. Threads may share a client. It is a context manager that closes the client at the end.
 
-    Arrays may be anything that NumPy takes, and whatever has `__array_interface__`, or `__dlpack__` and lies in host
-    memory. They are sent in the order of axes in which they lie in memory, so that x.T costs as much as x. What is not
-    dense is gathered while it is copied into the request. Arrays must not change before the call returns. Resident
-    tensors (`put`) may stand wherever arrays may, and so may expressions of them.
+    Arrays may be anything that NumPy accepts. Objects with `__array_interface__` are accepted too, and so are objects
+    with `__dlpack__` in host memory. The client sends the axes in memory order, so x.T costs as much as x. Arrays that
+    are not contiguous are gathered while they are copied into the request. Do not change an array before the call
+    returns. Methods also accept resident tensors (`put`) and expressions of them in place of arrays.
 
-    Results are read-only views of gRPC's message or of shared memory; `.copy()` makes a writable array of one. Elements
-    of a view need not be aligned (`y.flags.aligned`): NumPy can use them, but C extensions may not.
+    Results are read-only views of gRPC's message or of shared memory; `.copy()` makes a writable array. The elements
+    of a view may be unaligned (`y.flags.aligned`): NumPy can use them, but C extensions may not.
 
     Most methods take these arguments:
 
-    out: Array of the result's shape and dtype, in any layout, into which the elements are copied and which is returned.
-        After an error nothing writes to it any more. The call waits for that if it must, for a minute at most: a server
-        that has not answered by then is stopped. This also holds if the client is closed meanwhile.
-    keep: Whether the result stays on the server, and comes as a Tensor.
-    ttl: With keep=True, seconds that the lease of this Tensor lasts. It is renewed while the object lives. None: the
-        server's default.
-    variant: Name of the implementation that is to run (`info` lists them). "": the server's choice.
+    out: Array of the result's shape and dtype, in any layout. The elements are copied into this array, and the call
+        returns it. After an error nothing writes to the array any more. The call may wait up to a minute to ensure
+        this, then it stops a server that has not answered. The same holds if the client is closed meanwhile.
+    keep: If true, the result stays on the server, and the call returns a Tensor.
+    ttl: With keep=True, duration of this Tensor's lease in seconds. The lease is renewed while the object lives. None:
+        the server's default.
+    variant: Name of the implementation to run (`info` lists them). "": the server's choice.
     timeout: Seconds from the call to the result, above 0 and finite. None: the client's own.
     request_id: Marks the request in the server's log: 1 to 128 printable ASCII characters. None: a new id.
     report: Function that is called with the Execution of the request.
 
-    They raise a subclass of Error for whatever the server or gRPC refuses, after they have tried again what another
-    attempt may mend (`max_retries` of connect). They raise TypeError for arrays that have no element type of the API or
-    are not in host memory, and ValueError for words and timeouts that cannot be sent. Nothing has been sent then.
+    Methods raise a subclass of Error if the server or gRPC rejects a call. Before that, they retry errors that another
+    attempt may fix (`max_retries` of connect). They raise TypeError for arrays whose element type the API lacks, or
+    that are not in host memory. They raise ValueError for names and timeouts that cannot be sent. Nothing has been
+    sent after a TypeError or ValueError.
 
-    Elements that travel in messages are copied several times in this process. On the way out, once into the request and
-    once by gRPC; on the way in twice by gRPC, and once more with `out=`. gRPC takes and gives nothing but bytes
-    objects, so that fewer copies are not possible. At most this takes four times the memory of what is sent, if as much
-    is returned. Where memory is shared with the server, there is one copy on the way out, none on the way in, and one
-    more with `out=`. Arrays from `empty` are not copied at all: the server reads them, and writes them as `out=`,
-    itself.
+    Elements that travel in messages are copied several times in this process. A request takes two copies: one into the
+    request and one by gRPC. A response takes two copies by gRPC, and one more with `out=`. Fewer are not possible,
+    because gRPC only takes and returns bytes objects. The copies take at most four times the memory of the request, if
+    the response has the same size. With shared memory, a request takes one copy. A response takes none, or one with
+    `out=`. Arrays from `empty` are never copied: the server reads them in place, and writes to them in place as `out=`.
 
-    A client that connect has made without `credentials` can be pickled. What is unpickled is a client that connects
-    anew by the same arguments, which include the token. It reads certificates on the machine where it is unpickled.
+    A client that connect made without `credentials` can be pickled. The unpickled client makes a new connection with
+    the same arguments, including the token. It reads certificates on the machine where it is unpickled.
     """
 
-    # Of connect; None: it was made in another way.
+    # The arguments of connect. None if connect did not make this client, or was given credentials.
     _arguments: dict[str, Any] | None = None
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
@@ -88,9 +88,9 @@ class Client(Reductions):
         self.close()
 
     def close(self) -> None:
-        """Drops the resident tensors that this client still owns, which takes a few seconds at most, and ends the
-        connection. Calls in flight and later ones raise Cancelled. Memory stays shared with the server until the
-        last call in flight has raised."""
+        """Drops the resident tensors that this client still owns, and closes the connection. Dropping takes a few
+        seconds at most. Calls in flight and later calls raise Cancelled. Memory stays shared with the server until
+        the last call in flight has raised."""
         self._leases.close()
         self._connection.close()
         self._shared.close()
@@ -111,9 +111,8 @@ class Client(Reductions):
         """Permutes the axes of an array.
 
         x: Array of any element type and rank 0 to 8.
-        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: all axes are
-            reversed, as by NumPy. TypeError for None if x is an expression of which the number of axes is not known
-            here.
+        axes: The new order: axis i of the result is axis axes[i] of x. -1 is the last axis. None: reverses all axes,
+            as NumPy does. None raises TypeError if x is an expression whose number of axes the client does not know.
         """
         call = direct.transpose(x, axes, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -139,8 +138,8 @@ class Client(Reductions):
              ttl: float | None = None, timeout: float | None = None, request_id: str | None = None,
              report: Report | None = None) -> Array | Tensor:
         """Multiplies matrices: activation(alpha * op(a) @ op(b) + beta * c + bias), of shape [batch..., m, n]. op(x) is
-        x, or x with its last two axes swapped. Views such as a.T are sent as they lie in memory, and swapped by the
-        server.
+        x, or x with its last two axes swapped. Views such as a.T are sent in memory order, and the server swaps their
+        axes.
 
         a: Array of shape [batch..., m, k], or [batch..., k, m] with trans_a; int8, float16, bfloat16, float32 or
             float64.
@@ -149,10 +148,10 @@ class Client(Reductions):
         c: Array of shape [batch..., m, n], of the result's dtype. Its batch axes are broadcast.
         alpha: Factor of the product. None: 1.
         beta: Factor of c. None: 1 if there is a c, else 0.
-        bias: Array of shape [n], of the result's dtype, which is added to every row.
-        activation: Function that is applied to each element at the end. None: none. "gelu" is its form with tanh.
-        trans_a: Whether the last two axes of a are swapped.
-        trans_b: Whether the last two axes of b are swapped.
+        bias: Array of shape [n], of the result's dtype. It is added to every row.
+        activation: Function that is applied to each element at the end. None: no function. "gelu" is the tanh form.
+        trans_a: If true, the last two axes of a are swapped.
+        trans_b: If true, the last two axes of b are swapped.
         precision: Arithmetic of float32. None: "ieee".
         dtype: Data type of the result. None: int32 for int8, else that of a. float16 and bfloat16 may also give
             float32.
@@ -174,7 +173,7 @@ class Client(Reductions):
     def matmul(self, a: Input, b: Input, *, dtype: npt.DTypeLike | None = None, out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """Multiplies matrices: a @ b, of shape [batch..., m, n]. `gemm` has the details, and can do more on the way."""
+        """Multiplies matrices: a @ b, of shape [batch..., m, n]. `gemm` has the details and more options."""
         call = direct.gemm(a, b, None, None, None, None, None, False, False, None, dtype, "",
                            calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -195,16 +194,16 @@ class Client(Reductions):
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", out: Array | None = None,
                keep: bool = False, ttl: float | None = None, timeout: float | None = None,
                request_id: str | None = None, report: Report | None = None) -> Array | Tensor:
-        """Reduces an array over some of its axes. Results are those of NumPy, but for the differences listed in
+        """Reduces an array over some of its axes. Results equal NumPy's, except for the differences listed in
         docs/operations.md#results-and-numpy.
 
-        x: Array of any element type but the complex ones and the 8-bit floats.
-        op: What is computed. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
-        axis: One axis, several, or None for all. argmin and argmax take one or all.
-        keepdims: Whether the reduced axes stay, with size 1.
-        dtype: Data type of the result. None: the operation's own. argmin, argmax, any, all and count_nonzero have no
-            other.
-        ddof: For var and std, as NumPy's. It must be 0 for all others.
+        x: Array of any element type except complex types and 8-bit floats.
+        op: The reduction. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
+        axis: One axis, several axes, or None for all axes. argmin and argmax take one axis or all.
+        keepdims: If true, the reduced axes stay, with size 1.
+        dtype: Data type of the result. None: the operation's default. argmin, argmax, any, all and count_nonzero
+            support no other.
+        ddof: NumPy's ddof, for var and std. It must be 0 for all other reductions.
         """
         call = direct.reduce(x, op, axis, keepdims, dtype, ddof, variant, calls.keep_of(keep, ttl, out))
         return self._result(call, out, timeout, request_id, report)
@@ -212,15 +211,15 @@ class Client(Reductions):
     def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
             keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
             request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
-        """Computes expressions, or the outputs of a program, in one request. Gives one result for one expression, and a
-        tuple for several. Only the steps that are needed are sent, at most 64, and each of their inputs once. What lies
-        between steps stays on the server's device.
+        """Computes expressions, or the outputs of a program, in one request. Returns one result for one expression, and
+        a tuple for several. Only the necessary steps are sent, at most 64, and each of their inputs once. Intermediate
+        results stay on the server's device.
 
         expressions: Expressions of one program, or of resident tensors; or one Program that has outputs.
-        out: For one result an array, for several a sequence of arrays and None.
-        keep: Whether results stay on the server. For several results, a sequence says it for each.
-        inputs: For each placeholder, by its name, an array or a resident tensor. TypeError if names are missing or
-            unknown.
+        out: For one result, an array. For several results, a sequence of arrays and None.
+        keep: If true, results stay on the server. For several results, a sequence can set it for each result.
+        inputs: For each placeholder, by its name, an array or a resident tensor. Raises TypeError if names are missing
+            or unknown.
         """
         call = compile_program(expressions, inputs, keep, ttl, out)
         results = self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
@@ -228,14 +227,14 @@ class Client(Reductions):
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
-        """Makes a resident tensor of an array. It travels in messages of 1 MiB, so that its size is limited by nothing
-        but the memory of the device. Elements are copied once here and once by gRPC; those of an array that is not
-        dense once more, message by message. Calls that fail and may be tried again are repeated for at most 64 MiB. If
-        that does not help, the tensor is dropped. Raises ResourceExhausted, with the figures, if the memory for
-        resident tensors is full.
+        """Makes a resident tensor of an array. The array travels in messages of 1 MiB, so only the memory of the device
+        limits its size. Elements are copied once here and once by gRPC. Elements of an array that is not contiguous are
+        copied once more, message by message. Calls that fail and may be retried are repeated for at most 64 MiB. If
+        they still fail, the tensor is dropped. Raises ResourceExhausted, with the figures, if the memory for resident
+        tensors is full.
 
         x: Array of any element type, rank 0 to 8 and size.
-        ttl: Seconds of the lease, which is renewed while the Tensor lives. None: the server's default.
+        ttl: Duration of the lease in seconds. The lease is renewed while the Tensor lives. None: the server's default.
         device: Ordinal among the server's devices (`info().devices`). None: the server's choice.
         channels: Connections to use at once, 1 to 64. None: 4 from 64 MiB on, else 1.
         timeout: Seconds for the whole transfer.
@@ -245,25 +244,25 @@ class Client(Reductions):
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
               timeout: float | None = None) -> Array:
-        """Makes an array, without values of its own, in memory that is shared with the server. As an operand and as
-        `out=`, neither it nor its views are copied anywhere. It is an ordinary array if no memory is shared, or if none
-        is left, unless connect was told shared_memory="always": then ResourceExhausted or Unimplemented is raised. The
-        memory stays for as long as the array or a view of it lives, also when the client is closed. A forked child does
-        not have the memory.
+        """Makes an uninitialized array in memory that is shared with the server. The array and its views are never
+        copied as an operand or as `out=`. The array is an ordinary one if no memory is shared, or if none is left. With
+        shared_memory="always" in connect, that raises ResourceExhausted or Unimplemented instead. The memory lasts as
+        long as the array or a view of it lives, even after the client is closed. A forked child does not have the
+        memory.
 
         shape: Sizes of the axes.
-        dtype: Any element type of the API. TypeError for others, and for another byte order than this machine's.
+        dtype: Any element type of the API. Raises TypeError for other types, and for a non-native byte order.
         """
         self._connection.check_open()
         attempts = self._connection.attempts(timeout, None)
         return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))
 
     def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
-        """Finds a resident tensor that somebody else owns. It is not dropped with the object. This call renews its
-        lease once. Raises NotFound if there is no such tensor.
+        """Finds a resident tensor that somebody else owns. The tensor is not dropped with the returned object. This
+        call renews the lease once. Raises NotFound if there is no such tensor.
 
-        id: Id of the tensor, which is a secret.
-        renew: Whether its lease is renewed in the background while the object lives.
+        id: Id of the tensor. Keep it secret.
+        renew: If true, the lease is renewed in the background while the object lives.
         """
         body = residents.encode_renew(residents.check_id(id))
         response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
@@ -271,7 +270,8 @@ class Client(Reductions):
         return Tensor(self, self._connection, info, self._leases if renew else None, owned=False)
 
     def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
-        """Lists the caller's resident tensors, whoever made them, in the order of their ids. Renews no lease.
+        """Lists the caller's resident tensors, including those that other clients of the same owner made. Tensors are
+        in the order of their ids. Renews no lease.
 
         timeout: Seconds for each page of 1000 tensors.
         """
@@ -286,12 +286,12 @@ class Client(Reductions):
                 return found
 
     def info(self, *, timeout: float | None = None) -> ServerInfo:
-        """Asks what the server is and can do."""
+        """Asks the server for its version, devices, operations and limits."""
         return calls.decode_info(*self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
 
     def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
-        """Asks grpc.health.v1 whether the server takes requests. False is the answer of a server, for example while it
-        drains. Where there is no server, Unavailable is raised after the retries.
+        """Asks grpc.health.v1 whether the server takes requests. A server answers False, for example, while it drains.
+        If no server answers, this raises Unavailable after the retries.
 
         service: Name of one service, such as "warpline.v1.KernelService". "": the whole server.
         """
@@ -322,11 +322,11 @@ class Client(Reductions):
         return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
 
     def _tensor(self, info: TensorInfo) -> Tensor:
-        """Of one that is new, and ours."""
+        """Makes the handle of a new tensor that this client owns."""
         return Tensor(self, self._connection, info, self._leases, owned=True)
 
 
 def _connect(arguments: dict[str, Any]) -> Client:
-    """What a pickled client becomes."""
+    """Makes the client that a pickled client becomes."""
     from warpline import connect
     return connect(**arguments)

@@ -1,4 +1,4 @@
-"""The connection of a blocking client: channels, and calls over them, tried again where that helps."""
+"""The connection of a blocking client: its channels, and calls with retries."""
 
 import contextlib
 import threading
@@ -34,8 +34,8 @@ class Connection:
         self._channels = [self._open([])]
 
     def channel(self, index: int = 0) -> grpc.Channel:
-        """The channel of that number, made when it is first asked for. The first may share its socket with other
-        clients of this process; each of the others has its own."""
+        """The channel number `index`, created on first use. The first channel may share its socket with other clients
+        of this process. Each further channel has its own socket."""
         with self._lock:
             while index >= len(self._channels) and not self.closed:
                 self._channels.append(self._open([("grpc.use_local_subchannel_pool", 1)]))
@@ -46,34 +46,34 @@ class Connection:
         return self._closed.is_set()
 
     def close(self) -> None:
-        """Calls in flight and later ones raise Cancelled."""
+        """Closes the channels. Calls in flight and later calls raise Cancelled."""
         with self._lock:
             self._closed.set()
         for channel in self._channels:
             channel.close()
 
     def pause(self, seconds: float) -> None:
-        """For so long, or until this is closed."""
+        """Waits for `seconds`, or until the connection is closed."""
         self._closed.wait(seconds)
 
     def check_open(self) -> None:
-        """Cancelled after `close`."""
+        """Raises Cancelled after `close`."""
         if self.closed:
             raise errors.closed("")
 
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
-        """Of a call that begins now. ValueError for what cannot be sent."""
+        """The attempts of a call that begins now. Raises ValueError for arguments that cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
         return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token, self._target)
 
     def attempts_until(self, deadline: float, request_id: str) -> Attempts:
-        """Of one of several calls that have a deadline and an id together."""
+        """The attempts of one of several calls that share a deadline and an id."""
         return Attempts(deadline, self._max_retries, request_id, self._token, self._target)
 
     def retry(self, attempts: Attempts, attempt: Callable[[], _T],
               wait: Callable[[float], object] | None = None) -> _T:
-        """What `attempt` returns, which makes one call and is tried again as `attempts` says. wait: between them;
-        None: for so long, or until this is closed."""
+        """Runs `attempt`, which makes one call, with the retries of `attempts`. Returns its result. wait: waits between
+        attempts; None: `pause`."""
         while True:
             try:
                 return attempt()
@@ -84,28 +84,28 @@ class Connection:
                     raise errors.closed(attempts.request_id) from None
                 failure = attempts.error_of(rpc_error)
                 if attempts.failed == 0:
-                    # What is wrong with TLS does not get better by waiting.
+                    # Waiting does not fix a TLS error.
                     explained = tls.explained(failure, self._target, self._credentials, attempts.left())
                     if explained is not failure:
                         raise explained from None
             except ValueError:
-                # gRPC's, of a channel that is closed.
+                # gRPC raises this if the channel is closed.
                 if not self.closed:
                     raise
                 raise errors.closed(attempts.request_id) from None
             delay, answered = attempts.delay_after(failure), failure.answered
-            # Its traceback has this frame, and what the caller has: it is not to wait for a garbage collection.
+            # The traceback refers to this frame and to the caller's objects: free them now, not by garbage collection.
             del failure
             with contextlib.nullcontext() if answered else self._connecting(delay):
                 (wait or self.pause)(delay)
 
     def ask(self, method: str, body: bytes, seconds: float, request_id: str | None = None) -> tuple[bytes, str]:
-        """As `invoke`, once: the caller knows what to do instead."""
+        """Like `invoke`, without retries: the caller has an alternative."""
         return self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(request_id),
                                                    self._token, self._target))
 
     def invoke(self, method: str, body: bytes, timeout: float | None, request_id: str | None) -> tuple[bytes, str]:
-        """The response, and the request's id."""
+        """Makes a call. Returns the response and the request's id."""
         return self._invoke(method, body, self.attempts(timeout, request_id))
 
     def _invoke(self, method: str, body: bytes, attempts: Attempts) -> tuple[bytes, str]:
@@ -114,7 +114,7 @@ class Connection:
         return response, attempts.request_id
 
     def send(self, shipment: "Shipment", attempts: Attempts) -> bytes:
-        """The response to a call."""
+        """Sends a shipment's call. Returns the response."""
         call = self.channel().unary_unary(shipment.call.method)
 
         def attempt() -> bytes:
@@ -132,13 +132,13 @@ class Connection:
 
     @contextlib.contextmanager
     def _connecting(self, seconds: float) -> Iterator[None]:
-        """Has gRPC connect again meanwhile. While there is no connection it lets calls fail at once, so that none of
-        their threads looks after the one that is being made, and gRPC itself does so every five seconds only. Calls
-        that wait for a connection have a thread that does."""
+        """Makes gRPC reconnect during the wait. Without a connection gRPC fails calls at once, so no thread of a call
+        polls the new connection. gRPC itself polls it only every five seconds. The call made here waits for a
+        connection, and its thread polls."""
         try:
             waiting = self.channel().unary_unary(HEALTH_METHOD).future(b"", timeout=seconds, wait_for_ready=True)
         except ValueError:
-            yield  # The channel is closed.
+            yield  # the channel is closed
             return
         try:
             yield

@@ -1,4 +1,4 @@
-"""Copies of many elements, by several threads."""
+"""Copies large arrays with several threads."""
 
 import os
 import threading
@@ -12,12 +12,12 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-# What one thread copies at a time. NumPy lets other threads run meanwhile.
+# Bytes that one thread copies at a time. NumPy releases the interpreter's lock meanwhile.
 _CHUNK_BYTES = 4 << 20
-# One thread does not saturate the memory of a server, and more than these gain nothing.
+# One thread does not saturate the memory bandwidth of a server, and more than 8 threads gain nothing.
 _MAX_THREADS = 8
 
-# By process, as a child has none of its parent's threads.
+# One executor per process: a forked child has none of its parent's threads.
 _executors: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
@@ -25,8 +25,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def copy(to: Array, source: Array) -> None:
-    """Copies the elements, whatever the layouts and byte orders. Both have one shape and, but for byte order, one
-    dtype, and do not overlap."""
+    """Copies elements between any layouts and byte orders. Both arrays must have the same shape, and the same dtype
+    except for byte order, and must not overlap."""
     if to.nbytes <= _CHUNK_BYTES:
         np.copyto(to, source)
     else:
@@ -34,8 +34,8 @@ def copy(to: Array, source: Array) -> None:
 
 
 def in_threads(work: Sequence[Callable[[], object]]) -> None:
-    """Does all of it, in no order, in this thread and others. Raises what the first of them raised, after all have
-    ended."""
+    """Runs all work in any order, in this thread and others. After all threads have ended, raises the first
+    exception."""
     todo = deque(work)
 
     def do() -> None:
@@ -43,7 +43,7 @@ def in_threads(work: Sequence[Callable[[], object]]) -> None:
             try:
                 one = todo.popleft()
             except IndexError:
-                return  # Another thread had the last.
+                return  # Another thread took the last item.
             one()
 
     futures = [future for _ in range(min(_threads(), len(work)) - 1) if (future := _submit(do)) is not None]
@@ -58,7 +58,7 @@ def in_threads(work: Sequence[Callable[[], object]]) -> None:
 
 
 def _chunks(array: Array) -> Iterator[Any]:
-    """Indices of parts that make up an array with elements: ranges along the first axis that has several."""
+    """Divides a non-empty array into chunks: yields indices of ranges along the first axis longer than 1."""
     axis = next((i for i, n in enumerate(array.shape) if n > 1), None)
     if axis is None:
         yield ...
@@ -69,7 +69,7 @@ def _chunks(array: Array) -> Iterator[Any]:
         for begin in range(0, count, rows or 1):
             yield (*head, slice(begin, begin + (rows or 1)))
         return
-    # Few and large: each is divided in turn.
+    # One row exceeds a chunk: divide each row further.
     for i in range(count):
         for rest in _chunks(array[(*head, i)]):
             yield (*head, i, *(rest if isinstance(rest, tuple) else (rest,)))
@@ -81,7 +81,7 @@ def _threads() -> int:
 
 
 def _submit(work: Callable[[], None]) -> Future[None] | None:
-    """None: the interpreter is ending, and there are no other threads any more."""
+    """Submits work to the executor. Returns None if the interpreter is ending and no threads can run."""
     with _lock:
         executor = _executors.get(os.getpid())
         if executor is None:

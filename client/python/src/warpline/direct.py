@@ -1,4 +1,4 @@
-"""Calls of one operation: as such, or, where an operand is an expression, as a program that ends with it."""
+"""Calls of one operation. If an operand is an expression, the call is a program that ends with the operation."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -8,10 +8,10 @@ import numpy as np
 from warpline.dtypes import DTYPES
 from warpline.v1 import warpline_pb2 as v1
 
-# kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged: what the CPU can read.
+# Devices whose memory the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged.
 _HOST_DEVICES = {1, 3, 11, 13}
 
-# (type code, bits) of the element types that NumPy's own reader refuses.
+# (type code, bits) of the element types that np.from_dlpack rejects.
 _NOT_IN_NUMPY = {(4, 16): v1.DATA_TYPE_BF16, (10, 8): v1.DATA_TYPE_F8E4M3, (12, 8): v1.DATA_TYPE_F8E5M2}
 
 
@@ -36,15 +36,15 @@ _pointer_of.restype = ctypes.c_void_p
 
 
 def from_dlpack(x: Any) -> np.ndarray[Any, Any]:
-    """A view of `x`, which has `__dlpack__`. TypeError if it is not in memory that the CPU can read, or has
-    elements that the API does not know."""
+    """Makes a view of `x`, which has `__dlpack__`. Raises TypeError if the CPU cannot read its memory, or if the API
+    lacks its element type."""
     device = int(x.__dlpack_device__()[0])
     if device not in _HOST_DEVICES:
         raise TypeError(f"the {type(x).__name__} is not in host memory (DLPack device {device}): copy it there first")
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError, TypeError) as error:
-        # A capsule can be used once; this asks for another.
+        # A capsule can be used only once, so this requests a new one.
         view = _read(x.__dlpack__())
         if view is None:
             raise TypeError(f"NumPy cannot read this {type(x).__name__}: {error}") from error
@@ -52,8 +52,8 @@ def from_dlpack(x: Any) -> np.ndarray[Any, Any]:
 
 
 def _read(capsule: Any) -> np.ndarray[Any, Any] | None:
-    """A view of what the capsule holds, if it is of a type that NumPy does not have. The memory is given back
-    when the capsule goes, and the view keeps it."""
+    """Makes a view of a capsule's tensor if NumPy lacks its element type; else returns None. The view keeps the capsule
+    alive, which owns the memory."""
     tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
     number = _NOT_IN_NUMPY.get((tensor.type_code, tensor.type_bits))
     if number is None or tensor.type_lanes != 1:

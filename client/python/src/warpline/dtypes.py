@@ -1,9 +1,9 @@
-"""Element types: which NumPy dtype is which of the API's.
+"""Element types: the mapping between NumPy dtypes and the API's data types.
 
-NumPy has no bfloat16 and no 8-bit floats. Where the package ml_dtypes is installed, arrays have its types.
-Elsewhere they have the structured dtypes below, of one unsigned field that holds the bits: `y["bf16"]`. So
-the bits cannot be taken for numbers by mistake, and the type survives copies, slices and .npy files. Both
-forms can always be sent.
+NumPy has no bfloat16 and no 8-bit floats. If the package ml_dtypes is installed, arrays have its types.
+Otherwise they have the structured dtypes below, with one unsigned field that holds the bits: `y["bf16"]`.
+The bits cannot be mistaken for numbers, and the type survives copies, slices and .npy files. Both forms can
+always be sent.
 """
 
 from typing import Any
@@ -47,26 +47,26 @@ _NUMPY: dict[v1.DataType, np.dtype[Any]] = {
     v1.DATA_TYPE_C128: np.dtype("<c16"),
 }
 
-# What results have.
+# The dtypes of results.
 DTYPES: dict[v1.DataType, np.dtype[Any]] = {**_NUMPY, **(ML_DTYPES or BITS)}
 
-# The upper half of a float32: 8 bits of exponent, 7 of fraction. Without the package ml_dtypes it is a structured dtype of
-# the bits, which NumPy fills with integers, not with numbers: `np.ones(4, bfloat16)` and `astype(bfloat16)` make no
-# ones then. The server converts: `client.run(warpline.program().cast(x, warpline.bfloat16))`.
+# The upper half of a float32: 8 bits of exponent, 7 of fraction. Without the package ml_dtypes it is a structured
+# dtype of the bits. NumPy then writes integers into the bits: `np.ones(4, bfloat16)` and `astype(bfloat16)` do not
+# give the numbers meant. The server can convert: `client.run(warpline.program().cast(x, warpline.bfloat16))`.
 bfloat16 = DTYPES[v1.DATA_TYPE_BF16]
 # OCP FP8 with 4 bits of exponent and 3 of fraction.
 float8_e4m3fn = DTYPES[v1.DATA_TYPE_F8E4M3]
 # OCP FP8 with 5 bits of exponent and 2 of fraction.
 float8_e5m2 = DTYPES[v1.DATA_TYPE_F8E5M2]
 
-# NumPy has several types for one size of integer (C's long and long long); kind and size tell what they are.
+# NumPy has several types for one size of integer (C's long and long long); kind and size identify them.
 _BY_KIND = {(d.kind, d.itemsize): number for number, d in _NUMPY.items()}
 _SPECIAL = {d: number for table in (BITS, ML_DTYPES) for number, d in table.items()}
 _NAMES = {"bfloat16": bfloat16, "float8_e4m3fn": float8_e4m3fn, "float8_e5m2": float8_e5m2}
 
 
 def data_type(dtype: np.dtype[Any]) -> v1.DataType:
-    """The API's number of a dtype, in whichever byte order. TypeError if the API has none."""
+    """The API's number of a dtype, in any byte order. Raises TypeError if the API lacks the type."""
     found = _SPECIAL.get(dtype)
     if found is None and dtype.kind != "V":
         found = _BY_KIND.get((dtype.kind, dtype.itemsize))
@@ -76,8 +76,8 @@ def data_type(dtype: np.dtype[Any]) -> v1.DataType:
 
 
 def result_data_type(dtype: npt.DTypeLike | None) -> v1.DataType:
-    """The API's number of what a caller names: anything that np.dtype takes, so "f8" has 8 bytes, or one of
-    "bfloat16", "float8_e4m3fn", "float8_e5m2". None: 0, the operation's own choice."""
+    """The API's number of a dtype that a caller names. Accepts anything that np.dtype takes (so "f8" has 8 bytes),
+    "bfloat16", "float8_e4m3fn" and "float8_e5m2". None: 0, the operation's default."""
     if dtype is None:
         return v1.DATA_TYPE_UNSPECIFIED
     if isinstance(dtype, str) and dtype in _NAMES:

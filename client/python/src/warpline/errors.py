@@ -1,4 +1,4 @@
-"""What a failed call raises."""
+"""The exceptions that a failed call raises."""
 
 import random
 from typing import Any, NamedTuple
@@ -9,31 +9,31 @@ from warpline import hints, wire
 
 
 class FieldViolation(NamedTuple):
-    """What is wrong with one field of a request."""
+    """An error in one field of a request."""
 
-    field: str  # its name in warpline.proto, such as "program.steps[1].inputs[0]"
+    field: str  # name of the field in warpline.proto, such as "program.steps[1].inputs[0]"
     description: str  # the value, and the limit
 
 
 class Error(Exception):
     """A call has failed. Codes without a class of their own, such as UNKNOWN and ABORTED, raise this one.
 
-    Where Python has an exception of its own for it, the class is that too: `except ValueError` catches InvalidArgument,
-    TimeoutError a DeadlineExceeded, ConnectionError an Unavailable.
+    Some classes are also subclasses of Python's own exceptions: `except ValueError` catches InvalidArgument,
+    TimeoutError catches DeadlineExceeded, and ConnectionError catches Unavailable.
 
     code: The grpc.StatusCode.
     message: The server's text, or gRPC's.
     request_id: Finds the request in the server's log.
-    violations: List of FieldViolation: which fields of the request are wrong.
-    retry_after: Seconds after which the same request may succeed. None if the server says nothing of that.
-    answered: False if no answer of the server's has come, and the text is gRPC's. The server may have carried out
-        the request all the same.
+    violations: List of FieldViolation: the fields of the request that are wrong.
+    retry_after: Seconds after which the same request may succeed. None if the server gives no delay.
+    answered: False if the server sent no answer, and the text is gRPC's. The server may still have carried out the
+        request.
     """
 
     def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
                  violations: list[FieldViolation] | None = None, retry_after: float | None = None) -> None:
         super().__init__()
-        # Of more than one argument an OSError, which some of the classes are too, would make an errno and a file name.
+        # Some of the classes are OSErrors, whose constructor takes several arguments as errno and file name.
         self.args = (code, message, request_id, violations, retry_after)
         self.code = code
         self.message = message
@@ -52,15 +52,15 @@ class InvalidArgument(Error, ValueError):
 
 
 class ResourceExhausted(Error):
-    """With `retry_after`, the server is full. Without, the request is larger than the server's limit and never fits."""
+    """With `retry_after`, the server is full. Without it, the request exceeds the server's limit and never fits."""
 
 
 class DeadlineExceeded(Error, TimeoutError):
-    """The timeout passed before the result had come."""
+    """The timeout expired before the result arrived."""
 
 
 class Unavailable(Error, ConnectionError):
-    """There is no server, it is draining, or it has lost its GPU."""
+    """No server answers, or the server is draining or has lost its GPU."""
 
 
 class Unimplemented(Error):
@@ -72,21 +72,22 @@ class Cancelled(Error):
 
 
 class NotFound(Error):
-    """There is no such resident tensor: it was never made or was dropped, its lease has ended, it was lost with its
-    device, or it is another owner's."""
+    """There is no such resident tensor. It never existed, was dropped, its lease has ended, it was lost with its
+    device, or it belongs to another owner."""
 
 
 class FailedPrecondition(Error):
-    """The resident tensor was made by another server, or by this one before it was started again, and must be put
-    again. Or the operands are on devices between which the server cannot copy."""
+    """The resident tensor was made by another server, or by this server before a restart. Put the tensor again. This
+    error also means that the operands are on devices between which the server cannot copy."""
 
 
 class Unauthenticated(Error):
-    """The server asks who its clients are: give connect token_file= or token=, or tls_cert= and tls_key=."""
+    """The server requires clients to identify themselves: give connect token_file= or token=, or tls_cert= and
+    tls_key=."""
 
 
 class Internal(Error):
-    """The server, or this package, has a defect."""
+    """The server or this package has a bug."""
 
 
 _CLASSES = {
@@ -102,16 +103,17 @@ _CLASSES = {
     grpc.StatusCode.INTERNAL: Internal,
 }
 
-# Where the server gives no delay: UNAVAILABLE, as it restarts. Doubled from one attempt to the next. Seconds.
+# First delay in seconds after UNAVAILABLE if the server gives none, for example while it restarts. Each further
+# delay is twice as long.
 _FIRST_RETRY_DELAY = 0.1
-# A server's gRPC 1.51 lowers the windows of its connections as messages that it receives fill its memory. Then it resets
-# a stream of which more than the new window is still unread, when that ends by a frame of its own, as uploads do.
+# gRPC 1.51 in a server lowers the windows of its connections as received messages fill its memory. It then resets a
+# stream that has more unread bytes than the new window and ends with a separate frame. Uploads end that way.
 _WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
 
 
 def from_rpc_error(error: Any, request_id: str) -> Error:
-    """Of a grpc.RpcError. The details in its trailers are read by hand: generated classes of google.rpc would clash with
-    those of googleapis-common-protos in protobuf's one registry of a process."""
+    """Converts a grpc.RpcError. The details in its trailers are parsed by hand: generated classes of google.rpc would
+    clash with those of googleapis-common-protos, because protobuf has one registry per process."""
     violations: list[FieldViolation] = []
     retry_after = None
     trailers = {key: value for key, value in error.trailing_metadata() or ()}
@@ -125,7 +127,7 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
             elif name == "google.rpc.RequestInfo":
                 request_id = _texts(detail).get(1) or request_id
     except ValueError:
-        pass  # Details that cannot be read are left out.
+        pass  # Details that cannot be parsed are left out.
     message = hints.hinted(error.code(), error.details() or "")
     made = of_code(error.code(), message, request_id, violations, retry_after)
     made.answered = bool(status)
@@ -134,43 +136,43 @@ def from_rpc_error(error: Any, request_id: str) -> Error:
 
 def of_code(code: grpc.StatusCode, message: str, request_id: str = "", violations: list[FieldViolation] | None = None,
             retry_after: float | None = None) -> Error:
-    """An error of the class that is for its code."""
+    """Makes an error of the class for `code`."""
     return _CLASSES.get(code, Error)(code, message, request_id, violations, retry_after)
 
 
 def reworded(error: Error, message: str) -> Error:
-    """The same error with another message."""
+    """Copies an error with another message."""
     made = of_code(error.code, message, error.request_id, error.violations, error.retry_after)
     made.answered = error.answered
     return made
 
 
 def closed(request_id: str) -> Error:
-    """Of a call that the client's own close ended, or that was made after it."""
+    """The error of a call that the client's close ended, or that was made after close."""
     return Cancelled(grpc.StatusCode.CANCELLED, "the client is closed", request_id)
 
 
 def retry_delay(error: Error, attempt: int) -> float | None:
-    """Seconds to wait before the next attempt, `attempt` having failed before; None: there is to be none. Every call
-    may be made again: what was begun does no harm."""
+    """Seconds to wait before the next attempt, after `attempt` earlier failures. None: do not retry. Every call is safe
+    to retry: a partly executed call does no harm."""
     if isinstance(error, ResourceExhausted) or error.code is grpc.StatusCode.ABORTED:
         return error.retry_after
     if not isinstance(error, Unavailable) and not _is_of_grpc_alone(error):
         return None
     if error.retry_after is not None:
-        return error.retry_after  # The server has spread it.
-    # Clients that a restart has cut off at one time should not all come back at one time.
+        return error.retry_after  # The server has already added jitter.
+    # Jitter: clients that a restart disconnected together should not all return at the same time.
     return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) * random.uniform(0.5, 1.5)
 
 
 def _is_of_grpc_alone(error: Error) -> bool:
-    """An error that may not come again, and that gRPC made. It says CANCELLED of a call that arrives while a server
-    closes its connections; our own server, which says why it has cancelled one, is to be believed."""
+    """True for an error that gRPC made, not the server, and that a retry may avoid. gRPC reports CANCELLED for a call
+    that arrives while a server closes its connections. A CANCELLED from the server itself is final."""
     return not error.answered and (isinstance(error, Cancelled) or error.message == _WINDOW_WAS_LOWERED)
 
 
 def _details(status: memoryview) -> list[tuple[str, memoryview]]:
-    """google.rpc.Status.details: the name of each message, and the message."""
+    """Parses google.rpc.Status.details: the name of each message, and the message."""
     details = []
     for number, value in wire.fields(status):
         if number != 3:

@@ -1,4 +1,4 @@
-"""What can be computed from tensors: methods and operators, and the expressions that they give."""
+"""Expressions of tensors, and the methods and operators that make them."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -17,23 +17,23 @@ from warpline.residents import Remote
 if TYPE_CHECKING:
     from warpline.programs import Program
 
-# Expressions are computed in the order in which they were made, whichever programs they are of.
+# Expressions are computed in the order in which they were made, across all programs.
 _serials = itertools.count()
 
 
 class Operators(Remote):
-    """Expressions and resident tensors have the same methods and operators. All of them give an Expression: nothing is
+    """The methods and operators of expressions and resident tensors. Each of them returns an Expression: nothing is
     computed before a client's run, or np.asarray.
 
     The operators are t + u and t - u (u is an expression, a resident tensor or an array), t * 2.0 and -t (scaling), and
-    t @ u (product). There is no division, as t * (1 / y) would be rounded twice.
+    t @ u (product). There is no division, because t * (1 / y) would be rounded twice.
 
-    In t + 1 and t - 1, the number becomes an element of t's dtype, and is an input of the program as an array would be.
-    The dtype must be known here: it is known of inputs, where astype or dtype= names it, and of what transposing,
-    scaling and adding make of those. TypeError for others, for which np.array(1, "f4") can be added, and for a number
-    that the dtype cannot hold.
+    In t + 1 and t - 1, the number becomes an element of t's dtype. It is an input of the program, like an array. The
+    client must know the dtype. It knows the dtype of inputs, and of results for which astype or dtype= names it.
+    Transposing, scaling and adding keep a known dtype. Other expressions raise TypeError: add np.array(1, "f4")
+    instead. A number that the dtype cannot hold raises TypeError too.
 
-    t == u asks whether both are one object. Elements are not compared.
+    t == u compares object identity, not elements.
     """
 
     @property
@@ -42,7 +42,7 @@ class Operators(Remote):
         raise NotImplementedError
 
     def _known_dtype(self) -> np.dtype[Any] | None:
-        """Of the elements, where it is known before the server says it."""
+        """Dtype of the elements; None if the client does not know it before the call."""
         raise NotImplementedError
 
     def __bool__(self) -> bool:
@@ -50,18 +50,18 @@ class Operators(Remote):
                         "whether it `is None`")
 
     def transpose(self, axes: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
-        """Permutes the axes: axis i of the result is axis axes[i] of this. None: all are reversed, as by NumPy.
-        TypeError if their number is not known before the server says it, as that of placeholders is not."""
+        """Permutes the axes: axis i of the result is axis axes[i] of this. None: reverses all axes, as NumPy does.
+        Raises TypeError if the client does not know the number of axes, for example of placeholders."""
         return self.program.transpose(self, axes, variant=variant, name=name)
 
     @property
     def mT(self) -> "Expression":
-        """This with its last two axes swapped, however many there are."""
+        """This with its last two axes swapped, for any number of axes."""
         return self.program._swapped(self)
 
     def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
                ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
-        """Reduces axes, as `Client.reduce` does. `out` is there for NumPy, and must be None."""
+        """Reduces axes, as `Client.reduce` does. `out` exists for compatibility with NumPy, and must be None."""
         if out is not None:
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
@@ -79,12 +79,12 @@ class Operators(Remote):
 
     def min(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
             name: str = "", out: None = None) -> "Expression":
-        """Least element."""
+        """Smallest element."""
         return self.reduce("min", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
     def max(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
             name: str = "", out: None = None) -> "Expression":
-        """Greatest element."""
+        """Largest element."""
         return self.reduce("max", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
     def mean(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
@@ -104,22 +104,22 @@ class Operators(Remote):
 
     def argmin(self, axis: int | None = None, *, keepdims: bool = False, variant: str = "", name: str = "",
                out: None = None) -> "Expression":
-        """Index of the first least element."""
+        """Index of the first smallest element."""
         return self.reduce("argmin", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
     def argmax(self, axis: int | None = None, *, keepdims: bool = False, variant: str = "", name: str = "",
                out: None = None) -> "Expression":
-        """Index of the first greatest element."""
+        """Index of the first largest element."""
         return self.reduce("argmax", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
     def any(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
             out: None = None) -> "Expression":
-        """Whether any element is true."""
+        """True if any element is true."""
         return self.reduce("any", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
     def all(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
             out: None = None) -> "Expression":
-        """Whether all elements are true."""
+        """True if all elements are true."""
         return self.reduce("all", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
     def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, *, alpha: float | None = None,
@@ -132,7 +132,7 @@ class Operators(Remote):
 
     def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
         """Converts the elements to another data type. Floats become integers by truncation: values out of range become
-        the nearest integer in range, and NaN becomes 0. Integers become narrower ones modulo 2^bits."""
+        the nearest integer in range, and NaN becomes 0. Integers become narrower integers modulo 2^bits."""
         return self.program.cast(self, dtype, name=name)
 
     def __add__(self, other: "Expression | Input") -> "Expression":
@@ -167,7 +167,8 @@ class Operators(Remote):
         return self.program.gemm(other, self)
 
     def _element(self, number: Any) -> Array:
-        """A number as an array of our dtype. TypeError if that is not known, or has no such element."""
+        """Converts a number to an array of this object's dtype. Raises TypeError if the dtype is not known, or cannot
+        hold the number."""
         dtype = self._known_dtype()
         advice = 'give an array of the dtype that is meant, as np.array(1, "f4")'
         if dtype is None:
@@ -187,27 +188,27 @@ class Operators(Remote):
 
 
 class Operation(NamedTuple):
-    """What a step does."""
+    """The operation of a step."""
 
-    # Of the step's message: "gemm".
+    # Name of the field in the step's message, such as "gemm".
     kind: str
-    # The message of that field.
+    # The message in that field.
     fields: Any
     variant: str
 
 
 class Expression(Operators):
-    """An input of a program, or the result of one of its steps. It is made by the methods of Program, and by methods
-    and operators of resident tensors, placeholders and expressions. np.asarray(e) computes one that is made of resident
-    tensors, with the client of these tensors.
+    """An input of a program, or the result of one of its steps. The methods of Program make expressions, and so do the
+    methods and operators of resident tensors, placeholders and expressions. np.asarray(e) computes an expression of
+    resident tensors, with the client of these tensors.
 
-    name: The name that it was given, "" if none.
+    name: Name of the expression; "" if it has none.
     """
 
     def __init__(self, program: "Program", name: str = "", inputs: Sequence["Expression"] = (),
                  operation: Operation | None = None, operand: AnyOperand | None = None,
                  dtype: np.dtype[Any] | None = None) -> None:
-        """An input has neither operation nor, if it is a placeholder, operand."""
+        """An input has no operation. A placeholder has no operand either."""
         self.name = name
         self._program = program
         self._serial = next(_serials)
@@ -215,7 +216,7 @@ class Expression(Operators):
         self._operation = operation
         self._operand = operand
         self._dtype = dtype
-        # The expression of which this one is the transpose in the last two axes, if an input is sent that way.
+        # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
     def __repr__(self) -> str:
@@ -232,7 +233,7 @@ class Expression(Operators):
 
     @property
     def T(self) -> "Expression":
-        """This with all axes reversed, as by `transpose`."""
+        """This with all axes reversed, as `transpose` does."""
         return self.transpose()
 
     def _known_dtype(self) -> np.dtype[Any] | None:
@@ -240,12 +241,13 @@ class Expression(Operators):
 
 
 def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
-    """What `__array__` gives of elements that have just come. ValueError if none may be copied, as they were."""
+    """Converts fetched elements for `__array__`. Raises ValueError if copy is False, because fetching has copied
+    them."""
     if copy is False:
         raise ValueError("the elements are on the server: an array of them is a copy")
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def is_number(x: Any) -> bool:
-    """Without a dtype that anyone has chosen: Python's, and what NumPy makes when it computes or indexes."""
+    """True for numbers without a dtype that the caller chose: Python's numbers, and NumPy scalars."""
     return isinstance(x, (int, float, complex, np.generic))

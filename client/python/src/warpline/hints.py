@@ -1,4 +1,4 @@
-"""What to do about an error of which neither the server nor gRPC can say it in the words of this package."""
+"""Advice for errors: the server and gRPC do not know the argument names of this package."""
 
 import re
 
@@ -6,16 +6,16 @@ import grpc
 
 _TOO_LARGE = ("put large arrays on the server first (client.put), leave large results there (keep=True), or raise the "
               "server's --max-inline-bytes")
-# Of operands together, and of results.
+# The server's message if the operands together, or the results, are too large.
 _ELEMENTS_TOO_LARGE = r" takes? \d+ bytes(, \d+ with those before it)?; the limit is \d+"
-# Of a message that has no room in the memory that the server's gRPC has for all of them.
+# gRPC's message if the server's gRPC has no memory left for a message.
 _BUFFERS_FULL = "Received RST_STREAM with error code 11"
 _NO_ROOM = "the request is far larger than the server's --max-inline-bytes, or it has no room for large ones now"
 _TOKEN = "connect's token_file= or token="
 
 
 def hinted(code: grpc.StatusCode, message: str) -> str:
-    """The message of an error, with what to do about it where that is known."""
+    """The message of an error, with advice if there is any."""
     if code is grpc.StatusCode.UNAUTHENTICATED and "token" in message:
         # The server's own hint is for the command line.
         replaced = message.replace("--token-file of our clients", _TOKEN)
@@ -30,8 +30,9 @@ def hinted(code: grpc.StatusCode, message: str) -> str:
 
 
 def unreachable(message: str, target: str, attempts: int, seconds: float) -> str:
-    """What gRPC says of a server that it could not connect to, behind a sentence that says what to do. Any other
-    message is returned as it is. target: of the connection. attempts, seconds: how many have failed, in which time."""
+    """Puts a sentence of advice before gRPC's message about a server that it could not connect to. Returns any other
+    message unchanged. target: target of the connection. attempts, seconds: number of failed attempts, and their total
+    time."""
     if "failed to connect" not in message and "resolution failed" not in message:
         return message
     tried = f" (tried {attempts} times in {seconds:.1f} s; max_retries=0 fails at once)" if attempts > 1 else ""
@@ -47,6 +48,6 @@ def unreachable(message: str, target: str, attempts: int, seconds: float) -> str
 
 
 def _with(message: str, hint: str) -> str:
-    """Before the id of the request, with which the server ends its messages."""
+    """Inserts a hint before the request id, with which the server ends its messages."""
     text, id = re.fullmatch(r"(.*?)( \(request [^()]*\))?", message, re.DOTALL).groups("")  # type: ignore[union-attr]
     return f"{text}: {hint}{id}"

@@ -1,4 +1,4 @@
-"""Leases of resident tensors, renewed in the background for as long as somebody has the tensor here."""
+"""Leases of resident tensors, renewed in the background while this process refers to the tensor."""
 
 import atexit
 import itertools
@@ -15,21 +15,22 @@ import grpc
 from warpline import residents, wire
 from warpline.connections import Connection
 
-# Of one call of ours. Seconds.
+# Timeout of one background call, in seconds.
 CALL_TIMEOUT = 5.0
-# What closing a client takes at the most, to drop what is left. Seconds.
+# Maximum time to drop the remaining tensors when a client closes, in seconds.
 CLOSE_TIMEOUT = 5.0
-# Calls in flight at one time.
+# Maximum number of calls in flight.
 BATCH = 64
-# The longest time for which nothing is looked at. Seconds.
+# Maximum time between two looks at the schedule, in seconds.
 _LONGEST_WAIT = 3600.0
 
 
 class Event(NamedTuple):
-    """What happened to an object that has a tensor: it has it now, with a lease of so many seconds; or, without
-    those, it has it no more, and if it owns the tensor that is to be dropped. The default: the client closes."""
+    """An event of an object that refers to a tensor. With a ttl: the object has taken the tensor, with a lease of `ttl`
+    seconds. Without: the object has let go of the tensor, and an owned tensor must be dropped. The default event means
+    that the client closes."""
 
-    # Of the object: several may have one tensor.
+    # Identifies the object: several objects may refer to one tensor.
     key: int = 0
     id: str = ""
     ttl: float | None = None
@@ -44,13 +45,13 @@ class _Lease(NamedTuple):
 
 
 class Schedule:
-    """Which leases are to be renewed, and when. No clock and no calls of its own; times in seconds."""
+    """Decides when to renew each lease. It has no clock and makes no calls; times are in seconds."""
 
     def __init__(self) -> None:
         self._leases: dict[int, _Lease] = {}
 
     def handle(self, event: Event, now: float) -> str | None:
-        """The id of a tensor that is to be dropped; None: there is none."""
+        """Applies an event. Returns the id of a tensor to drop; None if there is none."""
         if event.ttl is not None:
             self._leases[event.key] = _Lease(now + _half(event.ttl), event.ttl, event.id, event.owned)
             return None
@@ -58,16 +59,16 @@ class Schedule:
         return event.id if event.owned else None
 
     def wait(self, now: float) -> float:
-        """How long there is nothing to be renewed."""
+        """Seconds until the next lease must be renewed."""
         soonest = min((lease.when for lease in self._leases.values()), default=now + _LONGEST_WAIT)
         return min(max(soonest - now, 0.0), _LONGEST_WAIT)
 
     def due(self, now: float) -> list[tuple[int, str]]:
-        """Key and id of what to renew now; at most as many as there may be calls."""
+        """Key and id of each lease to renew now; at most BATCH."""
         return [(key, lease.id) for key, lease in self._leases.items() if lease.when <= now][:BATCH]
 
     def renewed(self, key: int, response: bytes, now: float) -> None:
-        """A lease that has begun anew: the server may have given it another length."""
+        """Records a renewed lease. The server may have changed its ttl."""
         try:
             ttl = residents.decode_created(response).ttl
         except wire.WireError:
@@ -76,7 +77,7 @@ class Schedule:
             self._leases[key] = self._leases[key]._replace(when=now + _half(ttl), ttl=ttl)
 
     def failed(self, key: int, code: grpc.StatusCode | None, now: float) -> None:
-        """There is nothing to renew any more, or another attempt follows while the lease may still last."""
+        """Records a failed renewal. Forgets the lease if it is gone, else plans another attempt before it ends."""
         if code in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.UNIMPLEMENTED):
             self._leases.pop(key, None)
         elif key in self._leases:
@@ -84,36 +85,36 @@ class Schedule:
             self._leases[key] = lease._replace(when=now + _half(lease.ttl / 4))
 
     def end(self) -> list[str]:
-        """What is owned, to be dropped. Nothing is left."""
+        """Removes all leases. Returns the ids of the owned tensors, which must be dropped."""
         ids = [lease.id for lease in self._leases.values() if lease.owned]
         self._leases.clear()
         return ids
 
 
 def _half(ttl: float) -> float:
-    """When to renew what lasts so long. Not at once, whatever a server says."""
+    """Delay until a lease of `ttl` seconds is renewed: at least 0.05 s, even if a server gives a tiny ttl."""
     return max(ttl / 2, 0.05)
 
 
 class Leases:
-    """Of the tensors of one blocking client. One thread renews them, from the first one on until `close`.
+    """The leases of one blocking client's tensors. One thread renews them, from the first tensor until `close`.
 
-    After a fork, the child renews and drops what it has made itself, and nothing of its parent.
+    After a fork, the child renews and drops only its own tensors, not its parent's.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._renewers: dict[int, _Renewer] = {}
-        # Zero is that of closing.
+        # Key 0 means that the client closes.
         self._keys = itertools.count(1)
 
     def keep(self, tensor: residents.Resident, ttl: float, owned: bool) -> Callable[[], object]:
-        """Renews the lease, of so many seconds, until the tensor is garbage, which drops what is owned, or until
-        what is returned is called: then neither is done any more."""
+        """Renews the lease of `ttl` seconds until the tensor object is garbage. An owned tensor is then dropped.
+        Returns a function that ends both the renewing and the dropping."""
         renewer = self._renewer()
         key = next(self._keys)
         renewer.post(Event(key, tensor.id, ttl, owned))
-        # Runs at any place in any thread: it posts, and nothing more. In a child it posts to no one.
+        # A finalizer may run at any point in any thread, so it only posts. In a child nobody receives the event.
         finalizer = weakref.finalize(tensor, renewer.post, Event(key, tensor.id, None, owned))
         finalizer.atexit = False
 
@@ -124,7 +125,7 @@ class Leases:
         return let_go
 
     def close(self) -> None:
-        """Drops what is kept, for a few seconds at the most."""
+        """Drops the tensors that are still kept. Takes a few seconds at most."""
         renewer = self._renewers.get(os.getpid())
         if renewer is not None:
             renewer.close()
@@ -134,33 +135,33 @@ class Leases:
         renewer = self._renewers.get(process)
         if renewer is None:
             candidate = _Renewer(self._connection)
-            # Atomic, so that there is no lock that a fork might leave locked.
+            # setdefault is atomic: a lock could stay locked after a fork.
             renewer = self._renewers.setdefault(process, candidate)
             if renewer is candidate:
                 renewer.start()
-                # For clients that nobody closes: nothing that the thread has keeps them, or us.
+                # Ends the thread of a client that nobody closes. The thread keeps neither the client nor self alive.
                 weakref.finalize(self, renewer.post, Event()).atexit = False
         return renewer
 
 
 class _Renewer:
-    """The thread, and what is posted to it."""
+    """The thread that renews leases, and the queue of its events."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # Its put may interrupt another put of the same thread, as finalizers need it.
+        # SimpleQueue.put is reentrant: a finalizer may interrupt another put of the same thread.
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, name="warpline-leases", daemon=True)
         self.post = self._events.put
 
     def start(self) -> None:
-        # The memory of the server is worth a moment at the end of a script that closes nothing.
+        # Frees the server's memory at the end of a script that does not close its client.
         atexit.register(self.close)
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread; nothing in a child of the process that started it."""
+        """Ends the thread. Does nothing in a child of the process that started it."""
         if os.getpid() == self._process:
             self.post(Event())
             self._thread.join(CLOSE_TIMEOUT + 1)
@@ -187,7 +188,7 @@ class _Renewer:
         atexit.unregister(self.close)
 
     def _drop(self, ids: Sequence[str], timeout: float) -> None:
-        """Best effort: what is not dropped ends with its lease."""
+        """Drops tensors, best effort: the lease of any other tensor ends by itself."""
         end = time.monotonic() + timeout
         for i in range(0, len(ids), BATCH):
             bodies = [residents.encode_drop(id) for id in ids[i : i + BATCH]]
@@ -206,13 +207,13 @@ class _Renewer:
 
 def _call_all(connection: Connection, method: str, bodies: Sequence[bytes],
               timeout: float) -> list[bytes | grpc.StatusCode | None]:
-    """Of each call its response, or the code with which it failed."""
+    """Makes calls in parallel. Returns the response of each call, or its status code if it failed."""
     answers: list[bytes | grpc.StatusCode | None] = []
     try:
         call = connection.channel().unary_unary(method)
         futures: list[Any] = [call.future(body, timeout=timeout) for body in bodies]
     except ValueError:
-        return [None for _ in bodies]  # The channel is closed, which the client has done.
+        return [None for _ in bodies]  # The client has closed the channel.
     for future in futures:
         try:
             answers.append(future.result())

@@ -1,4 +1,4 @@
-"""The connection of a region: by it the server gets the memory, and tells of the ends of calls."""
+"""The connection of a region. It hands the memory to the server, and the server reports the ends of calls."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from warpline import errors
 from warpline.v1 import warpline_pb2 as v1
 
-# Of one packet.
+# Maximum size of one packet, in bytes.
 _MAX_PACKET = 4096
 _MOST_SECONDS_TO_SEND = 10.0
 
@@ -23,14 +23,14 @@ _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class NoRegionSocket(errors.Unavailable):
-    """Nobody answers at the region socket, whatever else the server does."""
+    """Nobody answers at the region socket. The server itself may still answer calls."""
 
 
 class Link:
-    """A connection to the region socket on which a memfd has been handed over. The region lives for as long as it.
+    """A connection to the region socket that has handed over a memfd. The region lives as long as the connection.
 
-    A thread of its own receives. It keeps the link alive, and nothing else: links are closed by whoever opens them.
-    id: of the region, for requests; a secret.
+    A separate thread receives, and keeps only the link alive. The code that opens a link must close it.
+    id: id of the region, for requests; a secret.
     """
 
     def __init__(self, connected: socket.socket, id: str) -> None:
@@ -38,29 +38,29 @@ class Link:
         self.id = id
         self._socket = connected
         self._open = True
-        # Calls that may still use the region: the server has been asked for their ends.
+        # Withdrawn calls that may still use the region: the server will report their ends.
         self._withdrawn: set[int] = set()
-        # Guards the two above.
+        # Guards _open and _withdrawn.
         self._changed = threading.Condition()
         _links.add(self)
         threading.Thread(target=self._receive, name="warpline-region", daemon=True).start()
 
     @property
     def open(self) -> bool:
-        """The region exists. Once it does not, it never will again."""
+        """True while the region exists. After False, this never becomes True again."""
         return self._open
 
     def close(self) -> None:
-        """The server lets go of the region when its last job has ended."""
+        """Closes the link. The server releases the region when its last job there has ended."""
         try:
-            # Ends the thread's wait, and the connection even where a child still has the socket.
+            # Ends the thread's wait. Ends the connection even if a child still has the socket.
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # It is closed.
+            pass  # already closed
         self._end()
 
     def withdraw(self, call: int) -> None:
-        """Asks for the end of a call. Until it is there, `using` says that the call may use the region."""
+        """Asks the server to report the end of a call. Until the report arrives, `using` returns True."""
         with self._changed:
             if not self._open:
                 return
@@ -70,19 +70,20 @@ class Link:
             try:
                 self._socket.send(packet, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                # Hundreds of others are before it. A server that reads none of them for so long is gone.
+                # Hundreds of packets are queued. A server that reads none of them for 10 s is gone.
                 select.select([], [self._socket], [], _MOST_SECONDS_TO_SEND)
                 self._socket.send(packet, socket.MSG_DONTWAIT)
-        except (OSError, ValueError):  # ValueError: closed meanwhile.
+        except (OSError, ValueError):  # ValueError: closed meanwhile
             self.close()
 
     def using(self, call: int) -> bool:
-        """A withdrawn call may still read and write the region. Of one whose link is closed nobody ever knows."""
+        """True if a withdrawn call may still read and write the region. After the link is closed, the result
+        never changes."""
         return call in self._withdrawn
 
     def wait(self, call: int, seconds: float | None = None, given_up: Callable[[], bool] = lambda: False) -> bool:
-        """Waits until a withdrawn call has ended, or the link: True. False: it takes longer than that, or it is given
-        up, which is looked at again after `wake`."""
+        """Waits until a withdrawn call has ended or the link is closed, and returns True. Returns False after
+        `seconds`, or if `given_up` returns True. `wake` makes this check `given_up` again."""
         def ended() -> bool:
             return not self._open or call not in self._withdrawn
 
@@ -91,7 +92,7 @@ class Link:
             return ended()
 
     def wake(self) -> None:
-        """Has those who wait see whether they still do."""
+        """Makes all `wait` calls check `given_up` again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -102,11 +103,11 @@ class Link:
                 reply = v1.RegionReply.FromString(packet)
             except (OSError, DecodeError):
                 break
-            # Closed, or an error, after which it will be.
+            # An empty packet means closed. The server closes after an error.
             if not packet or reply.WhichOneof("reply") == "error":
                 break
             if reply.WhichOneof("reply") != "ended":
-                continue  # Of a server that can say more.
+                continue  # a reply of a newer server
             with self._changed:
                 self._withdrawn.discard(reply.ended.call)
                 self._changed.notify_all()
@@ -119,16 +120,16 @@ class Link:
             self._changed.notify_all()
 
 
-# Of this process, open or not.
+# The links of this process, open or closed.
 _links: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
 def _forget_links() -> None:
-    """In a child: the connections are its parent's, which they must not outlive."""
+    """Closes the links in a forked child. The connections belong to the parent, and must not outlive the parent."""
     for link in list(_links):
         link._open = False
-        link._changed = threading.Condition()  # Somebody may have held it.
-        # Not shut down, which the parent would notice.
+        link._changed = threading.Condition()  # a thread of the parent may have held it
+        # A shutdown would end the parent's connection too.
         link._socket.close()
 
 
@@ -136,14 +137,15 @@ os.register_at_fork(after_in_child=_forget_links)
 
 
 def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
-    """Gives the server a memfd, for the ticket of RegionService.Open. deadline: of time.monotonic. errors.Error: the
-    server's; Unimplemented if there is no such socket for us, and NoRegionSocket if nobody answers there."""
+    """Gives the server a memfd, for the ticket of RegionService.Open. deadline: on the clock time.monotonic. Raises the
+    server's errors.Error. Raises Unimplemented if there is no such socket or this user may not use it, and
+    NoRegionSocket if nobody answers there."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connected.settimeout(max(deadline - time.monotonic(), 1e-3))
         connected.connect(path)
         handover = v1.RegionRequest(handover=v1.RegionHandover(ticket=ticket))
-        with contextlib.suppress(BrokenPipeError):  # A server that is full has replied already.
+        with contextlib.suppress(BrokenPipeError):  # a full server has replied already
             socket.send_fds(connected, [handover.SerializeToString()], [fd])
         reply = v1.RegionReply.FromString(connected.recv(_MAX_PACKET))
         if reply.WhichOneof("reply") == "error":
@@ -152,7 +154,7 @@ def hand_over(path: str, ticket: str, fd: int, deadline: float) -> Link:
             raise NoRegionSocket(grpc.StatusCode.UNAVAILABLE, f"the region socket {path} closed the connection")
         connected.settimeout(None)
         return Link(connected, reply.ready.id)
-    except errors.Error:  # Some are an OSError too.
+    except errors.Error:  # some of these are OSErrors too
         connected.close()
         raise
     except (OSError, DecodeError) as error:

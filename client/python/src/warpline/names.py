@@ -1,11 +1,11 @@
-"""Names that arguments take, for type checkers."""
+"""Names that arguments accept, for type checkers."""
 
 from typing import Literal
 
-# Reductions, by the names that NumPy has for most of them.
+# Names of the reductions; most are NumPy's.
 ReduceOp = Literal["sum", "prod", "min", "max", "mean", "argmin", "argmax", "any", "all", "count_nonzero", "norm1",
                    "norm2", "norminf", "sumsq", "var", "std", "logsumexp"]
-# What is applied to each element of a product at the end.
+# Functions that can be applied to each element of a product at the end.
 Activation = Literal["none", "relu", "gelu"]
-# Arithmetic of float32 products: float32 as IEEE has it, or operands that are rounded to TF32.
+# Arithmetic of float32 products: IEEE float32, or operands rounded to TF32.
 Precision = Literal["ieee", "tf32"]

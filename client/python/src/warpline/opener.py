@@ -1,4 +1,4 @@
-"""New regions for a pool: asked for, in the size that the server gives, and not asked for again too soon."""
+"""Opens regions for a pool, as large as the server allows. After a refusal, it waits before it asks again."""
 
 import time
 import warnings
@@ -14,10 +14,10 @@ from warpline.regions import Region, open_region, reserve
 from warpline.slices import rounded
 
 PAGE_BYTES = 4096
-# For how long the server is not asked again after it gave no region. Seconds.
+# Pauses before the server is asked again after it refused a region, in seconds.
 _PAUSE = 1.0
 _LONG_PAUSE = 10.0
-# Between two questions of a client that waits for its first region.
+# Polling interval of a client that waits for its first region, in seconds: first and longest.
 _FIRST_GLANCE = 0.01
 _LONGEST_GLANCE = 0.1
 
@@ -25,10 +25,10 @@ _T = TypeVar("_T")
 
 
 class Opener:
-    """For one thread at a time, but for what is public.
+    """Opens regions. Only one thread at a time may call it; any thread may read the public attributes.
 
-    limit: bytes of all regions, by the server; None: it is to be asked. crowded: when it was last asked for a region,
-    it had no room for one of the size that was wanted.
+    limit: the server's limit for all regions, in bytes; None: the server must be asked. crowded: true if the server had
+    no room for the requested size at the last request.
     """
 
     def __init__(self, connection: Connection, path: str, warns: bool, named: bool) -> None:
@@ -40,33 +40,32 @@ class Opener:
         self._warns = warns
         self._named = named
         self._patient = True
-        # The last refusal, of regions of so many bytes or more, which is believed until then.
+        # The last refusal. It holds for regions of at least _refused_bytes, until _not_before.
         self._refusal: errors.Error | None = None
         self._refused_bytes = 0
         self._not_before = 0.0
 
     def check(self, size: int, deadline: float) -> None:
-        """Sees to `limit`. errors.Error if it is known already that there is no region with so much room."""
+        """Makes sure that `limit` is known. Raises errors.Error if a recent refusal covers regions of `size` bytes."""
         if self._refusal is not None and size >= self._refused_bytes and time.monotonic() < self._not_before:
             raise _again(self._refusal, f"a moment ago: {self._refusal.message}")
         if self.limit is None:
             self.limit = self._obey(lambda: self._ask_limit(deadline - time.monotonic()))
 
     def open(self, wanted: int, least: int, deadline: float) -> Region:
-        """A region of `wanted` bytes, or, where the server has not so much, of fewer, but not fewer than `least`: both
-        are multiples of PAGE_BYTES. errors.Error if there is none."""
+        """Opens a region of `wanted` bytes. If the server has less, opens a smaller region of at least `least` bytes.
+        Both are multiples of PAGE_BYTES. Raises errors.Error if there is no region."""
         ticket, size = self._obey(lambda: self._ticket(wanted, least, deadline), refused_bytes=least)
         self._patient = False
         return self._obey(lambda: self._open(ticket, size, deadline), _PAUSE)
 
     def warn_of_no_room(self, error: errors.Error) -> None:
-        """Once, as `_warn`: the server shares memory, and has none for us."""
+        """Warns once that the server shares memory, but has none left for this client."""
         self._warn(f"elements travel in messages: {error.message}")
 
     def _ticket(self, wanted: int, least: int, deadline: float) -> tuple[str, int]:
-        """Of `open`, with the size of the region. A client that has just closed has ended its connection; the server
-        lets go of its memory a little later. Who has no region yet waits for that, once, for as long as the server
-        says."""
+        """The ticket for `open`, and the size of the region. The server releases the memory of a client a little after
+        the client has closed. A client without a region waits for this once, as long as the server says."""
         glance, patience = _FIRST_GLANCE, 0.0
         while True:
             try:
@@ -82,7 +81,7 @@ class Opener:
             glance = min(2 * glance, _LONGEST_GLANCE)
 
     def _largest(self, wanted: int, least: int, deadline: float) -> tuple[str, int]:
-        """Of `wanted` bytes, half of them, and so on, as many as the server gives now."""
+        """Asks for a region of `wanted` bytes, then half, and so on down to `least`, until the server agrees."""
         size = wanted
         while True:
             try:
@@ -109,13 +108,14 @@ class Opener:
         try:
             return open_region(self._path, ticket, size, deadline)
         except (errors.Unimplemented, NoRegionSocket) as error:
-            # A server that ends takes its socket away, and answers no more: then there is nothing wrong with the path.
+            # A server that shuts down removes its socket, and no longer answers: then _ask_limit raises, and the path
+            # is not to blame.
             self._ask_limit(max(deadline - time.monotonic(), _PAUSE))
             self._warn_of_path(error)
             raise
 
     def _warn_of_path(self, error: errors.Error) -> None:
-        """Of a socket that the caller has not named, nothing but that it may not be used."""
+        """Warns about the region socket. If the caller did not give the path, warns only about missing permission."""
         if self._named or isinstance(error.__cause__, PermissionError):
             self._warn(f"regions={self._path!r} is of no use, and elements travel in messages: {error.message}")
 
@@ -125,8 +125,9 @@ class Opener:
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def _obey(self, ask: Callable[[], _T], pause: float = 0.0, refused_bytes: int = 0) -> _T:
-        """What `ask` returns. If it fails, with whatever, nobody is asked for so many seconds; more if the server
-        shares no memory, or none now: then for no region of `refused_bytes` or more."""
+        """Runs `ask` and returns its result. After any failure, the server is not asked again for `pause` seconds, or
+        longer if it shares no memory or has none now. In the last case, this holds for regions of at least
+        `refused_bytes`."""
         try:
             answer = ask()
         except errors.Error as error:
@@ -134,7 +135,7 @@ class Opener:
                 pause = _PAUSE
             elif isinstance(error, errors.Unimplemented):
                 pause = _LONG_PAUSE
-            # Another one: this one's traceback holds the callers' arrays.
+            # A copy: the traceback of `error` would keep the callers' arrays alive.
             self._refusal = _again(error, error.message)
             self._refused_bytes = refused_bytes if isinstance(error, errors.ResourceExhausted) else 0
             self._not_before, self.limit = time.monotonic() + pause, None
@@ -144,5 +145,5 @@ class Opener:
 
 
 def _again(error: errors.Error, message: str) -> errors.Error:
-    """An error of the same kind, of no request in particular."""
+    """Copies an error, without a request id."""
     return type(error)(error.code, message, "", error.violations, error.retry_after)

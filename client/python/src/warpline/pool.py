@@ -1,4 +1,4 @@
-"""The shared memory of one client: regions, opened as they are needed, whose slices are used again and again."""
+"""The shared memory of one client: regions, opened on demand, whose slices are reused."""
 
 import bisect
 import itertools
@@ -18,52 +18,52 @@ from warpline.opener import PAGE_BYTES, Opener
 from warpline.regions import Array, Region, Slice, array_in
 from warpline.slices import rounded
 
-# Sizes of regions are multiples of this.
+# Sizes of regions are rounded up to multiples of 64 MiB.
 _REGION_BYTES = 64 << 20
-# A region is as large as all before it, up to this: few regions, and no more memory than about twice what is needed.
+# A new region is as large as all existing regions together, at most 256 MiB. This gives few regions, and at most about
+# twice the memory needed.
 _LARGE_REGION_BYTES = 256 << 20
-# What results that are still referred to may have of the pool.
+# Maximum fraction of the pool for results that are still referenced.
 _KEPT_PART = 1 / 4
 
 
 class Pool:
-    """For one process. Thread-safe; finalizers of arrays wait for none of its locks."""
+    """The pool of one process. Thread-safe. Finalizers of arrays never wait for its locks."""
 
     def __init__(self, connection: Connection, path: str, max_bytes: int, warns: bool = False,
                  named: bool = False) -> None:
-        """connection: by which regions are asked for. path: of the region socket. max_bytes: of all regions
-        together, beside what `empty` needs. warns: says once, by a RuntimeWarning, if the server shares memory but has
-        none left, if this process may not use that socket, and, if the caller has named it, if it cannot for another
-        reason."""
+        """connection: used to request regions. path: path of the region socket. max_bytes: maximum size of all regions
+        together; memory for `empty` does not count. warns: issues one RuntimeWarning if the server shares memory but
+        has none left, or if this process may not use the socket. named: true if the caller gave the path. The warning
+        then also covers any other reason why the socket is unusable."""
         self._max_bytes = max_bytes
-        # Of calls, from 1 on, over all regions: the slices of one request have one number.
+        # Numbers of calls, from 1, shared by all regions: all slices of a request have the same number.
         self._calls = itertools.count(1)
-        # Guards what follows, never for long.
+        # Guards the following attributes. Held only briefly.
         self._lock = threading.Lock()
         self._regions: list[Region] = []
-        # Where arrays of the caller's lie, in the order of their addresses, and what they have.
+        # Addresses of the caller's arrays, sorted, and the slice of each address.
         self._addresses: list[int] = []
         self._lent: dict[int, Slice] = {}
         self._kept_bytes = 0
         self._extra_bytes = 0
-        # Given back, but a call may still write to them.
+        # Slices that were given back, but a call may still write to them.
         self._busy: list[Slice] = []
-        # What finalizers give back.
+        # Slices that finalizers give back.
         self._returned: deque[Slice] = deque()
         self._closed = False
-        # Calls that have begun and not ended: they may have the server write to the memory, whatever has become of
-        # the client meanwhile.
+        # Calls in progress. The server may write to the memory for them, even after the client is closed.
         self._users: set[int] = set()
         self._last_user = 0
         # One thread at a time opens a region.
         self._opening = threading.Lock()
         self._opener = Opener(connection, path, warns, named)
-        # For clients that nobody closes. What it has keeps nothing alive.
+        # Closes the links of a client that nobody closes. The list of regions does not keep the pool alive.
         weakref.finalize(self, _close_links, self._regions).atexit = False
 
     def begin(self) -> int:
-        """A call begins. Until `end` is given what this returns, the links stay open, as only by them the server can
-        say that it does not write to the memory any more. Cancelled after `close`."""
+        """Registers a call that begins, and returns its number for `end`. The links stay open until then, because the
+        server reports over them that it no longer writes to the memory. Raises Cancelled after `close`."""
         with self._lock:
             if self._closed:
                 raise errors.closed("")
@@ -72,7 +72,7 @@ class Pool:
             return self._last_user
 
     def end(self, user: int) -> None:
-        """After `close`, the last call that ends closes the links. Once more changes nothing."""
+        """Unregisters a call. After `close`, the last call closes the links. Calling `end` again does nothing."""
         with self._lock:
             self._users.discard(user)
             if self._closed and not self._users:
@@ -83,8 +83,8 @@ class Pool:
         return self._closed
 
     def close(self) -> None:
-        """No call may begin any more, and nothing can be taken. Once those that have begun have ended, the server lets
-        go of the memory. Arrays that lie in it stay what they are."""
+        """Closes the pool: no call can begin, and no slice can be taken. The server releases the memory when all calls
+        have ended. Existing arrays in the memory stay valid."""
         with self._lock:
             self._closed = True
             for region in self._regions:
@@ -96,9 +96,9 @@ class Pool:
         return next(self._calls)
 
     def take(self, nbytes: int, seconds: float, extra: bool = False) -> Slice:
-        """A slice of so many bytes or a little more, to be given back by `give_back`, or by the array of `lend`.
-        Opens a region if there is no room. seconds: for that. extra: it comes beside what max_bytes limits.
-        errors.Error if there is to be none."""
+        """Takes a slice of at least `nbytes`, rounded up. `give_back` or the array of `lend` returns the slice to the
+        pool. Opens a region if there is no room. seconds: time limit for opening. extra: true if the slice does not
+        count against max_bytes. Raises errors.Error if there is no slice."""
         size = rounded(nbytes)
         deadline = time.monotonic() + seconds
         found = self._take(size, extra)
@@ -107,7 +107,7 @@ class Pool:
         if not self._opening.acquire(timeout=max(seconds, 0.0)):
             raise errors.DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, "a region is still being opened")
         try:
-            # Somebody may have opened one meanwhile.
+            # Another thread may have opened a region meanwhile.
             found = self._take(size, extra)
             return found if found is not None else self._grow(size, deadline, extra)
         finally:
@@ -120,24 +120,24 @@ class Pool:
             self._clean()
 
     def mark(self, slices: Iterable[Slice], call: int) -> None:
-        """A withdrawn call may still use them: they are nobody else's before its end is known."""
+        """Marks slices that a withdrawn call may still use. They are not reused before the end of the call is known."""
         with self._lock:
             for slice in slices:
-                # Forgets those that have ended: arrays of the caller's may see many.
+                # busy() forgets calls that have ended: an array of the caller may be used in many calls.
                 slice.busy()
                 slice.calls.append(call)
 
     def lend(self, slice: Slice, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array | None:
-        """An array in a slice, which it gives back when it and its views are garbage. None if too much of the pool is
-        lent already, and the slice stays the caller's; never of one that was taken beside the pool."""
+        """Makes an array in a slice. The array gives the slice back when the array and its views are garbage. Returns
+        None if too much of the pool is lent; the caller then keeps the slice. Never returns None for an extra slice."""
         with self._lock:
             self._clean()
             if not slice.region.link.open:
-                # Ordinary memory already, which nobody gets back.
+                # The link is closed: the slice is ordinary memory now, and is not given back.
                 self._forget(slice)
                 return array_in(slice, dtype, shape)
             if not slice.extra:
-                # Where the server has no more for us, we have what there is.
+                # If the server has no more memory for this client, the existing regions are the limit.
                 most = self._total() if self._opener.crowded else self._max()
                 if self._kept_bytes + slice.size > most * _KEPT_PART:
                     return None
@@ -147,12 +147,11 @@ class Pool:
             return array_in(slice, dtype, shape, self._returned)
 
     def lends(self) -> bool:
-        """Arrays that the caller may have now lie in the pool. Waits for no lock: they have been lent before."""
+        """True if an array of the caller may be in the pool. Needs no lock: such an array was lent earlier."""
         return bool(self._addresses)
 
     def find(self, address: int) -> Slice | None:
-        """The slice that was lent for an array and in which the address is; None if there is none, or the server
-        has it no more."""
+        """The lent slice that contains the address; None if there is none, or the server no longer shares it."""
         if not self.lends():
             return None
         with self._lock:
@@ -174,7 +173,7 @@ class Pool:
             return self._slice_of(self._regions[min(holes)[1]], size, extra)
 
     def _slice_of(self, region: Region, size: int, extra: bool) -> Slice:
-        """Locked. There is so much room."""
+        """Takes a slice from a region that has room for it. The lock must be held."""
         offset = region.slices.take(size)
         assert offset is not None
         if extra:
@@ -182,7 +181,7 @@ class Pool:
         return Slice(region, offset, size, extra)
 
     def _release(self, slice: Slice) -> None:
-        """Locked."""
+        """Frees a slice, or keeps it in _busy while a call may use it. The lock must be held."""
         self._forget(slice)
         if not slice.region.link.open:
             return
@@ -192,14 +191,14 @@ class Pool:
             slice.region.slices.give_back(slice.offset, slice.size)
 
     def _let_go(self) -> None:
-        """Locked."""
+        """Closes all links. The lock must be held."""
         _close_links(self._regions)
         self._clean()
         self._returned.clear()
         self._busy.clear()
 
     def _forget(self, slice: Slice) -> None:
-        """Locked. It is not counted any more."""
+        """Removes a slice from the list of lent slices and from the counts. The lock must be held."""
         if self._lent.get(slice.address) is slice:
             del self._lent[slice.address]
             del self._addresses[bisect.bisect_left(self._addresses, slice.address)]
@@ -210,7 +209,7 @@ class Pool:
             self._extra_bytes -= slice.size
 
     def _clean(self) -> None:
-        """Locked. Takes back what can be, and drops regions that are dead, or of which there are too many."""
+        """Frees returned slices. Drops dead regions, and unused regions above the limit. The lock must be held."""
         while self._returned:
             self._release(self._returned.popleft())
         if self._busy:
@@ -220,9 +219,9 @@ class Pool:
         if not all(region.link.open for region in self._regions):
             for slice in [slice for slice in self._lent.values() if not slice.region.link.open]:
                 self._forget(slice)
-            # In place: the finalizer has this list.
+            # Change the list in place: the finalizer refers to this list.
             self._regions[:] = [region for region in self._regions if region.link.open]
-            # There may be another server now.
+            # Another server may be running now, with another limit.
             self._opener.limit = None
         while self._total() > self._max() + self._extra_bytes:
             unused = [region for region in self._regions if not region.slices.taken]
@@ -239,8 +238,8 @@ class Pool:
         return self._max_bytes if limit is None else min(self._max_bytes, limit)
 
     def _grow(self, size: int, deadline: float, extra: bool) -> Slice:
-        """A slice of a region that is opened for it, and others to come. errors.Error if there is to be none. One
-        thread at a time."""
+        """Opens a region, and takes a slice of it. Later slices use the rest. Raises errors.Error if there is no
+        region. Only one thread at a time may call this."""
         self._opener.check(size, deadline)
         wanted = self._size_of_next(size, extra)
         region = self._opener.open(wanted, rounded(size, PAGE_BYTES), deadline)
@@ -252,12 +251,12 @@ class Pool:
             return self._slice_of(region, size, extra)
 
     def _size_of_next(self, size: int, extra: bool) -> int:
-        """Of the next region, which must have so much room. ResourceExhausted if there is to be none."""
+        """Size of the next region, at least `size`. Raises ResourceExhausted if the limits do not allow a region."""
         with self._lock:
             self._clean()
             total, room = self._total(), self._max() + self._extra_bytes - self._total()
         if extra:
-            # Of what the server refuses, it says why.
+            # A request above the server's limit is made anyway: the server's error gives the reason.
             left = (self._opener.limit or 0) - total
             room = max(room, rounded(size, PAGE_BYTES), min(rounded(size, _REGION_BYTES), left))
         small = rounded(size, _REGION_BYTES)

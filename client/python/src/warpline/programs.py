@@ -4,15 +4,14 @@
     c = p.gemm(a, b).transpose().sum(axis=1)
     y = client.run(c)
 
-Nothing is computed, and no array is read, before `run`: a program can be built once and run again after its
-arrays have changed, or with placeholders, for which each run gives arrays:
+Nothing is computed, and no array is read, before `run`. A program can be built once and run again after its
+arrays have changed. Placeholders take new arrays in each run:
 
     x = warpline.placeholder("x")
     p = warpline.program((x @ weights).max(axis=1))
     y = client.run(p, x=array)
 
-Shapes and types are checked by the server, whose errors name the step: that by which it was called, or its kind
-and its number.
+The server checks shapes and types. Its errors name the step by the name that the caller gave, or by kind and number.
 """
 
 import operator
@@ -36,31 +35,31 @@ from warpline.v1 import warpline_pb2 as v1
 
 
 class Program:
-    """A graph of expressions, which grows by the methods here and by those of Expression. One thread may use it at a
-    time.
+    """A graph of expressions. The methods here and those of Expression add steps. Only one thread at a time may use a
+    program.
 
     Every method takes arrays, resident tensors, and expressions that do not belong to another program. An array that is
     used twice is sent once.
 
-    outputs: What client.run(program) computes.
-    name: Name of the step: 1 to 64 letters, digits, '_', '.' or '-', and different from all others. "": a name is made
-        of the operation and a number when the program is run.
-    variant: Name of the implementation that is to run. "": the server's choice.
+    outputs: The expressions that client.run(program) computes.
+    name: Name of the step: 1 to 64 letters, digits, '_', '.' or '-', unique in the program. "": the run makes a name
+        from the operation and a number.
+    variant: Name of the implementation to run. "": the server's choice.
     """
 
     def __init__(self, outputs: Sequence[Operators] = ()) -> None:
         """See warpline.program."""
-        # What is sent, by where the elements lie and how: views of one array that look alike are one input.
-        # Without its expressions an array has no place here, so that nothing but they keeps it.
+        # Arrays and tensors to send, by address and layout: equal views of one array are one input.
+        # References are weak: only the expressions keep an array alive.
         self._sources: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
-        # Inputs whose axes are not in the order in which they are sent, by what is sent and how it is permuted.
+        # Inputs that the device permutes after they are sent, by source and permutation.
         self._permuted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
-        # Of the outputs, once it is known.
+        # The graph of the outputs; None until the first run.
         self._graph: Graph | None = None
 
     def input(self, x: Input) -> Expression:
-        """Makes an expression of an array or a resident tensor. Elements are read when the program is run."""
+        """Makes an expression of an array or a resident tensor. The elements are read when the program runs."""
         operand = operand_of(x)
         source = self._source(operand)
         return source if operand.in_order else self._permutation(source, operand.perm, operand.swaps_last_two)
@@ -88,7 +87,7 @@ class Program:
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
         beta = arguments.beta_of(beta, c is not None)
         inputs = [left, right]
-        # A step has no place for a c that is not read.
+        # With beta == 0, c is not read, and the step must not have it as an input.
         if c is not None and beta != 0:
             inputs.append(self._expression(c))
         if bias is not None:
@@ -111,21 +110,22 @@ class Program:
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
              name: str = "") -> Expression:
-        """Converts elements to another data type, as `Expression.astype` does. Neither may be complex or an 8-bit
+        """Converts elements to another data type, as `Expression.astype` does. Neither type may be complex or an 8-bit
         float."""
         step = v1.CastStep(data_type=result_data_type(dtype))
         return self._step("cast", [self._expression(x)], step, variant, name, _dtype_of(step.data_type))
 
     def scale(self, x: Operators | Input, factor: float, *, variant: str = "", name: str = "") -> Expression:
-        """Multiplies x by a number, and keeps its dtype: any but bool, the complex ones and the 8-bit floats.
+        """Multiplies x by a number, and keeps the dtype of x: any except bool, complex types and 8-bit floats.
         Integers take an integer factor in [-2^53, 2^53], and are multiplied modulo 2^bits."""
         given, step = self._expression(x), v1.ScaleStep(factor=_factor(factor))
         return self._step("scale", [given], step, variant, name, given._dtype)
 
     def add(self, x: Operators | Input, y: Operators | Input, *, variant: str = "",
             name: str = "") -> Expression:
-        """Adds x and y, which have one dtype: any but the complex ones and the 8-bit floats. Shapes are broadcast.
-        Integers are added modulo 2^bits, and for bool the sum is "or". One of x and y may be a number, as in t + 1."""
+        """Adds x and y. Both must have the same dtype: any except complex types and 8-bit floats. Shapes are
+        broadcast. Integers are added modulo 2^bits, and the sum of bools is "or". Either x or y may be a number, as in
+        t + 1."""
         if is_number(y):
             left = self._expression(x)
             right = self.input(left._element(y))
@@ -136,18 +136,18 @@ class Program:
         return self._step("add", [left, right], v1.AddStep(), variant, name, dtype)
 
     def _swapped(self, x: Operators) -> Expression:
-        """With its last two axes swapped, however many it has."""
+        """Swaps the last two axes of x, for any number of axes."""
         return self._transposed(self._expression(x), [])
 
     def _swapped_tensor(self, x: Resident) -> Expression:
-        """A tensor of rank 2 or more with its last two axes swapped, which as a factor of a product costs no
+        """Swaps the last two axes of a tensor of rank 2 or more. As a factor of a product, the result costs no
         step."""
         source = self._source(operand_of(x))
         perm = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
         return self._permutation(source, perm, True)
 
     def _transposed(self, x: Expression, perm: Sequence[int], variant: str = "", name: str = "") -> Expression:
-        """perm: as the wire has it."""
+        """perm: the permutation in wire format; empty swaps the last two axes."""
         return self._step("transpose", [x], v1.TransposeStep(perm=perm), variant, name, x._dtype)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
@@ -161,7 +161,7 @@ class Program:
         return x
 
     def _source(self, operand: AnyOperand) -> Expression:
-        """Of what is sent, in the order in which it is."""
+        """The expression of an operand, with its axes in the order in which they are sent."""
         key: Any
         if isinstance(operand, ResidentOperand):
             key = id(operand.tensor)
@@ -176,7 +176,7 @@ class Program:
         return source
 
     def _permutation(self, source: Expression, perm: tuple[int, ...], swaps_last_two: bool) -> Expression:
-        """An input that is sent as it lies in memory; its axes are brought into their order on the device."""
+        """An input that is sent in memory order; the device permutes its axes."""
         key = (source._serial, perm)
         permuted = self._permuted.get(key)
         if permuted is None:
@@ -186,7 +186,7 @@ class Program:
         return permuted
 
     def _matrix(self, x: Operators | Input) -> tuple[Expression, bool]:
-        """A factor of a product, and whether it is to be transposed for it."""
+        """A factor of a product, and True if the product must transpose it."""
         factor = self._expression(x)
         return (factor, False) if factor._stored is None else (factor._stored, True)
 
@@ -198,14 +198,15 @@ class Program:
         return Expression(program, name, inputs, Operation(kind, fields, variant), dtype=dtype)
 
     def _compute(self, expression: Expression) -> Array:
-        """Its value, by the client of a resident tensor that it is made of. TypeError if there is none."""
+        """Computes the expression with the client of a resident tensor in it. Raises TypeError if it has no resident
+        tensor."""
         for node in _needed([expression]):
             if isinstance(node._operand, ResidentOperand):
                 return node._operand.tensor._compute(expression)
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
     def _rank(self, expression: Expression) -> int | None:
-        """How many axes it has. None if that is not known before it is computed, as of placeholders."""
+        """Number of axes of the expression. None if the client does not know it, for example of placeholders."""
         kinds: dict[Expression, shapes.Kind] = {}
         try:
             for x in _needed([expression]):
@@ -221,52 +222,52 @@ class Program:
         return len(kinds[expression].shape)
 
 
-# Of expressions that are made of resident tensors and placeholders, and of no program. They go into any.
+# The program of expressions that contain only resident tensors and placeholders. They can be used in any program.
 FREE = Program()
 
 
 def _common(programs: Sequence[Program]) -> Program | None:
-    """The one program of all, FREE aside; None if there are several."""
+    """The single program among `programs`, ignoring FREE; None if there are several."""
     found = {program for program in programs if program is not FREE}
     return None if len(found) > 1 else found.pop() if found else FREE
 
 
 def _dtype_of(number: v1.DataType) -> np.dtype[Any] | None:
-    """None for the operation's own choice."""
+    """The dtype of a number of the API; None for the operation's default."""
     return DTYPES.get(number)
 
 
 def _factor(factor: Any) -> Any:
-    """A factor for the wire, where it is an f64. TypeError for several numbers, ValueError for an integer that might
-    not be one."""
+    """Checks a factor, which the wire carries as an f64. Raises TypeError for several numbers, and ValueError for an
+    integer that an f64 might not hold exactly."""
     if isinstance(factor, Remote) or np.ndim(factor) > 0:
         raise TypeError("a program does not multiply element by element: t * 2.0 scales, t @ u multiplies matrices")
     try:
         integer = operator.index(factor)
     except TypeError:
-        return factor  # No integer: protobuf takes real numbers and refuses the rest.
+        return factor  # Not an integer: protobuf accepts real numbers and rejects the rest.
     if abs(integer) > 1 << 53:
         raise ValueError(f"factor is {integer}: an integer lies in [-2^53, 2^53]; floats take a float beyond that")
     return integer
 
 
 def program(*outputs: Operators) -> Program:
-    """Makes a program: an empty one, to be built by its methods, or one that computes `outputs`."""
+    """Makes a program that computes `outputs`. Without outputs, makes an empty program, to be built by its methods."""
     return Program(outputs)
 
 
-# What Client.run takes for itself.
+# Names of the arguments of Client.run.
 _RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report")
 
 
 def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
     """Makes an input for which each run gives an array or a resident tensor: client.run(e, name=array). Arrays are sent
-    in the order of their axes: one that is transposed is gathered while it is copied.
+    in the order of their axes: a transposed array is gathered while it is copied.
 
-    name: The name: 1 to 64 letters, digits, '_', '.' or '-'. ValueError for anything else, and for the name of another
-        argument of run.
-    dtype: Data type of its elements. None: any. It is not known before the run then, so that a number cannot be
-        added.
+    name: The name: 1 to 64 letters, digits, '_', '.' or '-'. Raises ValueError for anything else, and for the name of
+        another argument of run.
+    dtype: Data type of the elements. None: any type. The dtype is then not known before the run, so a number cannot
+        be added.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise ValueError(f"the placeholder's name is {name!r}: 1 to 64 letters, digits, '_', '.' or '-'")
@@ -276,15 +277,15 @@ def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
 
 
 class Graph(NamedTuple):
-    """What computes some expressions."""
+    """The steps that compute some expressions, and their inputs."""
 
     message: v1.Program
-    # In the order in which they are sent, with their names.
+    # The inputs with their names, in the order in which they are sent.
     inputs: list[tuple[str, Expression]]
 
     def operands(self, given: Mapping[str, Any]) -> list[tuple[str, AnyOperand]]:
-        """What is sent, with `given` for placeholders. TypeError for names that are none, or lack, and for
-        elements of another type than the placeholder's."""
+        """The operands to send, with `given` for placeholders. Raises TypeError for unknown and missing names, and for
+        elements whose type is not the placeholder's."""
         names = [name for name, x in self.inputs if x._operand is None]
         if set(names) != set(given):
             raise TypeError(f"the placeholders are {names or 'none'}, given are {list(given) or 'none'}")
@@ -303,7 +304,7 @@ class Graph(NamedTuple):
 
 
 def _needed(outputs: Sequence[Expression]) -> list[Expression]:
-    """What must be computed for some expressions, in the order in which it can be."""
+    """All expressions that the given ones depend on, in an order in which they can be computed."""
     needed: set[Expression] = set()
     todo = list(outputs)
     while todo:
@@ -326,7 +327,7 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
     if len(set(given)) < len(given):
         raise ValueError(f"of the names {', '.join(given)} some are alike; a placeholder that is used several times is "
                          "one object: x = placeholder(...)")
-    # Made names depend on nothing but the graph, so that the server knows it when it comes again.
+    # Generated names depend only on the graph, so the server recognizes a repeated program.
     names: dict[Expression, str] = {}
     taken = set(given)
     for i, x in enumerate(needed):
@@ -342,8 +343,8 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
 
 
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
-    """What `run` is to compute: expressions, or the outputs of one program, which comes along. TypeError for
-    anything else, ValueError if there is nothing."""
+    """The expressions that `run` computes, and the program if `run` was given one. Raises TypeError for anything but
+    expressions or one program, and ValueError if there is nothing to compute."""
     if len(given) == 1 and isinstance(given[0], Program):
         if not given[0].outputs:
             raise ValueError("the program has no outputs: warpline.program(expression, ...) has")
@@ -361,7 +362,7 @@ def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | No
 
 
 class Plan(NamedTuple):
-    """What calls.run makes a request of."""
+    """The arguments of calls.run."""
 
     program: v1.Program
     inputs: list[tuple[str, AnyOperand]]
@@ -370,8 +371,8 @@ class Plan(NamedTuple):
 
 def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
                  keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Plan:
-    """What computes expressions, or the outputs of a program: their steps, and what these read. No element has
-    been read. The other arguments as of Client.run."""
+    """Plans the steps and inputs that compute expressions, or the outputs of a program. Reads no elements. The other
+    arguments are those of Client.run."""
     outputs, program = outputs_of(given)
     kept = calls.keep_of(keep, ttl, out, len(outputs))
     graph = program._graph if program and program._graph else _graph_of(outputs)
@@ -382,5 +383,5 @@ def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
 
 def compile_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
                     keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Call:
-    """The request that plan_program plans."""
+    """Makes the request that plan_program plans."""
     return calls.run(*plan_program(given, inputs, keep, ttl, out))

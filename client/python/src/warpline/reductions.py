@@ -1,4 +1,4 @@
-"""Reductions by their own names: x.sum(axis) as client.sum(x, axis)."""
+"""Reductions under their own names: client.sum(x, axis) for x.sum(axis)."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from warpline.names import ReduceOp
 
 
 class Reductions:
-    """Reductions by NumPy's names. `reduce` has their arguments, more reductions, and more that can be said of each."""
+    """Reductions under NumPy's names. `reduce` documents the arguments, and has more reductions and more options."""
 
     def _reduced(self, x: Input, op: ReduceOp, axis: Axes, keepdims: bool, out: Array | None, timeout: float | None,
                  dtype: npt.DTypeLike | None = None, ddof: int = 0) -> Array:
@@ -46,30 +46,30 @@ class Reductions:
 
     def min(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
-        """Least element."""
+        """Smallest element."""
         return self._reduced(x, "min", axis, keepdims, out, timeout)
 
     def max(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
-        """Greatest element."""
+        """Largest element."""
         return self._reduced(x, "max", axis, keepdims, out, timeout)
 
     def argmin(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
                timeout: float | None = None) -> Array:
-        """Index of the first least element."""
+        """Index of the first smallest element."""
         return self._reduced(x, "argmin", axis, keepdims, out, timeout)
 
     def argmax(self, x: Input, axis: int | None = None, *, keepdims: bool = False, out: Array | None = None,
                timeout: float | None = None) -> Array:
-        """Index of the first greatest element."""
+        """Index of the first largest element."""
         return self._reduced(x, "argmax", axis, keepdims, out, timeout)
 
     def any(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
-        """Whether any element is true."""
+        """True if any element is true."""
         return self._reduced(x, "any", axis, keepdims, out, timeout)
 
     def all(self, x: Input, axis: Axes = None, *, keepdims: bool = False, out: Array | None = None,
             timeout: float | None = None) -> Array:
-        """Whether all elements are true."""
+        """True if all elements are true."""
         return self._reduced(x, "all", axis, keepdims, out, timeout)

@@ -1,4 +1,4 @@
-"""Regions of shared memory, their slices, and arrays that lie in them."""
+"""Regions of shared memory, their slices, and arrays in slices."""
 
 from collections import deque
 from typing import Any
@@ -20,23 +20,23 @@ _OPEN_METHOD = "/warpline.v1.RegionService/Open"
 
 
 class Region:
-    """Memory that the server has too, while the link is open; after that it is ordinary memory.
+    """Memory that the server shares while the link is open. After that, it is ordinary memory.
 
-    slices: which parts are taken; whoever has the region guards them.
+    slices: the allocated parts. The owner of the region must guard them with a lock.
     """
 
     def __init__(self, mapping: Mapping, link: Link) -> None:
-        """By open_region."""
+        """Use open_region."""
         self.mapping = mapping
         self.link = link
         self.slices = Slices(mapping.size)
 
 
 class Slice:
-    """A part of a region that somebody has. offset, size: in bytes.
+    """An allocated part of a region. offset, size: in bytes.
 
-    extra: it is not of what a pool may have. calls: those that ended with anything but OK, and may still use it. Both
-    are guarded by whoever has the region.
+    extra: the slice does not count against the limit of the pool. calls: calls that did not end with OK and may still
+    use the slice. The owner of the region must guard both with a lock.
     """
 
     __slots__ = ("region", "offset", "size", "extra", "calls")
@@ -53,21 +53,21 @@ class Slice:
         return self.region.mapping.address + self.offset
 
     def busy(self) -> bool:
-        """A call may still write to it."""
+        """True if a call may still write to the slice."""
         self.calls = [call for call in self.calls if self.region.link.using(call)]
         return bool(self.calls)
 
 
 def reserve(connection: Connection, size: int, seconds: float) -> str:
-    """The ticket for a region of that size. errors.Error where the server gives none."""
+    """Asks the server for a ticket for a region of `size` bytes. Raises errors.Error if the server gives none."""
     request = v1.OpenRequest(size_bytes=size).SerializeToString()
     response, request_id = connection.ask(_OPEN_METHOD, request, seconds)
     return calls.valid(_decode_opened, response, request_id).ticket
 
 
 def open_region(path: str, ticket: str, size: int, deadline: float) -> Region:
-    """The region of a ticket. path: of the region socket. deadline: of time.monotonic. ResourceExhausted if there is
-    not so much memory; other errors as of hand_over."""
+    """Opens the region of a ticket. path: path of the region socket. deadline: on the clock time.monotonic. Raises
+    ResourceExhausted if there is not enough memory, and the errors of hand_over."""
     try:
         mapping = Mapping(size)
     except OSError as error:
@@ -87,25 +87,26 @@ def _decode_opened(response: bytes) -> v1.OpenResponse:
 
 
 class _Bytes:
-    """The bytes of a slice as NumPy takes them. When the last array of them is garbage, the slice is given back."""
+    """The bytes of a slice in a form that NumPy accepts. When the last array in the slice is garbage, the slice is
+    given back."""
 
     def __init__(self, slice: Slice, nbytes: int, returned: "deque[Slice] | None") -> None:
-        """returned: where to give it back; None: nowhere."""
+        """returned: receives the slice when it is given back; None: the slice is not given back."""
         self._slice = slice
         self._returned = returned
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (slice.address, False)}
 
     def __del__(self) -> None:
-        # Runs at any place in any thread, so that it can wait for no lock. Memory that the server has no more is
-        # nobody's but ours, and goes with this object.
+        # A finalizer may run at any point in any thread, so it must not wait for a lock. Memory that the server no
+        # longer shares belongs only to this object, and is freed with it.
         if self._returned is not None and self._slice.region.link.open:
             self._returned.append(self._slice)
 
 
 def array_in(slice: Slice, dtype: np.dtype[Any], shape: tuple[int, ...],
              returned: "deque[Slice] | None" = None) -> Array:
-    """An array at the beginning of a slice, which is long enough. The memory lasts for as long as the array and its
-    views, and when they are gone the slice is put into `returned`."""
+    """Makes an array at the beginning of a slice, which must be large enough. The memory lasts as long as the array and
+    its views. After that, the slice is put into `returned`."""
     count = 1
     for n in shape:
         count *= n

@@ -1,4 +1,4 @@
-"""What a server says of itself and of a request that it has carried out, in plain data classes."""
+"""Plain data classes that describe a server, and how it carried out a request."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class StageTimes:
     """Wall time of the stages of a request on the server, in seconds."""
 
     convert: float  # decoding and validating the request
-    admission: float  # asking for a share of the server's budget of jobs and bytes
+    admission: float  # waiting for admission to the server's budget of jobs and bytes
     queue: float  # waiting for a free lane and for staging memory
     stage: float  # copying the elements into staging memory
     device: float  # from the launch to the completion: transfers and kernels
@@ -38,10 +38,10 @@ class Device:
 
     ordinal: int  # number of the device, from 0
     name: str  # name of the device
-    compute_capability: str  # of CUDA, such as "9.0"; empty for the CPU
-    lanes: int  # each runs one program at a time
+    compute_capability: str  # CUDA compute capability, such as "9.0"; empty for the CPU
+    lanes: int  # number of lanes; each runs one program at a time
     memory_bytes: int  # memory of the device; 0 for the CPU
-    resident_bytes: int  # memory that all resident tensors together may take
+    resident_bytes: int  # maximum memory of all resident tensors together
 
 
 @dataclass(frozen=True)
@@ -49,49 +49,49 @@ class Variant:
     """An implementation of an operation."""
 
     name: str  # name by which a request can ask for it
-    summary: str  # what it does, for people
-    reproducible: bool  # whether it gives the same bits from run to run on the same device
-    dtypes: tuple[np.dtype[Any], ...]  # data types that it takes
-    configurations: tuple[str, ...]  # further ways to run it, such as "cublas:2"
+    summary: str  # description for people
+    reproducible: bool  # true if it gives the same bits in every run on the same device
+    dtypes: tuple[np.dtype[Any], ...]  # data types that it supports
+    configurations: tuple[str, ...]  # other configurations that a request can name, such as "cublas:2"
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that the server can compute."""
+    """An operation that the server supports."""
 
     name: str  # "transpose", "gemm", "reduce", "cast", "scale" or "add"
-    dtypes: tuple[np.dtype[Any], ...]  # data types that at least one variant takes
+    dtypes: tuple[np.dtype[Any], ...]  # data types that at least one variant supports
     variants: tuple[Variant, ...]  # its implementations, in the order in which the server tries them
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the server allows."""
+    """The limits of a server."""
 
-    max_inline_bytes: int  # size of the arrays in one request, or in one response, that travel in messages
-    max_jobs: int  # how many requests may be admitted and not yet answered at one time
-    max_job_bytes: int  # size of all these requests, with their results
-    max_rank: int  # most axes of an array
-    max_device_seconds: float  # time of one request on a device, as the server estimates it; 0: no limit
-    max_chunk_bytes: int  # size of one message of put and numpy
+    max_inline_bytes: int  # maximum size of the arrays that travel inside one request or one response
+    max_jobs: int  # maximum number of requests that are admitted and not yet answered
+    max_job_bytes: int  # maximum size of all these requests, with their results
+    max_rank: int  # maximum number of axes of an array
+    max_device_seconds: float  # maximum estimated time of one request on a device; 0: no limit
+    max_chunk_bytes: int  # maximum size of one message of put and numpy
     max_ttl_seconds: float  # longest lease of a resident tensor
-    max_region_bytes: int  # shared memory of one owner; 0: the server shares none
+    max_region_bytes: int  # maximum shared memory of one owner; 0: the server shares none
 
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """What a server is and can do."""
+    """Version, devices, operations and limits of a server."""
 
     version: str  # such as "0.1.0"
     revision: str  # revision of its source; "unknown" if it was built outside a checkout
     backend: str  # "cuda" or "cpu"
-    devices: tuple[Device, ...]  # its GPUs, or with the backend "cpu" the CPU
-    operations: tuple[Operation, ...]  # what it can compute
-    limits: Limits  # what it allows
+    devices: tuple[Device, ...]  # its GPUs; with the backend "cpu", the CPU
+    operations: tuple[Operation, ...]  # operations that it supports
+    limits: Limits  # its limits
 
 
 def _dtypes(numbers: Iterable[v1.DataType]) -> tuple[np.dtype[Any], ...]:
-    """A server that is newer than this package may have more."""
+    """Skips data types that this package does not know: a newer server may have more."""
     return tuple(DTYPES[number] for number in numbers if number in DTYPES)
 
 

@@ -1,4 +1,4 @@
-"""Tensors that stay on the server: what is known of them here, and the calls of TensorService."""
+"""Resident tensors: their properties that the client knows, and the calls of TensorService."""
 
 import math
 import numbers
@@ -24,7 +24,7 @@ LIST_METHOD = _TENSORS + "List"
 
 
 def short(id: str) -> str:
-    """What may be shown of an id, which is a secret."""
+    """The part of an id that may be shown. The whole id is a secret."""
     return f"...{id[-8:]}"
 
 
@@ -32,13 +32,13 @@ def short(id: str) -> str:
 class TensorInfo:
     """A resident tensor as its owner sees it."""
 
-    id: str  # a secret, which gives access to the elements
-    dtype: np.dtype[Any]  # of the elements
+    id: str  # id of the tensor; a secret, which gives access to the elements
+    dtype: np.dtype[Any]  # data type of the elements
     shape: tuple[int, ...]  # sizes of the axes
-    device: int  # ordinal of the device on which it lies
+    device: int  # ordinal of the tensor's device
     nbytes: int  # size of the elements, in bytes
     missing_bytes: int  # how many of these bytes are still to be put
-    ttl: float  # seconds that its lease still lasts if it is neither used nor renewed
+    ttl: float  # seconds until its lease ends if the tensor is neither used nor renewed
 
     def __repr__(self) -> str:
         return (f"TensorInfo(id={short(self.id)!r}, dtype={self.dtype}, shape={self.shape}, device={self.device}, "
@@ -46,14 +46,14 @@ class TensorInfo:
 
 
 class Remote:
-    """Base of what has its elements elsewhere, so that it is not taken for an array."""
+    """Base class of objects whose elements are elsewhere. NumPy must not treat such an object as an array."""
 
-    # NumPy leaves array + tensor to us.
+    # Makes NumPy call our operator for array + tensor.
     __array_ufunc__ = None
 
 
 class Resident(Remote):
-    """These properties of a tensor are known without asking the server."""
+    """The properties of a tensor that the client knows without asking the server."""
 
     def __init__(self, info: TensorInfo) -> None:
         self._info = info
@@ -63,7 +63,7 @@ class Resident(Remote):
 
     @property
     def id(self) -> str:
-        """Name of the tensor at the server. It is a secret: whoever has it may read and drop the tensor."""
+        """Name of the tensor at the server. Keep it secret: anyone who has the id may read and drop the tensor."""
         return self._info.id
 
     @property
@@ -93,24 +93,24 @@ class Resident(Remote):
 
     @property
     def device(self) -> int:
-        """Ordinal of the device on which it lies (`info().devices`)."""
+        """Ordinal of the tensor's device (`info().devices`)."""
         return self._info.device
 
     def _compute(self, expression: Any) -> Any:
-        """The value of an expression that reads this tensor, as an array."""
+        """Computes an expression that reads this tensor. Returns an array."""
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
 
 class ResidentOperand:
-    """A resident tensor in the place of an arrays.Operand: nothing but its id is sent."""
+    """A resident tensor in place of an arrays.Operand: only its id is sent."""
 
     in_order = True
     swaps_last_two = False
-    # Of the elements in the request.
+    # Bytes of elements in the request.
     nbytes = 0
 
     def __init__(self, tensor: Resident) -> None:
-        # Kept, so that its lease lasts for as long as something is to read it.
+        # Keeps the tensor alive, so its lease lasts until the call has read it.
         self.tensor = tensor
         self.data_type = data_type(tensor.dtype)
         self.rank = tensor.ndim
@@ -130,8 +130,8 @@ class ResidentOperand:
 
 
 def check_ttl(ttl: float | None) -> float:
-    """Seconds for the wire, where 0 is the default. TypeError unless it is a number, ValueError unless that is above
-    zero and finite."""
+    """Converts seconds for the wire, where 0 means the default. Raises TypeError unless ttl is a number, and ValueError
+    unless it is above zero and finite."""
     if ttl is None:
         return 0.0
     if not isinstance(ttl, numbers.Real):
@@ -142,7 +142,7 @@ def check_ttl(ttl: float | None) -> float:
 
 
 def check_id(id: Any) -> str:
-    """TypeError for what is none, ValueError for one as the command line takes it."""
+    """Checks an id. Raises TypeError if it is not an id, and ValueError for the form that the command line takes."""
     if not isinstance(id, str) or not id:
         raise TypeError(f"an id is a str that is not empty, not {type(id).__name__}")
     if id.startswith("@"):
@@ -168,7 +168,7 @@ def encode_list(page_token: str) -> bytes:
 
 
 def decode_info(message: v1.TensorInfo) -> TensorInfo:
-    """WireError if the message makes no sense."""
+    """Decodes the description of a tensor. Raises WireError if the message is invalid."""
     dtype, shape, id = DTYPES.get(message.data_type), tuple(message.shape), message.resident.id
     if dtype is None or not id:
         raise wire.WireError(f"a resident tensor of type {message.data_type} with an id of {len(id)} characters")
@@ -179,12 +179,12 @@ def decode_info(message: v1.TensorInfo) -> TensorInfo:
 
 
 def decode_created(response: bytes) -> TensorInfo:
-    """Of CreateResponse and RenewResponse, which look alike. WireError if it is none."""
+    """Decodes a CreateResponse or a RenewResponse, which have the same layout. Raises WireError for other bytes."""
     return decode_info(_parsed(v1.RenewResponse, response).tensor)
 
 
 def decode_list(response: bytes) -> tuple[list[TensorInfo], str]:
-    """One page, and the token of the next. WireError if it is none."""
+    """Decodes one page, and the token of the next page. Raises WireError for other bytes."""
     page = _parsed(v1.ListResponse, response)
     return [decode_info(tensor) for tensor in page.tensors], page.next_page_token
 
@@ -197,7 +197,7 @@ def _parsed(kind: Any, message: bytes) -> Any:
 
 
 def decode_kept(message: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> TensorInfo:
-    """Of the ResidentTensor in a response, on a device that another field names. WireError if it is none."""
+    """Decodes the ResidentTensor in a response. Another field names its device. Raises WireError for other bytes."""
     resident = _parsed(v1.ResidentTensor, bytes(message))
     if not resident.id:
         raise wire.WireError("a resident tensor without an id")

@@ -1,4 +1,4 @@
-"""What every call has, of whichever client: a target, a deadline, an id, and attempts."""
+"""The parts that calls of both clients share: a target, a deadline, an id, and attempts."""
 
 import ipaddress
 import math
@@ -18,18 +18,18 @@ from warpline import errors, hints
 _DEFAULT_PORT = 50051
 HEALTH_METHOD = "/grpc.health.v1.Health/Check"
 
-# Of a call, unless the client says otherwise. With the delays of errors.retry_delay they last 6.3 seconds, in which a
-# server that was stopped is there again.
+# Default number of retries of a call. With the delays of errors.retry_delay they take about 6.3 seconds, enough for a
+# server to restart.
 MAX_RETRIES = 6
-# gRPC waits so long before it tries to connect again: from the first to the second, in milliseconds. Its own figures,
-# a second to two minutes, are longer than the retries of a call, which would fail although the server is there.
+# First and longest delay before gRPC reconnects, in milliseconds. gRPC's defaults, 1 s to 2 min, exceed the retries of
+# a call: the call would fail although the server is back.
 _FIRST_RECONNECT_MS = 100
 _LONGEST_RECONNECT_MS = 1000
 
 
 def check_timeout(timeout: float) -> float:
-    """Seconds. TypeError unless it is a number, ValueError unless that is above zero and finite: every call has a
-    deadline."""
+    """Checks a timeout in seconds. Raises TypeError unless it is a number, and ValueError unless it is above zero and
+    finite: every call has a deadline."""
     if not isinstance(timeout, numbers.Real):
         raise TypeError(f"timeout is {timeout!r}: a number of seconds")
     if not 0 < timeout < math.inf:
@@ -38,7 +38,7 @@ def check_timeout(timeout: float) -> float:
 
 
 def check_max_retries(max_retries: int) -> int:
-    """TypeError unless it is an integer, ValueError if it is below zero."""
+    """Checks max_retries. Raises TypeError unless it is an integer, and ValueError if it is below zero."""
     try:
         count = operator.index(max_retries)
     except TypeError:
@@ -49,7 +49,7 @@ def check_max_retries(max_retries: int) -> int:
 
 
 def check_request_id(request_id: str | None) -> str:
-    """A new one for None. ValueError for what cannot be sent."""
+    """Checks a request id; makes a new id for None. Raises ValueError for an id that cannot be sent."""
     if request_id is None:
         return uuid.uuid4().hex
     if not 1 <= len(request_id) <= 128 or not all(" " < character <= "~" for character in request_id):
@@ -58,8 +58,8 @@ def check_request_id(request_id: str | None) -> str:
 
 
 def check_target(target: str) -> str:
-    """A host with the default port if it has none; names with a scheme of gRPC's (unix:, dns:) as they are.
-    ValueError for "", for a URL, for a port that is none, and for the path of a socket without its scheme."""
+    """Checks a target. Adds the default port to a host without one. Returns names with a gRPC scheme (unix:, dns:)
+    unchanged. Raises ValueError for "", a URL, an invalid port, and a socket path without its scheme."""
     if not target:
         raise ValueError("the target is '': host:port")
     if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
@@ -72,11 +72,12 @@ def check_target(target: str) -> str:
         return f"[{ipaddress.IPv6Address(target)}]:{_DEFAULT_PORT}"
     except ValueError:
         pass
-    # gRPC would take what is left of too large a number, and 0 for none.
+    # gRPC would truncate a port that is too large, and use 0 for a missing port.
     port = re.fullmatch(r".*:(\d*)", target)
     if port and not target.startswith("unix") and not 1 <= int(port[1] or 0) <= 65535:
         raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
-    # And 0, or what a number begins with, for what is none; it knows two services by name, and schemes as in dns:host.
+    # For a port that is not a number, gRPC would use 0 or the leading digits. It knows the service names http and
+    # https, and schemes as in dns:host.
     host = r"(?!(unix|unix-abstract|dns|ipv4|ipv6|vsock|xds):)([\w.-]+|\[[^\]]*\])"
     if not port and re.fullmatch(host + r":(?!https?$)[^/,]*", target):
         raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
@@ -84,21 +85,22 @@ def check_target(target: str) -> str:
 
 
 def channel_options(target: str, options: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Ours for a channel to a checked target, and the caller's, which may be others but for the last one."""
+    """Merges the default options of a channel with the caller's. The caller may override all of them except
+    grpc.enable_retries."""
     ours = {"grpc.max_send_message_length": -1, "grpc.max_receive_message_length": -1,
             "grpc.initial_reconnect_backoff_ms": _FIRST_RECONNECT_MS,
             "grpc.max_reconnect_backoff_ms": _LONGEST_RECONNECT_MS}
-    # gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
+    # gRPC uses $http_proxy for every TCP target, but no proxy can reach this host's loopback.
     if target.startswith(("127.", "localhost:", "[::1]:", "unix:")):
         ours["grpc.enable_http_proxy"] = 0
-    # gRPC would send the same bytes again, and with them the number that a call has in shared memory: the end of its
-    # first attempt could not be told from that of its second, which the first may outlast.
-    # Each is named once: of several of one name, gRPC takes the first or the last.
+    # gRPC's own retries would send the same bytes again, with the same call number in shared memory. The ends of the
+    # two attempts could not be distinguished, and the first attempt may end last.
+    # Each option appears once: with duplicates, gRPC takes the first or the last.
     return list({**ours, **dict(options), "grpc.enable_retries": 0}.items())
 
 
 def check_token(token: str | None, token_file: str | None) -> str:
-    """The token of these two arguments of `connect`; "" for none. ValueError for what cannot be one."""
+    """The token from these two arguments of `connect`; "" if there is none. Raises ValueError for an invalid token."""
     if token is not None and token_file is not None:
         raise ValueError("token and token_file are given: one of the two")
     if token is None:
@@ -110,20 +112,20 @@ def check_token(token: str | None, token_file: str | None) -> str:
                 token = file.read().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"token_file is {path!r}: {error}") from None
-    # Not the token itself: errors end in logs.
+    # Errors are logged, so the message must not contain the token.
     if not re.fullmatch(r"[!-~]+", token):
         raise ValueError(f"token has {len(token)} characters: one or more, printable ASCII without spaces")
     return token
 
 
 class Attempts:
-    """The attempts of one call: until when they may last, and whether there is another after a failure.
+    """The attempts of one call. Knows their deadline, and decides if another attempt follows a failure.
 
-    request_id: what all of them bear. metadata: for gRPC. failed: how many there have been.
+    request_id: id of the request in all attempts. metadata: for gRPC. failed: number of failed attempts.
     """
 
     def __init__(self, deadline: float, max_retries: int, request_id: str, token: str, target: str) -> None:
-        """deadline: of time.monotonic. token: "" for none. target: whom it goes to, for errors."""
+        """deadline: on the clock time.monotonic. token: "" for none. target: target of the call, for errors."""
         self.request_id = request_id
         authorization = (("authorization", f"Bearer {token}"),) if token else ()
         self.metadata = (("x-request-id", request_id), *authorization)
@@ -134,26 +136,26 @@ class Attempts:
         self._target = target
 
     def left(self) -> float:
-        """Seconds for the attempt that begins now."""
+        """Seconds left for the attempt that begins now."""
         return max(self._deadline - time.monotonic(), 0.0)
 
     @property
     def may_retry(self) -> bool:
-        """There would be another attempt, for some reasons to fail."""
+        """True if another attempt may follow, depending on the error."""
         return self.failed < self._max_retries
 
     def error_of(self, rpc_error: Any) -> errors.Error:
-        """What a grpc.RpcError of an attempt says."""
+        """Converts the grpc.RpcError of an attempt."""
         return errors.from_rpc_error(rpc_error, self.request_id)
 
     def delay_for(self, error: errors.Error) -> float | None:
-        """Seconds to wait before the next attempt, if this one failed so; None: there is to be none."""
+        """Seconds to wait before the next attempt, if this one failed with `error`; None: no further attempt."""
         delay = errors.retry_delay(error, self.failed) if self.may_retry else None
         return delay if delay is not None and time.monotonic() + delay < self._deadline else None
 
     def delay_after(self, error: errors.Error) -> float:
-        """Seconds to wait before the next attempt. Raises the error if there is to be none, with what is to be said of
-        all attempts where gRPC could not connect."""
+        """Counts a failure. Returns the seconds to wait before the next attempt. If there is none, raises the error. If
+        gRPC could not connect, the message describes all attempts."""
         delay = self.delay_for(error)
         if delay is None:
             raise self._last(error) from None

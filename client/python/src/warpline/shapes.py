@@ -1,5 +1,5 @@
-"""Element type and shape of results, known before the server computes them: whoever wants a result in shared memory
-must have room for it first. The rules are those of warpline.proto."""
+"""Predicts the element type and shape of results. A client needs them before the call to reserve shared memory for a
+result. The rules are those of warpline.proto."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,19 +17,19 @@ _TRUTHS = (v1.REDUCE_OP_ANY, v1.REDUCE_OP_ALL)
 
 
 class Kind(NamedTuple):
-    """Of an array."""
+    """Element type and shape of an array."""
 
     data_type: v1.DataType
     shape: tuple[int, ...]
 
 
 class Unknown(Exception):
-    """The server will say what is wrong with this operation."""
+    """The operation is invalid. The server's error says why."""
 
 
 def result_of(operation: str, fields: Any, inputs: Sequence[Kind]) -> Kind:
-    """What an operation makes of its inputs. operation: the name of its field in Step. fields: the message in that
-    field, or the request that looks like it. Unknown if there is no result."""
+    """Predicts the result of an operation. operation: the name of its field in Step. fields: the message in that field,
+    or the request with the same fields. Raises Unknown if there is no result."""
     rule = _RULES.get(operation)
     if rule is None:
         raise Unknown(operation)
@@ -37,7 +37,7 @@ def result_of(operation: str, fields: Any, inputs: Sequence[Kind]) -> Kind:
 
 
 def outputs_of(program: v1.Program, inputs: Mapping[str, Kind]) -> list[Kind]:
-    """What a program makes of its inputs. Unknown if one of its steps has no result."""
+    """Predicts the outputs of a program. Raises Unknown if one of its steps has no result."""
     kinds = dict(inputs)
     try:
         for step in program.steps:
@@ -50,7 +50,7 @@ def outputs_of(program: v1.Program, inputs: Mapping[str, Kind]) -> list[Kind]:
 
 
 def broadcast(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
-    """As NumPy's broadcast_shapes. Unknown if they do not go together."""
+    """Like NumPy's broadcast_shapes. Raises Unknown if the shapes cannot be broadcast together."""
     short, long = sorted((tuple(x), tuple(y)), key=len)
     padded = (1,) * (len(long) - len(short)) + short
     if any(a != b and 1 not in (a, b) for a, b in zip(padded, long)):

@@ -1,4 +1,4 @@
-"""Shared memory between a client and a server on the same host: when there is some, and how much."""
+"""Shared memory between a client and a server on the same host: when and how much the client uses."""
 
 import operator
 import os
@@ -17,22 +17,22 @@ from warpline.connections import Connection
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.shipments import Shipment, concerns
 
-# Elsewhere there is no memory of this kind, and all elements travel in messages.
+# Other platforms have no memfd, and all elements travel in messages.
 if sys.platform == "linux":
     from warpline.links import NoRegionSocket
     from warpline.pool import Pool
     from warpline.shared_shipments import SharedShipment
 
-# Whether elements travel in memory that is shared with the server.
+# Selects whether elements travel in memory that is shared with the server.
 Mode = Literal["auto", "always", "never"]
 
-# Of a client's pool, unless it says otherwise.
+# Default size of a client's pool, in bytes.
 POOL_BYTES = 2 << 30
 
 
 def region_socket(target: str, mode: str, regions: str | None) -> str | None:
-    """The path of the socket by which memory is shared; None: none is. ValueError for arguments that do not go
-    together."""
+    """The path of the server's region socket; None: no memory is shared. Raises ValueError for arguments that
+    contradict each other."""
     if mode not in ("auto", "always", "never"):
         raise ValueError(f"shared_memory is {mode!r}; there are auto, always, never")
     if mode == "never" or mode == "auto" and sys.platform != "linux":
@@ -47,7 +47,7 @@ def region_socket(target: str, mode: str, regions: str | None) -> str | None:
 
 
 def check_pool_bytes(pool_bytes: int) -> int:
-    """TypeError unless it is an integer, ValueError unless that is above zero."""
+    """Checks pool_bytes. Raises TypeError unless it is an integer, and ValueError unless it is above zero."""
     try:
         count = operator.index(pool_bytes)
     except TypeError:
@@ -58,12 +58,12 @@ def check_pool_bytes(pool_bytes: int) -> int:
 
 
 class Shared:
-    """The shared memory of one client, if it has some. Thread-safe. After a fork, a child has its own."""
+    """The shared memory of one client, if any. Thread-safe. After a fork, the child has its own."""
 
     def __init__(self, connect: Callable[[], Connection], path: str | None, mode: str, pool_bytes: int,
                  named: bool) -> None:
-        """connect: what gives the connection by which regions are asked for. path: as region_socket returns it. named:
-        the caller has named it, and is warned if it is of no use, where that is no error."""
+        """connect: returns the connection for requesting regions. path: the result of region_socket. named: true if the
+        caller gave the path. The caller then gets a warning if the path is unusable and that is not an error."""
         self._connect = connect
         self._path = path
         self._named = named
@@ -72,13 +72,13 @@ class Shared:
         self._pools: dict[int, Pool] = {}
 
     def close(self) -> None:
-        """Arrays that lie in shared memory stay what they are."""
+        """Closes the pool. Existing arrays in shared memory stay valid."""
         pool = self._pools.get(os.getpid())
         if pool is not None:
             pool.close()
 
     def ship(self, call: Call, outs: Sequence[Array | None]) -> Shipment:
-        """A call, ready to be placed and sent. Cancelled after `close`."""
+        """Makes the shipment of a call. Raises Cancelled after `close`."""
         if self._path is None:
             return Shipment(call, outs)
         pool, large = self._pool(), concerns(call)
@@ -115,7 +115,7 @@ class Shared:
         pool = self._pools.get(process)
         if pool is None:
             assert self._path is not None
-            # Atomic, so that there is no lock that a fork might leave locked.
+            # setdefault is atomic: a lock could stay locked after a fork.
             made = Pool(self._connect(), self._path, self._pool_bytes, not self._strict, self._named)
             pool = self._pools.setdefault(process, made)
         return pool
@@ -125,11 +125,11 @@ def _is_native(dtype: npt.DTypeLike) -> bool:
     try:
         return np.dtype(dtype).isnative
     except TypeError:
-        return True  # A name that is not NumPy's.
+        return True  # a name that NumPy does not know
 
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
-    """As NumPy takes them. ValueError for one that is none."""
+    """Converts a shape as NumPy does. Raises ValueError for a negative size."""
     given: Any = shape
     sizes = (operator.index(given),) if hasattr(given, "__index__") else tuple(map(operator.index, given))
     if min(sizes, default=0) < 0:

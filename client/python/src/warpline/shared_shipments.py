@@ -1,4 +1,4 @@
-"""A call whose elements lie in shared memory."""
+"""A call whose elements are in shared memory."""
 
 import contextlib
 import threading
@@ -21,42 +21,43 @@ from warpline.shapes import Kind
 from warpline.shipments import Shipment, bytes_of
 from warpline.v1 import warpline_pb2 as v1
 
-# What the server says of a region that it does not know.
+# The server's codes for an unknown region.
 _STRANGE = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
 
-# How long the end of a call that failed is waited for, once it is nobody's deadline any more.
+# Maximum wait for the end of a failed call, after its deadline has passed. Seconds.
 _LONGEST_END = 60.0
 
 
 class _Sink(NamedTuple):
-    """Where a result is to go. direct: it is an array of the caller's."""
+    """The destination of a result. direct: true if it is the caller's array."""
 
     slice: Slice
-    # In the region, in bytes.
+    # Offset in the region, in bytes.
     offset: int
     nbytes: int
     direct: bool
 
 
 class SharedShipment(Shipment):
-    """A call whose elements lie in shared memory, if they are many or lie there already, and if there is room."""
+    """A call that uses shared memory for large arrays that fit there, and for arrays that are there already."""
 
     def __init__(self, call: Call, outs: Sequence[Array | None], pool: Pool, strict: bool, large: bool) -> None:
-        """strict: what is not small may not be in the messages; `place` raises errors.Error if there is no room for it
-        elsewhere. large: there may be something that is not small. Cancelled if the pool is closed."""
+        """strict: true if arrays that are not small must not travel in messages. `place` then raises errors.Error if
+        shared memory has no room. large: true if the call may have arrays that are not small. Raises Cancelled if the
+        pool is closed."""
         super().__init__(call, outs)
         self._pool = pool
         self._user = pool.begin()
         self._strict = strict
         self._large = large
-        # Whoever has it may use what follows. A thread may still copy elements when a task that nobody awaits any more
-        # abandons the shipment: the thread then does that when it is done.
+        # Guards the following attributes. A task that nobody awaits any more may abandon the shipment while a thread
+        # still copies elements. The thread then abandons the shipment when it is done.
         self._lock = threading.Lock()
         self._abandoned = False
         self._placed = False
-        # Something found no room as the server could not be reached.
+        # True if an array found no room because the server was unreachable.
         self._lacking = False
-        # The number of an attempt that has been sent and has not ended with OK, and whether it has been withdrawn.
+        # Call number of the attempt that was sent and has not ended with OK; and true if it has been withdrawn.
         self._number = 0
         self._withdrawn = False
         self._resent = False
@@ -84,7 +85,7 @@ class SharedShipment(Shipment):
     def place(self, seconds: float, retrying: bool) -> None:
         with self._held():
             if not self._placed:
-                # If there is no region in half of the time, the other half is left for messages.
+                # Use at most half of the time to get a region, and leave the rest for messages.
                 self._retrying = retrying
                 self._place(time.monotonic() + seconds / 2)
                 self._placed = True
@@ -110,15 +111,15 @@ class SharedShipment(Shipment):
         strange = self._regions and (code in _STRANGE or code is grpc.StatusCode.ABORTED)
         if not strange and not retrying:
             return False
-        # What the server still uses is not to be written again. That it does not know a region is known for certain
-        # when its link is closed, which may be noticed a little later.
+        # Do not rewrite slices that the server still uses. A region is certainly unknown to the server when its link
+        # is closed. This client may notice the close a little later.
         if not self._settled(seconds, lambda: self._pool.closed):
             return False
         died = not all(region.link.open for region in self._regions)
         again = bool(strange) and not self._resent and (died or code is grpc.StatusCode.ABORTED)
         self._resent = self._resent or again
         if died and again or retrying and (died or self._lacking):
-            # It is placed anew when it is sent again, as by then there may be another server, with other regions.
+            # Place the elements again for the next attempt: another server with other regions may be running then.
             self._give_back()
         return again
 
@@ -139,7 +140,7 @@ class SharedShipment(Shipment):
             self._withdraw()
             if wait and any(sink.direct for sink in self._sinks.values()):
                 if not self._settled(_LONGEST_END):
-                    # A server that does not say so is stopped or gone. The region is not used again.
+                    # A server that does not report the end is stopped or gone. Do not use the region again.
                     for region in self._regions:
                         region.link.close()
         finally:
@@ -155,19 +156,19 @@ class SharedShipment(Shipment):
             if self._abandoned:
                 self.abandon(wait=False)
 
-    # --- Before it is sent
+    # --- Before the call is sent
 
     def _clear(self) -> None:
         self._body = b""
         self._placed = self._lacking = False
         self._operands: list[SentOperand] = []
         self._sinks: dict[int, _Sink] = {}
-        # Taken for this call, to be given back.
+        # Slices taken for this call, which must be given back.
         self._taken: list[Slice] = []
-        # All that it uses, those of the caller's arrays too.
+        # All slices that the call uses, including those of the caller's arrays.
         self._slices: list[Slice] = []
         self._regions: list[Region] = []
-        # Addresses of what is read and written: no result may lie there.
+        # Address ranges that the call reads and writes: a result must not overlap them.
         self._ranges: list[tuple[int, int]] = []
 
     def _place(self, deadline: float) -> None:
@@ -186,7 +187,7 @@ class SharedShipment(Shipment):
             raise
 
     def _share(self, operand: Operand, placed: dict[Any, SharedOperand], deadline: float) -> SharedOperand | None:
-        """An operand in shared memory: where it lies, or where it is copied to. None: it is to be in the message."""
+        """Finds an operand in shared memory, or copies it there. Returns None if it must travel in the message."""
         array = operand.stored
         if not array.size:
             return None
@@ -207,12 +208,13 @@ class SharedShipment(Shipment):
         return shared
 
     def _found(self, kind: Kind, array: Array, address: int) -> SharedOperand | None:
-        """An operand that lies in shared memory in a way that a Tensor can describe."""
+        """Makes an operand of an array in shared memory. Returns None if the array is elsewhere, or if a Tensor cannot
+        describe its layout."""
         slice = self._pool.find(address)
         stride = None if slice is None else row_stride(array)
         if slice is None or stride is None:
             return None
-        # With the padding of all rows but the last.
+        # The length includes the padding of all rows but the last.
         length = array.nbytes
         if stride:
             length = array.nbytes // array.shape[-1] * stride - (stride - array.shape[-1]) * array.itemsize
@@ -241,13 +243,14 @@ class SharedShipment(Shipment):
                 self._sinks[i] = _Sink(slice, slice.offset, nbytes, False)
 
     def _free(self, out: Array, address: int, nbytes: int) -> bool:
-        """Nothing that is sent, or is to be sent again after an attempt that may have written there, lies there."""
+        """True if `out` overlaps no operand or other result. A failed attempt may write to `out`, and a retry needs the
+        operands unchanged."""
         operands = [field.operand.array for field in self.call.operands if isinstance(field.operand, Operand)]
         return (not any(begin < address + nbytes and address < end for begin, end in self._ranges)
                 and not any(np.may_share_memory(out, array) for array in operands))
 
     def _fits(self, kind: Kind, dtype: np.dtype[Any], out: Array) -> bool:
-        """The server could write its result into the array of the caller's as it is."""
+        """True if the server can write its result directly into the caller's array."""
         return (self.call.finish is None and type(out) is np.ndarray and out.shape == kind.shape
                 and out.dtype == dtype and out.dtype.isnative and out.flags.c_contiguous and out.flags.writeable)
 
@@ -256,8 +259,7 @@ class SharedShipment(Shipment):
             slice = self._pool.take(nbytes, deadline - time.monotonic())
         except errors.Error as error:
             unreachable = isinstance(error, errors.Unavailable) and not isinstance(error, NoRegionSocket)
-            # Without the server, messages do not travel either; and once it is there, the elements may be too many for
-            # a message.
+            # Without a server, messages fail too. When the server is back, the elements may be too large for a message.
             if self._strict or unreachable and self._retrying:
                 raise
             self._lacking = self._lacking or isinstance(error, errors.Unavailable)
@@ -271,10 +273,10 @@ class SharedShipment(Shipment):
             self._regions.append(slice.region)
         self._ranges.append((address, address + nbytes))
 
-    # --- After it has been sent
+    # --- After the call has been sent
 
     def _withdraw(self) -> None:
-        """The attempt that was sent has not ended with OK: whether the server still uses its slices is not known."""
+        """Withdraws an attempt that did not end with OK: the server may still use its slices."""
         if not self._number or self._withdrawn:
             return
         self._withdrawn = True
@@ -283,8 +285,8 @@ class SharedShipment(Shipment):
         self._pool.mark(self._slices, self._number)
 
     def _settled(self, seconds: float, given_up: Callable[[], bool] = lambda: False) -> bool:
-        """Waits until the server uses no slice of the attempt any more, or cannot say so. given_up: it is not waited
-        for, and the pool wakes who waits."""
+        """Waits until the server no longer uses any slice of the attempt, or its links are closed. Returns False after
+        `seconds`. given_up: ends the wait if it returns True; the pool wakes the wait to check it."""
         deadline = time.monotonic() + seconds
         for region in self._regions if self._withdrawn else ():
             if not region.link.wait(self._number, max(deadline - time.monotonic(), 0.0), given_up):
@@ -292,7 +294,7 @@ class SharedShipment(Shipment):
         return True
 
     def _fetch(self, i: int, found: InRegion) -> Array | None:
-        """The array of a result that the server has written. None if it has done so elsewhere."""
+        """The array of a result that the server has written. None if its location is not the requested one."""
         sink = self._sinks.get(i)
         if sink is None or (found.id, found.offset) != (sink.slice.region.link.id, sink.offset):
             return None
@@ -300,7 +302,7 @@ class SharedShipment(Shipment):
         for n in found.shape:
             nbytes *= n
         if nbytes > sink.slice.offset + sink.slice.size - sink.offset:
-            # What lies behind the slice has been overwritten: nothing in this region can be relied upon.
+            # The server has written past the end of the slice: no data in this region is reliable.
             sink.slice.region.link.close()
             return None
         out = self._outs[i]
@@ -314,7 +316,7 @@ class SharedShipment(Shipment):
                 return lent
         view = array_in(sink.slice, found.dtype, found.shape)
         if out is not None:
-            return view  # To be copied into it.
+            return view  # calls.deliver copies it into out
         result = np.empty(found.shape, found.dtype)
         copies.copy(result, view)
         result.flags.writeable = False
@@ -332,6 +334,6 @@ class SharedShipment(Shipment):
 
 
 def address_of(array: Array) -> int:
-    """Of the first element."""
+    """Address of the first element."""
     address: int = array.__array_interface__["data"][0]
     return address

@@ -1,29 +1,29 @@
-"""Which bytes of a region of shared memory are taken."""
+"""Allocates slices of a region of shared memory."""
 
 import bisect
 from typing import NamedTuple
 
-# Where slices begin, and what their sizes are multiples of: what the server reads fastest.
+# Alignment of the offsets and sizes of slices, in bytes. The server reads slices with this alignment fastest.
 ALIGNMENT = 256
 
 
 def rounded(nbytes: int, unit: int = ALIGNMENT) -> int:
-    """The next multiple of the unit; one unit at least."""
+    """Rounds up to a multiple of `unit`, at least one unit."""
     return max(-(-nbytes // unit), 1) * unit
 
 
 class Hole(NamedTuple):
-    """A range that nobody has. Ordered by how well it is used: small ones first, as large ones may still be wanted
-    as a whole, and of one size those that were used last, as their bytes may still be in the processor's caches."""
+    """A free range. Holes are ordered by preference: small holes first, because large holes may be needed whole. Among
+    holes of one size, the most recently used comes first, because its bytes may still be in the processor's caches."""
 
     size: int
-    # Minus the number of the release that made it; 0: it was never used.
+    # Minus the number of the release that made the hole; 0: never used.
     age: int
     offset: int
 
 
 class Slices:
-    """The slices of one region: best fit, and of one size the one that was used last. Not thread-safe.
+    """The slices of one region. Allocates by best fit, and among equal sizes the most recently used. Not thread-safe.
 
     Sizes and offsets are in bytes, and multiples of ALIGNMENT if the region's size is.
     """
@@ -32,20 +32,20 @@ class Slices:
         self.size = size
         self.taken = 0
         self._releases = 0
-        # The same holes three times: in their order, by where they begin, and by where they end.
+        # The same holes in three indexes: in order of preference, by begin, and by end.
         self._holes: list[Hole] = []
         self._beginning: dict[int, Hole] = {}
         self._ending: dict[int, Hole] = {}
         self._add(Hole(size, 0, 0))
 
     def fit(self, size: int) -> Hole | None:
-        """The hole from which `take` would take so many bytes; None: there is none. Of the holes of several regions
-        the least fits best."""
+        """The hole from which `take` would take `size` bytes; None if no hole is large enough. Among the holes of
+        several regions, the smallest in this order fits best."""
         at = bisect.bisect_left(self._holes, (size,))
         return self._holes[at] if at < len(self._holes) else None
 
     def take(self, size: int) -> int | None:
-        """The offset of a slice that is the caller's now; None: there is no room."""
+        """Allocates a slice and returns its offset; None if there is no room."""
         hole = self.fit(size)
         if hole is None:
             return None
@@ -56,7 +56,7 @@ class Slices:
         return hole.offset
 
     def give_back(self, offset: int, size: int) -> None:
-        """What was taken, with the size of then. Neighbouring holes become one."""
+        """Frees a slice; `size` must be the size given to `take`. Adjacent holes are merged."""
         self.taken -= size
         self._releases += 1
         end = offset + size

@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class Handle(Resident, Operators):
-    """A resident tensor can be part of an expression."""
+    """A resident tensor that can be part of an expression."""
 
     @property
     def program(self) -> Program:
-        """No program in particular: expressions of resident tensors can be used in any."""
+        """The free program: expressions of resident tensors can be used in any program."""
         return FREE
 
     @property
     def T(self) -> Expression:
-        """This with all axes reversed. As a factor of a product it costs nothing if there are two axes."""
+        """This tensor with all axes reversed. With two axes, it costs nothing as a factor of a product."""
         if self.ndim == 2:
             return FREE._swapped_tensor(self)
         return self.transpose()
 
     @property
     def mT(self) -> Expression:
-        """This with its last two axes swapped. As a factor of a product it costs nothing."""
+        """This tensor with its last two axes swapped. It costs nothing as a factor of a product."""
         return FREE._swapped_tensor(self) if self.ndim >= 2 else self.transpose()
 
     def _known_dtype(self) -> np.dtype[Any]:
@@ -46,21 +46,21 @@ class Handle(Resident, Operators):
 
 
 class Tensor(Handle):
-    """An array that stays on a device of the server: what `client.put(x)` gives, or a result with `keep=True`. It never
-    changes. It may stand wherever an array may in calls of its client, and its bytes do not travel for that.
+    """An array that stays on a device of the server. `client.put(x)` returns one, and so do calls with `keep=True`. A
+    tensor never changes. Calls of its client take a tensor in place of any array, without sending its bytes.
 
-    np.asarray(t) fetches the elements. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) give expressions, which
-    client.run computes, or np.asarray.
+    np.asarray(t) fetches the elements. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return expressions.
+    client.run or np.asarray computes them.
 
-    Its lease is renewed in the background while this object lives. The tensor is dropped at the end of a `with`
-    block, when the client is closed, or soon after the object has become garbage. If none of that can happen, its
-    lease ends. A tensor from `client.tensor(id)` is someone else's, and is not dropped. After a fork, a child
-    neither renews nor drops what its parent has made.
+    The lease is renewed in the background while this object lives. The tensor is dropped at the end of a `with`
+    block, when the client is closed, or soon after the object has become garbage. If none of that can happen, the
+    lease ends. A tensor from `client.tensor(id)` belongs to someone else, and is not dropped. After a fork, the child
+    neither renews nor drops its parent's tensors.
     """
 
     def __init__(self, client: "Client", connection: Connection, info: TensorInfo, leases: Leases | None,
                  owned: bool) -> None:
-        """leases: those that renew it; None: nobody does."""
+        """leases: renews the lease of the tensor; None: the lease is not renewed."""
         super().__init__(info)
         self._client = client
         self._connection = connection
@@ -86,8 +86,8 @@ class Tensor(Handle):
 
     def numpy(self, *, out: Array | None = None, channels: int | None = None, timeout: float | None = None,
               request_id: str | None = None) -> Array:
-        """Fetches the elements, into a new array or into `out`. Raises NotFound if the tensor is no more, and
-        InvalidArgument if its elements have not all been put.
+        """Fetches the elements, into a new array or into `out`. Raises NotFound if the tensor no longer exists, and
+        InvalidArgument if some of its elements have not been put.
 
         out: Array of the tensor's shape and dtype, in any layout.
         channels: Connections to use at once, 1 to 64. None: 4 from 64 MiB on, else 1.
@@ -97,9 +97,9 @@ class Tensor(Handle):
         return transfers.Get(self._connection, self, out, channels, timeout, request_id).run()
 
     def drop(self, *, timeout: float | None = None) -> None:
-        """Ends the lease now. It is no error if the tensor is gone already, if its server was started again, or if the
-        client is closed, which has dropped the tensors that it owned. In a child of the process that made the tensor
-        nothing happens.
+        """Ends the lease now. It is not an error if the tensor is gone already or if its server has restarted. It is
+        not an error if the client is closed: closing has dropped the tensors that the client owned. Does nothing in a
+        child of the process that made the tensor.
 
         timeout: Seconds. None: the client's own.
         """
@@ -115,15 +115,16 @@ class Tensor(Handle):
                 raise
 
     def _drop_once(self) -> None:
-        """After an error, which says more than one of this, and may be that the server has gone."""
+        """Tries once to drop the tensor, after another error. Ignores errors of the drop: the first error says more,
+        and the server may be gone."""
         if os.getpid() == self._process:
             body = residents.encode_drop(self.release())
             with contextlib.suppress(errors.Error):
                 self._connection.ask(residents.DROP_METHOD, body, CALL_TIMEOUT)
 
     def release(self) -> str:
-        """Leaves the tensor to itself: this object neither renews nor drops it any more, and it lasts for as long as
-        its lease. Returns the id, with which `Client.tensor` finds it in any process."""
+        """Releases the tensor from this object, which no longer renews or drops it. The tensor lasts until its lease
+        ends. Returns the id, with which `Client.tensor` finds the tensor in any process."""
         if self._let_go is not None and os.getpid() == self._process:
             self._let_go()
         self._let_go = None
@@ -131,9 +132,9 @@ class Tensor(Handle):
         return self.id
 
     def renew(self, ttl: float | None = None, *, timeout: float | None = None) -> TensorInfo:
-        """Begins the lease anew. Raises NotFound if it has ended.
+        """Renews the lease. Raises NotFound if the lease has ended.
 
-        ttl: Seconds that it lasts. None: as long as before.
+        ttl: New duration of the lease in seconds. None: the same as before.
         timeout: Seconds for the call. None: the client's own.
         """
         body = residents.encode_renew(self.id, ttl)

@@ -1,4 +1,4 @@
-"""TLS of a client: the files that it is configured by, and what keeps it from agreeing with a server."""
+"""TLS of a client: its configuration files, and a diagnosis of failed handshakes."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import grpc
 
 from warpline import errors
 
-# Of a question to the server that gRPC could not connect to. Seconds.
+# Timeout of the diagnosis of a server that gRPC could not connect to, in seconds.
 _LONGEST = 2.0
 
 
@@ -24,10 +24,10 @@ class Files(NamedTuple):
 
 
 class FileCredentials(grpc.ChannelCredentials):  # type: ignore[misc]  # grpc has no type hints
-    """gRPC's, that remember which files they come from."""
+    """gRPC channel credentials that remember their files."""
 
     def __init__(self, files: Files) -> None:
-        """ValueError naming the argument, the file and the reason, if a file is no good."""
+        """Reads the files. Raises ValueError with the argument, the file and the reason if a file cannot be used."""
         _context(files)
         contents = [_read(name, path) if path else None for name, path in zip(_NAMES, files)]
         super().__init__(grpc.ssl_channel_credentials(contents[0], contents[2], contents[1])._credentials)
@@ -39,7 +39,7 @@ _NAMES = ("tls_ca", "tls_cert", "tls_key")
 
 def credentials_for(target: str, credentials: grpc.ChannelCredentials | None, tls_ca: str | None,
                     tls_cert: str | None, tls_key: str | None) -> grpc.ChannelCredentials | None:
-    """What connect's arguments come to; None: no TLS. ValueError as of FileCredentials."""
+    """The credentials from connect's arguments; None: no TLS. Raises the ValueError of FileCredentials."""
     given = (tls_ca, tls_cert, tls_key)
     if credentials is not None:
         for name, path in zip(_NAMES, given):
@@ -48,7 +48,7 @@ def credentials_for(target: str, credentials: grpc.ChannelCredentials | None, tl
         return credentials
     files = Files(*(os.environ.get(f"WARPLINE_{name.upper()}", "") if path is None else os.fspath(path)
                     for name, path in zip(_NAMES, given)))
-    # Nobody listens in between, and the server speaks no TLS there.
+    # A unix socket cannot be intercepted, and the server does not use TLS there.
     if not any(files) or target.startswith(("unix:", "unix-abstract:")):
         return None
     return FileCredentials(files)
@@ -56,8 +56,8 @@ def credentials_for(target: str, credentials: grpc.ChannelCredentials | None, tl
 
 def explained(error: errors.Error, target: str, credentials: grpc.ChannelCredentials | None,
               seconds: float) -> errors.Error:
-    """The error, with a sentence on what is wrong with TLS in front of its message, if that is why gRPC could not
-    connect; else the error itself. For this, the server is asked once more, for two seconds at the most."""
+    """Puts a sentence about the TLS problem before the error's message, if TLS is why gRPC could not connect. Otherwise
+    returns the error itself. Connects to the server once more for this, for at most two seconds."""
     if "failed to connect" not in error.message:
         return error
     if credentials is not None and not isinstance(credentials, FileCredentials):
@@ -75,14 +75,14 @@ def _read(name: str, path: str) -> bytes:
 
 
 def _context(files: Files) -> ssl.SSLContext:
-    """Of a client that trusts nobody but the CAs. ValueError as of FileCredentials."""
+    """The TLS context of a client that trusts only the CAs. Raises the ValueError of FileCredentials."""
     if bool(files.cert) != bool(files.key):
         raise ValueError(f"tls_cert is {files.cert!r} and tls_key is {files.key!r}: both, or neither")
     if not files.ca:
         raise ValueError(f"tls_cert is {files.cert!r}: it needs tls_ca, the CA of the server's certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
-    # As gRPC does: a CA that another one has signed may stand there alone.
+    # Accept an intermediate CA without its root, as gRPC does.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     _read("tls_ca", files.ca)
     try:
@@ -102,13 +102,13 @@ def _context(files: Files) -> ssl.SSLContext:
 
 
 def _address(target: str) -> tuple[str, int] | None:
-    """Host and port; None for names that only gRPC understands."""
+    """Host and port of a target; None for names that only gRPC understands."""
     match = re.fullmatch(r"(?:dns:(?:///)?)?(?:\[([^\]]+)\]|([^\[\]:/]+)):(\d+)", target)
     return (match[1] or match[2], int(match[3])) if match else None
 
 
 def _problem(target: str, files: Files | None, seconds: float) -> str:
-    """A sentence; "" if nothing is known to be wrong with TLS."""
+    """A sentence about the TLS problem; "" if none is found."""
     address = _address(target)
     if address is None or seconds <= 0:
         return ""
@@ -148,15 +148,15 @@ def _ask(connection: socket.socket, host: str, server: str, files: Files) -> str
         if "ALERT" in (error.reason or ""):
             return refused
         if error.reason != "WRONG_VERSION_NUMBER":
-            return ""  # Such as a connection that was closed without a word: full servers do that too.
+            return ""  # Other errors, such as a connection closed without an alert: full servers do that too.
         return (f"{server} does not speak TLS, and this client was given tls_ca={files.ca}: leave that out "
                 "($WARPLINE_TLS_CA), or start the server with --tls-cert and --tls-key")
     with secured:
         if secured.selected_alpn_protocol() != "h2":
             return f"{server} speaks TLS but not HTTP/2: is this the port of its metrics?"
         try:
-            # With TLS 1.3 a client hears only now what the server thinks of its certificate. One that goes on begins
-            # to speak at once.
+            # With TLS 1.3, a server rejects the client's certificate only after the handshake. A server that accepts
+            # the client sends data at once.
             return "" if secured.recv(1) else refused
         except TimeoutError:
             return ""

@@ -1,4 +1,4 @@
-"""Elements on their way to a resident tensor and from it: in ranges, over several channels at once."""
+"""Transfers elements to and from a resident tensor: in ranges, over several channels at once."""
 
 import contextlib
 import dataclasses
@@ -21,24 +21,24 @@ from warpline.residents import TensorInfo
 from warpline.sending import Attempts
 from warpline.v1 import warpline_pb2 as v1
 
-# Of the elements in one message.
+# Bytes of the elements in one message.
 _MESSAGE_BYTES = 1 << 20
-# Of the elements in one call: what is sent again if the call fails.
+# Maximum bytes of the elements in one call. A failed call sends these bytes again.
 _RANGE_BYTES = 64 << 20
-# From here on one connection, whose bytes one thread of gRPC moves, is not enough.
+# Threshold in bytes for several connections: one thread of gRPC moves the bytes of each connection.
 _LARGE_BYTES = 64 << 20
 _LARGE_CHANNELS = 4
 _MAX_CHANNELS = 64
-# Of the drop that follows a failure. Seconds.
+# Timeout of the drop after a failure, in seconds.
 _DROP_TIMEOUT = 2.0
-# How often a transfer that waits for its next attempt looks whether there is to be one. Seconds.
+# Polling interval of a transfer that waits for its next attempt, in seconds.
 _GLANCE = 0.1
 
 _T = TypeVar("_T")
 
 
 def channels_of(channels: int | None, nbytes: int) -> int:
-    """How many to use. ValueError unless it is a number of them."""
+    """The number of channels to use. Raises ValueError if `channels` is out of range."""
     if channels is None:
         return _LARGE_CHANNELS if nbytes >= _LARGE_BYTES else 1
     if not 1 <= channels <= _MAX_CHANNELS:
@@ -47,14 +47,14 @@ def channels_of(channels: int | None, nbytes: int) -> int:
 
 
 def ranges_of(nbytes: int, channels: int) -> list[tuple[int, int]]:
-    """Begin and end of each call's bytes: whole messages, and as many calls as channels, or more."""
+    """Begin and end of each call's bytes. Ranges consist of whole messages; if possible, every channel gets a range."""
     messages = -(-nbytes // _MESSAGE_BYTES)
     size = min(_RANGE_BYTES, -(-messages // channels) * _MESSAGE_BYTES)
     return [(begin, min(begin + size, nbytes)) for begin in range(0, nbytes, size or 1)]
 
 
 class Transfer(Generic[_T]):
-    """The elements of one tensor on their way. `run` is to be called once; `cancel` ends it from elsewhere."""
+    """A transfer of one tensor's elements. Call `run` once; `cancel` ends it from another thread."""
 
     def __init__(self, connection: Connection, channels: int | None, timeout: float | None,
                  request_id: str | None) -> None:
@@ -62,20 +62,20 @@ class Transfer(Generic[_T]):
         self._connection = connection
         self._channels = channels
         self._request_id = attempts.request_id
-        # What is left of this, ranges share.
+        # The ranges share this deadline.
         self._deadline = time.monotonic() + attempts.left()
         self._stopped = threading.Event()
         self._failures: list[BaseException] = []
-        # In flight. A lock orders their beginnings and the stop.
+        # Calls in flight. The lock orders the start of calls and `cancel`.
         self._calls: set[Any] = set()
         self._lock = threading.Lock()
 
     def run(self) -> _T:
-        """Blocks until all is there. Raises what the first failure raised, after all that was going on ended."""
+        """Blocks until all elements have arrived. Raises the first failure, after all calls in flight have ended."""
         raise NotImplementedError
 
     def cancel(self) -> None:
-        """`run` raises Cancelled soon."""
+        """Cancels the transfer: `run` raises Cancelled soon."""
         self._stopped.set()
         with self._lock:
             calls = list(self._calls)
@@ -87,7 +87,7 @@ class Transfer(Generic[_T]):
         return self._connection.invoke(method, body, left, self._request_id)[0]
 
     def _move_all(self, nbytes: int, move: Callable[[grpc.Channel, int, int], None]) -> None:
-        """Calls `move` with every range, from as many threads as there are channels."""
+        """Calls `move` with every range, from one thread per channel."""
         channels = channels_of(self._channels, nbytes)
         ranges = deque(ranges_of(nbytes, channels) or [(0, 0)])
         channels = min(channels, len(ranges))
@@ -99,7 +99,7 @@ class Transfer(Generic[_T]):
                     try:
                         begin, end = ranges.popleft()
                     except IndexError:
-                        return  # Another thread had the last.
+                        return  # Another thread took the last range.
                     move(channel, begin, end)
             except BaseException as error:
                 self._failures.append(error)
@@ -120,7 +120,7 @@ class Transfer(Generic[_T]):
             raise self._cancelled()
 
     def _retry(self, attempts: Attempts, attempt: Callable[[float], None]) -> None:
-        """Makes a call of one range, which is given its seconds, until it succeeds."""
+        """Repeats the call of one range until it succeeds. `attempt` takes the seconds left."""
 
         def once() -> None:
             if self._stopped.is_set():
@@ -133,7 +133,7 @@ class Transfer(Generic[_T]):
         self._connection.retry(attempts, once, self._wait)
 
     def _wait(self, seconds: float) -> None:
-        """For so long, or until this is cancelled, or the client closed, which nobody is told of."""
+        """Waits for `seconds`, or until the transfer is cancelled or the client closed. Polls for the close."""
         end = time.monotonic() + seconds
         while not self._connection.closed and (left := end - time.monotonic()) > 0:
             if self._stopped.wait(min(left, _GLANCE)):
@@ -144,7 +144,7 @@ class Transfer(Generic[_T]):
 
     @contextlib.contextmanager
     def _going(self, call: Any) -> Iterator[None]:
-        """While a call is in flight, in which `cancel` ends it."""
+        """Registers a call in flight, so `cancel` ends it."""
         with self._lock:
             self._calls.add(call)
         try:
@@ -154,7 +154,7 @@ class Transfer(Generic[_T]):
         finally:
             with self._lock:
                 self._calls.remove(call)
-            # Of one that was given up before its end.
+            # Ends a call that was given up early.
             call.cancel()
 
     def _cancelled(self) -> errors.Error:
@@ -166,10 +166,10 @@ class Put(Transfer[TensorInfo]):
 
     def __init__(self, connection: Connection, x: Any, ttl: float | None, device: int | None, channels: int | None,
                  timeout: float | None, request_id: str | None) -> None:
-        """As Client.put. Sends nothing."""
+        """The arguments are those of Client.put. Sends nothing."""
         super().__init__(connection, channels, timeout, request_id)
         self._array = as_array(x)
-        # Of what is not dense, each message gathers its elements.
+        # If the array is not contiguous, each message gathers its elements.
         self._bytes = memory(self._array) if is_dense(self._array) else None
         number = data_type(self._array.dtype)
         channels_of(channels, 0)
@@ -205,13 +205,13 @@ class Put(Transfer[TensorInfo]):
         try:
             self._retry(attempts, attempt)
         except errors.InvalidArgument as error:
-            # What seemed to have failed may have been done all the same, and is refused the second time.
+            # An attempt that seemed to fail may have succeeded. The server rejects the same elements the second time.
             if not attempts.failed:
                 raise
             self._doubt = error
 
     def _messages(self, begin: int, end: int) -> Iterator[bytes]:
-        """Of one call. The elements are copied once, into the message."""
+        """Yields the messages of one call. The elements are copied once, into the message."""
         for at in range(begin, end, _MESSAGE_BYTES):
             data = self._slice(at, min(at + _MESSAGE_BYTES, end))
             head = v1.PutRequest(id=self._id if at == begin else "", offset=at).SerializeToString()
@@ -225,7 +225,7 @@ class Put(Transfer[TensorInfo]):
         return memory(elements if elements.dtype.isnative else elements.astype(elements.dtype.newbyteorder("=")))
 
     def _drop(self) -> None:
-        """Best effort: otherwise it ends with its lease."""
+        """Drops the tensor, best effort: otherwise its lease ends by itself."""
         with contextlib.suppress(errors.Error):
             self._connection.ask(residents.DROP_METHOD, residents.encode_drop(self._id), _DROP_TIMEOUT,
                                  self._request_id)
@@ -236,7 +236,7 @@ class Get(Transfer[Array]):
 
     def __init__(self, connection: Connection, tensor: residents.Resident, out: Array | None, channels: int | None,
                  timeout: float | None, request_id: str | None) -> None:
-        """As Tensor.numpy. Sends nothing."""
+        """The arguments are those of Tensor.numpy. Sends nothing."""
         super().__init__(connection, channels, timeout, request_id)
         if out is not None and (out.shape != tensor.shape or out.dtype != tensor.dtype):
             raise ValueError(f"out is {out.dtype}{list(out.shape)}, the tensor {tensor.dtype}{list(tensor.shape)}")
@@ -247,7 +247,7 @@ class Get(Transfer[Array]):
         self._bytes = self._array.reshape(-1).view(np.uint8)
 
     def run(self) -> Array:
-        # Of an empty tensor too: it may not exist.
+        # Empty tensors are fetched too, because the tensor may not exist.
         self._move_all(self._array.nbytes, self._get)
         if self._out is None or self._out is self._array:
             return self._array
@@ -257,7 +257,7 @@ class Get(Transfer[Array]):
     def _get(self, channel: grpc.Channel, begin: int, end: int) -> None:
         call = channel.unary_stream(residents.GET_METHOD)
         attempts = self._attempts()
-        # Where the next message goes: after a failure, on from there.
+        # Position of the next message. A retry continues from this position.
         at = begin
 
         def attempt(left: float) -> None:
@@ -278,7 +278,7 @@ class Get(Transfer[Array]):
             raise not_valid(error, self._request_id) from error
 
     def _place(self, message: bytes, at: int, end: int) -> int:
-        """Copies the elements of a GetResponse to where they belong: at `at`. Where they end."""
+        """Copies the elements of a GetResponse to position `at`. Returns the end position."""
         offset, data = 0, memoryview(b"")
         for number, value in wire.fields(memoryview(message)):
             if number == v1.GetResponse.OFFSET_FIELD_NUMBER:

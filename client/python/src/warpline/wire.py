@@ -1,7 +1,7 @@
 """Protobuf's wire format: just enough to send and receive arrays without a copy into a `bytes` field.
 
-Generated messages make the small parts of a request; the elements are put beside them by hand. Responses are
-taken apart as (field number, value) pairs, where the value of a long field is a slice of the response.
+Generated messages encode the small parts of a request; this module adds the elements. Responses are parsed into
+(field number, value) pairs, where the value of a length-delimited field is a slice of the response.
 """
 
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
 
 class WireError(ValueError):
-    """The bytes are not a message."""
+    """The bytes are not a valid message."""
 
 
 def varint(value: int) -> bytes:
-    """`value` >= 0, seven bits a byte, the lowest first."""
+    """Encodes `value` >= 0 as a varint: seven bits per byte, lowest first."""
     if value < 0x80:
         return bytes((value,))
     encoded = bytearray()
@@ -26,12 +26,12 @@ def varint(value: int) -> bytes:
 
 
 def length_prefix(number: int, size: int) -> bytes:
-    """What stands before the `size` bytes of field `number`."""
+    """Tag and length that precede the `size` bytes of field `number`."""
     return varint(number << 3 | LENGTH) + varint(size)
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:
-    """The number that starts at `at`, and where it ends."""
+    """Decodes the varint at `at`. Returns its value and its end."""
     value = shift = 0
     while at < len(data) and shift < 70:
         byte = data[at]
@@ -44,7 +44,7 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Number and value of each field, in the order in which they come. Values of fixed size are slices too."""
+    """Yields number and value of each field, in message order. Values of fixed size are slices too."""
     at = 0
     while at < len(data):
         key, at = read_varint(data, at)
@@ -68,14 +68,14 @@ def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def submessage(value: int | memoryview) -> memoryview:
-    """The value of a field that has a length."""
+    """The value of a length-delimited field."""
     if isinstance(value, int):
         raise WireError("a message was expected, not a number")
     return value
 
 
 def integer(value: int | memoryview) -> int:
-    """The signed 64-bit number of a field that is one."""
+    """The value of a varint field, as a signed 64-bit number."""
     if not isinstance(value, int):
         raise WireError("a number was expected, not a message")
     return integers(value)[0]

@@ -20,8 +20,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
             credentials: grpc.ChannelCredentials | None = None,
             options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
-    """Makes an asynchronous client. The arguments are those of warpline.connect. Call it, and use the client, in one
-    event loop."""
+    """Makes an asynchronous client. The arguments are those of warpline.connect. Call this function and use the client
+    in the same event loop."""
     credentials = tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key)
     return Client(target, timeout=timeout, max_retries=max_retries, credentials=credentials,
                   token=sending.check_token(token, token_file), options=options,

@@ -29,9 +29,8 @@ from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 class Client(Reductions):
     """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
 
-    Elements are copied by threads if they are more than 1 MiB, or go into shared memory. gRPC's own copies of
-    requests and responses are made on the loop's thread, except for those of `put` and `numpy`. Cancelling the task
-    cancels the call.
+    Threads copy elements of more than 1 MiB, and elements that go into shared memory. gRPC makes its own copies of
+    requests and responses on the loop's thread, except for `put` and `numpy`. Cancelling the task cancels the call.
     """
 
     def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
@@ -162,7 +161,7 @@ class Client(Reductions):
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """See warpline.Client.put."""
         bulk = self._transport.bulk()
-        # What nobody gets is garbage, and dropped as such.
+        # After a cancellation nobody receives the Tensor: it becomes garbage, which drops the tensor.
         info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id),
                                  discard=self._tensor)
         return self._tensor(info)
@@ -218,7 +217,7 @@ class Client(Reductions):
             copied = shipment.shared_bytes + sum(out.nbytes for out in outs if out is not None)
             results = await unless_small(copied, lambda: shipment.deliver(response, attempts.request_id, report))
         except GeneratorExit:
-            # Nobody will ever await this again.
+            # Nobody awaits this coroutine any more.
             shipment.abandon(wait=False)
             raise
         except BaseException:
@@ -230,5 +229,5 @@ class Client(Reductions):
         return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
 
     def _tensor(self, info: TensorInfo) -> Tensor:
-        """Of one that is new, and ours."""
+        """Makes the handle of a new tensor that this client owns."""
         return Tensor(self._transport, info, self._leases, owned=True)

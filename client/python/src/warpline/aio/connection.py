@@ -41,28 +41,28 @@ class Connection:
         return self._closed.is_set()
 
     async def close(self) -> None:
-        """Calls in flight and later ones raise Cancelled."""
+        """Closes the channel. Calls in flight and later calls raise Cancelled."""
         self._closed.set()
         await self._channel.close()
 
     def check_open(self) -> None:
-        """Cancelled after `close`."""
+        """Raises Cancelled after `close`."""
         if self.closed:
             raise errors.closed("")
 
     def attempts(self, timeout: float | None, request_id: str | None) -> Attempts:
-        """Of a call that begins now. ValueError for what cannot be sent."""
+        """The attempts of a call that begins now. Raises ValueError for arguments that cannot be sent."""
         deadline = time.monotonic() + sending.check_timeout(self._timeout if timeout is None else timeout)
         return Attempts(deadline, self._max_retries, sending.check_request_id(request_id), self._token, self._target)
 
     async def ask(self, method: str, body: bytes, seconds: float) -> tuple[bytes, str]:
-        """As `invoke`, once: the caller knows what to do instead."""
+        """Like `invoke`, without retries: the caller has an alternative."""
         return await self._invoke(method, body, Attempts(time.monotonic() + seconds, 0, sending.check_request_id(None),
                                                          self._token, self._target))
 
     async def invoke(self, method: str, body: bytes, timeout: float | None,
                      request_id: str | None) -> tuple[bytes, str]:
-        """The response, and the request's id."""
+        """Makes a call. Returns the response and the request's id."""
         return await self._invoke(method, body, self.attempts(timeout, request_id))
 
     async def _invoke(self, method: str, body: bytes, attempts: Attempts) -> tuple[bytes, str]:
@@ -75,7 +75,7 @@ class Connection:
         return await self.retry(attempts, attempt), attempts.request_id
 
     async def send(self, shipment: Shipment, attempts: Attempts) -> bytes:
-        """The response to a call."""
+        """Sends a shipment's call. Returns the response."""
         call = self._channel.unary_unary(shipment.call.method)
 
         async def attempt() -> bytes:
@@ -97,7 +97,7 @@ class Connection:
         return await self.retry(attempts, attempt)
 
     async def retry(self, attempts: Attempts, attempt: Callable[[], Awaitable[_T]]) -> _T:
-        """As warpline.connections.Connection.retry."""
+        """Like warpline.connections.Connection.retry."""
         while True:
             try:
                 return await attempt()
@@ -108,21 +108,22 @@ class Connection:
                     raise errors.closed(attempts.request_id) from None
                 failure = attempts.error_of(rpc_error)
                 if attempts.failed == 0:
-                    # As there.
+                    # Waiting does not fix a TLS error.
                     explained = await asyncio.to_thread(tls.explained, failure, self._target, self._credentials,
                                                         attempts.left())
                     if explained is not failure:
                         raise explained from None
             except grpc.aio.UsageError:
-                # gRPC's, of a channel that is closed.
+                # gRPC raises this if the channel is closed.
                 raise errors.closed(attempts.request_id) from None
             except asyncio.CancelledError:
-                # gRPC's too, where it was close that ended the call, and not someone the task.
+                # gRPC also raises this if `close` ended the call and nobody cancelled the task.
                 task = asyncio.current_task()
                 if not self.closed or task is None or task.cancelling():
                     raise
                 raise errors.closed(attempts.request_id) from None
             delay = attempts.delay_after(failure)
-            del failure  # As there.
+            # The traceback refers to this frame and to the caller's objects: free them now.
+            del failure
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), delay)

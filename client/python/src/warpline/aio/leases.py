@@ -15,7 +15,7 @@ from warpline.leases import BATCH, CALL_TIMEOUT, CLOSE_TIMEOUT, Event, Schedule
 
 
 class _Mailbox:
-    """What is posted to the task, from any thread. In a child of the process that made it, nothing is."""
+    """The events that any thread posts to the task. In a child of the process that made it, posting does nothing."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -24,21 +24,21 @@ class _Mailbox:
         self._some = asyncio.Event()
 
     def post(self, event: Event) -> None:
-        """Runs at any place, as finalizers do: it waits for no lock."""
+        """Posts an event. Finalizers call this at any point of a thread, so it waits for no lock."""
         if os.getpid() == self._process:
             self._events.append(event)
-            with contextlib.suppress(RuntimeError):  # The loop is closed, and nobody renews anything.
+            with contextlib.suppress(RuntimeError):  # The loop is closed, so no task renews leases.
                 self._loop.call_soon_threadsafe(self._some.set)
 
     async def wait(self, seconds: float) -> list[Event]:
-        """What has come, after so long at the latest."""
+        """Waits for events, for at most `seconds`, and takes them."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._some.wait(), seconds)
         self._some.clear()
         return self.take()
 
     def take(self) -> list[Event]:
-        """What has come."""
+        """Takes the events that have been posted."""
         events = []
         while self._events:
             events.append(self._events.popleft())
@@ -46,21 +46,21 @@ class _Mailbox:
 
 
 class Leases:
-    """As warpline.leases.Leases, with a task in place of the thread."""
+    """Like warpline.leases.Leases, with a task in place of the thread."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._mailbox: _Mailbox | None = None
         self._task: asyncio.Task[None] | None = None
-        # Zero is that of closing.
+        # Key 0 means that the client closes.
         self._keys = itertools.count(1)
 
     def keep(self, tensor: residents.Resident, ttl: float, owned: bool) -> Callable[[], object]:
-        """As of warpline.leases.Leases. To be called in the event loop."""
+        """Like warpline.leases.Leases.keep. Call this in the event loop."""
         if self._mailbox is None:
             self._mailbox = _Mailbox(asyncio.get_running_loop())
             self._task = asyncio.create_task(_run(self._connection, self._mailbox), name="warpline-leases")
-            # For clients that nobody closes.
+            # Ends the task of a client that nobody closes.
             weakref.finalize(self, self._mailbox.post, Event()).atexit = False
         post = self._mailbox.post
         key = next(self._keys)
@@ -75,7 +75,7 @@ class Leases:
         return let_go
 
     async def close(self) -> None:
-        """Drops what is kept, for a few seconds at the most."""
+        """Drops the tensors that are still kept. Takes a few seconds at most."""
         if self._mailbox is not None and self._task is not None:
             self._mailbox.post(Event())
             await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT + 1)
@@ -83,7 +83,8 @@ class Leases:
 
 
 async def _run(connection: Connection, mailbox: _Mailbox) -> None:
-    """What the task does, until the client closes, or asyncio.run ends, which cancels the task and waits for it."""
+    """The body of the task. It ends when the client closes, or when asyncio.run ends: asyncio.run cancels the task and
+    waits for it."""
     schedule = Schedule()
     open, garbage = True, []
 
@@ -101,13 +102,13 @@ async def _run(connection: Connection, mailbox: _Mailbox) -> None:
             else:
                 await _drop(connection, garbage + schedule.end(), CLOSE_TIMEOUT)
     except asyncio.CancelledError:
-        # Where the client has closed, nothing is left. What was being dropped may not have been.
+        # If the client has closed, no leases are left. The drops in progress may have failed: repeat them.
         await _drop(connection, garbage + handle(mailbox.take()) + schedule.end(), CLOSE_TIMEOUT)
         raise
 
 
 async def _drop(connection: Connection, ids: Sequence[str], timeout: float) -> None:
-    """Best effort: what is not dropped ends with its lease."""
+    """Drops tensors, best effort: the lease of any other tensor ends by itself."""
     end = time.monotonic() + timeout
     for i in range(0, len(ids), BATCH):
         bodies = [residents.encode_drop(id) for id in ids[i : i + BATCH]]
@@ -127,7 +128,7 @@ async def _renew(connection: Connection, schedule: Schedule) -> None:
 
 async def _call_all(connection: Connection, method: str, bodies: Sequence[bytes],
                     timeout: float) -> list[bytes | errors.Error]:
-    """Of each call its response, or its error."""
+    """Makes calls in parallel. Returns the response or the error of each call."""
 
     async def one(body: bytes) -> bytes | errors.Error:
         try:

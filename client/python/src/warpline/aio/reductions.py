@@ -1,4 +1,4 @@
-"""Reductions by their own names, of the asynchronous client."""
+"""Reductions under their own names, for the asynchronous client."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from warpline.names import ReduceOp
 
 
 class Reductions:
-    """As warpline.reductions.Reductions."""
+    """Like warpline.reductions.Reductions."""
 
     async def _reduced(self, x: Input, op: ReduceOp, axis: Axes, keepdims: bool, out: Array | None, timeout: float | None,
                        dtype: npt.DTypeLike | None = None, ddof: int = 0) -> Array:

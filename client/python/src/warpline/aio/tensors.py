@@ -22,8 +22,8 @@ _T = TypeVar("_T")
 
 
 class Transport:
-    """What tensors of one client share. Elements travel over connections of their own, moved by threads, so that
-    the event loop goes on meanwhile."""
+    """The connections that all tensors of one client share. Elements travel over separate connections, moved by
+    threads, so the event loop is not blocked."""
 
     def __init__(self, connection: Connection, bulk: Callable[[], connections.Connection]) -> None:
         self.connection = connection
@@ -33,7 +33,7 @@ class Transport:
         self._closed = False
 
     def bulk(self) -> connections.Connection:
-        """From any thread."""
+        """The connection for elements. Any thread may call this."""
         with self._lock:
             if self._bulk is None:
                 self._bulk = self._open()
@@ -42,21 +42,21 @@ class Transport:
             return self._bulk
 
     async def close(self) -> None:
-        """Transfers on their way and later ones raise Cancelled."""
+        """Closes the connection for elements. Transfers in flight and later transfers raise Cancelled."""
         self._closed = True
         if self._bulk is not None:
             await asyncio.to_thread(self._bulk.close)
 
 
 async def run(make: Callable[[], Transfer[_T]], discard: Callable[[_T], object] = lambda _: None) -> _T:
-    """Makes and runs a transfer in a thread. Cancelling the task cancels it. discard: is given what it gave all
-    the same."""
+    """Makes and runs a transfer in a thread. Cancelling the task cancels the transfer. discard: is called with the
+    result of a transfer that succeeded in spite of the cancellation."""
     made: list[Transfer[_T]] = []
     cancelled = threading.Event()
 
     def work() -> _T:
         made.append(make())
-        # The task was cancelled before there was anything to cancel.
+        # The task was cancelled before the transfer existed.
         if cancelled.is_set():
             made[0].cancel()
         return made[0].run()
@@ -70,11 +70,11 @@ async def run(make: Callable[[], Transfer[_T]], discard: Callable[[_T], object] 
 
 
 class Tensor(Handle):
-    """A resident tensor of the asynchronous client. `async with` drops it at the end. np.asarray cannot fetch or
-    compute here: use `await t.numpy()` and `await client.run(t @ u)`."""
+    """A resident tensor of the asynchronous client. `async with` drops the tensor at the end. np.asarray cannot fetch
+    or compute asynchronously: use `await t.numpy()` and `await client.run(t @ u)`."""
 
     def __init__(self, transport: Transport, info: TensorInfo, leases: Leases | None, owned: bool) -> None:
-        """leases: those that renew it; None: nobody does."""
+        """leases: renews the lease of the tensor; None: the lease is not renewed."""
         super().__init__(info)
         self._transport = transport
         self._process = os.getpid()
@@ -82,7 +82,7 @@ class Tensor(Handle):
         self._let_go: Callable[[], object] | None = leases.keep(self, info.ttl, owned) if leases else None
 
     def __bool__(self) -> bool:
-        # gRPC asks when a channel closes, of the `self` of any task, such as one that awaits numpy().
+        # When a channel closes, gRPC tests the truth of the `self` of every task, such as one that awaits numpy().
         return True
 
     async def __aenter__(self) -> "Tensor":
@@ -119,7 +119,7 @@ class Tensor(Handle):
                 raise
 
     async def _drop_once(self) -> None:
-        """As warpline.Tensor._drop_once."""
+        """Like warpline.Tensor._drop_once."""
         if os.getpid() == self._process:
             body = residents.encode_drop(self.release())
             with contextlib.suppress(errors.Error):

@@ -1,4 +1,4 @@
-"""Work that would hold up the event loop, in threads."""
+"""Runs work in threads that would block the event loop."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -11,14 +11,15 @@ from warpline.residents import Resident
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# Of elements: less is copied in about the time that a thread costs, some tenths of a millisecond.
+# Copying fewer bytes takes no longer than starting a thread: some tenths of a millisecond.
 _SMALL_BYTES = 1 << 20
 
 
 async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambda: None,
                     discard: Callable[[_T], object] = lambda _: None) -> _T:
-    """What `work` returns, in a thread of the loop's pool. If the task is cancelled, `cancel` is called and the end
-    of the work awaited: no thread reads or writes an array after that. discard: is given what it returns then."""
+    """Runs `work` in a thread of the loop's pool, and returns its result. If the task is cancelled, this calls `cancel`
+    and waits for the end of the work. No thread reads or writes an array after that. discard: is called with the
+    result of the work in that case."""
     future = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(future)
@@ -28,24 +29,24 @@ async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambd
             try:
                 await asyncio.wait([future])
             except asyncio.CancelledError:
-                pass  # Once more: the first is raised in any case, and the work must have ended by then.
+                pass  # Cancelled again: the first cancellation is raised anyway, after the work has ended.
         if not future.cancelled() and future.exception() is None:
             discard(future.result())
         raise
 
 
 async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """What `work` returns, which copies the elements of `arrays`: in a thread if they are many."""
+    """Runs `work`, which copies the elements of `arrays`. Uses a thread for more than 1 MiB."""
     return await unless_small(sum(map(_bytes_of, arrays)), lambda: work(*args, **kwargs))
 
 
 async def unless_small(nbytes: int, work: Callable[[], _T]) -> _T:
-    """What `work` returns, which copies so many bytes: in a thread if they are many."""
+    """Runs `work`, which copies `nbytes` bytes. Uses a thread for more than 1 MiB."""
     return work() if nbytes <= _SMALL_BYTES else await in_thread(work)
 
 
 def _bytes_of(x: Any) -> int:
-    """To be copied; of what has to become an array first, and of expressions, more than a little."""
+    """Bytes to copy. Expressions, and objects that must become arrays first, count as more than 1 MiB."""
     if x is None or isinstance(x, Resident) or np.isscalar(x):
         return 0
     nbytes: int = getattr(x, "nbytes", _SMALL_BYTES + 1)
