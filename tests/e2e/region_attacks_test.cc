@@ -131,7 +131,7 @@ TEST_F(RegionAttacksTest, PacketsThatMakeNoSenseEndTheConnection) {
   };
   EXPECT_THAT(error_of([](RegionSocket& s) { s.Send("\xff\xff\xff"); }), HasSubstr("no RegionRequest"));
   EXPECT_THAT(error_of([](RegionSocket& s) { s.Send(std::string(5000, 'x')); }), HasSubstr("4096"));
-  EXPECT_THAT(error_of([](RegionSocket& s) { s.Withdraw(1); }), HasSubstr("handover must come first"));
+  EXPECT_THAT(error_of([](RegionSocket& s) { s.Withdraw(1); }), HasSubstr("first packet must be a handover"));
   EXPECT_THAT(error_of([&](RegionSocket& s) { s.HandOver(Ticket(), {}); }),
               HasSubstr("came with 0 descriptors"));
   EXPECT_THAT(error_of([&](RegionSocket& s) {

@@ -62,7 +62,7 @@ TEST(OwnerFileTest, MayBeEmpty) {
 TEST(OwnerFileTest, ErrorsNameLineOwnerAndKey) {
   EXPECT_THAT(ErrorOf("[owner.default]\nwieght = 2\n"),
               AllOf(HasSubstr("owners.toml:2"), HasSubstr("\"default\""), HasSubstr("wieght"),
-                    HasSubstr("there are sha256, weight")));
+                    HasSubstr("unknown key wieght; known: sha256, weight")));
   for (const char* weight : {"0", "101", "-1", "\"2\"", "nan"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("[owner.default]\nweight = ", weight)), HasSubstr("from 0.01 to 100"));
   }
