@@ -57,7 +57,7 @@ class ProtoTest(Sources):
 
 class PythonTest(Sources):
     def test_a_method_without_a_docstring(self):
-        self.change(self.python / "warpline/client.py", '"""Asks what the server is and can do."""', "")
+        self.change(self.python / "warpline/client.py", '"""Asks the server for its version, devices, operations and limits."""', "")
         self.assertLacks(python_page.page, self.python, r"client.py, line \d+: info has no docstring")
 
     def test_a_field_without_a_comment(self):
