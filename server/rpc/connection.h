@@ -54,7 +54,8 @@ class Connection {
   // The client that its calls belong to (Claimant::client): what the first call says, or the connection's own
   // number if that says 0. The first one decides, so that no client gets more shares than it has connections.
   std::uint64_t ClientOf(std::uint64_t said) {
-    std::uint64_t known = 0;
+    std::uint64_t known = client_.load(std::memory_order_relaxed);
+    if (known != 0) return known;  // all calls but the first
     if (said == 0) said = number_;
     return client_.compare_exchange_strong(known, said, std::memory_order_relaxed) ? said : known;
   }

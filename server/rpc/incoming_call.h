@@ -78,7 +78,7 @@ class IncomingCall final : private Upload {
     const absl::flat_hash_map<std::string, ServedPath>& methods;
     // The handler of paths that are not there.
     const CallHandler& unknown_method;
-    // Null: nobody is asked, and each connection has a share of its own.
+    // Null: nobody is asked, and each peer has a share of its own.
     const Authentication* authentication;
     Metrics& metrics;
     CallCounts& counts;

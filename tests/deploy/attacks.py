@@ -337,6 +337,14 @@ def idle_connections(target):
     hold(target, 1200, lambda target: target.dial())
 
 
+def in_threads(loop):
+    """Runs a loop that does not end on eight threads."""
+    threads = [threading.Thread(target=loop, daemon=True) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    threads[0].join()
+
+
 def connect_and_leave(target):
     """Connections that send a call and close, as fast as they can be made."""
     call = PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS | END_STREAM, 1, headers())
@@ -353,10 +361,7 @@ def connect_and_leave(target):
             except (Cut, OSError):
                 target.count(cuts=1)
                 time.sleep(0.001)
-    threads = [threading.Thread(target=loop, daemon=True) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    threads[0].join()
+    in_threads(loop)
 
 
 def metrics_clients(target):
@@ -390,10 +395,7 @@ def endless_requests(target):
             except (Cut, OSError):
                 target.count(cuts=1)
                 time.sleep(0.001)
-    threads = [threading.Thread(target=loop, daemon=True) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    threads[0].join()
+    in_threads(loop)
 
 
 ATTACKS = {attack.__name__: attack for attack in (
