@@ -34,10 +34,6 @@ std::int64_t ServerOptions::RegionBytes(std::int64_t available) const {
   return region_bytes.value_or(available / 4);
 }
 
-std::int64_t ServerOptions::RegionBytesPerOwner(std::int64_t available) const {
-  return std::min(region_bytes_per_owner.value_or(RegionBytes(available)), RegionBytes(available));
-}
-
 std::vector<std::string> ServerOptions::RegionPaths() const {
   constexpr absl::string_view kUnix = "unix:";
   std::vector<std::string> paths;

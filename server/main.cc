@@ -217,14 +217,13 @@ int Serve(const ServerOptions& options) {
        .owner_metrics = owner_metrics.get()},
       [&](int device, std::size_t bytes) { return (*backend)->AllocateResident(device, bytes); }, metrics);
   const auto available = static_cast<std::int64_t>(AvailableMemoryBytes());
-  RegionStore regions(
-      {.max_bytes = static_cast<std::size_t>(options.RegionBytes(available)),
-       .max_bytes_per_owner = static_cast<std::size_t>(options.RegionBytesPerOwner(available)),
-       .max_regions = MaxRegions(descriptors),
-       .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
-       .limits_of = limits_of,
-       .owner_metrics = owner_metrics.get()},
-      metrics);
+  RegionStore regions({.max_bytes = static_cast<std::size_t>(options.RegionBytes(available)),
+                       .max_bytes_per_owner = options.region_bytes_per_owner,
+                       .max_regions = MaxRegions(descriptors),
+                       .max_regions_per_owner = static_cast<std::size_t>(options.regions_per_owner),
+                       .limits_of = limits_of,
+                       .owner_metrics = owner_metrics.get()},
+                      metrics);
   // Registering memory with the devices takes long, and is done for one client after the other.
   WorkerPool registering(1);
   // On the CPU a job takes as long as others leave it no core; a job there always ends.
@@ -263,7 +262,7 @@ int Serve(const ServerOptions& options) {
                                metrics);
   const std::vector<std::string> region_paths = RegionPaths(options, options.RegionBytes(available));
   RegionService region_service(regions, !region_paths.empty());
-  const auto max_region_bytes = [&](OwnerId owner) { return regions.MaxBytesOf(owner); };
+  const auto max_region_bytes = [&](const Caller& caller) { return regions.MaxBytesOf(caller); };
   const InfoService info({.version = kVersion, .revision = kRevision}, options, **backend,
                          region_paths.empty() ? nullptr : std::function(max_region_bytes));
 

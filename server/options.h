@@ -39,7 +39,7 @@ struct ServerOptions {
   std::string regions;
   // The memory of all shared regions together; nothing: a quarter of the memory that is available at start.
   std::optional<std::int64_t> region_bytes;
-  std::optional<std::int64_t> region_bytes_per_owner;  // nothing: as many
+  std::optional<std::int64_t> region_bytes_per_owner;  // nothing: owners share region_bytes fairly
   std::int64_t regions_per_owner = 1024;
   std::int64_t max_jobs = 1024;
   std::int64_t max_job_bytes = 0;      // 0: 4 x max_inline_bytes
@@ -65,7 +65,6 @@ struct ServerOptions {
 
   // `available` is the memory that is available at start.
   std::int64_t RegionBytes(std::int64_t available) const;
-  std::int64_t RegionBytesPerOwner(std::int64_t available) const;
   // The addresses that hosts beyond this one can reach, each as "--listen=ADDRESS" or
   // "--metrics-listen=ADDRESS". All but unix sockets, 127.0.0.0/8, ::1 and the name localhost.
   std::vector<std::string> AddressesBeyondLoopback() const;

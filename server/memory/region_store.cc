@@ -109,7 +109,8 @@ RegionStore::Reservation& RegionStore::Reservation::operator=(Reservation&& othe
   store_ = std::exchange(other.store_, nullptr);
   owner_ = other.owner_;
   bytes_ = other.bytes_;
-  part_ = std::move(other.part_);
+  number_part_ = std::move(other.number_part_);
+  bytes_part_ = std::move(other.bytes_part_);
   return *this;
 }
 
@@ -117,7 +118,8 @@ void RegionStore::Reservation::Return() {
   if (RegionStore* const store = std::exchange(store_, nullptr); store != nullptr) {
     store->Return(owner_, bytes_);
   }
-  part_.Return();
+  number_part_.Return();
+  bytes_part_.Return();
 }
 
 RegionStore::RegionStore(const Options& options, Metrics& metrics)
@@ -125,19 +127,29 @@ RegionStore::RegionStore(const Options& options, Metrics& metrics)
       number_({.total = static_cast<std::int64_t>(options.max_regions),
                .what = "shared regions",
                .retry_after = kRetryAfter}),
+      shared_bytes_({.total = static_cast<std::int64_t>(options.max_bytes),
+                     .what = "bytes of shared regions",
+                     .retry_after = kRetryAfter,
+                     .first_is_granted = false}),
       regions_gauge_(metrics.regions),
       bytes_gauge_(metrics.region_bytes) {}
 
-std::size_t RegionStore::MaxBytesOf(OwnerId owner) const {
+std::size_t RegionStore::MaxBytesOf(const Caller& caller) const {
+  const std::size_t limit = LimitOf(caller.owner);
+  if (options_.max_bytes_per_owner.has_value()) return limit;
+  return std::min(limit, static_cast<std::size_t>(shared_bytes_.Largest(caller.claimant)));
+}
+
+std::size_t RegionStore::LimitOf(OwnerId owner) const {
   const OwnerLimits limits = options_.limits_of != nullptr ? options_.limits_of(owner) : OwnerLimits();
-  return std::min(
-      options_.max_bytes_per_owner,
-      static_cast<std::size_t>(limits.region_bytes.value_or(std::numeric_limits<std::int64_t>::max())));
+  const auto quota =
+      static_cast<std::size_t>(limits.region_bytes.value_or(std::numeric_limits<std::int64_t>::max()));
+  return std::min({options_.max_bytes, options_.max_bytes_per_owner.value_or(options_.max_bytes), quota});
 }
 
 absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) const {
   const OwnerId owner = caller.owner;
-  const std::size_t most = MaxBytesOf(owner);
+  const std::size_t most = LimitOf(owner);
   const auto found = owners_.find(owner);
   // Without identities all peers are one owner. The number, which takes little to spend, is each peer's own.
   const Totals own = {.bytes = found == owners_.end() ? 0 : found->second.bytes,
@@ -169,18 +181,22 @@ absl::StatusOr<std::string> RegionStore::Open(const Caller& caller, std::size_t 
   if (bytes == 0 || bytes % kPageBytes != 0) {
     return FieldError("size_bytes", absl::StrCat(bytes, " is not above 0 and a multiple of ", kPageBytes));
   }
-  if (const std::size_t most = MaxBytesOf(owner); bytes > most) {
+  if (const std::size_t most = MaxBytesOf(caller); bytes > most) {
     return absl::ResourceExhaustedError(
         absl::StrCat("a region of ", bytes, " bytes can never be had: the limit of this owner is ", most,
-                     " bytes (the server's --region-bytes and --region-bytes-per-owner, or its quota)"));
+                     " bytes (its share of --region-bytes, --region-bytes-per-owner, or its quota)"));
   }
   DropExpiredTickets();
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(CheckRoom(caller, bytes));
-  ASSIGN_OR_RETURN(FairBudget::Part part, number_.Take(caller.claimant));
+  FairBudget::Part bytes_part;
+  if (!options_.max_bytes_per_owner.has_value()) {
+    ASSIGN_OR_RETURN(bytes_part, shared_bytes_.Take(caller.claimant, static_cast<std::int64_t>(bytes)));
+  }
+  ASSIGN_OR_RETURN(FairBudget::Part number_part, number_.Take(caller.claimant));
   Charge(owner, bytes);
   std::string id = ids_.New();
-  tickets_.emplace(id, Ticket{Reservation(this, owner, bytes, std::move(part)),
+  tickets_.emplace(id, Ticket{Reservation(this, owner, bytes, std::move(number_part), std::move(bytes_part)),
                               MonotonicClock::now() + absl::ToChronoNanoseconds(options_.ticket_ttl)});
   return id;
 }

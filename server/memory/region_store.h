@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,8 +37,10 @@ namespace warpline {
 class RegionStore {
  public:
   struct Options {
-    // The limits of all regions together, and of the regions of one owner. 0 bytes: there are no regions.
-    std::size_t max_bytes = 0, max_bytes_per_owner = 0;
+    // The limit of all regions together. 0 bytes: there are no regions.
+    std::size_t max_bytes = 0;
+    // The limit of the regions of one owner. By default clients share max_bytes as FairBudget has it.
+    std::optional<std::size_t> max_bytes_per_owner;
     std::size_t max_regions = 0, max_regions_per_owner = 0;
     absl::Duration ticket_ttl = absl::Seconds(30);
     LimitsOf limits_of = nullptr;
@@ -57,13 +60,18 @@ class RegionStore {
 
    private:
     friend class RegionStore;
-    Reservation(RegionStore* store, OwnerId owner, std::size_t bytes, FairBudget::Part part)
-        : store_(store), owner_(owner), bytes_(bytes), part_(std::move(part)) {}
+    Reservation(RegionStore* store, OwnerId owner, std::size_t bytes, FairBudget::Part number_part,
+                FairBudget::Part bytes_part)
+        : store_(store),
+          owner_(owner),
+          bytes_(bytes),
+          number_part_(std::move(number_part)),
+          bytes_part_(std::move(bytes_part)) {}
     void Return();
     RegionStore* store_ = nullptr;
     OwnerId owner_ = 0;
     std::size_t bytes_ = 0;
-    FairBudget::Part part_;
+    FairBudget::Part number_part_, bytes_part_;
   };
 
   RegionStore(const Options& options, Metrics& metrics);
@@ -71,8 +79,8 @@ class RegionStore {
   RegionStore& operator=(const RegionStore&) = delete;
 
   const Options& options() const { return options_; }
-  // Returns the bytes that the regions of this owner may have together.
-  std::size_t MaxBytesOf(OwnerId owner) const;
+  // Returns the bytes that the caller's regions may have together when nobody else has any.
+  std::size_t MaxBytesOf(const Caller& caller) const;
 
   // A ticket for a region of so many bytes. INVALID_ARGUMENT, about "size_bytes", if there can be no such
   // region; RESOURCE_EXHAUSTED with the figures if the limits are reached, with a delay if there would be
@@ -110,6 +118,8 @@ class RegionStore {
     MonotonicTime expiry;
   };
 
+  // Returns what the flag and the owner's quota allow.
+  std::size_t LimitOf(OwnerId owner) const;
   absl::Status CheckRoom(const Caller& caller, std::size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(OwnerId owner, std::size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(OwnerId owner, std::size_t bytes);
@@ -119,7 +129,8 @@ class RegionStore {
 
   const Options options_;
   const SecretIds ids_{"region", "open"};
-  FairBudget number_;  // of regions
+  FairBudget number_;        // of regions
+  FairBudget shared_bytes_;  // of regions, where there is no limit for each owner
   Gauge regions_gauge_, bytes_gauge_;
   mutable Mutex mutex_;
   Totals all_ ABSL_GUARDED_BY(mutex_);

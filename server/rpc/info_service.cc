@@ -12,7 +12,7 @@
 namespace warpline {
 
 InfoService::InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-                         std::function<std::size_t(OwnerId)> max_region_bytes)
+                         std::function<std::size_t(const Caller&)> max_region_bytes)
     : max_region_bytes_(std::move(max_region_bytes)) {
   v1::GetInfoResponse info;
   info.set_version(build.version);
@@ -62,8 +62,7 @@ void InfoService::GetInfo(UnaryCall& call) const {
   // Messages of the same field that follow one another are one to whoever parses them.
   v1::GetInfoResponse own;
   if (max_region_bytes_ != nullptr) {
-    own.mutable_limits()->set_max_region_bytes(
-        static_cast<std::int64_t>(max_region_bytes_(call.caller().owner)));
+    own.mutable_limits()->set_max_region_bytes(static_cast<std::int64_t>(max_region_bytes_(call.caller())));
   }
   const grpc::Slice slice(response_ + own.SerializeAsString());
   call.Respond(grpc::ByteBuffer(&slice, 1));

@@ -23,13 +23,13 @@ class InfoService {
     std::string version;
     std::string revision;
   };
-  // `max_region_bytes` of each owner; null if there are no shared regions.
+  // `max_region_bytes` of each caller; null if there are no shared regions.
   InfoService(const Build& build, const ServerOptions& options, const Backend& backend,
-              std::function<std::size_t(OwnerId)> max_region_bytes);
+              std::function<std::size_t(const Caller&)> max_region_bytes);
   void GetInfo(UnaryCall& call) const;
 
  private:
-  const std::function<std::size_t(OwnerId)> max_region_bytes_;
+  const std::function<std::size_t(const Caller&)> max_region_bytes_;
   std::string response_;
 };
 

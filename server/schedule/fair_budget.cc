@@ -39,7 +39,8 @@ void FairBudget::Part::Return() {
 absl::StatusOr<FairBudget::Part> FairBudget::Take(const Claimant& claimant, std::int64_t units) {
   MutexLock lock(&mutex_);
   const std::int64_t held = Held(claimant), limit = LimitOf(claimant);
-  const bool is_first = Held(claimant.share) == 0 && units <= options_.total - used_;
+  const bool is_first =
+      options_.first_is_granted && Held(claimant.share) == 0 && units <= options_.total - used_;
   if (!is_first && held + units > limit) {
     return WithRetryAfter(
         absl::ResourceExhaustedError(absl::StrCat(
@@ -62,7 +63,14 @@ std::int64_t FairBudget::LimitOf(const Claimant& claimant) const {
   // give.
   const std::int64_t others = share_held - held;
   const std::int64_t left = std::max<std::int64_t>(share_limit - others, 0);
-  return claimant.client == 0 || held == 0 ? left : ThreeQuarters(left);
+  const bool is_granted = options_.first_is_granted && held == 0;
+  return claimant.client == 0 || is_granted ? left : ThreeQuarters(left);
+}
+
+std::int64_t FairBudget::Largest(const Claimant& claimant) const {
+  if (options_.first_is_granted) return options_.total;
+  const std::int64_t share = ThreeQuarters(options_.total);
+  return claimant.client == 0 ? share : ThreeQuarters(share);
 }
 
 std::int64_t FairBudget::held(OwnerId share) const {

@@ -20,7 +20,8 @@ namespace warpline {
 // share's other clients leave of that. So one share alone may hold 3/4, two 3/7 each, three 3/10, and a new
 // one finds room each time. (Dynamic thresholds: A. K. Choudhury, E. L. Hahne, "Dynamic Queue Length
 // Thresholds for Shared-Memory Packet Switches", 1998, with alpha = 3.) The first units of a share are never
-// refused while any are left, however few these are.
+// refused while any are left, however few these are. A budget whose units are taken many at a time cannot
+// promise that: one call would take everything.
 //
 // Thread-safe. Outlives its parts.
 class FairBudget {
@@ -29,6 +30,7 @@ class FairBudget {
     std::int64_t total = 0;  // units
     std::string what;        // they are, in the plural: "transfers"
     absl::Duration retry_after = absl::Milliseconds(50);
+    bool first_is_granted = true;  // the first units of a share, and of a client the share's own limit
   };
   explicit FairBudget(Options options) : options_(std::move(options)) {}
   FairBudget(const FairBudget&) = delete;
@@ -53,6 +55,8 @@ class FairBudget {
   // RESOURCE_EXHAUSTED with the figures, and with a delay, if the claimant may not have so many more.
   absl::StatusOr<Part> Take(const Claimant& claimant, std::int64_t units = 1);
   std::int64_t used() const;
+  // Returns the most that the claimant may hold when nobody else holds anything.
+  std::int64_t Largest(const Claimant& claimant) const;
   // Returns the units that a share holds.
   std::int64_t held(OwnerId share) const;
 

@@ -289,7 +289,7 @@ TEST_F(ClientRegionsTest, ForkedChildrenNeitherHaveItNorKeepIt) {
 
 class ClientRegionsLimitTest : public ClientRegionsTest {
  protected:
-  ClientRegionsLimitTest() : ClientRegionsTest({"--region-bytes=1M"}) {}
+  ClientRegionsLimitTest() : ClientRegionsTest({"--region-bytes=1M", "--region-bytes-per-owner=1M"}) {}
 };
 
 TEST_F(ClientRegionsLimitTest, TellsTheServersLimits) {

@@ -237,6 +237,37 @@ TEST_F(RegionStoreTest, WithdrawalsRaceWithCallsAndEachIsAnsweredOnce) {
   EXPECT_EQ(using_after_end.load(), 0);
 }
 
+// Without a limit for each owner.
+class RegionShareTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::string> Open(std::uint64_t share, ClientId client, std::size_t pages) {
+    return store_.Open({.owner = kAnonymous, .claimant = {.share = share, .client = client}}, pages * kPage);
+  }
+
+  Metrics metrics_;
+  RegionStore store_{{.max_bytes = 160 * kPage, .max_regions = 1000, .max_regions_per_owner = 1000},
+                     metrics_};
+};
+
+TEST_F(RegionShareTest, OneOpenDoesNotTakeAll) {
+  EXPECT_EQ(store_.MaxBytesOf(CallerWith(kOwner)), 120 * kPage);
+  EXPECT_EQ(store_.MaxBytesOf({.owner = kAnonymous, .claimant = {.share = 1, .client = 1}}), 90 * kPage);
+  const absl::Status never = Open(1, 1, 91).status();
+  EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("can never be had")));
+  EXPECT_EQ(RetryAfterOf(never), std::nullopt);
+  EXPECT_THAT(Open(1, 1, 90), IsOk());
+}
+
+TEST_F(RegionShareTest, PeersAndTheirClientsFindRoomBesideOneThatTakesAllItCan) {
+  while (Open(1, 1, 1).ok()) {
+  }
+  EXPECT_THAT(Open(1, 2, 20), IsOk()) << "another client of this peer";
+  EXPECT_THAT(Open(2, 3, 20), IsOk()) << "another peer";
+  const absl::Status full = Open(1, 1, 1).status();
+  EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("bytes of shared regions")));
+  EXPECT_NE(RetryAfterOf(full), std::nullopt);
+}
+
 TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
   Metrics metrics;
   OwnerMetrics owners(

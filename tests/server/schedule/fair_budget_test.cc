@@ -1,13 +1,19 @@
 #include "server/schedule/fair_budget.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "server/base/errors.h"
+#include "tests/testing/status_matchers.h"
 
 namespace warpline {
 namespace {
+
+using ::testing::HasSubstr;
+using ::warpline::testing::IsOk;
+using ::warpline::testing::StatusIs;
 
 constexpr Claimant kA{.share = 1}, kB{.share = 2}, kC{.share = 3};
 
@@ -25,6 +31,19 @@ class FairBudgetTest : public ::testing::Test {
   FairBudget budget_{{.total = 100, .what = "things"}};
   std::vector<FairBudget::Part> parts_;
 };
+
+TEST(UngrantedFairBudgetTest, OneTakeLeavesAQuarterToo) {
+  FairBudget budget({.total = 1600, .what = "bytes", .first_is_granted = false});
+  const Claimant identity{.share = 1}, client{.share = 2, .client = 1}, another{.share = 2, .client = 2};
+  EXPECT_EQ(budget.Largest(identity), 1200);
+  EXPECT_EQ(budget.Largest(client), 900);
+  EXPECT_THAT(budget.Take(identity, 1201), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("1200")));
+  EXPECT_THAT(budget.Take(client, 901), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("900")));
+  const auto first = budget.Take(client, 900);
+  ASSERT_THAT(first, IsOk());
+  EXPECT_THAT(budget.Take(another, 225), IsOk()) << "3/4 of what is left of the peer's 1200";
+  EXPECT_THAT(budget.Take(identity, 525), IsOk()) << "3/4 of what is left of 1600";
+}
 
 TEST_F(FairBudgetTest, OneShareLeavesAQuarterToThoseWhoCome) {
   EXPECT_EQ(Fill(kA), 75);
