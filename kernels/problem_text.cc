@@ -173,14 +173,14 @@ class Line {
     return numbers;
   }
   Shape TakeSizes(const char* what) {
-    constexpr double kMost = 1e18;  // elements, so that nothing overflows
+    constexpr double kMax = 1e18;  // elements, so that nothing overflows
     Shape shape;
     double count = 1;
     for (std::int64_t size : Numbers(Take(what), 'x', kMaxRank, 1)) {
       count *= static_cast<double>(size);
       shape.Append(size);
     }
-    if (count > kMost) Refuse("smaller sizes");
+    if (count > kMax) Refuse("smaller sizes");
     return shape;
   }
   // Takes one number for each axis of the shape.

@@ -13,7 +13,7 @@ namespace warpline {
 
 // Variables, since device code may use their values but not call the functions of numeric_limits.
 template <typename Integer>
-inline constexpr Integer kLeastOf = std::numeric_limits<Integer>::min();
+inline constexpr Integer kMinOf = std::numeric_limits<Integer>::min();
 template <typename Integer>
 inline constexpr Integer kGreatestOf = std::numeric_limits<Integer>::max();
 
@@ -32,7 +32,7 @@ WARPLINE_HOST_DEVICE constexpr Integer SaturatingCast(Float value) {
   constexpr Float kBeyond = static_cast<Float>(std::uint64_t{1} << (Limits::digits - 1)) * 2;
   if (IsNaN(value)) return 0;
   if (value >= kBeyond) return kGreatestOf<Integer>;
-  if (value < static_cast<Float>(kLeastOf<Integer>)) return kLeastOf<Integer>;
+  if (value < static_cast<Float>(kMinOf<Integer>)) return kMinOf<Integer>;
   return static_cast<Integer>(value);
 }
 

@@ -108,7 +108,7 @@ void PackBytes(const GemmProblem& problem, Stages& stages) {
 // Packs 16-bit floats into rows of whole 16-byte vectors. A k that is not a multiple of a vector is padded
 // where rows lie along it. Without padding the library takes five times as long
 // (docs/benchmarks/2026-11-25-h200-drawn.md). To pad k, both operands are copied, with zeros at their ends.
-void PackHalves(const GemmProblem& problem, Stages& stages) {
+void Pack16Bit(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kVector = 8;
   GemmProblem& product = stages.product;
   stages.packs_a = problem.lda % kVector != 0;
@@ -127,7 +127,7 @@ void PackHalves(const GemmProblem& problem, Stages& stages) {
 
 Stages StagesOfPacking(const GemmProblem& problem) {
   Stages stages{.product = problem};
-  problem.dtype == DType::kI8 ? PackBytes(problem, stages) : PackHalves(problem, stages);
+  problem.dtype == DType::kI8 ? PackBytes(problem, stages) : Pack16Bit(problem, stages);
   const GemmProblem& product = stages.product;
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
   const bool d_is_aligned = problem.n % 8 == 0 && ldc % 8 == 0;
@@ -325,10 +325,10 @@ cudaError_t LaunchGemmCublasPacked(const GemmProblem& problem, const Operands& o
 }
 
 bool GemmCublasAddsBiasSlowly(const GemmProblem& problem) {
-  constexpr double kManySums = 1.5e6;
+  constexpr double kMinSums = 1.5e6;
   // Sums would overwrite a C that lies where D does.
   return problem.precision == Precision::kTf32 && problem.has_bias && !problem.has_c && problem.n % 4 != 0 &&
-         SumsOf(problem) >= kManySums && Fits(StagesOfEpilogue(problem));
+         SumsOf(problem) >= kMinSums && Fits(StagesOfEpilogue(problem));
 }
 
 bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& traits) {
@@ -336,7 +336,8 @@ bool GemmCublasEpilogueSupports(const GemmProblem& problem, const DeviceTraits& 
   constexpr std::int64_t kRowBytes = 16;
   const bool d_is_aligned =
       problem.n * static_cast<std::int64_t>(SizeOf(problem.OutDType())) % kRowBytes == 0;
-  // ReLU alone of halves the library fuses whatever is aligned, but it need not have a kernel for it.
+  // ReLU alone of 16-bit elements the library fuses whatever is aligned, but it need not have a kernel for
+  // it.
   const bool only_relu = problem.activation == Activation::kRelu && !problem.has_bias;
   const std::int64_t ldc = problem.has_c ? problem.ldc : problem.n;
   const bool is_sure = d_is_aligned && (!IsHalf(problem.dtype) || !only_relu ||

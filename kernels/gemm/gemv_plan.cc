@@ -80,10 +80,10 @@ bool GemmGemvSupports(const GemmProblem& problem, const DeviceTraits& traits) {
 // True where this kernel beats the library: reading the large operand takes longer than a launch, and the
 // vectors are few.
 bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
-  constexpr std::int64_t kLeastBytes = 1 << 20;  // of the large operand
+  constexpr std::int64_t kMinBytes = 1 << 20;  // of the large operand
   const std::int64_t columns = std::max(problem.m, problem.n), vectors = std::min(problem.m, problem.n);
   const auto row_bytes = static_cast<double>(problem.k) * static_cast<double>(SizeOf(problem.dtype));
-  if (row_bytes * static_cast<double>(columns) < kLeastBytes) return false;
+  if (row_bytes * static_cast<double>(columns) < kMinBytes) return false;
   if (!GemmLibraryDoes(problem, traits)) return true;
   // The rules come from 313 products of up to 8 vectors on an H200
   // (docs/benchmarks/2026-11-25-h200-drawn.md). With more vectors the f32 units are the limit.
@@ -93,10 +93,11 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
       // The library reads as fast, but for rows of D of 4 or 6 bytes, what it leaves to a second kernel, and
       // most rows of D that are not aligned (docs/benchmarks/2026-11-26-h200-odd-rows.md). Where rows of the
       // large operand are shorter, wgmma may be faster.
-      constexpr std::int64_t kLongRow = 2048;
+      constexpr std::int64_t kMinSwapRowElements = 2048;
       const bool has_short_rows = plan.swapped && (vectors == 2 || vectors == 3);
       const bool reads_slowly = GemmLibraryWritesSlowly(problem, traits) && vectors <= 8 &&
-                                (vectors <= 2 || problem.k >= kLongRow) && !(plan.swapped && vectors == 1);
+                                (vectors <= 2 || problem.k >= kMinSwapRowElements) &&
+                                !(plan.swapped && vectors == 1);
       return has_short_rows || reads_slowly || (vectors <= 4 && !GemmCublasFuses(problem));
     }
     case 4:

@@ -94,7 +94,7 @@ __device__ void StoreRow(Out* d, int columns, int q, const Sums<kBlocks>& sums, 
   }
 }
 
-// Rows of D of 2-byte elements that begin anywhere, eight of one warp at a time, by way of shared memory: a
+// Unaligned rows of D of 2-byte elements, eight of one warp at a time, by way of shared memory: a
 // warp stores words of one row at a time, side by side. As they lie in registers, a row could be stored as
 // single elements only, since its words begin in the middle of a lane's pairs, and the four lanes that have
 // it would fill less than half of a sector.
@@ -255,7 +255,7 @@ __device__ void StoreGemmRows(const GemmEpilogue<Types>& epilogue, std::int64_t 
 }
 
 // The same of all 16 rows of a warp from `row0` on, by way of shared memory: elements of 2 bytes, rows of D
-// that begin anywhere. `stage`: StagedRows::kBytes of the warp's own.
+// that are unaligned. `stage`: StagedRows::kBytes of the warp's own.
 template <typename Types, int kBlocks>
 __device__ void StoreGemmRowsStaged(const GemmEpilogue<Types>& epilogue, std::int64_t row0,
                                     std::int64_t column0, gemm_rows::Sums<kBlocks>& sums,

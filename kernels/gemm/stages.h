@@ -19,8 +19,8 @@ inline constexpr std::size_t kStagedAlignment = 256;
 // From one row of packed operands of 16 bits to the next: whole vectors of 16 bytes, and where that is little
 // more, whole lines of 128 bytes. Tiles of rows that begin within lines took 1.4 times as long to load.
 constexpr std::int64_t PackedRow(std::int64_t columns) {
-  constexpr std::int64_t kVector = 8, kLine = 64, kLong = 8 * kLine;
-  const std::int64_t unit = columns >= kLong ? kLine : kVector;
+  constexpr std::int64_t kVector = 8, kLine = 64, kMinLineColumns = 8 * kLine;
+  const std::int64_t unit = columns >= kMinLineColumns ? kLine : kVector;
   return (columns + unit - 1) / unit * unit;
 }
 

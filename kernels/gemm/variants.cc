@@ -35,9 +35,9 @@ bool FillsTiles(const GemmProblem& problem, const DeviceTraits& traits) {
 // True if one kernel computes a product of 16-bit floats before the library's sums would be in memory. Such a
 // product has at most one small tile per multiprocessor (docs/benchmarks/2026-11-26-h200-odd-rows.md).
 bool IsTiny(const GemmProblem& problem, const DeviceTraits& traits) {
-  constexpr std::int64_t kTile = 32, kShort = 64;
+  constexpr std::int64_t kTile = 32, kMaxK = 64;
   const std::int64_t tiles = CeilDiv(problem.m, kTile) * CeilDiv(problem.n, kTile) * problem.batch.Count();
-  return IsHalf(problem.dtype) && problem.k <= kShort && tiles <= traits.multiprocessors;
+  return IsHalf(problem.dtype) && problem.k <= kMaxK && tiles <= traits.multiprocessors;
 }
 
 // True for f32 problems that fill the tiles. f64, with one CTA per multiprocessor, has not been measured.

@@ -2,7 +2,7 @@
 // on its multiprocessor and computes tile after tile of 128 x 256 elements of D: one warpgroup has the tensor
 // memory accelerator fill a ring of tiles of A and B in shared memory, the other two multiply, each 64 rows,
 // with instructions that read shared memory themselves. Tails are zeros from the accelerator and stores that
-// are left out. Rows of D of halves that are not aligned go by way of shared memory (rows.cuh).
+// are left out. Unaligned rows of D of 16-bit elements go by way of shared memory (rows.cuh).
 //
 // Limit: both multiplying warpgroups store D at the same time, while the tensor cores wait; and neighbouring
 // CTAs load the same tiles, which a cluster could share. That is what remains of a gap to cuBLAS.

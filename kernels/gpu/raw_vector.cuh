@@ -1,5 +1,5 @@
 // Elements that are loaded or stored together, as words: what they are is said where one is taken out.
-// (Arrays of bytes and halves the compiler would keep in local memory.)
+// (Arrays of 8-bit and 16-bit elements the compiler would keep in local memory.)
 #ifndef WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
 #define WARPLINE_KERNELS_GPU_RAW_VECTOR_CUH_
 

@@ -1,6 +1,6 @@
 // Elements of an operand in the order of a dense result, of which it has the innermost axis side by side, or
 // once for all of it: where they are, and how those that make a vector of the result are loaded, which may
-// begin anywhere and reach into the next row.
+// are unaligned and reach into the next row.
 #ifndef WARPLINE_KERNELS_GPU_RUN_WALK_CUH_
 #define WARPLINE_KERNELS_GPU_RUN_WALK_CUH_
 

@@ -34,7 +34,7 @@ template <typename R>
 inline constexpr bool kHasShift = std::is_same_v<R, ShiftedMomentsMonoid>;
 
 // x[0] op x[1] op ... as a tree, whose depth bounds rounding errors and waits. kSize is a power of two; x is
-// used up. (A recursion, as the compiler does not unroll a loop over halves, and then x is in local memory.)
+// used up. (A recursion, as the compiler does not unroll a loop that bisects, and then x is in local memory.)
 template <int kSize, typename V, int kArray, typename F>
 __device__ V TreeOf(V (&x)[kArray], F& f) {
   if constexpr (kSize > 1) {

@@ -27,8 +27,8 @@ struct IntegerMomentsMonoid {
 
   // Squares of 16 bits have 32, so that 2^31 of them are below 2^63.
   static bool Suits(const ReduceProblem& problem) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 31;
-    return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMost;
+    constexpr std::int64_t kMax = std::int64_t{1} << 31;
+    return SizeOf(problem.dtype) <= 2 && problem.ReducedCount() <= kMax;
   }
 
   // Multiplies in 32 bits: elements have at most 16.

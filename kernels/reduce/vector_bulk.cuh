@@ -12,13 +12,13 @@ namespace warpline {
 // thread's time and begin at multiples of 16 bytes, up to 15 before the row; the others take what has
 // arrived, a thread up to ColumnsOf columns. A CTA goes from tile to tile without emptying the ring.
 template <typename R, typename Number>
-__global__ void __launch_bounds__(kMostBulkThreads, kBulkCtas)
+__global__ void __launch_bounds__(kMaxBulkThreads, kBulkCtas)
     ReduceBulkColumns(const __grid_constant__ VectorTask<R> task) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   constexpr int kColumns = kColumnsOf<Number>;
   extern __shared__ RawVector<16> vectors[];
   __shared__ Mbarrier full[kBulkStages], empty[kBulkStages];
-  __shared__ int4 starts[kBulkStages][kMostBulkRows / 4];  // of the rows of a stage, in bytes of the ring
+  __shared__ int4 starts[kBulkStages][kMaxBulkRows / 4];  // of the rows of a stage, in bytes of the ring
   const VectorPlan& plan = task.plan;
   const CanonicalReduce& reduce = task.reduce;
   const int thread = static_cast<int>(threadIdx.x), takers = plan.threads - kWarp;

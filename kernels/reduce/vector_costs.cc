@@ -10,7 +10,8 @@ namespace {
 // Minimum bytes of a CTA that repay writing its partial results and reading them again. The minimum is
 // smaller where multiprocessors would be idle without the split. It is larger where the split only evens out
 // their work.
-constexpr std::int64_t kLeastOfIdle = 64 << 10, kLeastOfFew = 384 << 10, kLeastOfBusy = 768 << 10;  // bytes
+constexpr std::int64_t kMinIdleSplitBytes = 64 << 10, kMinSplitBytes = 384 << 10,
+                       kMinBusySplitBytes = 768 << 10;  // bytes
 // Bytes that a multiprocessor reads while the second launch begins, two microseconds.
 constexpr double kBytesOfLaunch = 68 << 10;
 
@@ -27,9 +28,9 @@ double WaveCost(std::int64_t ctas, std::int64_t slots) {
 void SplitTiles(std::int64_t bytes, int ctas, int multiprocessors, VectorPlan* plan) {
   std::int64_t split = 1;
   if (plan->tiles > 0) {
-    const std::int64_t least = plan->tiles < multiprocessors       ? kLeastOfIdle
-                               : plan->tiles < 2 * multiprocessors ? kLeastOfFew
-                                                                   : kLeastOfBusy;
+    const std::int64_t least = plan->tiles < multiprocessors       ? kMinIdleSplitBytes
+                               : plan->tiles < 2 * multiprocessors ? kMinSplitBytes
+                                                                   : kMinBusySplitBytes;
     const std::int64_t slots = std::int64_t{ctas} * multiprocessors;
     split = std::clamp<std::int64_t>(slots / plan->tiles, 1, std::max<std::int64_t>(1, bytes / least));
     const double gained = WaveCost(plan->tiles, slots) - WaveCost(plan->tiles * split, slots);

@@ -12,12 +12,12 @@ namespace warpline {
 // CTAs of a multiprocessor, which has 2048 threads, but 1536 where compute capability is 8.6 to 8.9 or 12.
 #if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
-inline constexpr int kMostCtas = 1536 / kVectorThreads;
+inline constexpr int kMaxCtas = 1536 / kVectorThreads;
 #else
-inline constexpr int kMostCtas = 2048 / kVectorThreads;
+inline constexpr int kMaxCtas = 2048 / kVectorThreads;
 #endif
 template <typename R>
-inline constexpr int kPackedCtas = sizeof(typename R::Acc) <= 8 ? kMostCtas : 4;
+inline constexpr int kPackedCtas = sizeof(typename R::Acc) <= 8 ? kMaxCtas : 4;
 
 // Copies `bytes` of x, which begins at a multiple of 16 bytes, into shared memory; all threads of the CTA
 // call it. Vectors may reach into what the next CTA takes, but not past `left`, the bytes up to the input's

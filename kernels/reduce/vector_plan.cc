@@ -44,9 +44,9 @@ bool HasNumber(ReduceOp op) {
 // Rows of which a warp that takes one straight from global memory has no more than some vectors a lane:
 // waiting for them and combining what lanes have would take longer than the copying.
 bool IsPacked(const CanonicalReduce& reduce, std::int64_t row_bytes, bool aligned_base) {
-  constexpr std::int64_t kLongRow = 4096;
+  constexpr std::int64_t kLongRowBytes = 4096;
   return aligned_base && row_bytes > 0 && reduce.reduced.rank == 1 && reduce.kept.rank == 1 &&
-         reduce.kept.strides[0] == reduce.reduced_count && row_bytes < kLongRow;
+         reduce.kept.strides[0] == reduce.reduced_count && row_bytes < kLongRowBytes;
 }
 
 void PlanPackedRows(const CanonicalReduce& reduce, std::int64_t row_bytes, int multiprocessors,
@@ -165,11 +165,11 @@ bool HasWholeLoads(const CanonicalReduce& reduce, std::int64_t inner, std::int64
 // a warp loads whole do not count: they are as good as others with whole loads.
 bool IsFlat(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
             std::int64_t columns, bool aligned_base) {
-  constexpr std::int64_t kLeastBytes = 16384;
+  constexpr std::int64_t kMinBytes = 16384;
   if (aligned_base && inner % (kWarpLanes * columns) == 0 && HasWholeLoads(reduce, inner, columns))
     return false;
   const std::int64_t bytes = reduce.reduced_count * inner * element_bytes;
-  return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kLeastBytes &&
+  return reduce.reduced.rank == 1 && reduce.reduced.strides[0] == inner && bytes >= kMinBytes &&
          inner <= kVectorThreads;
 }
 
@@ -247,7 +247,7 @@ void PlanColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, bo
 // for half of the threads that the device holds.
 bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
                bool aligned_base, int multiprocessors) {
-  constexpr std::int64_t kMostRows = 64;
+  constexpr std::int64_t kMaxRows = 64;
   const std::int64_t vector = 16 / BytesOf(problem);
   const bool moments = (problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd) &&
                        problem.dtype == DType::kF32 && problem.OutDType() != DType::kF64;
@@ -255,7 +255,7 @@ bool IsFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, std:
   const bool narrow_sum = BytesOf(problem) == 1 && problem.op != ReduceOp::kMin &&
                           problem.op != ReduceOp::kMax && problem.op != ReduceOp::kNormInf;
   return (HasNumber(problem.op) || moments) && !narrow_sum && aligned_base && reduce.reduced.rank == 1 &&
-         reduce.reduced_count > 0 && reduce.reduced_count <= kMostRows &&
+         reduce.reduced_count > 0 && reduce.reduced_count <= kMaxRows &&
          HasWholeLoads(reduce, inner, vector) &&
          2 * (reduce.results / vector) >= std::int64_t{kFewRowsCtas} * multiprocessors * kVectorThreads;
 }
@@ -271,16 +271,16 @@ void PlanFewRows(const ReduceProblem& problem, const CanonicalReduce& reduce, Ve
 // by element: what threads have of shifted columns must meet in shared memory.
 bool IsShifted(const CanonicalReduce& reduce, std::int64_t inner, std::int64_t element_bytes,
                std::int64_t columns, bool aligned_base) {
-  constexpr std::int64_t kLeastColumns = 64;
+  constexpr std::int64_t kMinColumns = 64;
   const std::int64_t least_rows = element_bytes < 4 ? 16 : 96;
   return aligned_base && !HasWholeLoads(reduce, inner, columns) && reduce.reduced.rank == 1 &&
-         inner >= kLeastColumns && reduce.reduced_count >= least_rows;
+         inner >= kMinColumns && reduce.reduced_count >= least_rows;
 }
 
 void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& reduce, int multiprocessors,
                         VectorPlan* plan) {
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
-  constexpr std::int64_t kManyRows = 64;
+  constexpr std::int64_t kMinRowsOfNarrowTiles = 64;
   plan->shape = ReduceShape::kShiftedColumns;
   plan->steps = reduce.reduced_count;
   const int ctas = ColumnCtas(/*whole_loads=*/true, HasNumber(problem.op));
@@ -299,14 +299,15 @@ void PlanShiftedColumns(const ReduceProblem& problem, const CanonicalReduce& red
            FillCost(LoadsOfColumns(problem), static_cast<double>(p.chunk) * p.lanes / kVectorThreads) *
            (1 + 16.0 / static_cast<double>(p.lanes * columns * bytes));
   };
-  const int usual = reduce.reduced_count < kManyRows || columns * bytes * kWarpLanes < 256 ? 64 : 32;
+  const int usual =
+      reduce.reduced_count < kMinRowsOfNarrowTiles || columns * bytes * kWarpLanes < 256 ? 64 : 32;
   // Threads of a result are a multiple of the columns of a vector: two, four or eight.
   const int most = kVectorThreads / static_cast<int>(columns);
   *plan = Cheapest(plan_for(usual), 2 * usual, most, plan->inner, plan_for, cost_of);
 }
 
 // Columns of a tile of kBulkColumns: a warp copies, the others take them.
-constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMostBulkThreads - kWarpLanes) * columns; }
+constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMaxBulkThreads - kWarpLanes) * columns; }
 
 // Returns whether rows are unaligned to vectors, and there are enough rows that the device copies them faster
 // than threads load them. There must be more bytes than pass while the first ones arrive. There must also be
@@ -314,10 +315,10 @@ constexpr std::int64_t BulkColumns(std::int64_t columns) { return (kMostBulkThre
 // axes are reduced, which kShiftedColumns does not support. Sums of 8-byte elements are as fast without.
 bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::int64_t inner,
             bool aligned_base, const DeviceTraits& traits) {
-  constexpr std::int64_t kLeastColumns = 256, kLeastBytes = 32 << 20;
+  constexpr std::int64_t kMinColumns = 256, kMinBytes = 32 << 20;
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
-  if (traits.compute_capability < 90 || !aligned_base || inner < kLeastColumns ||
-      reduce.results * reduce.reduced_count * bytes < kLeastBytes || HasWholeLoads(reduce, inner, columns) ||
+  if (traits.compute_capability < 90 || !aligned_base || inner < kMinColumns ||
+      reduce.results * reduce.reduced_count * bytes < kMinBytes || HasWholeLoads(reduce, inner, columns) ||
       (bytes == 8 && HasNumber(problem.op))) {
     return false;
   }
@@ -336,7 +337,7 @@ void PlanBulkColumns(const ReduceProblem& problem, const CanonicalReduce& reduce
   plan->tiles = reduce.results / plan->inner * CeilDiv(plan->inner, plan->results_per_cta);
   plan->pitch = static_cast<int>(CeilDiv(plan->results_per_cta * bytes, 16) + 1) * 16;
   plan->rows_per_stage =
-      static_cast<int>(std::min<std::int64_t>(kMostBulkRows, kBulkStageBytes / plan->pitch / kPack * kPack));
+      static_cast<int>(std::min<std::int64_t>(kMaxBulkRows, kBulkStageBytes / plan->pitch / kPack * kPack));
   plan->steps = reduce.reduced_count;
   SplitTiles(reduce.reduced_count * plan->results_per_cta * bytes, kBulkCtas, multiprocessors, plan);
 }

@@ -28,9 +28,9 @@ inline constexpr int kPackedBlockBytes = 73728, kPackedSharedBytes = kPackedBloc
 
 // Limits where the device copies rows by itself: CTAs per multiprocessor, and maximum threads of a CTA. The
 // ring of a CTA in shared memory has kBulkStages stages, each with kBulkStageBytes bytes and at most
-// kMostBulkRows rows. On sm_120 one CTA has all the shared memory of a multiprocessor.
-inline constexpr int kBulkCtas = 2, kMostBulkThreads = 384;
-inline constexpr int kBulkStages = 3, kBulkStageBytes = 32768, kMostBulkRows = 32;
+// kMaxBulkRows rows. On sm_120 one CTA has all the shared memory of a multiprocessor.
+inline constexpr int kBulkCtas = 2, kMaxBulkThreads = 384;
+inline constexpr int kBulkStages = 3, kBulkStageBytes = 32768, kMaxBulkRows = 32;
 inline constexpr int kBulkSharedBytes = kBulkStages * kBulkStageBytes;
 
 // Shapes of a plan: which threads take which elements.

@@ -11,7 +11,7 @@
 
 namespace warpline {
 
-// The halves of a word that holds two numbers. Volatile, so that they are taken apart where they are used:
+// The two numbers that a word holds. Volatile, so that they are taken apart where they are used:
 // the compiler would do so before the loop over boxes, and spill half of what it has then.
 __device__ inline std::uint32_t LowerHalf(std::uint32_t word) {
   std::uint32_t half;

@@ -12,10 +12,10 @@ constexpr std::int64_t kWordBytes = 4;
 // All of this by permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md and
 // 2026-11-26-h200-planes.md). With fewer channels boxes are as fast; more, up to where tiles are full, were
 // not measured, or boxes were as fast, or their words do not fit into the shared memory that needs no asking.
-constexpr std::int64_t kLeastSplit = 4, kLeastAnywhere = 5, kMostSplit = 190, kMostSplitWords = 24;
-constexpr std::int64_t kLeastJoined = 5, kMostJoined = 188, kMostJoinedHalves = 128;
+constexpr std::int64_t kMinSplit = 4, kMinUnalignedChannels = 5, kMaxSplit = 190, kMaxSplitWords = 24;
+constexpr std::int64_t kMinJoined = 5, kMaxJoined = 188, kMaxJoined16Bit = 128;
 // Words of a plane that keep most threads busy.
-constexpr std::int64_t kLeastWords = 128;
+constexpr std::int64_t kMinWords = 128;
 
 bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_t factor) {
   for (int axis = 0; axis < rank; ++axis) {
@@ -25,19 +25,20 @@ bool AreMultiples(const std::int64_t (&strides)[kMaxRank], int rank, std::int64_
 }
 
 // Minimum bytes of a matrix that give CTAs of words enough to do.
-constexpr std::int64_t kLarge = 24 << 10, kQuiteLarge = 16000;
+constexpr std::int64_t kMinBytes = 24 << 10, kMinSectorBytes = 16000;
 
 // True if unaligned planes are written faster by words. Full tiles are not.
-bool SuitAnywhere(const TileWalk& walk, std::int64_t element_bytes) {
+bool SuitUnaligned(const TileWalk& walk, std::int64_t element_bytes) {
   constexpr double kFull = 0.91;
-  return walk.nx >= kLeastAnywhere && walk.nx * walk.ny * element_bytes >= kLarge &&
+  return walk.nx >= kMinUnalignedChannels && walk.nx * walk.ny * element_bytes >= kMinBytes &&
          FillOf(walk.nx, OddTile<1>::kTileX) < kFull;
 }
 
 // Returns whether words split 4-byte elements faster than boxes would.
 bool SuitSplitWords(const TileWalk& walk) {
   const bool chunks = walk.out_stride_x * kWordBytes % kChunkBytes == 0;
-  return walk.nx <= kMostSplitWords && walk.nx * walk.ny * kWordBytes >= (chunks ? kLarge : kQuiteLarge);
+  return walk.nx <= kMaxSplitWords &&
+         walk.nx * walk.ny * kWordBytes >= (chunks ? kMinBytes : kMinSectorBytes);
 }
 
 }  // namespace
@@ -57,20 +58,18 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
   const auto bytes = static_cast<std::int64_t>(element_bytes);
   const auto suits = [&](std::int64_t channels, std::int64_t pixels, std::int64_t plane) {
     // Offsets of planes have 32 bits.
-    return pixels * bytes >= kLeastWords * kWordBytes &&
+    return pixels * bytes >= kMinWords * kWordBytes &&
            channels * plane * bytes <= std::numeric_limits<std::uint32_t>::max();
   };
-  if (walk.in_stride_y == walk.nx && walk.nx >= kLeastSplit && walk.nx <= kMostSplit &&
+  if (walk.in_stride_y == walk.nx && walk.nx >= kMinSplit && walk.nx <= kMaxSplit &&
       suits(walk.nx, walk.ny, walk.out_stride_x)) {
     const bool suit = bytes == kWordBytes
                           ? SuitSplitWords(walk)
-                          : BeginWithWords(walk, element_bytes, in, out) || SuitAnywhere(walk, bytes);
+                          : BeginWithWords(walk, element_bytes, in, out) || SuitUnaligned(walk, bytes);
     return suit ? ChannelSide::kSplit : ChannelSide::kNone;
   }
-  const std::int64_t most_joined = element_bytes == 1   ? kMostJoined
-                                   : element_bytes == 2 ? kMostJoinedHalves
-                                                        : 0;
-  if (walk.out_stride_x == walk.ny && walk.ny >= kLeastJoined && walk.ny <= most_joined &&
+  const std::int64_t most_joined = element_bytes == 1 ? kMaxJoined : element_bytes == 2 ? kMaxJoined16Bit : 0;
+  if (walk.out_stride_x == walk.ny && walk.ny >= kMinJoined && walk.ny <= most_joined &&
       suits(walk.ny, walk.nx, walk.in_stride_y)) {
     return ChannelSide::kJoined;
   }
@@ -78,25 +77,25 @@ ChannelSide ChannelWordsOf(const TileWalk& walk, std::size_t element_bytes, cons
 }
 
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
-                     bool anywhere) {
+                     bool unaligned) {
   // Few enough words that there are many CTAs; but where pieces of planes that are written share sectors with
   // others, these should not be short. Planes that begin in the middle of a sector are as fast as those that
   // begin with one, unless pieces are a warp's. All of it for 228 KB of shared memory a multiprocessor; GPUs
   // that have 100 hold fewer CTAs, which was not measured.
-  constexpr std::int64_t kBytes = 14 << 10, kSharingBytes = 20 << 10, kLongPlane = 200 << 10;
-  constexpr std::int64_t kSector = 32, kManyChannels = 92;
-  const std::int64_t aligned_to = channels <= kManyChannels ? kSector / 2 : kSector;
+  constexpr std::int64_t kBytes = 14 << 10, kSharingBytes = 20 << 10, kLongPlaneBytes = 200 << 10;
+  constexpr std::int64_t kSector = 32, kMaxHalfSectorChannels = 92;
+  const std::int64_t aligned_to = channels <= kMaxHalfSectorChannels ? kSector / 2 : kSector;
   const bool shares = side == ChannelSide::kSplit && plane_bytes % aligned_to != 0;
-  const std::int64_t most = anywhere || (shares && plane_bytes >= kLongPlane) ? kSharingBytes : kBytes;
-  constexpr int kLeastLog2 = 5, kMostLog2 = 9;  // at least a warp's words
-  const int least = !shares ? kLeastLog2 : channels <= kManyChannels ? kLeastLog2 + 2 : kLeastLog2 + 1;
-  constexpr double kLeastFill = 0.75;  // of the CTAs of a plane
+  const std::int64_t most = unaligned || (shares && plane_bytes >= kLongPlaneBytes) ? kSharingBytes : kBytes;
+  constexpr int kMinLog2 = 5, kMaxLog2 = 9;  // at least a warp's words
+  const int least = !shares ? kMinLog2 : channels <= kMaxHalfSectorChannels ? kMinLog2 + 2 : kMinLog2 + 1;
+  constexpr double kMinFill = 0.75;  // of the CTAs of a plane
   const auto fits = [&](int log2) {
     constexpr std::int64_t kWarp = ChannelShare::kWarpWords;
-    const std::int64_t piece = anywhere ? ((kWarp - 1) << log2) / kWarp : std::int64_t{1} << log2;
-    return (channels * kWordBytes) << log2 <= most && FillOf(words, piece) >= kLeastFill;
+    const std::int64_t piece = unaligned ? ((kWarp - 1) << log2) / kWarp : std::int64_t{1} << log2;
+    return (channels * kWordBytes) << log2 <= most && FillOf(words, piece) >= kMinFill;
   };
-  int log2 = kMostLog2;
+  int log2 = kMaxLog2;
   while (log2 > least && !fits(log2)) --log2;
   return {.channels = static_cast<int>(channels),
           .words_log2 = log2,
@@ -105,8 +104,8 @@ ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words
 }
 
 bool BeatEqualBoxes(const TileWalk& walk) {
-  constexpr std::int64_t kLeastChannels = 16, kLeastPixels = 2048;
-  return walk.ny >= kLeastChannels && walk.nx >= kLeastPixels;
+  constexpr std::int64_t kMinChannels = 16, kMinPixels = 2048;
+  return walk.ny >= kMinChannels && walk.nx >= kMinPixels;
 }
 
 }  // namespace warpline

@@ -17,8 +17,8 @@ namespace warpline {
 namespace {
 
 constexpr int kThreads = 128;
-// A multiprocessor has registers for so many CTAs of SplitAnywhere; the compiler would take those of four.
-constexpr int kCtasAnywhere = 6;
+// A multiprocessor has registers for so many CTAs of SplitUnaligned; the compiler would take those of four.
+constexpr int kUnalignedCtas = 6;
 
 // The type of an element that is smaller than a word.
 template <int kBytes>
@@ -214,18 +214,18 @@ __device__ void StoreElements(char* to, std::uint32_t word, int bytes) {
   }
 }
 
-// They begin anywhere: a word of a plane is put together from what two neighbouring lanes have, for which a
+// They are unaligned: a word of a plane is put together from what two neighbouring lanes have, for which a
 // warp takes one word more than it stores. What lanes have begins at the first pixel of the matrix that a
 // word of the input begins with.
 template <int kBytes>
-__global__ void __launch_bounds__(kThreads, kCtasAnywhere)
-    SplitAnywhere(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
-                  const ChannelShare share, std::int64_t first_tile) {
+__global__ void __launch_bounds__(kThreads, kUnalignedCtas)
+    SplitUnaligned(const char* __restrict__ in, char* __restrict__ out, const __grid_constant__ TileWalk walk,
+                   const ChannelShare share, std::int64_t first_tile) {
   extern __shared__ std::uint32_t joined[];
   using Word = WordOfPixels<kBytes>;
   constexpr int kLanes = ChannelShare::kWarpWords;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes;
-  const int each = share.WordsAnywhere() * Word::kPixels;
+  const int each = share.UnalignedWords() * Word::kPixels;
   const TileOrigin origin = LocateTile(walk, first_tile + blockIdx.x, share.channels, each);
   const char* from = in + (origin.in + origin.y * share.channels) * kBytes;
   char* to = out + (origin.out + origin.y) * kBytes;
@@ -294,7 +294,7 @@ cudaError_t LaunchJoin(TileWalk walk, std::int64_t in_bytes, const void* in, voi
   constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
   const std::int64_t channels = walk.ny;
   const ChannelShare share = ShareOf(ChannelSide::kJoined, channels, CeilDiv(walk.nx, kPerWord),
-                                     walk.in_stride_y * kBytes, /*anywhere=*/false);
+                                     walk.in_stride_y * kBytes, /*unaligned=*/false);
   walk.CutInto(share.Words() * kPerWord, channels);
   const auto bytes = static_cast<std::size_t>(share.Words() * share.pitch + channels * share.Row()) * 4;
   const auto* from = static_cast<const char*>(in);
@@ -307,15 +307,15 @@ cudaError_t LaunchJoin(TileWalk walk, std::int64_t in_bytes, const void* in, voi
 template <int kBytes>
 cudaError_t LaunchSplit(TileWalk walk, const void* in, void* out, cudaStream_t stream) {
   constexpr std::int64_t kPerWord = WordOfPixels<kBytes>::kPixels;
-  const bool anywhere = kBytes < 4 && !BeginWithWords(walk, kBytes, in, out);
-  const ChannelShare share =
-      ShareOf(ChannelSide::kSplit, walk.nx, CeilDiv(walk.ny, kPerWord), walk.out_stride_x * kBytes, anywhere);
-  walk.CutInto(walk.nx, (anywhere ? share.WordsAnywhere() : share.Words()) * kPerWord);
+  const bool unaligned = kBytes < 4 && !BeginWithWords(walk, kBytes, in, out);
+  const ChannelShare share = ShareOf(ChannelSide::kSplit, walk.nx, CeilDiv(walk.ny, kPerWord),
+                                     walk.out_stride_x * kBytes, unaligned);
+  walk.CutInto(walk.nx, (unaligned ? share.UnalignedWords() : share.Words()) * kPerWord);
   // A word more, which is read after the last.
   const auto bytes = static_cast<std::size_t>(share.Words() * share.pitch + 1) * 4;
   auto* kernel = &SplitIntoWords<kBytes>;
   if constexpr (kBytes < 4) {
-    if (anywhere) kernel = &SplitAnywhere<kBytes>;
+    if (unaligned) kernel = &SplitUnaligned<kBytes>;
   }
   return LaunchGrids(walk.Tiles(), [&](std::int64_t first, unsigned grid) {
     kernel<<<grid, kThreads, bytes, stream>>>(static_cast<const char*>(in), static_cast<char*>(out), walk,

@@ -29,23 +29,23 @@ struct ChannelShare {
   int channels, words_log2, pitch;
   FastDivisor divisor;  // of channels
   WARPLINE_HOST_DEVICE int Words() const { return 1 << words_log2; }
-  // Words that a warp reads of planes that begin anywhere. It writes one less, as each is put together from
+  // Words that a warp reads of unaligned planes. It writes one less, as each is put together from
   // two: the last one is the first of the next warp, too.
   static constexpr int kWarpWords = 32;
-  WARPLINE_HOST_DEVICE int WordsAnywhere() const { return Words() / kWarpWords * (kWarpWords - 1); }
+  WARPLINE_HOST_DEVICE int UnalignedWords() const { return Words() / kWarpWords * (kWarpWords - 1); }
   // The place of an interleaved word, in words.
   WARPLINE_HOST_DEVICE int PlaceOf(int word) const {
     if (pitch == channels) return word;
     return word + static_cast<int>(divisor.Quotient(static_cast<std::uint32_t>(word)));
   }
-  // Words of planes have one more a row, as planes that are read begin anywhere in a word.
+  // Words of planes have one more a row, as planes that are read may begin in the middle of a word.
   WARPLINE_HOST_DEVICE int Row() const { return Words() + 1; }
 };
 
-// Chooses the share for planes of `words` 4-byte words, `plane_bytes` apart. Set `anywhere` if the planes are
-// written and do not begin on a word boundary.
+// Chooses the share for planes of `words` 4-byte words, `plane_bytes` apart. Set `unaligned` if the planes
+// are written and do not begin on a word boundary.
 ChannelShare ShareOf(ChannelSide side, std::int64_t channels, std::int64_t words, std::int64_t plane_bytes,
-                     bool anywhere);
+                     bool unaligned);
 
 // Returns whether words join the channels of a kJoined walk faster than the kernel of equal_boxes.cu would,
 // if that kernel takes the walk.

@@ -28,9 +28,9 @@ bool SuitChannels(const TileWalk& walk, std::size_t element_bytes, const void* i
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
   const std::int64_t pixels = splits ? walk.ny : walk.nx;
   const std::int64_t plane = splits ? walk.out_stride_x : walk.in_stride_y;
-  constexpr std::int64_t kLeastVectors = 512;
+  constexpr std::int64_t kMinVectors = 512;
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  bool suits = pixels >= kLeastVectors * vector && bases % kChunkBytes == 0 && pixels % vector == 0 &&
+  bool suits = pixels >= kMinVectors * vector && bases % kChunkBytes == 0 && pixels % vector == 0 &&
                plane % vector == 0;
   for (int axis = 0; axis < walk.batch.rank; ++axis) {
     suits = suits && walk.batch.in_strides[axis] % vector == 0 && walk.batch.out_strides[axis] % vector == 0;

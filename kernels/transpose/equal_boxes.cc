@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kWord = kEqualBoxWord;
 // Maximum shared memory of a kernel without opt-in, and the shared memory that the kernel has of its own.
-constexpr std::int64_t kMostSharedBytes = 48 << 10, kOwnSharedBytes = kBoxesOfCta * sizeof(BoxOrigin);
+constexpr std::int64_t kMaxSharedBytes = 48 << 10, kOwnSharedBytes = kBoxesOfCta * sizeof(BoxOrigin);
 
 // Returns whether all boxes begin and end with words, and the elements of a word are equally far apart in
 // shared memory.
@@ -30,10 +30,10 @@ bool IsCompact(const BoxRows& rows) {
 // How many different words a bank has to deliver, on the average of some warps, whose lanes gather words that
 // follow each other in the output.
 double ConflictsOf(const PackedBox& box, int element_bytes) {
-  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMostWarps = 16;
+  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMaxWarps = 16;
   const std::uint32_t words = box.store.row_count * box.store.words;
   const auto per_word = static_cast<std::uint32_t>(kWord / element_bytes);
-  const std::uint32_t warps = std::min(kMostWarps, words / kLanes);
+  const std::uint32_t warps = std::min(kMaxWarps, words / kLanes);
   if (warps == 0) return 1;
   int total = 0;
   for (std::uint32_t warp = 0; warp < warps; ++warp) {
@@ -58,19 +58,20 @@ double ConflictsOf(const PackedBox& box, int element_bytes) {
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
   // Measured on an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a
   // box. CTAs that have one box more than others should not take much longer.
-  constexpr std::int64_t kLeastBoxesEach = 8;
-  // For the words of a warp. Two halves of a word are found twice, which boxes alike save in any case.
+  constexpr std::int64_t kMinBoxesEach = 8;
+  // For the words of a warp. The two 16-bit elements of a word are found twice, which boxes alike save in any
+  // case.
   const double least_slots = element_bytes == 2 ? 48 : 64;
-  constexpr double kMostConflicts = 3;
+  constexpr double kMaxConflicts = 3;
   const std::int64_t loaded = std::int64_t{box.load.row_count} * box.load.row_bytes;
   const std::int64_t stored = std::int64_t{box.store.row_count} * box.store.row_bytes;
   constexpr std::int64_t kWarpBytes = 128;
   return element_bytes <= kWord && std::max(loaded, stored) <= kEqualBoxBytes &&
-         2 * std::int64_t{box.tile_bytes} + kOwnSharedBytes <= kMostSharedBytes &&
-         box.boxes >= kLeastBoxesEach * kEqualBoxCtas * multiprocessors &&
-         HasEqualWords(box, element_bytes) && IsCompact(box.load) && IsCompact(box.store) &&
+         2 * std::int64_t{box.tile_bytes} + kOwnSharedBytes <= kMaxSharedBytes &&
+         box.boxes >= kMinBoxesEach * kEqualBoxCtas * multiprocessors && HasEqualWords(box, element_bytes) &&
+         IsCompact(box.load) && IsCompact(box.store) &&
          box.issue_slots * kWarpBytes >= least_slots * static_cast<double>(stored) &&
-         ConflictsOf(box, element_bytes) <= kMostConflicts;
+         ConflictsOf(box, element_bytes) <= kMaxConflicts;
 }
 
 }  // namespace warpline

@@ -15,14 +15,14 @@
 namespace warpline {
 namespace {
 
-constexpr int kMostWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // of a thread
-static_assert(kMostWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
+constexpr int kMaxWords = kEqualBoxBytes / kEqualBoxThreads / kEqualBoxWord;  // of a thread
+static_assert(kMaxWords * kEqualBoxThreads * kEqualBoxWord == kEqualBoxBytes);
 static_assert(kBoxesOfCta <= kEqualBoxThreads);
 
 // The places of a thread's words, in bytes from the beginning of a box.
 struct WordPlaces {
-  std::uint32_t in[kMostWords], out[kMostWords];
-  std::uint32_t tile[kMostWords];  // of loads in the lower half, of stores in the upper one
+  std::uint32_t in[kMaxWords], out[kMaxWords];
+  std::uint32_t tile[kMaxWords];  // of loads in the lower half, of stores in the upper one
 };
 
 // Calls, as what these take of registers must not add to what the loop over boxes has.
@@ -43,7 +43,7 @@ __device__ std::uint32_t GatherWord(const char* from, std::uint32_t stride) {
     const auto half = [&](std::uint32_t i) {
       return std::uint32_t{*reinterpret_cast<const std::uint16_t*>(from + i * stride)};
     };
-    return JoinHalves(half(0), half(1));
+    return Join16Bit(half(0), half(1));
   } else {
     const auto byte = [&](std::uint32_t i) {
       return std::uint32_t{*reinterpret_cast<const std::uint8_t*>(from + i * stride)};
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
   const int loads = count(box.load), stores = count(box.store);
   WordPlaces places;
 #pragma unroll
-  for (int i = 0; i < kMostWords; ++i) {
+  for (int i = 0; i < kMaxWords; ++i) {
     const std::uint32_t word = thread + static_cast<std::uint32_t>(i) * kEqualBoxThreads;
     const WordPlace found = CallFindWord(box, word, kBytes);
     places.in[i] = found.in;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
       const char* from = in + origins[i_box].in;
       char* tile = tiles + i_box % 2 * box.tile_bytes;
 #pragma unroll
-      for (int i = 0; i < kMostWords; ++i) {
+      for (int i = 0; i < kMaxWords; ++i) {
         if (i < loads) {
           __pipeline_memcpy_async(tile + LowerHalf(places.tile[i]), from + places.in[i], kEqualBoxWord);
         }
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kEqualBoxThreads, kEqualBoxCtas)
     const char* tile = tiles + i_box % 2 * box.tile_bytes;
     char* to = out + origins[i_box].out;
 #pragma unroll
-    for (int i = 0; i < kMostWords; ++i) {
+    for (int i = 0; i < kMaxWords; ++i) {
       if (i < stores) {
         *reinterpret_cast<std::uint32_t*>(to + places.out[i]) =
             GatherWord<kBytes>(tile + UpperHalf(places.tile[i]), box.gather.inner_stride);

@@ -1,6 +1,6 @@
 // Transposes a micro-tile in registers: words are regrouped with byte permutations, one instruction for two
-// halves, two for four bytes, instead of extracting single elements. The loops have constant bounds and are
-// unrolled by nvcc unasked (the host compiler, for the test, would warn of the pragma).
+// 16-bit elements, two for four bytes, instead of extracting single elements. The loops have constant bounds
+// and are unrolled by nvcc unasked (the host compiler, for the test, would warn of the pragma).
 #ifndef WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_MICRO_TRANSPOSE_H_
 
@@ -29,16 +29,16 @@ WARPLINE_HOST_DEVICE inline std::uint32_t PermuteBytes(std::uint32_t lo, std::ui
 #endif
 }
 
-// The word of two halves, or four bytes, each in a word of its own whose other bytes are zeros.
-WARPLINE_HOST_DEVICE inline std::uint32_t JoinHalves(std::uint32_t a, std::uint32_t b) {
+// The word of two 16-bit elements, or four bytes, each in a word of its own whose other bytes are zeros.
+WARPLINE_HOST_DEVICE inline std::uint32_t Join16Bit(std::uint32_t a, std::uint32_t b) {
   return PermuteBytes(a, b, 0x5410);
 }
 WARPLINE_HOST_DEVICE inline std::uint32_t JoinBytes(std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                                     std::uint32_t d) {
-  return JoinHalves(PermuteBytes(a, b, 0x0040), PermuteBytes(c, d, 0x0040));
+  return Join16Bit(PermuteBytes(a, b, 0x0040), PermuteBytes(c, d, 0x0040));
 }
 
-// In place: 4 words of 4 bytes each, 2 of 2 halves, or 1 of any element.
+// In place: 4 words of 4 bytes each, 2 of 2 16-bit elements, or 1 of any element.
 template <int kBytes, typename Word, int kPerWord>
 WARPLINE_HOST_DEVICE inline void TransposeWords(Word (&words)[kPerWord]) {
   static_assert(kPerWord == 1 || kPerWord * kBytes == sizeof(Word));

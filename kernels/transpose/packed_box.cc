@@ -22,7 +22,7 @@ constexpr double kBoxOverhead = 2048;
 // Boxes of so many bytes would leave room for so few CTAs that they cost twice as much.
 constexpr double kBoxTooLarge = 128 << 10;
 // Boxes that keep a large device busy.
-constexpr double kEnoughBoxes = 264;
+constexpr double kBusyBoxes = 264;
 
 using Blocks = std::array<std::int64_t, kMaxRank>;
 
@@ -135,7 +135,7 @@ double CostOf(const Side& in, const Side& out, const Blocks& blocks, int element
     boxes *= static_cast<double>(count);
     waste *= static_cast<double>(count * blocks[axis]) / static_cast<double>(size);
   }
-  const double idle = boxes < kEnoughBoxes ? kEnoughBoxes / boxes : 1;
+  const double idle = boxes < kBusyBoxes ? kBusyBoxes / boxes : 1;
   return waste * (in.RunCost(blocks, element_bytes) + out.RunCost(blocks, element_bytes)) / 2 *
          (1 + kBoxOverhead / bytes + bytes / kBoxTooLarge) * idle;
 }
@@ -266,7 +266,7 @@ bool PlanTile(const Side& in, const Side& out, const Blocks& blocks, int element
       GatherTable gather;
       const PlannedRows store =
           PlanStores(layout.axes, {out.order.begin(), out.order.begin() + out_axes}, element_bytes, gather);
-      // A box may begin anywhere in a word, and end so, too.
+      // A box may begin and end in the middle of a word.
       const std::int64_t tile_bytes = RoundUp(layout.bytes + 8, 16);
       const std::uint32_t entries =
           gather.rank == 0 ? 0 : gather.period.divisor + PackedWordBytes(element_bytes) / element_bytes - 1;

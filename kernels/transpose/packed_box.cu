@@ -109,7 +109,7 @@ __device__ std::uint32_t GatherWord(const GatherTable& gather, const std::uint16
   if constexpr (kBytes == 1) {
     return JoinBytes(elements[0], elements[1], elements[2], elements[3]);
   } else if constexpr (kBytes == 2) {
-    return JoinHalves(elements[0], elements[1]);
+    return Join16Bit(elements[0], elements[1]);
   } else {
     return elements[0];
   }
@@ -224,7 +224,7 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
 // (docs/benchmarks/2026-11-26-h200-planes.md). They beat equal boxes except for bytes, which equal boxes
 // gather from equally far apart. They beat other boxes except for words that those boxes find in little time.
 bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
-  constexpr double kManySlots = 60, kWarpBytes = 128;
+  constexpr double kMinSlowSlots = 60, kWarpBytes = 128;
   const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
   switch (element_bytes) {
     case 1:
@@ -232,7 +232,7 @@ bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal)
     case 2:
       return true;
     default:
-      return equal || box.issue_slots * kWarpBytes >= kManySlots * stored;
+      return equal || box.issue_slots * kWarpBytes >= kMinSlowSlots * stored;
   }
 }
 
@@ -249,7 +249,7 @@ cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t ele
     if (blocks.has_value()) return LaunchSmallBlocks(*blocks, element_bytes, traits, in, out, stream);
   }
   if (equal) return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
-  // Bytes and halves that would be gathered one by one.
+  // Elements of 8 and 16 bits that would be gathered one by one.
   const TileWalk walk = MakeTileWalk(transpose);
   if (ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined) {
     return LaunchChannelWords(ChannelSide::kJoined, walk, element_bytes, box.in_extent, in, out, stream);

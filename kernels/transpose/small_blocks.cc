@@ -9,12 +9,12 @@
 namespace warpline {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{kWordsOfBox} * kBlockThreads * kBlockWord;
+constexpr std::int64_t kMaxBytes = std::int64_t{kWordsOfBox} * kBlockThreads * kBlockWord;
 // Maximum bytes of a tile, so that two boxes fit. Together they have the shared memory of a kernel without
 // opt-in, less what the kernel has of its own.
-constexpr std::int64_t kMostTile = ((48 << 10) - std::int64_t{kBoxesInTurn} * sizeof(BlocksAt)) / 2 / 16 * 16;
-constexpr std::int64_t kLeastPadEvery = 32;
-static_assert(kMostBytes + kMostBytes / kLeastPadEvery * kBlockWord <= kMostTile);
+constexpr std::int64_t kMaxTile = ((48 << 10) - std::int64_t{kBoxesInTurn} * sizeof(BlocksAt)) / 2 / 16 * 16;
+constexpr std::int64_t kMinPadEvery = 32;
+static_assert(kMaxBytes + kMaxBytes / kMinPadEvery * kBlockWord <= kMaxTile);
 
 // How many of the innermost axes are a block: the same ones in input and output, which lie side by side, and
 // as many as fit a box. 0: none.
@@ -27,7 +27,7 @@ int AxesOfBlock(const CanonicalTranspose& transpose, int element_bytes) {
     const int axis = rank - axes;
     if (transpose.in_strides[axis] != stride) break;
     stride *= transpose.dims[axis];
-    if (stride * element_bytes > kMostBytes) break;
+    if (stride * element_bytes > kMaxBytes) break;
     outermost = std::min(outermost, transpose.perm[axis]);
     if (outermost == axis) block = axes;
   }
@@ -37,10 +37,10 @@ int AxesOfBlock(const CanonicalTranspose& transpose, int element_bytes) {
 // How many different words a bank has to deliver, on the average of accesses of some warps, whose lanes
 // gather words that follow each other in the output.
 double ConflictsOf(const SmallBlocks& blocks, int element_bytes) {
-  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMostWarps = 3;
+  constexpr std::uint32_t kLanes = 32, kBanks = 32, kMaxWarps = 3;
   const auto per_word = static_cast<std::uint32_t>(kBlockWord / element_bytes);
   const std::uint32_t all_warps = blocks.box_bytes / (kLanes * kBlockWord);
-  const std::uint32_t warps = std::min(kMostWarps, all_warps);
+  const std::uint32_t warps = std::min(kMaxWarps, all_warps);
   if (warps == 0) return 1;
   std::uint32_t total = 0;
   for (std::uint32_t access = 0; access < warps * per_word; ++access) {
@@ -74,12 +74,12 @@ void PadEvery(std::int64_t bytes, SmallBlocks& blocks) {
 double PadForBanks(std::int64_t row_bytes, int element_bytes, SmallBlocks& blocks) {
   PadEvery(0, blocks);
   SmallBlocks padded = blocks;
-  constexpr double kFew = 1.1;
+  constexpr double kNegligible = 1.1;
   double least = ConflictsOf(blocks, element_bytes);
   for (std::int64_t bytes :
-       {std::int64_t{256}, std::int64_t{128}, std::int64_t{64}, kLeastPadEvery, row_bytes}) {
-    if (least <= kFew) break;
-    if (bytes < kLeastPadEvery || bytes % kBlockWord != 0) continue;
+       {std::int64_t{256}, std::int64_t{128}, std::int64_t{64}, kMinPadEvery, row_bytes}) {
+    if (least <= kNegligible) break;
+    if (bytes < kMinPadEvery || bytes % kBlockWord != 0) continue;
     PadEvery(bytes, padded);
     const double conflicts = ConflictsOf(padded, element_bytes);
     if (conflicts >= least) continue;
@@ -96,9 +96,9 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
   // Measured on an H200 (docs/benchmarks/2026-11-26-h200-planes.md). A CTA works out where elements are in
   // the time of a box. CTAs that have one box more than others should not take much longer. Boxes with fewer
   // bytes are over before the next one is there.
-  constexpr std::int64_t kLeastBoxesEach = 8;
+  constexpr std::int64_t kMinBoxesEach = 8;
   const std::int64_t least_bytes = element_size == 1 ? 3 << 10 : 8 << 10;
-  constexpr double kMostConflicts = 3;
+  constexpr double kMaxConflicts = 3;
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   if (element_size > kBlockWord || bases % kBlockWord != 0) return std::nullopt;
   const auto element_bytes = static_cast<int>(element_size);
@@ -116,7 +116,7 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
   const int next = outer - 1;
   const bool follow = outer > 0 && transpose.perm[next] == next && transpose.in_strides[next] == block;
   const std::int64_t count = follow ? transpose.dims[next] : 1, block_bytes = block * element_bytes;
-  const std::int64_t fit = kMostBytes / block_bytes;
+  const std::int64_t fit = kMaxBytes / block_bytes;
   std::int64_t of_box = std::min(count, fit);
   if (of_box < count) {
     // Boxes that begin with sectors if there are any, else with words.
@@ -140,9 +140,9 @@ std::optional<SmallBlocks> PlanSmallBlocks(const CanonicalTranspose& transpose, 
   blocks.last_bytes = static_cast<std::uint32_t>((count - (in_row - 1) * of_box) * block_bytes);
   blocks.walk.Append(in_row, blocks.box_bytes, blocks.box_bytes);
   blocks.boxes = blocks.walk.Count();
-  if (blocks.boxes < kLeastBoxesEach * kBlockCtas * traits.multiprocessors) return std::nullopt;
+  if (blocks.boxes < kMinBoxesEach * kBlockCtas * traits.multiprocessors) return std::nullopt;
   const std::int64_t row_bytes = transpose.dims[rank - 1] * element_bytes;
-  if (PadForBanks(row_bytes, element_bytes, blocks) > kMostConflicts) return std::nullopt;
+  if (PadForBanks(row_bytes, element_bytes, blocks) > kMaxConflicts) return std::nullopt;
   return blocks;
 }
 

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlockCtas)
       }
       std::uint32_t word = elements[0];
       if constexpr (kBytes == 1) word = JoinBytes(elements[0], elements[1], elements[2], elements[3]);
-      if constexpr (kBytes == 2) word = JoinHalves(elements[0], elements[1]);
+      if constexpr (kBytes == 2) word = Join16Bit(elements[0], elements[1]);
       *reinterpret_cast<std::uint32_t*>(to + word_of(i) * kBlockWord) = word;
     }
     if (kBytes < kBlockWord && thread < bytes % kBlockWord / kBytes) {

@@ -87,13 +87,13 @@ bool HoldsTwoLargeTiles(const DeviceTraits& traits) {
 // Returns whether the large tiles of bytes are worth it. All multiprocessors must have several of them, two
 // at a time. The tiles at the ends must not be much emptier than small ones would be.
 bool SuitLargeTiles(TileWalk walk, const DeviceTraits& traits) {
-  constexpr std::int64_t kLeastTilesEach = 4;
-  constexpr double kMostArea = 1.05;
+  constexpr std::int64_t kMinTilesEach = 4;
+  constexpr double kMaxArea = 1.05;
   walk.CutInto(SmallTile::kTile, SmallTile::kTile);
   const auto small = static_cast<double>(walk.Tiles());
   walk.CutInto(LargeTile::kTile, LargeTile::kTile);
-  return HoldsTwoLargeTiles(traits) && walk.Tiles() >= kLeastTilesEach * traits.multiprocessors &&
-         4 * static_cast<double>(walk.Tiles()) <= kMostArea * small;
+  return HoldsTwoLargeTiles(traits) && walk.Tiles() >= kMinTilesEach * traits.multiprocessors &&
+         4 * static_cast<double>(walk.Tiles()) <= kMaxArea * small;
 }
 
 }  // namespace

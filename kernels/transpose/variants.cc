@@ -33,11 +33,11 @@ double Fill(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
 double Fill(const TileWalk& walk, std::int64_t side) { return Fill(walk, side, side); }
 
 // Tiles with less leave too many lanes idle.
-constexpr double kLeastFill = 0.45;
+constexpr double kMinFill = 0.45;
 // Returns whether the problem has only one or two tiles.
 bool IsSmall(const TileWalk& walk) {
-  constexpr std::int64_t kFewElements = 16 << 10;
-  return walk.nx * walk.ny * walk.batch.Count() <= kFewElements;
+  constexpr std::int64_t kMaxSmallElements = 16 << 10;
+  return walk.nx * walk.ny * walk.batch.Count() <= kMaxSmallElements;
 }
 
 constexpr TransposeVariant Row(int step, std::string_view name, std::string_view summary,
@@ -77,7 +77,7 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   if (SizeOf(problem.dtype) == 8) {
     return fill >= 0.5 && fill < 0.9 && (walk.nx <= kWide || walk.ny <= kTile);
   }
-  return fill >= 0.9 && Fill(walk, 2 * kTile) < kLeastFill;
+  return fill >= 0.9 && Fill(walk, 2 * kTile) < kMinFill;
 }
 
 // A rung that is the choice for some, the choice for all others, the ladder from its lowest rung, the oracle.
@@ -174,7 +174,7 @@ bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, 
   // 16 bytes an element are a vector anyway, of which boxes have more in flight.
   if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
   const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
-  const double least_fill = element_bytes == 1 ? 0.25 : element_bytes == 2 ? 0.3 : kLeastFill;
+  const double least_fill = element_bytes == 1 ? 0.25 : element_bytes == 2 ? 0.3 : kMinFill;
   return Fill(walk, side) >= least_fill || IsSmall(walk);
 }
 
@@ -190,7 +190,7 @@ bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool spli
 // When odd tiles are faster than boxes, by some 400 permutes, most of them drawn at random
 // (docs/benchmarks/2026-11-26-h200-two-tiles.md): how full they are along each side, at least, where they are
 // few and where they are many. Those at both ends along y count for more, as they end rows of the output
-// element by element: the limit of a few tiles of halves leaves out one and two of them.
+// element by element: the limit of a few tiles of 16-bit elements leaves out one and two of them.
 struct OddTileLimits {
   double few_x, many_x, few_y, many_y;
   std::int64_t least_many_y = 2;
@@ -216,7 +216,7 @@ bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
   constexpr double kEnd = 0.6;
   // With fewer tiles along y, partial tiles along x leave too much empty.
-  constexpr std::int64_t kManyY = 5;
+  constexpr std::int64_t kMinTilesY = 5;
   using Tile = OddTile<kBytes>;
   const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
   const std::int64_t tiles_x = CeilDiv(walk.nx, Tile::kTileX), tiles_y = CeilDiv(walk.ny, Tile::kTileY);
@@ -224,7 +224,7 @@ bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
   const double fill_x = static_cast<double>(walk.nx) / static_cast<double>(tiles_x * Tile::kTileX);
   const double fill_y =
       static_cast<double>(walk.ny) / ((static_cast<double>(tiles_y) + kEnd * ends) * Tile::kTileY);
-  return fill_x >= (tiles_x > 1 && tiles_y >= kManyY ? limits.many_x : limits.few_x) &&
+  return fill_x >= (tiles_x > 1 && tiles_y >= kMinTilesY ? limits.many_x : limits.few_x) &&
          fill_y >= (tiles_y >= limits.least_many_y ? limits.many_y : limits.few_y) &&
          walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
          walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
@@ -237,10 +237,10 @@ std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
   std::optional<JoinedTiles> tiles = JoinSides(transpose, kBytes, Tile::kTileX, Tile::kTileY);
   if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk, true)) return std::nullopt;
   // Boxes of wide elements are slow where these are full only, and never where a side is short.
-  constexpr double kLeastWide = 0.8;
-  constexpr std::int64_t kShort = 2 * Tile::kTileX;
+  constexpr double kMinWide = 0.8;
+  constexpr std::int64_t kMinRowElements = 2 * Tile::kTileX;
   if (kBytes >= 4 &&
-      (tiles->walk.nx < kShort || Fill(tiles->walk, Tile::kTileX, Tile::kTileY) < kLeastWide)) {
+      (tiles->walk.nx < kMinRowElements || Fill(tiles->walk, Tile::kTileX, Tile::kTileY) < kMinWide)) {
     return std::nullopt;
   }
   return tiles;

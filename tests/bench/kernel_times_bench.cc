@@ -35,7 +35,7 @@ double SumOfSamples(const std::string& text, std::string_view name) {
 
 // Returns what the server reports for a job of this program: the mean over jobs that run one after the other.
 double Reported(const Program& program) {
-  constexpr std::size_t kLeastStaging = std::size_t{32} << 20;
+  constexpr std::size_t kMinStaging = std::size_t{32} << 20;
   const std::size_t slot = std::max(program.tensors[0].bytes, program.tensors[1].bytes);
   // Jobs run as graphs, whatever the size: kernels on slots are bound by PCIe, and pieces are many kernels.
   CudaBackendOptions options{.timing_sample = 1};
@@ -43,7 +43,7 @@ double Reported(const Program& program) {
                    .mapped_bytes_alone = 0,
                    .mapped_scattered_bytes = 0,
                    .cut_bytes = std::numeric_limits<std::size_t>::max()};
-  Engine engine(options, {.lanes = 1, .staging_bytes = std::max(kLeastStaging, 8 * slot)});
+  Engine engine(options, {.lanes = 1, .staging_bytes = std::max(kMinStaging, 8 * slot)});
   constexpr int kJobs = 40;
   engine.Throughput(program, kJobs, 1);  // warm-up, and what the first job prepares
   const std::string before = engine.Scrape();

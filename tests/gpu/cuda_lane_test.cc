@@ -11,7 +11,7 @@ namespace warpline {
 namespace {
 
 // So that small problems show all kinds: on their slots, as graphs, in memory of the pool.
-constexpr std::size_t kMostMapped = std::size_t{128} << 10;
+constexpr std::size_t kMaxMapped = std::size_t{128} << 10;
 constexpr std::size_t kLaneBytes = std::size_t{1} << 20;
 
 class CudaLaneTest : public GpuTest {
@@ -27,9 +27,9 @@ class CudaLaneTest : public GpuTest {
     backend_.reset();
     auto backend = CreateCudaBackend({.lane_bytes = kLaneBytes,
                                       .graph_cache_entries = 32,
-                                      .paths = {.mapped_bytes = kMostMapped,
-                                                .mapped_bytes_alone = kMostMapped,
-                                                .mapped_scattered_bytes = kMostMapped},
+                                      .paths = {.mapped_bytes = kMaxMapped,
+                                                .mapped_bytes_alone = kMaxMapped,
+                                                .mapped_scattered_bytes = kMaxMapped},
                                       .timing_sample = 4,
                                       .timing_period = absl::InfiniteDuration(),
                                       .kept_multiprocessors = kept_multiprocessors,

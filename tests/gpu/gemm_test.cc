@@ -246,7 +246,7 @@ class GemmAlignmentTest : public GpuTest {
   }
 };
 
-// D alone may begin anywhere: it is written by words or elements then instead of vectors, is the same, and
+// D alone may be unaligned: it is written by words or elements then instead of vectors, is the same, and
 // nothing beside it is touched.
 TEST_F(GemmAlignmentTest, ADThatBeginsWithinAWordIsTheSame) {
   const CudaContext context = Context();

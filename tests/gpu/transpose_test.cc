@@ -166,7 +166,7 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
 }
 
 // Words of memory hold elements of two rows then, and the first and the last word some bytes of strangers.
-TEST_F(TransposeTest, OddSidesMayBeginAndEndAnywhere) {
+TEST_F(TransposeTest, OddSidesMayBeUnaligned) {
   const auto rows = CudaTransposeVariants();
   const auto& choice =
       *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "swizzled_packed"; });

@@ -36,7 +36,7 @@ class Harness {
 
   // Stages the inputs, poisons the rest, launches, waits. An error also if the launch wrote outside of the
   // outputs or into the inputs. If they are `shared`, the tensors lie in memory of their own, as those in
-  // shared regions do, and begin anywhere.
+  // shared regions do, and are unaligned.
   absl::StatusOr<Outcome> Run(const Program& program, const std::vector<Bytes>& inputs, bool shared = false);
   // One problem in four; all of them if $WARPLINE_CONFORMANCE_SHARED is set.
   bool NextIsShared();

@@ -79,7 +79,7 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     }
     add({2, kBeyondGrid, 2}, 0b010);
     // One result of more elements than a device takes in at once; results of few elements, in rows of an odd
-    // length, and few results of rows that begin anywhere.
+    // length, and few results of unaligned rows.
     add({1 << 20}, 1);
     add({100003, 3}, 0b01), add({100003, 3}, 0b10);
     add({3, 100003}, 0b01), add({3, 100003}, 0b10);
@@ -88,10 +88,10 @@ std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype) {
     add({297, 3}, 0b10);
     for (std::int64_t size : {4, 8, 12, 16, 48, 100, 250, 500}) add({3001, size}, 0b10);
     add({6, 33, 130, 8}, 0b0101), add({7, 20, 40, 64}, 0b0101);
-    // Runs that begin anywhere: longer than a warp's vectors, and so many of a few results that CTAs share
+    // Unaligned runs: longer than a warp's vectors, and so many of a few results that CTAs share
     // them.
     add({3, 2, 20011}, 0b101), add({1 << 12, 3, 129}, 0b101), add({5, 3, 7, 2, 11}, 0b10101);
-    // Columns of blocks that begin anywhere in 16 bytes, without padding, which would end the blocks.
+    // Columns of blocks that are not aligned to 16 bytes, without padding, which would end the blocks.
     for (const Shape& shape : {Shape{3, 129, 129}, Shape{3, 520, 255}, Shape{5, 5555, 3}, Shape{3, 8209, 2},
                                Shape{2, 70, 250}, Shape{3, 30011, 5}}) {
       add(shape, 0b010);

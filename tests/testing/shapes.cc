@@ -121,7 +121,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {2, kPixels, channels}, {0, 2, 1}});
     all.push_back({dtype, {channels, kPixels}, {1, 0}, /*row_stride=*/kPixels + 16});
   }
-  // Any number of channels, planes that begin anywhere in a word, and ends that fill none.
+  // Any number of channels, unaligned planes, and ends that fill none.
   for (std::int64_t channels : {23, 62, 131}) {
     constexpr std::int64_t kPixels = 2052;
     all.push_back({dtype, {channels, kPixels - 1}, {1, 0}});
@@ -137,7 +137,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
     all.push_back({dtype, {channels, 1031}, {1, 0}});
     all.push_back({dtype, {1031, channels}, {1, 0}});
   }
-  // Few channels in matrices that begin anywhere: pieces of 512 words, and few of a warp's.
+  // Few channels in unaligned matrices: pieces of 512 words, and few of a warp's.
   all.push_back({dtype, {3, 5, 9863}, {0, 2, 1}});
   all.push_back({dtype, {3, 9863, 5}, {0, 2, 1}});
   all.push_back({dtype, {3, 5, 515}, {0, 2, 1}});
@@ -159,7 +159,7 @@ std::vector<TransposeProblem> AwkwardTransposes(DType dtype) {
   for (const Shape& shape : {Shape{3, 4, 5, 61}, Shape{2, 3, 2, 3, 58}}) AddSomeTransposes(all, dtype, shape);
   all.push_back({dtype, {3, 4, 5, 61}, {2, 1, 0, 3}, /*row_stride=*/67});
   all.push_back({dtype, {2, 3, 2, 3, 58}, {3, 1, 0, 2, 4}});
-  // Batches of matrices that fill tiles and whose rows begin anywhere.
+  // Batches of matrices that fill tiles and whose rows are unaligned.
   for (const Shape& shape : {Shape{3, 127, 131}, Shape{2, 129, 3, 254}}) AddAllTransposes(all, dtype, shape);
   AddTranspose(all, dtype, {997, 1009}, {1, 0});
   AddTranspose(all, dtype, {1031, 517}, {1, 0});

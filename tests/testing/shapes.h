@@ -36,7 +36,7 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype);
 // Without those that are not defined: min, max or argmax of nothing. With every kind of result, ddof and
 // padding by turns.
 std::vector<ReduceProblem> AwkwardReductions(ReduceOp op, DType dtype);
-// Reductions along columns of some 33 MiB whose rows begin anywhere: kernels for long ones take no smaller.
+// Reductions along columns of some 33 MiB whose rows are unaligned: kernels for long ones take no smaller.
 std::vector<ReduceProblem> LongOddRows(ReduceOp op, DType dtype);
 bool MeetsLongRows(ReduceOp op, DType dtype);
 // Reductions of few rows of so many columns that they keep all threads of a device busy.

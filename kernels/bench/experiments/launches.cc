@@ -13,7 +13,7 @@
 namespace warpline::bench {
 namespace {
 
-constexpr int kFewestRounds = 200;  // a round is microseconds
+constexpr int kMinRounds = 200;  // a round is microseconds
 
 void LaunchAll(unsigned* word, int kernels, cudaStream_t stream) {
   for (int i = 0; i < kernels; ++i) Check(LaunchCount(word, stream), "launching");
@@ -43,7 +43,7 @@ Experiment Launches(const Device& device, const PipelineOptions& options) {
                                {.run = [&] { replay(), wait(); }, .prepare = wait},
                                {.run = [&] { LaunchAll(word, kernels, stream); }, .prepare = wait},
                                {.run = replay, .prepare = wait}};
-    const std::vector<Timing> timings = TimeCallsInTurns(calls, std::max(kFewestRounds, options.rounds));
+    const std::vector<Timing> timings = TimeCallsInTurns(calls, std::max(kMinRounds, options.rounds));
     unsigned counted = 0, launched = 0;
     for (const Timing& timing : timings) launched += static_cast<unsigned>((timing.rounds + 1) * kernels);
     wait();

@@ -12,7 +12,7 @@
 namespace warpline::bench {
 namespace {
 
-// Halves are summed up in f32.
+// 16-bit elements are summed up in f32.
 double AccumulatorRoundoff(DType dtype) { return UnitRoundoff(dtype == DType::kF64 ? dtype : DType::kF32); }
 
 // Tolerance for a dot product of k pairs of standard normal numbers. A partial sum is about sqrt(k) large,

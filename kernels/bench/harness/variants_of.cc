@@ -8,14 +8,14 @@ namespace warpline::bench {
 namespace {
 
 // Operations that any kernel does in negligible time.
-constexpr double kLittleWork = 1 << 23;
+constexpr double kSlowVariantFlops = 1 << 23;
 
 // Transpositions are never slow enough to ask.
 std::optional<TransposeProblem> Shrink(const TransposeProblem&) { return std::nullopt; }
 std::optional<ElementwiseProblem> Shrink(const ElementwiseProblem&) { return std::nullopt; }
 
 std::optional<GemmProblem> Shrink(const GemmProblem& problem) {
-  if (FlopsOf(problem) < 64 * kLittleWork) return std::nullopt;
+  if (FlopsOf(problem) < 64 * kSlowVariantFlops) return std::nullopt;
   const auto quarter = [](std::int64_t size) { return std::max<std::int64_t>(size / 4, 1); };
   GemmProblem shrunk = problem;
   shrunk.m = quarter(problem.m), shrunk.n = quarter(problem.n), shrunk.k = quarter(problem.k);
@@ -24,7 +24,7 @@ std::optional<GemmProblem> Shrink(const GemmProblem& problem) {
 }
 
 std::optional<ReduceProblem> Shrink(const ReduceProblem& problem) {
-  if (FlopsOf(problem) < kLittleWork) return std::nullopt;
+  if (FlopsOf(problem) < kSlowVariantFlops) return std::nullopt;
   ReduceProblem shrunk = problem;
   const std::int64_t by = problem.shape.rank == 1 ? 64 : 8;
   for (int axis = 0; axis < shrunk.shape.rank; ++axis) {

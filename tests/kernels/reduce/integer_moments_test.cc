@@ -97,10 +97,10 @@ TEST(IntegerMomentsTest, SuitsNarrowIntegersOnly) {
   const auto suits = [](DType dtype, std::int64_t count) {
     return IntegerMomentsMonoid<std::int32_t>::Suits({ReduceOp::kVar, dtype, {count}, 1, {}, 0, 0});
   };
-  constexpr std::int64_t kMost = std::int64_t{1} << 31;
-  EXPECT_TRUE(suits(DType::kI8, kMost));
-  EXPECT_TRUE(suits(DType::kI16, kMost));
-  EXPECT_FALSE(suits(DType::kI16, kMost + 1));
+  constexpr std::int64_t kMax = std::int64_t{1} << 31;
+  EXPECT_TRUE(suits(DType::kI8, kMax));
+  EXPECT_TRUE(suits(DType::kI16, kMax));
+  EXPECT_FALSE(suits(DType::kI16, kMax + 1));
   EXPECT_FALSE(suits(DType::kI32, 4));
 }
 

@@ -54,7 +54,7 @@ TEST(VectorPlanTest, OddBlocksAreFlatWhereverTheyBegin) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {100, 128, 257}, 2)).shape, ReduceShape::kShiftedColumns);
 }
 
-TEST(VectorPlanTest, RowsThatBeginAnywhereAreShifted) {
+TEST(VectorPlanTest, UnalignedRowsAreShifted) {
   const VectorPlan many = Plan(Problem(DType::kF32, {16384, 4097}, 1));
   EXPECT_EQ(many.shape, ReduceShape::kShiftedColumns);
   EXPECT_EQ(many.lanes, 32);
@@ -69,7 +69,7 @@ TEST(VectorPlanTest, RowsThatBeginAnywhereAreShifted) {
   EXPECT_EQ(Plan(Problem(DType::kF32, {2000, 17, 2001}, 2)).shape, ReduceShape::kColumns);
 }
 
-TEST(VectorPlanTest, SinceHopperTheDeviceCopiesLongRowsThatBeginAnywhere) {
+TEST(VectorPlanTest, SinceHopperTheDeviceCopiesLongUnalignedRows) {
   const auto plan = [](const ReduceProblem& problem, bool aligned_base = true) {
     return Plan(problem, aligned_base, kHopper);
   };
@@ -78,7 +78,7 @@ TEST(VectorPlanTest, SinceHopperTheDeviceCopiesLongRowsThatBeginAnywhere) {
   EXPECT_EQ(few.results_per_cta, 1001);
   EXPECT_EQ(few.tiles, 4000);
   EXPECT_EQ(few.threads, 32 * (8 + 1));
-  EXPECT_EQ(few.pitch, 4016 + 16);  // rows begin anywhere in 16 bytes
+  EXPECT_EQ(few.pitch, 4016 + 16);  // rows are not aligned to 16 bytes
   EXPECT_EQ(few.rows_per_stage, 8);
   // Along several axes too.
   EXPECT_EQ(plan(Problem(DType::kBF16, {40, 100, 30, 1101}, 5)).shape, ReduceShape::kBulkColumns);
@@ -102,9 +102,9 @@ TEST(VectorPlanTest, WhatADeviceCopiesFitsItsStages) {
       ASSERT_EQ(plan.shape, ReduceShape::kBulkColumns) << inner;
       EXPECT_GE(plan.rows_per_stage, 4) << inner;
       EXPECT_EQ(plan.rows_per_stage % 4, 0) << inner;
-      EXPECT_LE(plan.rows_per_stage, kMostBulkRows) << inner;
+      EXPECT_LE(plan.rows_per_stage, kMaxBulkRows) << inner;
       EXPECT_LE(plan.rows_per_stage * plan.pitch, kBulkStageBytes) << inner;
-      EXPECT_LE(plan.threads, kMostBulkThreads) << inner;
+      EXPECT_LE(plan.threads, kMaxBulkThreads) << inner;
       // Tiles cover a row, and none is empty.
       ASSERT_EQ(plan.tiles % 10, 0) << inner;
       EXPECT_GE(plan.tiles / 10 * plan.results_per_cta, inner);
@@ -207,7 +207,7 @@ TEST(VectorPlanTest, ALaunchMoreMustBeWorthIt) {
   EXPECT_GT(Plan(Problem(DType::kF32, {1, 1 << 22}, 2)).split, 1);
 }
 
-TEST(VectorPlanTest, RunsThatBeginAnywhereAreTakenByGroups) {
+TEST(VectorPlanTest, UnalignedRunsAreTakenByGroups) {
   const VectorPlan odd = Plan(Problem(DType::kF32, {143, 435, 353}, 0b101));
   EXPECT_EQ(odd.shape, ReduceShape::kRuns);
   EXPECT_EQ(odd.group, 8);  // 353 elements touch 89 vectors, or 90; a group takes 32 at once

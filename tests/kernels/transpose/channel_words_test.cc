@@ -116,13 +116,13 @@ TEST(ChannelWordsTest, ElementsThatAreWordsAreOnlySplit) {
   EXPECT_EQ(SideOf(Walk({10007, 25}, {1, 0}), 4), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({24, 10007}, {1, 0}), 4), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({10007, 24}, {1, 0}), 8), ChannelSide::kNone);
-  // Boxes are faster for few pixels, but where planes begin anywhere in 16 bytes.
+  // Boxes are faster for few pixels, except where planes are not aligned to 16 bytes.
   EXPECT_EQ(SideOf(Walk({1000, 1028, 4}, {0, 2, 1}), 4), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({1000, 1023, 4}, {0, 2, 1}), 4), ChannelSide::kSplit);
   EXPECT_EQ(SideOf(Walk({1000, 900, 4}, {0, 2, 1}), 4), ChannelSide::kNone);
 }
 
-TEST(ChannelWordsTest, PlanesBeginAnywhere) {
+TEST(ChannelWordsTest, PlanesMayBeUnaligned) {
   for (std::int64_t pixels : {10006, 10007}) {
     EXPECT_EQ(SideOf(Walk({pixels, 29}, {1, 0})), ChannelSide::kSplit);
     EXPECT_EQ(SideOf(Walk({pixels, 29}, {1, 0}), 2), ChannelSide::kSplit);
@@ -140,7 +140,7 @@ TEST(ChannelWordsTest, InputsBeginWithAWord) {
   EXPECT_EQ(SideOf(Walk({10007, 29}, {1, 0}), 1, /*in=*/257), ChannelSide::kNone);
 }
 
-TEST(ChannelWordsTest, PlanesThatBeginAnywhereAreNotSplitIfSmallOrFullTiles) {
+TEST(ChannelWordsTest, UnalignedPlanesAreNotSplitIfSmallOrFullTiles) {
   EXPECT_EQ(SideOf(Walk({10007, 4}, {1, 0})), ChannelSide::kNone);
   EXPECT_EQ(SideOf(Walk({10007, 5}, {1, 0})), ChannelSide::kSplit);
   EXPECT_EQ(SideOf(Walk({1000, 1023, 24}, {0, 2, 1})), ChannelSide::kNone);
@@ -173,16 +173,16 @@ TEST(ChannelWordsTest, FewPixelsDoNotSuit) {
 }
 
 TEST(ChannelWordsTest, FitIntoTheSharedMemoryOfEveryGpu) {
-  constexpr int kMostBytes = 48 << 10;
+  constexpr int kMaxBytes = 48 << 10;
   for (int channels = 4; channels <= 190; ++channels) {
     for (std::int64_t words : {256, 1000, 1 << 20}) {
       for (std::int64_t plane : {4 * words, 4 * words + 8, 4 * words + 1}) {
         const ChannelShare split = ShareOf(ChannelSide::kSplit, channels, words, plane, plane % 4 != 0);
-        EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMostBytes) << channels;
+        EXPECT_LE(4 * (split.Words() * split.pitch + 1), kMaxBytes) << channels;
         const ChannelShare joined = ShareOf(ChannelSide::kJoined, channels, words, plane, false);
         const int joined_bytes = 4 * (joined.Words() * joined.pitch + channels * joined.Row());
         if (channels <= 188) {
-          EXPECT_LE(joined_bytes, kMostBytes) << channels;
+          EXPECT_LE(joined_bytes, kMaxBytes) << channels;
         }
         EXPECT_EQ(split.pitch % 2, 1) << channels;
         // Words side by side, and one of nothing after those of each word of the planes if channels are even.
@@ -198,9 +198,9 @@ TEST(ChannelWordsTest, PiecesFillMostOfTheirCtas) {
   // 5000 words are ten pieces of 512; of 600 two would be, with two fifths of a piece for nothing.
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 5000, 20000, false).Words(), 512);
   EXPECT_EQ(ShareOf(ChannelSide::kJoined, 5, 600, 2400, false).Words(), 256);
-  // Planes that begin anywhere are written one word in 32 less a piece: 512 words take two of 496.
+  // Unaligned planes are written one word in 32 less a piece: 512 words take two of 496.
   EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 512, 2047, true).Words(), 128);
-  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 512, 2047, true).WordsAnywhere(), 124);
+  EXPECT_EQ(ShareOf(ChannelSide::kSplit, 5, 512, 2047, true).UnalignedWords(), 124);
 }
 
 TEST(ChannelWordsTest, PiecesThatShareSectorsAreLonger) {

@@ -34,7 +34,7 @@ TEST(ChannelsTest, PixelsFollowEachOther) {
   EXPECT_TRUE(Suit(Walk({3, 8192}, {1, 0}, /*row_stride=*/8208)));  // planes need not
 }
 
-TEST(ChannelsTest, ImagesOfBytesAndHalvesSuit) {
+TEST(ChannelsTest, ImagesOf8And16BitElementsSuit) {
   for (std::size_t bytes : {1, 2}) {
     EXPECT_TRUE(Suit(Walk({8, 224, 224, 3}, {0, 3, 1, 2}), bytes));
     EXPECT_TRUE(Suit(Walk({8, 3, 224, 224}, {0, 2, 3, 1}), bytes));

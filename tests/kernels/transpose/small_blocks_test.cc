@@ -97,7 +97,7 @@ TEST(SmallBlocksTest, OthersAreNotPlanned) {
   EXPECT_FALSE(Plan({3000, 650, 64}, {0, 2, 1}).has_value());       // too large
   EXPECT_FALSE(Plan({3000, 65, 64}, {2, 1, 0}).has_value());        // no blocks
   EXPECT_FALSE(Plan({50, 65, 64}, {0, 2, 1}).has_value());          // too few
-  EXPECT_FALSE(Plan({30, 20, 101, 43}, {1, 0, 3, 2}).has_value());  // begin anywhere
+  EXPECT_FALSE(Plan({30, 20, 101, 43}, {1, 0, 3, 2}).has_value());  // unaligned
   EXPECT_FALSE(Plan({3000, 65, 64}, {0, 2, 1}, 8).has_value());
   EXPECT_FALSE(Plan({3000, 65, 64}, {0, 2, 1}, 1, 0, /*in=*/257).has_value());
   EXPECT_FALSE(Plan({3000, 65, 64}, {0, 2, 1}, 2, 0, 256, /*out=*/514).has_value());

@@ -173,7 +173,7 @@ TYPED_TEST(OddTileTest, LanesThatStoreMeetInNoBank) {
   }
 }
 
-// A sector may begin anywhere in the halo's worth of elements, and is put together from a word more.
+// A sector may begin at any element of the halo's worth of elements, and is put together from a word more.
 TYPED_TEST(OddTileTest, RowsHoldAShareWhereverItBegins) {
   using Tile = OddTile<TypeParam::value>;
   EXPECT_EQ(Tile::kTileY * TypeParam::value % Tile::kSectorBytes, 0);
