@@ -279,7 +279,7 @@ absl::StatusOr<BenchReport> Bench(const BenchFlags& flags) {
 
 void AddBench(CommandLine& line) {
   auto [app, flags, common] =
-      line.Add("bench", "requests per second, throughput and latency",
+      line.Add("bench", "measure requests per second, throughput and latency",
                "bench --op gemm --shape 512x512x512 --channels 4 --concurrency 16 --duration 2s", RunBench);
   flags.AddTo(app, common);
 }

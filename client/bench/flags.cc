@@ -58,7 +58,8 @@ absl::StatusOr<Shape> ParseShape(const std::string& text, BenchOp op) {
 absl::Status CheckPlaces(const BenchFlags& flags) {
   if (flags.shared) RETURN_IF_ERROR(CheckSharing(flags.common));
   if (!flags.shared && !flags.common.regions.empty()) {
-    return UsageError("--regions is of shared memory, which bench uses only with --transport shm");
+    return UsageError(
+        "--regions names the socket of shared memory, which bench uses only with --transport shm");
   }
   const std::vector<std::string> operands =
       flags.op == BenchOp::kGemm ? std::vector<std::string>{"a", "b"} : std::vector<std::string>{"x"};
@@ -71,7 +72,7 @@ absl::Status CheckPlaces(const BenchFlags& flags) {
                                    absl::StrJoin(operands, ",")));
   }
   if (flags.op == BenchOp::kEcho && (flags.shared || flags.keep || !flags.resident.empty())) {
-    return UsageError("--transport=shm, --resident and --keep are not of echo, which computes nothing");
+    return UsageError("--op echo computes nothing, so --transport=shm, --resident and --keep do not apply");
   }
   return absl::OkStatus();
 }
@@ -89,35 +90,38 @@ absl::Status CheckMemory(const BenchFlags& flags, bool is_default) {
 }  // namespace
 
 void BenchFlags::AddTo(CLI::App& app, CommonFlags& common_flags) {
-  AddChoice(app, "--op", op, kOps, "what to do (default: transpose)");
-  app.add_option("--shape", sizes, "sizes of the input; of gemm MxNxK, or MxN with K = N (default: 32x32)");
+  AddChoice(app, "--op", op, kOps, "the operation (default: transpose)");
+  app.add_option("--shape", sizes, "sizes of the input; for gemm MxNxK, or MxN with K = N (default: 32x32)");
   common_flags.AddDType(app);
   common_flags.AddVariant(app);
   common_flags.AddReproducible(app);
   AddChoice(app, "--reduce-op", reduce_op, ReduceOps(),
-            "what --op reduce does, over all axes or --axes (default: sum)");
-  AddIntegers(app, "--axes", axes, "axes to reduce, as 0,-1 (default: all)");
+            "the reduction for --op reduce, over all axes or --axes (default: sum)");
+  AddIntegers(app, "--axes", axes, "axes to reduce, such as 0,-1 (default: all)");
   app.add_option("--channels", channels, "connections, with a thread each (default: 1)")
       ->check(CLI::Range(1, kMaxChannels));
   app.add_option("--concurrency", concurrency,
-                 "requests in flight, in total; with --rate, at most (default: 1, with --rate 1024)")
+                 "requests in flight, all channels together; the maximum if --rate is given (default: 1, "
+                 "with --rate 1024)")
       ->check(CLI::Range(1, kMaxConcurrency));
-  AddNumber(app, "--rate", rate, "open loop: R requests/s, latency counted from the moment each was due");
+  AddNumber(app, "--rate", rate,
+            "open loop: send R requests/s, and count latency from the time when each was due");
   const Choices<bool> arrivals = {{"poisson", true}, {"fixed", false}};
-  AddChoice(app, "--arrivals", poisson, arrivals, "with --rate: intervals (default: poisson)");
+  AddChoice(app, "--arrivals", poisson, arrivals,
+            "distribution of the intervals with --rate (default: poisson)");
   CLI::Option* const time = AddTime(app, "--duration", duration, "how long to measure (default: 5s)");
-  app.add_option("--requests", requests, "measure N requests instead")
+  app.add_option("--requests", requests, "measure N requests instead of --duration")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->excludes(time);
-  AddTime(app, "--warmup", warmup, "not measured, before (default: 1s; 0s for none)", Least::kZero);
+  AddTime(app, "--warmup", warmup, "time before the measurement (default: 1s; 0s for none)", Least::kZero);
   const Choices<bool> transports = {{"inline", false}, {"shm", true}};
   AddChoice(app, "--transport", shared, transports, "how arrays travel (default: inline)");
   common_flags.AddRegions(
-      app, "with --transport shm: the server's region socket (default: of unix:/path, /path.regions)");
+      app, "with --transport shm: the server's region socket (default: /path.regions for unix:/path)");
   const auto set_resident = [this](const std::string& names) { resident = absl::StrSplit(names, ','); };
   app.add_option_function<std::string>("--resident", set_resident,
-                                       "operands that are put on the server before: x, or of gemm a,b");
-  app.add_flag("--keep", keep, "results stay on the server, where each is dropped at once");
+                                       "operands that are put on the server first: x, or for gemm a,b");
+  app.add_flag("--keep", keep, "leave results on the server, and drop each at once");
 }
 
 absl::StatusOr<BenchFlags> BenchFlags::Completed(const CommonFlags& common_flags) const {

@@ -29,7 +29,7 @@ std::string Unexpected(const CLI::App& app, const std::string& word) {
     for (const CLI::App* each : {&app, &command}) {
       for (const CLI::Option* option : each->get_options()) {
         if (option->check_name(typed)) {
-          return absl::StrCat(word, ": a flag of ", command.get_name(), " stands behind it, and before --");
+          return absl::StrCat(word, ": flags of ", command.get_name(), " must stand after it and before --");
         }
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
       }
@@ -41,7 +41,7 @@ std::string Unexpected(const CLI::App& app, const std::string& word) {
     return absl::StrCat(command.get_name(), " takes no further argument: ", word);
   }
   const std::string nearest = NearestName(typed, names);
-  return nearest.empty() ? text : absl::StrCat(text, ": is it ", nearest, " that you mean?");
+  return nearest.empty() ? text : absl::StrCat(text, ": did you mean ", nearest, "?");
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ CLI::Option* AddTime(CLI::App& app, const std::string& names, absl::Duration& in
     }
     throw CLI::ValidationError(
         names, absl::StrCat(text, " is not a time ", least == Least::kZero ? "of zero or more" : "above zero",
-                            " with its unit, as 5s or 200ms"));
+                            " with a unit, such as 5s or 200ms"));
   };
   return app.add_option_function<std::string>(names, parse, help)->type_name("TIME");
 }
@@ -66,7 +66,7 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
     const std::optional<std::vector<std::int64_t>> wide = ParseIntegers(text, ',');
     const auto fits = [](std::int64_t number) { return number == static_cast<int>(number); };
     if (!wide || !std::all_of(wide->begin(), wide->end(), fits)) {
-      throw CLI::ValidationError(names, text + " is not whole numbers with commas between them, as 1,0");
+      throw CLI::ValidationError(names, text + " is not a list of whole numbers, such as 1,0");
     }
     into.assign(wide->begin(), wide->end());
   };
@@ -75,7 +75,7 @@ CLI::Option* AddIntegers(CLI::App& app, const std::string& names, std::vector<in
 
 std::string NotAnOption(const std::string& value) {
   if (value.size() < 2 || value.front() != '-') return "";
-  return value + " is an option, and not a file; a file of that name is ./" + value;
+  return value + " is an option; if it is a file, write ./" + value;
 }
 
 CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<double>& into,
@@ -85,7 +85,7 @@ CLI::Option* AddNumber(CLI::App& app, const std::string& names, std::optional<do
     if (!absl::SimpleAtod(text, &number)) throw CLI::ValidationError(names, text + " is not a number");
     // The infinity that digits become, not one that was asked for.
     if (std::isinf(number) && std::any_of(text.begin(), text.end(), absl::ascii_isdigit)) {
-      throw CLI::ValidationError(names, text + " is not between -1.8e308 and 1.8e308, as numbers are");
+      throw CLI::ValidationError(names, text + " is not between -1.8e308 and 1.8e308");
     }
     into = number;
   };

@@ -21,15 +21,15 @@ CommandLine::CommandLine() : app(std::make_unique<CLI::App>("", "warpline")) {
   app->fallthrough();
   app->require_subcommand(0, 1);
   common.AddTo(*app);
-  app->set_help_flag("-h,--help", "this text; after a command, the command's");
+  app->set_help_flag("-h,--help", "print this text; after a command, that of the command");
   app->set_version_flag("--version", absl::StrCat("warpline ", kVersion, " (", kRevision, ")\n"),
                         "print the version");
   app->footer(
-      "An array is a .npy file, or @ID, a tensor that is on the server (`warpline put --help`).\n"
+      "An array is a .npy file, or @ID, a tensor on the server (`warpline put --help`).\n"
       "`warpline COMMAND --help` tells more, with an example.\n"
-      "Exit codes: 0 done, 1 the server refused, or reading or writing failed midway, 2 bad usage, a wrong "
-      "path\n"
-      "among it.\n");
+      "Exit codes: 0 done; 1 the server refused, or reading or writing failed midway; 2 bad usage, such as "
+      "a\n"
+      "wrong path.\n");
   AddTranspose(*this);
   AddGemm(*this);
   AddReduce(*this);

@@ -63,7 +63,8 @@ struct HealthFlags {
 struct NoFlags {};
 
 void AddOutDType(CLI::App& app, std::optional<DType>& into) {
-  AddChoice(app, "--out-dtype", into, DTypes(), "of the result, if it is not to be what the operation gives");
+  AddChoice(app, "--out-dtype", into, DTypes(),
+            "data type of the result (default: what the operation gives)");
 }
 
 // A Fortran matrix is the transpose of a row-major one, and the product can take it as that; a batch of
@@ -191,7 +192,7 @@ void AddGemm(CommandLine& line) {
   app.add_flag("--trans-a", request.trans_a, "op(A) is A with its last two axes swapped");
   app.add_flag("--trans-b", request.trans_b, "op(B) is B with its last two axes swapped");
   const Choices<v1::Precision> precisions = {{"ieee", v1::PRECISION_IEEE}, {"tf32", v1::PRECISION_TF32}};
-  AddChoice(app, "--precision", request.precision, precisions, "of f32 products (default: ieee)");
+  AddChoice(app, "--precision", request.precision, precisions, "precision of f32 products (default: ieee)");
   AddOutDType(app, request.out_data_type);
   flags.AddTo(app, common);
 }
@@ -202,25 +203,26 @@ void AddReduce(CommandLine& line) {
                "reduce samples.npy -o deviation.npy --op std --axes 0 --ddof 1", RunReduce);
   ReduceArgs& request = flags.request;
   app.add_option("IN.npy", flags.x)->required()->type_name("FILE");
-  AddChoice(app, "--op", request.op, ReduceOps(), "what to do")->required();
-  AddIntegers(app, "--axes", request.axes, "axes to reduce, as 0,-1 (default: all)");
+  AddChoice(app, "--op", request.op, ReduceOps(), "the reduction")->required();
+  AddIntegers(app, "--axes", request.axes, "axes to reduce, such as 0,-1 (default: all)");
   app.add_flag("--keepdims", request.keepdims, "keep the reduced axes, with size 1");
-  app.add_option("--ddof", request.ddof, "of var and std: divide by n less this (default: 0)")
+  app.add_option("--ddof", request.ddof, "divide var and std by n - ddof (default: 0)")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()));
   AddOutDType(app, request.out_data_type);
   flags.AddTo(app, common);
 }
 
 void AddInfo(CommandLine& line) {
-  line.Add("info", "what the server is and can do", "info --server gpu-node:50051", RunInfo);
+  line.Add("info", "describe the server: version, devices, limits, variants", "info --server gpu-node:50051",
+           RunInfo);
 }
 
 void AddHealth(CommandLine& line) {
   auto [app, flags, common] = line.Add("health", "exit with 0 if the server is serving, with 1 if it is not",
                                        "health --service warpline.v1.KernelService", RunHealth);
   app.add_option("--service", flags.service,
-                 "one service, as warpline.v1.KernelService (default: the whole server)");
-  app.add_flag("-q,--quiet", flags.quiet, "do not print SERVING: the exit code tells");
+                 "ask for one service, such as warpline.v1.KernelService (default: the whole server)");
+  app.add_flag("-q,--quiet", flags.quiet, "print nothing; the exit code tells");
 }
 
 }  // namespace warpline::client

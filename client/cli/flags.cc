@@ -18,13 +18,14 @@ namespace warpline::client {
 namespace {
 
 constexpr char kTransports[] = R"(--transport:
-    auto    shm for large arrays, if the server is at unix:/path or --regions is given (then it is an error if
-            there is none), and stream for what is too large for a request; else inline
+    auto    shm for large arrays if the server is at unix:/path or --regions is given; stream for arrays that
+            are too large for one request; inline for all others. With --regions, a server without shared memory
+            is an error
     inline  in the request and in the response
     shm     in memory that is shared with the server: files are read into it, and results written from it
-    stream  operands are put on the server before the request, and results fetched after it, in pieces
+    stream  operands are put on the server in pieces before the request, and results fetched after it
 
-What is read may also be - (standard input) or @ID, a tensor that is on the server (`warpline put --help`).
+An input may also be - (standard input) or @ID, a tensor on the server (`warpline put --help`).
 
 )";
 
@@ -98,19 +99,21 @@ void CommonFlags::AddTo(CLI::App& program) {
       ->type_name("ADDR")
       ->envname("WARPLINE_SERVER");
   AddTime(program, "--deadline", deadline,
-          "give up on a request after this long, as 5s or 200ms (default: 60s)");
+          "give up on a request after this time, such as 5s or 200ms (default: 60s)");
   const auto add_file = [&](const char* name, std::string& into, const char* variable, const char* help) {
     program.add_option(name, into, help)->type_name("FILE")->envname(variable);
   };
-  add_file("--tls-ca", tls.ca, "WARPLINE_TLS_CA",
-           "speak TLS: PEM, who may have signed the server's certificate (default: $WARPLINE_TLS_CA, else no "
-           "TLS)");
+  add_file(
+      "--tls-ca", tls.ca, "WARPLINE_TLS_CA",
+      "use TLS, and trust servers whose certificate is signed by this CA; PEM (default: $WARPLINE_TLS_CA, "
+      "else no TLS)");
   add_file("--tls-cert", tls.cert, "WARPLINE_TLS_CERT",
-           "PEM, this client's certificate, if the server wants one (default: $WARPLINE_TLS_CERT)");
-  add_file("--tls-key", tls.key, "WARPLINE_TLS_KEY", "PEM, its private key (default: $WARPLINE_TLS_KEY)");
+           "this client's certificate, for servers that ask for one; PEM (default: $WARPLINE_TLS_CERT)");
+  add_file("--tls-key", tls.key, "WARPLINE_TLS_KEY",
+           "private key of --tls-cert; PEM (default: $WARPLINE_TLS_KEY)");
   add_file("--token-file", token_file, "WARPLINE_TOKEN_FILE",
-           "who this client is, to servers that ask: holds its token (default: $WARPLINE_TOKEN_FILE)");
-  program.add_flag("--json", json, "machine-readable output (of info, tensors, bench, --timings)");
+           "file with this client's token, for servers that ask for one (default: $WARPLINE_TOKEN_FILE)");
+  program.add_flag("--json", json, "print JSON (info, tensors, bench, --timings)");
 }
 
 void CommonFlags::AddRegions(CLI::App& command, const std::string& help) {
@@ -119,17 +122,17 @@ void CommonFlags::AddRegions(CLI::App& command, const std::string& help) {
 
 void CommonFlags::AddVariant(CLI::App& command) {
   command.add_option("--variant", variant,
-                     "one implementation (`warpline info` lists them; default: the server's choice)");
+                     "run this kernel variant (`warpline info` lists them; default: the server chooses)");
 }
 
 void CommonFlags::AddReproducible(CLI::App& command) {
   command.add_flag("--reproducible", reproducible,
-                   "only variants that always give the same bits, chosen by rules and not by tuning");
+                   "use only variants that give the same bits every time, and ignore tuning");
 }
 
 void CommonFlags::AddDType(CLI::App& command) {
   AddChoice(command, "--dtype", dtype, DTypes(),
-            "of the elements; needed for raw files: bf16 for |V2, f8e4m3 or f8e5m2 for |V1");
+            "data type of the elements; files of raw memory need it: bf16 for |V2, f8e4m3 or f8e5m2 for |V1");
 }
 
 void CommonFlags::AddRetries(CLI::App& command) {
@@ -138,12 +141,12 @@ void CommonFlags::AddRetries(CLI::App& command) {
 }
 
 void SessionFlags::AddTo(CLI::App& command, CommonFlags& common) {
-  AddTime(command, "--ttl", ttl,
-          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
+  AddTime(command, "--ttl", ttl, "how long a tensor stays on the server after its last use (default: 10m)");
   common.AddRetries(command);
   command.add_flag("--timings", common.timings, "print what ran, how arrays travelled, and how long it took");
   AddTransport(command, transport);
-  common.AddRegions(command, "the server's region socket (default: of unix:/path, /path.regions)");
+  common.AddRegions(command,
+                    "the server's region socket (default: /path.regions for a server at unix:/path)");
   command.footer(kTransports + command.get_footer());
 }
 

@@ -33,16 +33,16 @@ struct RunFlags : SessionFlags {
 
 constexpr char kNotes[] =
     R"(PROGRAM.json is a warpline.v1.Program in protobuf's JSON; - reads it from standard input. Values of
-enumerations may be short ("sum", "f32"). A program with one output may do without its NAME.
-What NAME=IN.npy holds as raw memory is told as NAME:TYPE=IN.npy, as w:bf16=w.npy. A file in Fortran
-order is brought into row-major order by a request of its own, which costs one more round trip.
+enumerations may be short ("sum", "f32"). A program with one output needs no NAME for it.
+A file of raw memory needs a type: NAME:TYPE=IN.npy, such as w:bf16=w.npy. A file in Fortran order is
+brought into row-major order by one more request, which costs a round trip.
 
-An expression is a call of an operation. Its operands are calls or names; behind them are FIELD=VALUE.
-A step that is read twice is named, with a ; or the end of the line behind it:
-'p = gemm(a, b); add(p, transpose(p))'. Its outputs are the steps that -o NAME=OUT.npy names, in that
-order; with a single -o OUT.npy, the last one. Steps without a name are called 1.gemm, 2.add and so on.
+An expression is a call of an operation. Its operands are calls or names; FIELD=VALUE come after them.
+To use a step twice, give it a name, and end it with ; or a new line:
+'p = gemm(a, b); add(p, transpose(p))'. The outputs are the steps that -o NAME=OUT.npy names, in that
+order, or with a single -o OUT.npy the last step. Steps without a name are called 1.gemm, 2.add and so on.
 
-operations (a field with "= ..." has that default; each also takes variant = the server's choice):
+operations ("= ..." is the default of a field; each operation also takes variant: NAME):
   transpose(x)   perm = [] (axis i of the result is axis perm[i] of x; []: swap the last two)
   gemm(a, b)     activation(alpha * op(a) * op(b) + beta * c + bias)
                  trans_a = false, trans_b = false, alpha = 1, beta = 0 (1 with c), c: a matrix,
@@ -209,7 +209,7 @@ void AddRun(CommandLine& line) {
       ->allow_extra_args(false)
       ->check(NotAnOption)
       ->type_name("FILE");
-  app.add_option("-e,--expr", flags.expr, "the program as an expression, instead of a file");
+  app.add_option("-e,--expr", flags.expr, "the program as an expression instead of a file");
   app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
                           app.get_footer()));
   common.AddReproducible(app);

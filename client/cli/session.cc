@@ -57,7 +57,7 @@ std::optional<ArrayType> TypeOf(const OperationArgs& request) {
 // Checks the path of an output.
 absl::Status CheckPath(const std::string& path, std::span<const std::string> others) {
   if (IsTensorPath(path) && path != kKeptPath) {
-    return UsageError(absl::StrCat("-o ", Shown(path), ": a result that stays on the server gets a new id: ",
+    return UsageError(absl::StrCat("-o ", Shown(path), ": a result on the server gets a new id: ",
                                    "expected -o @ alone, or a file as ./@NAME"));
   }
   for (const std::string& other : others) {

@@ -52,10 +52,10 @@ struct DropFlags {
 struct TensorsFlags {};
 
 constexpr char kNotes[] =
-    R"(Wherever a command reads an array, @ID is the tensor with that id, and -o @ leaves a result on the server
-and prints its id. Each use of a tensor renews its lease, and it lasts no longer than the server's process. The
-id is a secret: whoever has it may read the tensor. A file in Fortran order is brought into row-major order by
-the server, which needs memory for both. A file whose name begins with @ is given as ./@NAME.
+    R"(Every command that reads an array also takes @ID, the tensor with that id. -o @ leaves a result on the server
+and prints its id. Each use of a tensor renews its lease. Tensors end with the server's process. The id is a
+secret: it lets everybody who knows it read the tensor. The server brings files in Fortran order into row-major
+order, which needs memory for both. For a file whose name begins with @, write ./@NAME.
 
   weights=$(warpline put weights.npy --ttl 1h)
   y=$(warpline gemm x.npy @$weights -o @)
@@ -72,7 +72,7 @@ ClientOptions OptionsFrom(const CommonFlags& common) {
 absl::Status DropError(std::span<const absl::Status> failed, std::size_t untried, std::size_t count) {
   if (failed.empty()) return absl::OkStatus();
   if (count == 1) return failed[0];
-  std::string text = absl::StrCat("of ", count, " tensors ", failed.size() + untried, " were not dropped");
+  std::string text = absl::StrCat(failed.size() + untried, " of ", count, " tensors were not dropped");
   for (const absl::Status& each : failed) {
     absl::StrAppend(&text, "\n  ", each.message(), " (", absl::StatusCodeToString(each.code()), ")");
   }
@@ -166,7 +166,7 @@ void AddPut(CommandLine& line) {
       line.Add("put", "leave an array on the server, and print its id", "put weights.npy --ttl 1h", RunPut);
   app.add_option("X.npy", flags.path)->required()->type_name("FILE");
   AddTime(app, "--ttl", flags.ttl,
-          "of a tensor on the server: how long it lasts after its last use (default: 10m)");
+          "how long the tensor stays on the server after its last use (default: 10m)");
   common.AddDType(app);
   flags.AddTo(app, common);
   app.footer(absl::StrCat(kNotes, "\n", app.get_footer()));

@@ -43,8 +43,8 @@ void AddTransport(CLI::App& command, TransportKind& into) {
 absl::Status CheckSharing(const CommonFlags& common) {
   if (HasRegionSocket(common)) return absl::OkStatus();
   return UsageError(absl::StrCat("--transport=shm: the server is at ", common.server,
-                                 ", and shares memory on its own host only: call it at unix:PATH, or say "
-                                 "with --regions where its region socket is"));
+                                 ", but memory can be shared on one host only: call it at unix:PATH, or name "
+                                 "its region socket with --regions"));
 }
 
 absl::Status CheckRegions(const CommonFlags& common) {
@@ -113,9 +113,9 @@ absl::Status Transport::Explained(const absl::Status& status) const {
       !absl::StrContains(status.message(), "resident tensor")) {
     return status;
   }
-  return WithSubject(
-      status, absl::StrCat("arrays of ", too_large_, " bytes are too large for one message, ",
-                           "which has at most ", *limit_, ", and so travel in pieces, as resident tensors"));
+  return WithSubject(status,
+                     absl::StrCat("arrays of ", too_large_, " bytes are too large for one message (at most ",
+                                  *limit_, " bytes), so they travel in pieces, as resident tensors"));
 }
 
 std::string_view Transport::WayOf(const Operand& operand) const {

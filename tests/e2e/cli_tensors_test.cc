@@ -254,14 +254,14 @@ TEST_F(CliTensorsTest, ShowsNoWholeIdInErrors) {
 TEST_F(CliTensorsTest, SaysWhichTensorsAreNotThere) {
   const Finished two = Run("warpline drop nothing $(warpline put x.npy) another");
   EXPECT_EQ(two.code, 1);
-  EXPECT_THAT(two.err, AllOf(StartsWith("warpline: NOT_FOUND: of 3 tensors 2 were not dropped\n"),
+  EXPECT_THAT(two.err, AllOf(StartsWith("warpline: NOT_FOUND: 2 of 3 tensors were not dropped\n"),
                              HasSubstr("\n  ...nothing: id: "), HasSubstr("\n  ...another: id: "),
                              HasSubstr("(NOT_FOUND)\n")));
   EXPECT_EQ(Tensors(), "");
   const Finished one = Run("warpline drop nothing");
   EXPECT_THAT(one.err, StartsWith("warpline: NOT_FOUND: ...nothing: "));
   const Finished unreachable = Run("warpline --server unix:./nobody drop one two three");
-  EXPECT_THAT(unreachable.err, AllOf(HasSubstr("of 3 tensors 3 were not dropped\n  ...one: "),
+  EXPECT_THAT(unreachable.err, AllOf(HasSubstr("3 of 3 tensors were not dropped\n  ...one: "),
                                      HasSubstr("2 more were not tried"), HasSubstr("no server answers")));
   const Finished operand = Run("warpline gemm x.npy @nonsense -o y.npy");
   EXPECT_EQ(operand.code, 1);
@@ -320,8 +320,8 @@ TEST_F(CliTensorsNoneTest, SaysWhyThereIsATensorThatNobodyAskedFor) {
   const Finished operand = Run("warpline transpose large.npy --perm 0 -o y.npy");
   EXPECT_EQ(operand.code, 1);
   EXPECT_THAT(operand.err,
-              HasSubstr("arrays of 4194304 bytes are too large for one message, which has at most "
-                        "2097152, and so travel in pieces, as resident tensors: a resident tensor"));
+              HasSubstr("arrays of 4194304 bytes are too large for one message (at most 2097152 "
+                        "bytes), so they travel in pieces, as resident tensors: a resident tensor"));
   Put("v.npy", ToNpy(Zeros<float>({1, 1000})));
   const Finished result = Run("warpline gemm v.npy v.npy --trans-a -o y.npy");
   EXPECT_EQ(result.code, 1);

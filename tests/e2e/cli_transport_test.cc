@@ -188,7 +188,7 @@ TEST_F(CliTransportTcpTest, SharesMemoryIfItIsToldWhere) {
 TEST_F(CliTransportTcpTest, MeasuresSharedMemoryOnlyIfItIsToldWhere) {
   const Finished unknown = Run("warpline bench --transport shm");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("or say with --regions where its region socket is"));
+  EXPECT_THAT(unknown.err, HasSubstr("or name its region socket with --regions"));
   EXPECT_EQ(Run("warpline bench --transport shm --regions ./nothing").code, 2);
   const Finished unused = Run("warpline bench --regions ./nothing");
   EXPECT_EQ(unused.code, 2);

@@ -104,11 +104,10 @@ TEST(ArgsTest, NamesFlagValueAndLimitInErrors) {
   // The library's words; another version of it may have others.
   EXPECT_THAT(Line().Error({"--retries=9"}),
               AllOf(HasSubstr("--retries: "), HasSubstr("9 "), HasSubstr("8")));
-  EXPECT_EQ(Line().Error({"--ttl", "5"}), "--ttl: 5 is not a time above zero with its unit, as 5s or 200ms");
-  EXPECT_EQ(Line().Error({"--alpha=1e400"}),
-            "--alpha: 1e400 is not between -1.8e308 and 1.8e308, as numbers are");
-  EXPECT_EQ(Line().Error({"--axes=1;2"}),
-            "--axes: 1;2 is not whole numbers with commas between them, as 1,0");
+  EXPECT_EQ(Line().Error({"--ttl", "5"}),
+            "--ttl: 5 is not a time above zero with a unit, such as 5s or 200ms");
+  EXPECT_EQ(Line().Error({"--alpha=1e400"}), "--alpha: 1e400 is not between -1.8e308 and 1.8e308");
+  EXPECT_EQ(Line().Error({"--axes=1;2"}), "--axes: 1;2 is not a list of whole numbers, such as 1,0");
   EXPECT_EQ(Line().Error({"--dtype=bfloat16"}).substr(0, 37), "--dtype: bfloat16 not in {bool,u8,u16");
   for (const char* wrong :
        {"--retries=", "--retries=4.0", "--retries=-1", "--alpha=", "--alpha=x", "--dtype=", "--json=maybe",
@@ -137,17 +136,17 @@ TEST(CommandLineTest, NamesWhatNobodyExpects) {
   };
   EXPECT_EQ(error({}), "a command is missing");
   EXPECT_EQ(error({"invert", "x.npy"}), "unknown command invert");
-  EXPECT_EQ(error({"transpsoe", "x.npy"}), "unknown command transpsoe: is it transpose that you mean?");
+  EXPECT_EQ(error({"transpsoe", "x.npy"}), "unknown command transpsoe: did you mean transpose?");
   EXPECT_EQ(error({"--nonsense=1"}), "unknown flag --nonsense=1");
   EXPECT_EQ(error({"-z"}), "unknown flag -z");
   EXPECT_EQ(error({"transpose", "x.npy", "-o", "y.npy", "--alpha=1"}),
             "--alpha=1 is not a flag of transpose");
   // Not that --output is missing.
   EXPECT_EQ(error({"transpose", "x.npy", "--outptu", "y.npy"}),
-            "--outptu is not a flag of transpose: is it --output that you mean?");
-  EXPECT_EQ(error({"info", "--sever=x"}), "--sever=x is not a flag of info: is it --server that you mean?");
+            "--outptu is not a flag of transpose: did you mean --output?");
+  EXPECT_EQ(error({"info", "--sever=x"}), "--sever=x is not a flag of info: did you mean --server?");
   EXPECT_EQ(error({"--perm=1,0", "transpose", "x.npy", "-o", "y.npy"}),
-            "--perm=1,0: a flag of transpose stands behind it, and before --");
+            "--perm=1,0: flags of transpose must stand after it and before --");
   EXPECT_EQ(error({"info", "x.npy"}), "info takes no further argument: x.npy");
   EXPECT_EQ(error({"transpose", "-o", "y.npy"}), "IN.npy is required");
 }

@@ -37,7 +37,7 @@ TEST(CompletionTest, EscapesWhatZshWouldRead) {
   EXPECT_THAT(ZshCompletion(*CommandLine().app),
               HasSubstr(R"('--perm=[axis i of the result is axis AXES\[i\] of the input)"));
   EXPECT_THAT(ZshCompletion(*CommandLine().app),
-              HasSubstr(R"('--help[this text; after a command, the command'\''s]')"));
+              HasSubstr(R"('--tls-cert=[this client'\''s certificate, for servers)"));
 }
 
 }  // namespace
