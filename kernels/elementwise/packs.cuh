@@ -3,7 +3,7 @@
 // A pack is as many elements as make 16 bytes of the wider of input and result, so that one side is accessed
 // in whole vectors, and the other in narrower ones that a warp joins. A thread has one pack: then the device
 // works along the operands, as CTAs do, and with four of a thread it took 5 % longer for what does not fit
-// into the L2 (docs/benchmarks/2026-11-25-h200-drawn.md).
+// into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
 #ifndef WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 #define WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 

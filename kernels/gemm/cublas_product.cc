@@ -164,7 +164,7 @@ cudaError_t CublasCall::FindAlgorithms(std::size_t workspace_bytes,
   SetPreference(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, AlignmentOf(product_.d));
   // A split k summed up in the output's type rounds twice if that has 16 bits; in the compute type it does
   // not. With less to choose from than it may have, the library takes five times as long for tf32 products
-  // whose rows are not aligned (docs/benchmarks/2026-11-26-h200-odd-products.md).
+  // whose rows are not aligned (docs/benchmarks/history.md#2026-11-26-odd-products).
   const bool rounds_twice = SizeOf(product_.d.dtype) == 2;
   SetPreference<std::uint32_t>(
       preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,

@@ -107,7 +107,8 @@ void PackBytes(const GemmProblem& problem, Stages& stages) {
 
 // Packs 16-bit floats into rows of whole 16-byte vectors. A k that is not a multiple of a vector is padded
 // where rows lie along it. Without padding the library takes five times as long
-// (docs/benchmarks/2026-11-25-h200-drawn.md). To pad k, both operands are copied, with zeros at their ends.
+// (docs/benchmarks/history.md#2026-11-25-drawn-problems). To pad k, both operands are copied, with zeros at
+// their ends.
 void Pack16Bit(const GemmProblem& problem, Stages& stages) {
   constexpr std::int64_t kVector = 8;
   GemmProblem& product = stages.product;
@@ -270,7 +271,8 @@ PackingTimes EstimatePacking(const GemmProblem& problem, const Stages& stages) {
   const double packed = is_i8 ? 1000e12 : 600e12;
   const double as_is = !is_i8 ? 140e12 : cublas_does ? 120e12 : 4e12;
   const double work = FlopsOf(problem);
-  // Packing pays sooner where a second kernel is needed anyway (docs/benchmarks/2026-11-25-h200-drawn.md).
+  // Packing pays sooner where a second kernel is needed anyway
+  // (docs/benchmarks/history.md#2026-11-25-drawn-problems).
   const double sums = is_i8 || GemmCublasFuses(problem) ? 0 : SumsOf(problem);
   const int launches = int{stages.packs_a} + int{stages.packs_b} + int{stages.finishes};
   return {.without = work / as_is + sums / kFinishedPerSecond,

@@ -86,7 +86,7 @@ bool GemmGemvPreferred(const GemmProblem& problem, const DeviceTraits& traits) {
   if (row_bytes * static_cast<double>(columns) < kMinBytes) return false;
   if (!GemmLibraryDoes(problem, traits)) return true;
   // The rules come from 313 products of up to 8 vectors on an H200
-  // (docs/benchmarks/2026-11-25-h200-drawn.md). With more vectors the f32 units are the limit.
+  // (docs/benchmarks/history.md#2026-11-25-drawn-problems). With more vectors the f32 units are the limit.
   const GemvPlan plan = PlanGemv(problem, traits);
   switch (SizeOf(problem.dtype)) {
     case 2: {

@@ -27,7 +27,7 @@ inline constexpr std::int64_t kMaxCublasLaunches = 16;
 // tell whether cuBLASLt can do the batch, or supports the problem at all.
 bool GemmCublasFuses(const GemmProblem& problem);
 // True if a kernel of ours should add the bias of a tf32 product. cuBLASLt adds it slowly if rows of D are
-// not aligned (docs/benchmarks/2026-11-26-h200-odd-products.md).
+// not aligned (docs/benchmarks/history.md#2026-11-26-odd-products).
 bool GemmCublasAddsBiasSlowly(const GemmProblem& problem);
 bool GemmCublasSupports(const GemmProblem& problem, const DeviceTraits& traits);
 bool GemmCublasPreferred(const GemmProblem& problem, const DeviceTraits& traits);

@@ -6,7 +6,7 @@
 // (https://github.com/NVIDIA/cutlass).
 //
 // Limit: on Hopper mma.sync itself. It has half of what cuBLAS gets on an H200, and so have tiles of other
-// sizes and depths (docs/benchmarks/2026-11-23-h200-mma.md).
+// sizes and depths (docs/benchmarks/history.md#2026-11-23-mma).
 // Next, `wgmma`: instructions that reach all of Hopper's tensor cores.
 #include <cuda_pipeline_primitives.h>
 

@@ -47,7 +47,7 @@ bool SuitsWideLoads(const GemmProblem& problem, const DeviceTraits& traits) {
 
 // Cost of a rung whose CTAs compute tiles of kTileM x kTileN, kCtas of them at a time on a multiprocessor. On
 // large problems the rung takes kSlowdown times as long as cuBLASLt. On 16-bit types it takes kSlowdownHalf
-// times as long: there most rungs use the f32 units (docs/benchmarks/2026-11-21-h200-ladder.md). The empty
+// times as long: there most rungs use the f32 units (docs/benchmarks/2026-11-23-h200-ladder.md). The empty
 // part of a tile costs as much as the rest of the tile. The last wave, which may be the only one, costs as
 // much as any other.
 template <int kTileM, int kTileN, int kCtas, int kSlowdown, int kSlowdownHalf>

@@ -67,7 +67,7 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
   }
 }
 
-// Costs, from docs/benchmarks/2026-11-21-h200-ladder.md. The rungs without one of their own reach three
+// Costs, from docs/benchmarks/2026-11-23-h200-ladder.md. The rungs without one of their own reach three
 // quarters of the memory's rate or more.
 
 // One result of everything, of elements that CUB loads in vectors. Our own kernels take a microsecond longer.

@@ -9,9 +9,10 @@ namespace warpline {
 namespace {
 
 constexpr std::int64_t kWordBytes = 4;
-// All of this by permutes with channels on an H200 (docs/benchmarks/2026-11-25-h200-channels.md and
-// 2026-11-26-h200-planes.md). With fewer channels boxes are as fast; more, up to where tiles are full, were
-// not measured, or boxes were as fast, or their words do not fit into the shared memory that needs no asking.
+// All of this by permutes with channels on an H200 (docs/benchmarks/history.md#2026-11-25-channels and
+// docs/benchmarks/2026-11-26-h200-planes.md). With fewer channels boxes are as fast; more, up to where tiles
+// are full, were not measured, or boxes were as fast, or their words do not fit into the shared memory that
+// needs no asking.
 constexpr std::int64_t kMinSplit = 4, kMinUnalignedChannels = 5, kMaxSplit = 190, kMaxSplitWords = 24;
 constexpr std::int64_t kMinJoined = 5, kMaxJoined = 188, kMaxJoined16Bit = 128;
 // Words of a plane that keep most threads busy.

@@ -56,8 +56,8 @@ double ConflictsOf(const PackedBox& box, int element_bytes) {
 }  // namespace
 
 bool SuitEqualBoxes(const PackedBox& box, int element_bytes, int multiprocessors) {
-  // Measured on an H200 (docs/benchmarks/2026-11-25-h200-permutes.md). A CTA finds its words in the time of a
-  // box. CTAs that have one box more than others should not take much longer.
+  // Measured on an H200 (docs/benchmarks/history.md#2026-11-25-permutes). A CTA finds its words in the time
+  // of a box. CTAs that have one box more than others should not take much longer.
   constexpr std::int64_t kMinBoxesEach = 8;
   // For the words of a warp. The two 16-bit elements of a word are found twice, which boxes alike save in any
   // case.

@@ -12,7 +12,7 @@ namespace warpline {
 namespace {
 
 // One vector a thread, as of elementwise steps, which took 5 % longer with four
-// (docs/benchmarks/2026-11-25-h200-drawn.md): the device works along the output, as CTAs do.
+// (docs/benchmarks/history.md#2026-11-25-drawn-problems): the device works along the output, as CTAs do.
 constexpr int kThreads = 256;
 constexpr int kVectorBytes = 16;
 

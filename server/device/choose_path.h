@@ -25,7 +25,7 @@ enum class Path {
 // The sizes at which the paths cross, in bytes of a program's inputs and outputs together that travel. They
 // were measured on one H200 (PCIe 5 x16) with n x n transposes of f32, from slot to slot, in microseconds
 // alone, and in GB/s of both directions together with four at once
-// (docs/benchmarks/2026-11-22-h200-engine.md):
+// (docs/benchmarks/history.md#2026-11-22-engine):
 //
 //      n   graph  blocks  mapped |  graph  blocks  mapped
 //    256      28       -      22 |     48       -      45

@@ -12,7 +12,7 @@ namespace warpline {
 // Seconds by which the time between two events is longer than the kernel between them takes in a row of such
 // kernels: the end of one is noticed, the event written and the next one begun. That is the same for short
 // kernels and long ones, if a kernel comes before the first event too (EnqueueSteps sees to it): after a copy
-// it would be several times as much (docs/benchmarks/2026-11-23-h200-event-overhead.md).
+// it would be several times as much (docs/benchmarks/history.md#2026-11-23-event-overhead).
 struct EventOverhead {
   double in_graph = 0;
   double on_stream = 0;  // where the device waits for the thread that launches

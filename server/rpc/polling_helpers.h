@@ -16,8 +16,8 @@ namespace warpline {
 // server does that for all of its connections. These poll the queue of `helped`, so that whichever of them
 // has moved a message may go on with the next one at once. They poll only while there are several transfers,
 // one thread less than there are: a lone transfer has the polling thread itself, and small requests would pay
-// for every further thread that gRPC may wake for them. docs/benchmarks/2026-11-22-h200-resident.md has the
-// figures. Thread-safe.
+// for every further thread that gRPC may wake for them. Thread-safe. The figures are in
+// docs/benchmarks/history.md#2026-11-22-resident-tensors.
 class PollingHelpers {
  public:
   // `helped` outlives this, and is not shut down before.

@@ -3,7 +3,7 @@
 // Connections come from our own acceptor. Calls of every method are accepted at their headers, on completion
 // queues with one polling thread each, and answered as a table of paths says. No other thread polls: gRPC's
 // own health and reflection services would bring pollers that take events from ours.
-// docs/benchmarks/2026-11-21-receiving.md has what each of these decisions costs and gains.
+// docs/benchmarks/history.md#2026-11-21-receiving has what each of these decisions costs and gains.
 #ifndef WARPLINE_SERVER_RPC_RPC_SERVER_H_
 #define WARPLINE_SERVER_RPC_RPC_SERVER_H_
 

@@ -1,5 +1,6 @@
-// Estimates for the cuda backend against what docs/benchmarks/2026-11-21-h200-ladder.md measured, of
-// wide_loads that of 2026-11-23. Needs no GPU.
+// Estimates for the cuda backend against measured times (docs/benchmarks/history.md#2026-11-21-ladder). The
+// times of wide_loads and mma are newer (docs/benchmarks/2026-11-23-h200-ladder.md, history.md#2026-11-23-mma
+// in the same folder). Needs no GPU.
 #include "server/plan/cost.h"
 
 #include <gtest/gtest.h>

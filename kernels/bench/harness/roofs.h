@@ -17,7 +17,7 @@ class Roofs {
 
   // Bytes a second of the fastest copy from device to device, read and written bytes both counted: by
   // cudaMemcpyAsync or by our kernel, of 256 MiB or 1 GiB, as neither is the faster one everywhere
-  // (docs/benchmarks/2026-11-21-h200-ladder.md). Its name tells which it was.
+  // (docs/benchmarks/2026-11-23-h200-ladder.md). Its name tells which it was.
   double copy() const { return copy_; }
   const std::string& copy_name() const { return copy_name_; }
   // Rate of reading 1 GiB with a kernel that does nothing else.
