@@ -10,13 +10,16 @@
 
 namespace warpline {
 
-class CublasLt;  // kernels/gemm/cublaslt.h
+class CublasLt;        // kernels/gemm/cublaslt.h
+class TransposePlans;  // kernels/transpose/plans.h
 
 // Everything that a launcher may use besides its operands.
 struct CudaContext {
   DeviceTraits traits;
   const CublasLt* cublaslt = nullptr;  // null: the library was not found
-  int configuration = 0;               // which way to run the row: see ConfigurationNamed
+  // Null: a plan is made for each launch.
+  TransposePlans* transpose_plans = nullptr;
+  int configuration = 0;  // which way to run the row: see ConfigurationNamed
 };
 
 // Launchers enqueue on `stream` and return; they never synchronise, never allocate, and may be captured.

@@ -12,6 +12,7 @@
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/packed_box.h"
+#include "kernels/transpose/plan.h"
 #include "kernels/transpose/small_blocks.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
@@ -31,10 +32,9 @@ cudaError_t LaunchFlatCopy(const void* in, void* out, std::int64_t bytes, cudaSt
 cudaError_t LaunchRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
                           void* out, cudaStream_t stream);
 
-// For any of rank >= 1 that is not empty: moves boxes, whose axes may be short and of any size; or joins
-// channels by words, where boxes would gather them one by one.
-cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
-                            const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream);
+// For boxes of PlanPackedBox. Elements of 1 to 16 bytes.
+cudaError_t LaunchPackedBox(const PackedBox& box, std::size_t element_bytes, const void* in, void* out,
+                            cudaStream_t stream);
 
 // For boxes of SuitEqualBoxes; `in` and `out` are aligned to 4 bytes. Elements of 1, 2 or 4 bytes.
 cudaError_t LaunchEqualBoxes(const PackedBox& box, std::size_t element_bytes, int multiprocessors,
@@ -66,6 +66,10 @@ cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std:
 // The same where sides are several axes.
 cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
                               const void* in, void* out, cudaStream_t stream);
+
+// Launches what PlanTranspose chose for operands that are as aligned as those that it was told.
+cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
+                       cudaStream_t stream);
 
 // One each variant; the file of each says what it shows.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;

@@ -10,8 +10,6 @@
 #include <type_traits>
 
 #include "kernels/launch_grids.h"
-#include "kernels/transpose/channel_words.h"
-#include "kernels/transpose/equal_boxes.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"
 #include "kernels/transpose/micro_transpose.h"
@@ -220,40 +218,10 @@ cudaError_t Launch(const PackedBox& box, const void* in, void* out, cudaStream_t
   });
 }
 
-// Returns whether small blocks, if the problem has any, are faster
-// (docs/benchmarks/2026-11-26-h200-planes.md). They beat equal boxes except for bytes, which equal boxes
-// gather from equally far apart. They beat other boxes except for words that those boxes find in little time.
-bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
-  constexpr double kMinSlowSlots = 60, kWarpBytes = 128;
-  const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
-  switch (element_bytes) {
-    case 1:
-      return !equal;
-    case 2:
-      return true;
-    default:
-      return equal || box.issue_slots * kWarpBytes >= kMinSlowSlots * stored;
-  }
-}
-
 }  // namespace
 
-cudaError_t LaunchPackedBox(const CanonicalTranspose& transpose, std::size_t element_bytes,
-                            const DeviceTraits& traits, const void* in, void* out, cudaStream_t stream) {
-  const PackedBox box = PlanPackedBox(transpose, static_cast<int>(element_bytes));
-  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  const bool equal = bases % kEqualBoxWord == 0 &&
-                     SuitEqualBoxes(box, static_cast<int>(element_bytes), traits.multiprocessors);
-  if (BeatenByBlocks(box, element_bytes, equal)) {
-    const auto blocks = PlanSmallBlocks(transpose, element_bytes, traits, in, out);
-    if (blocks.has_value()) return LaunchSmallBlocks(*blocks, element_bytes, traits, in, out, stream);
-  }
-  if (equal) return LaunchEqualBoxes(box, element_bytes, traits.multiprocessors, in, out, stream);
-  // Elements of 8 and 16 bits that would be gathered one by one.
-  const TileWalk walk = MakeTileWalk(transpose);
-  if (ChannelWordsOf(walk, element_bytes, in, out) == ChannelSide::kJoined) {
-    return LaunchChannelWords(ChannelSide::kJoined, walk, element_bytes, box.in_extent, in, out, stream);
-  }
+cudaError_t LaunchPackedBox(const PackedBox& box, std::size_t element_bytes, const void* in, void* out,
+                            cudaStream_t stream) {
   switch (element_bytes) {
     case 1:
       return Launch<1>(box, in, out, stream);

@@ -120,6 +120,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
     Log("warning", "cuBLASLt not found: gemm runs on our own, slower kernels", {{"reason", why_not}});
   }
   device->context.cublaslt = device->cublaslt.get();
+  device->context.transpose_plans = &device->transpose_plans;
   device->context.traits = {.compute_capability = properties.major * 10 + properties.minor,
                             .multiprocessors = properties.multiProcessorCount,
                             .has_cublaslt = device->cublaslt != nullptr};

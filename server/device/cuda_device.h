@@ -11,6 +11,7 @@
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gpu/handle.h"
 #include "kernels/gpu/partition.h"
+#include "kernels/transpose/plans.h"
 #include "server/device/backend.h"
 #include "server/device/completion.h"
 #include "server/device/cut_pipeline.h"
@@ -28,8 +29,9 @@ struct CudaDevice {
   DeviceInfo info;
   int cuda_ordinal = 0;             // info.ordinal counts the devices in use
   bool uses_host_pointers = false;  // staging memory has the same addresses on the device
-  CudaContext context;              // context.cublaslt points to *cublaslt
+  CudaContext context;              // points to *cublaslt and to transpose_plans
   std::unique_ptr<CublasLt> cublaslt;
+  TransposePlans transpose_plans;
   Roofline roofline;
   EventOverhead event_overhead;  // 0 where nothing is timed
   // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made

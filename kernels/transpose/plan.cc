@@ -1,0 +1,293 @@
+#include "kernels/transpose/plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/ceil_div.h"
+#include "kernels/fast_divisor.h"
+#include "kernels/transpose/channel_words.h"
+#include "kernels/transpose/channels.h"
+#include "kernels/transpose/equal_boxes.h"
+#include "kernels/transpose/swizzle.h"
+
+namespace warpline {
+namespace {
+
+// The widest elements that rows and both bases consist of, in bytes, for a transposition that keeps rows.
+std::size_t RowElementBytes(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* in,
+                            const void* out) {
+  std::uint64_t offsets = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out) |
+                          kChunkBytes |
+                          static_cast<std::uint64_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  for (int axis = 0; axis + 1 < transpose.rank; ++axis) {
+    offsets |= static_cast<std::uint64_t>(transpose.in_strides[axis]) * element_bytes;
+  }
+  return offsets & -offsets;
+}
+
+// From the first element of the input to behind its last, between which there may be others.
+std::int64_t InputExtent(const CanonicalTranspose& transpose) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < transpose.rank; ++axis) {
+    last += (transpose.dims[axis] - 1) * transpose.in_strides[axis];
+  }
+  return last + 1;
+}
+
+// The shortest rows worth a copy, in bytes, of elements of so many: where these are wide, boxes are not slow
+// either. By 217 permutes on an H200 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
+std::size_t ShortestRow(std::size_t element_bytes) {
+  constexpr std::size_t kNarrow = 48, kWide = 88, kVector = 96;
+  switch (element_bytes) {
+    case 2:
+      return kChunkBytes;
+    case 8:
+      return kWide;
+    case 16:
+      return kVector;
+    default:
+      return kNarrow;
+  }
+}
+
+// Offsets are to have 31 bits, and vectors of the output to be aligned; else boxes take rows, too.
+bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
+  std::int64_t count = 1;
+  for (int axis = 0; axis < transpose.rank; ++axis) count *= transpose.dims[axis];
+  const auto row_bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  return reinterpret_cast<std::uintptr_t>(out) % kChunkBytes == 0 &&
+         row_bytes >= ShortestRow(element_bytes) &&
+         std::max(count, InputExtent(transpose)) < FastDivisor::kMax;
+}
+
+// Returns whether tiles suit the problem. Sides must be multiples of 16 bytes, and long enough that the tiles
+// at their ends leave few lanes idle. Narrow elements lose more where boxes gather them one by one. A small
+// problem takes no planning.
+bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
+  // 16 bytes an element are a vector anyway, of which boxes have more in flight.
+  if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
+  const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
+  const double least_fill = element_bytes == 1 ? 0.25 : element_bytes == 2 ? 0.3 : kMinTileFill;
+  return FillOf(walk, side, side) >= least_fill || HasFewTiles(walk);
+}
+
+// Returns whether tiles of vectors are so empty that others are faster. For bytes, tiles whose sides are
+// several axes are faster (u8 6x168x8x767x48 perm 4,3,2,0,1 took 266 us instead of 184). For channels, words
+// are faster.
+bool LeavesTilesEmpty(const TileWalk& walk, std::size_t element_bytes, bool split_by_words) {
+  const double least = split_by_words ? 0.8 : element_bytes == 1 ? 0.6 : 0;
+  const std::int64_t side = element_bytes == 1 ? TransposeTile<1, 8>::kTile : TransposeTile<2>::kTile;
+  return !HasFewTiles(walk) && FillOf(walk, side, side) < least;
+}
+
+// When odd tiles are faster than boxes, by some 400 permutes, most of them drawn at random
+// (docs/benchmarks/history.md#2026-11-26-two-tiles): how full they are along each side, at least, where they
+// are few and where they are many. Those at both ends along y count for more, as they end rows of the output
+// element by element: the limit of a few tiles of 16-bit elements leaves out one and two of them.
+struct OddTileLimits {
+  double few_x, many_x, few_y, many_y;
+  std::int64_t least_many_y = 2;
+};
+
+// `joins`: sides are several axes.
+template <int kBytes>
+OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
+  if (kBytes >= 4) return {.few_x = 0.6, .many_x = 0.6, .few_y = 0.58, .many_y = 0.58};
+  // Boxes read words where rows of the input follow each other in words.
+  const bool by_words = !joins && walk.in_stride_y * kBytes % 4 == 0;
+  if (kBytes == 2) {
+    const double many_y = joins || by_words ? 0.7 : 0.57;
+    return {.few_x = 0.8, .many_x = 0.68, .few_y = 0.69, .many_y = many_y, .least_many_y = 4};
+  }
+  const double many_y = joins ? 0.65 : by_words ? 0.59 : 0.495;
+  return {.few_x = 0.8, .many_x = 0.6, .few_y = 0.61, .many_y = many_y};
+}
+
+// The same where sides are odd; offsets in such a tile have 32 bits.
+template <int kBytes>
+bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
+  constexpr double kEnd = 0.6;
+  // With fewer tiles along y, partial tiles along x leave too much empty.
+  constexpr std::int64_t kMinTilesY = 5;
+  using Tile = OddTile<kBytes>;
+  const OddTileLimits limits = LimitsOf<kBytes>(walk, joins);
+  const std::int64_t tiles_x = CeilDiv(walk.nx, Tile::kTileX), tiles_y = CeilDiv(walk.ny, Tile::kTileY);
+  const auto ends = static_cast<double>(std::min<std::int64_t>(tiles_y, 2));
+  const double fill_x = static_cast<double>(walk.nx) / static_cast<double>(tiles_x * Tile::kTileX);
+  const double fill_y =
+      static_cast<double>(walk.ny) / ((static_cast<double>(tiles_y) + kEnd * ends) * Tile::kTileY);
+  return fill_x >= (tiles_x > 1 && tiles_y >= kMinTilesY ? limits.many_x : limits.few_x) &&
+         fill_y >= (tiles_y >= limits.least_many_y ? limits.many_y : limits.few_y) &&
+         walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
+         walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
+}
+
+// Sides of several axes, if odd tiles of these are faster than boxes.
+template <int kBytes>
+std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
+  using Tile = OddTile<kBytes>;
+  std::optional<JoinedTiles> tiles = JoinSides(transpose, kBytes, Tile::kTileX, Tile::kTileY);
+  if (!tiles.has_value() || !SuitOddTilesOf<kBytes>(tiles->walk, true)) return std::nullopt;
+  // Boxes of wide elements are slow where these are full only, and never where a side is short.
+  constexpr double kMinWide = 0.8;
+  constexpr std::int64_t kMinRowElements = 2 * Tile::kTileX;
+  if (kBytes >= 4 &&
+      (tiles->walk.nx < kMinRowElements || FillOf(tiles->walk, Tile::kTileX, Tile::kTileY) < kMinWide)) {
+    return std::nullopt;
+  }
+  return tiles;
+}
+
+std::optional<JoinedTiles> SuitedJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
+  return WithOddTileBytes(element_bytes, std::optional<JoinedTiles>(),
+                          [&](auto bytes) { return JoinSidesOf<bytes()>(transpose); });
+}
+
+bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
+  if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return false;
+  return WithOddTileBytes(element_bytes, false,
+                          [&](auto bytes) { return SuitOddTilesOf<bytes()>(walk, false); });
+}
+
+// Returns whether an image of bytes or 16-bit elements is so small that words leave a CTA little to do. Small
+// blocks were faster for images of this size (docs/benchmarks/2026-11-26-h200-planes.md).
+bool IsSmallImage(const TileWalk& walk, std::size_t element_bytes) {
+  const std::int64_t most = element_bytes == 1 ? 6200 : 8300;
+  return walk.nx * walk.ny * static_cast<std::int64_t>(element_bytes) <= most;
+}
+
+// Returns whether small blocks, if the problem has any, are faster
+// (docs/benchmarks/2026-11-26-h200-planes.md). They beat equal boxes except for bytes, which equal boxes
+// gather from equally far apart. They beat other boxes except for words that those boxes find in little time.
+bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal) {
+  constexpr double kMinSlowSlots = 60, kWarpBytes = 128;
+  const double stored = static_cast<double>(box.store.row_count) * box.store.row_bytes;
+  switch (element_bytes) {
+    case 1:
+      return !equal;
+    case 2:
+      return true;
+    default:
+      return equal || box.issue_slots * kWarpBytes >= kMinSlowSlots * stored;
+  }
+}
+
+// Short axes, or odd sizes.
+TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& walk, bool joins_words,
+                        const DeviceTraits& traits, const void* in, const void* out, TransposePlan plan) {
+  const auto element_bytes = static_cast<int>(plan.element_bytes);
+  const PackedBox box = PlanPackedBox(transpose, element_bytes);
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  const bool equal = bases % kEqualBoxWord == 0 && SuitEqualBoxes(box, element_bytes, traits.multiprocessors);
+  if (BeatenByBlocks(box, plan.element_bytes, equal)) {
+    if (const auto blocks = PlanSmallBlocks(transpose, plan.element_bytes, traits, in, out); blocks) {
+      plan.kernel = TransposeKernel::kSmallBlocks;
+      plan.shape = *blocks;
+      return plan;
+    }
+  }
+  if (!equal && joins_words) {
+    // Elements of 8 and 16 bits that boxes would gather one by one.
+    plan.kernel = TransposeKernel::kJoinedWords;
+    plan.shape = walk;
+    return plan;
+  }
+  plan.kernel = equal ? TransposeKernel::kEqualBoxes : TransposeKernel::kBox;
+  plan.shape = box;
+  return plan;
+}
+
+}  // namespace
+
+std::string_view NameOf(TransposeKernel kernel) {
+  switch (kernel) {
+    case TransposeKernel::kNone:
+      return "none";
+    case TransposeKernel::kCopy:
+      return "copy";
+    case TransposeKernel::kRows:
+      return "rows";
+    case TransposeKernel::kTiles:
+      return "tiles";
+    case TransposeKernel::kOddTiles:
+      return "odd_tiles";
+    case TransposeKernel::kJoinedTiles:
+      return "joined_tiles";
+    case TransposeKernel::kChannels:
+      return "channels";
+    case TransposeKernel::kSplitWords:
+      return "split_words";
+    case TransposeKernel::kJoinedWords:
+      return "joined_words";
+    case TransposeKernel::kBox:
+      return "box";
+    case TransposeKernel::kEqualBoxes:
+      return "equal_boxes";
+    case TransposeKernel::kSmallBlocks:
+      return "small_blocks";
+  }
+  return "";
+}
+
+double FillOf(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
+  return FillOf(walk.nx, tile_x) * FillOf(walk.ny, tile_y);
+}
+
+bool HasFewTiles(const TileWalk& walk) {
+  constexpr std::int64_t kMaxElements = 16 << 10;
+  return walk.nx * walk.ny * walk.batch.Count() <= kMaxElements;
+}
+
+TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits& traits, const void* in,
+                            const void* out) {
+  TransposePlan plan;
+  const std::int64_t count = problem.shape.Count();
+  if (count == 0) return plan;
+  plan.element_bytes = SizeOf(problem.dtype);
+  CanonicalTranspose transpose = Canonicalize(problem);
+  plan.in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(plan.element_bytes);
+  const auto choose = [&plan](TransposeKernel kernel, auto shape) {
+    plan.kernel = kernel;
+    plan.shape = shape;
+    return plan;
+  };
+  if (transpose.IsIdentity()) return choose(TransposeKernel::kCopy, std::monostate());
+  const int inner = transpose.rank - 1;
+  if (transpose.in_strides[inner] == 1 && transpose.perm[inner] == inner) {
+    const std::size_t wider = RowElementBytes(transpose, plan.element_bytes, in, out);
+    transpose = WithWiderElements(transpose, static_cast<std::int64_t>(wider / plan.element_bytes));
+    plan.element_bytes = wider;
+    if (transpose.rank > inner && SuitRowCopy(transpose, wider, out)) {
+      return choose(TransposeKernel::kRows, transpose);
+    }
+  }
+  const std::size_t bytes = plan.element_bytes;
+  const TileWalk walk = MakeTileWalk(transpose);
+  const ChannelSide words = ChannelWordsOf(walk, bytes, in, out);
+  const bool split_by_words = words == ChannelSide::kSplit, joins_words = words == ChannelSide::kJoined;
+  const bool suits_tiles = SuitTiles(walk, bytes, in, out);
+  if (suits_tiles && !LeavesTilesEmpty(walk, bytes, split_by_words)) {
+    return choose(TransposeKernel::kTiles, transpose);
+  }
+  const std::optional<JoinedTiles> joined = SuitedJoinedTiles(transpose, bytes);
+  if (suits_tiles && !split_by_words && !joined.has_value()) {
+    return choose(TransposeKernel::kTiles, transpose);
+  }
+  if (SuitChannels(walk, bytes, in, out)) return choose(TransposeKernel::kChannels, walk);
+  if (split_by_words) {
+    if (IsSmallImage(walk, bytes)) {
+      const auto blocks = PlanSmallBlocks(transpose, bytes, traits, in, out);
+      if (blocks.has_value()) return choose(TransposeKernel::kSmallBlocks, *blocks);
+    }
+    return choose(TransposeKernel::kSplitWords, walk);
+  }
+  if (SuitOddTiles(walk, bytes)) return choose(TransposeKernel::kOddTiles, walk);
+  if (joined.has_value()) return choose(TransposeKernel::kJoinedTiles, *joined);
+  if (joins_words && BeatEqualBoxes(walk)) return choose(TransposeKernel::kJoinedWords, walk);
+  return PlanBoxes(transpose, walk, joins_words, traits, in, out, plan);
+}
+
+}  // namespace warpline

@@ -1,0 +1,63 @@
+// The choice of a kernel for a transposition, as a value: made once, printed, tested and launched
+// (launch_plan.cc). Pure host code.
+#ifndef WARPLINE_KERNELS_TRANSPOSE_PLAN_H_
+#define WARPLINE_KERNELS_TRANSPOSE_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "kernels/problem.h"
+#include "kernels/transpose/canonical.h"
+#include "kernels/transpose/joined_tiles.h"
+#include "kernels/transpose/packed_box.h"
+#include "kernels/transpose/small_blocks.h"
+#include "kernels/transpose/tile_walk.h"
+#include "kernels/variant.h"
+
+namespace warpline {
+
+// The kernels of the server's own choice. NameOf gives the name; the file of each says how it works.
+enum class TransposeKernel : std::uint8_t {
+  kNone,         // nothing to do: no elements
+  kCopy,         // flat_copy.cu: the order of elements stays
+  kRows,         // row_copy.cu: the innermost axis stays innermost
+  kTiles,        // swizzled_packed.cu: both sides are multiples of 16 bytes
+  kOddTiles,     // odd_tiles.cu: sides of any size
+  kJoinedTiles,  // odd_tiles.cu: sides of several axes
+  kChannels,     // channels.cu: 2, 3, 4, 8 or 16 channels of 1 or 2 bytes
+  kSplitWords,   // channel_words.cu: channels of any number, split into planes
+  kJoinedWords,  // channel_words.cu: planes, joined to channels
+  kBox,          // packed_box.cu: short axes at either end
+  kEqualBoxes,   // equal_boxes.cu: boxes that begin and end with words
+  kSmallBlocks,  // small_blocks.cu: contiguous blocks of a few KiB
+};
+std::string_view NameOf(TransposeKernel kernel);
+
+struct TransposePlan {
+  TransposeKernel kernel = TransposeKernel::kNone;
+  std::size_t element_bytes = 0;  // may be more than those of the problem's type
+  std::int64_t in_bytes = 0;      // from the first byte of the input to behind the last
+  // The arguments of the kernel. kCopy needs only in_bytes. kRows and kTiles take the transposition;
+  // kOddTiles, kChannels, kSplitWords and kJoinedWords the walk; the others what their name says.
+  std::variant<std::monostate, CanonicalTranspose, TileWalk, JoinedTiles, PackedBox, SmallBlocks> shape;
+};
+
+// Chooses the kernel. `in` and `out` are the addresses of the operands, aligned to an element; only their
+// remainders by 16 count.
+TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits& traits, const void* in,
+                            const void* out);
+
+// Parts of the choice that a rung of the ladder needs, too.
+
+// Returns the fraction of tiles of tile_x x tile_y elements that is in use.
+double FillOf(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y);
+// Tiles that are emptier leave too many lanes idle.
+inline constexpr double kMinTileFill = 0.45;
+// Returns whether the problem has only one or two tiles.
+bool HasFewTiles(const TileWalk& walk);
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_TRANSPOSE_PLAN_H_

@@ -1,0 +1,143 @@
+// Tests which kernel transposes what, on an H200. The table is choices.txt, read as a diff when it changes:
+//
+//   WARPLINE_REWRITE_CHOICES=1 build/release/bin/kernels_tests --gtest_filter='TransposeChoicesTest.*'
+//
+// writes its kernels anew. Alignments and other GPUs are below.
+#include "kernels/transpose/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kernels/problem_text.h"
+#include "tests/kernels/transpose/problem.h"
+
+namespace warpline {
+namespace {
+
+constexpr DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132, .has_cublaslt = true};
+constexpr char kFolder[] = WARPLINE_SOURCE_DIR "/";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(kFolder + path);
+  EXPECT_TRUE(in) << path;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+const void* At(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
+
+TransposePlan Plan(std::string_view text, std::uintptr_t in = 256, std::uintptr_t out = 512,
+                   const DeviceTraits& traits = kH200) {
+  const auto problem = ParseProblem(text);
+  EXPECT_TRUE(problem.ok()) << problem.status();
+  return PlanTranspose(std::get<TransposeProblem>(*problem), traits, At(in), At(out));
+}
+std::string Kernel(const std::string& text, std::uintptr_t in = 256, std::uintptr_t out = 512,
+                   const DeviceTraits& traits = kH200) {
+  return std::string(NameOf(Plan(text, in, out, traits).kernel));
+}
+
+// A line of choices.txt: a problem, the kernel where operands are aligned to 16 bytes, and the one where both
+// are aligned to an element only.
+std::string Line(const std::string& problem) {
+  const auto parsed = ParseProblem(problem);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  const std::size_t element = SizeOf(std::get<TransposeProblem>(*parsed).dtype);
+  return absl::StrCat(problem, " -> ", Kernel(problem), ", ", Kernel(problem, 256 + element, 512 + element));
+}
+
+std::string ProblemOf(const std::string& line) { return line.substr(0, line.find(" -> ")); }
+
+std::vector<std::string> Lines() {
+  std::vector<std::string> lines = absl::StrSplit(ReadFile("tests/kernels/transpose/choices.txt"), '\n');
+  std::erase_if(lines, [](const std::string& line) { return line.empty(); });
+  return lines;
+}
+
+TEST(TransposeChoicesTest, AreThoseOfTheTable) {
+  std::string now;
+  for (const std::string& line : Lines()) {
+    const bool is_comment = line[0] == '#';
+    const std::string wanted = is_comment ? line : Line(ProblemOf(line));
+    EXPECT_EQ(wanted, line);
+    absl::StrAppend(&now, wanted, "\n");
+  }
+  if (std::getenv("WARPLINE_REWRITE_CHOICES") != nullptr) {
+    std::ofstream(std::string(kFolder) + "tests/kernels/transpose/choices.txt") << now;
+  }
+}
+
+TEST(TransposeChoicesTest, TheTableHasTheBreadthSuite) {
+  std::set<std::string> problems;
+  for (const std::string& line : Lines()) problems.insert(ProblemOf(line));
+  int found = 0;
+  for (absl::string_view line :
+       absl::StrSplit(ReadFile("kernels/bench/suites/breadth_lines.cc"), absl::ByAnyChar("\"\n"))) {
+    if (!absl::StartsWith(line, "transpose ")) continue;
+    EXPECT_TRUE(problems.contains(std::string(line))) << line;
+    ++found;
+  }
+  EXPECT_GT(found, 50);
+}
+
+TEST(TransposePlanTest, OfAddressesOnlyTheRemaindersBySixteenCount) {
+  for (const std::string& line : Lines()) {
+    if (line[0] == '#') continue;
+    const std::string problem = ProblemOf(line);
+    const std::size_t element = SizeOf(std::get<TransposeProblem>(*ParseProblem(problem)).dtype);
+    for (std::size_t offset = 0; offset < 16; offset += element) {
+      EXPECT_EQ(Kernel(problem, 256 + offset, 512), Kernel(problem, 4096 - 16 + offset, 1 << 20)) << line;
+      EXPECT_EQ(Kernel(problem, 256, 512 + offset), Kernel(problem, 1 << 20, 4096 - 16 + offset)) << line;
+    }
+  }
+}
+
+TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
+  // T4, A100, RTX 4090, B200: no rule reads more of a GPU than this.
+  for (const auto& [capability, multiprocessors] :
+       std::vector<std::pair<int, int>>{{75, 40}, {80, 108}, {89, 128}, {100, 148}}) {
+    const DeviceTraits traits = {.compute_capability = capability, .multiprocessors = multiprocessors};
+    for (const std::string& line : Lines()) {
+      if (line[0] == '#') continue;
+      const TransposePlan plan = Plan(ProblemOf(line), 256, 512, traits);
+      EXPECT_NE(plan.kernel, TransposeKernel::kNone) << line;
+      // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU.
+      if (const auto* box = std::get_if<PackedBox>(&plan.shape)) {
+        EXPECT_LE(box->SharedBytes(), 48u << 10) << line;
+      }
+    }
+  }
+}
+
+TEST(TransposePlanTest, TheTableReachesEveryKernel) {
+  std::set<std::string> reached;
+  for (const std::string& line : Lines()) {
+    if (line[0] == '#') continue;
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::ByString(" -> "));
+    for (const absl::string_view name : absl::StrSplit(parts[1], ", ")) reached.emplace(name);
+  }
+  for (int kernel = 1; kernel <= static_cast<int>(TransposeKernel::kSmallBlocks); ++kernel) {
+    const std::string name(NameOf(static_cast<TransposeKernel>(kernel)));
+    EXPECT_FALSE(name.empty());
+    EXPECT_TRUE(reached.contains(name)) << name;
+  }
+}
+
+TEST(TransposePlanTest, WithoutElementsThereIsNothingToDo) {
+  EXPECT_EQ(PlanTranspose(MakeTranspose({0, 3}, {1, 0}), kH200, nullptr, nullptr).kernel,
+            TransposeKernel::kNone);
+}
+
+}  // namespace
+}  // namespace warpline
