@@ -6,6 +6,7 @@
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/plan.h"
 #include "kernels/reduce/vector_plan.h"
+#include "kernels/transpose/kernels.h"
 
 namespace warpline {
 namespace {
@@ -67,6 +68,25 @@ cudaError_t LaunchCub(const ReduceProblem& problem, const Operands& operands, co
   }
 }
 
+// Returns whether each result is the one element that goes into it, in the same order: reductions over axes
+// of size 1. Norms and counts of one element are something else, and so is a bool whose byte is neither 0
+// nor 1.
+bool CopiesElements(const ReduceProblem& problem, const DeviceTraits&) {
+  const bool keeps = problem.op == ReduceOp::kSum || problem.op == ReduceOp::kProd ||
+                     problem.op == ReduceOp::kMin || problem.op == ReduceOp::kMax ||
+                     problem.op == ReduceOp::kMean || problem.op == ReduceOp::kLogSumExp;
+  const bool is_dense = problem.row_stride == 0 || problem.shape.rank == 0 ||
+                        problem.row_stride == problem.shape[problem.shape.rank - 1];
+  return keeps && is_dense && problem.dtype != DType::kBool && problem.ReducedCount() == 1 &&
+         problem.OutDType() == problem.dtype;
+}
+
+cudaError_t LaunchCopy(const ReduceProblem& problem, const Operands& operands, const CudaContext&,
+                       cudaStream_t stream) {
+  const auto bytes = problem.shape.Count() * static_cast<std::int64_t>(SizeOf(problem.dtype));
+  return bytes == 0 ? cudaSuccess : LaunchFlatCopy(operands.in[0], operands.out, bytes, stream);
+}
+
 // Costs, from docs/benchmarks/2026-11-23-h200-ladder.md. The rungs without one of their own reach three
 // quarters of the memory's rate or more.
 
@@ -97,6 +117,13 @@ VariantCost NaiveCost(const ReduceProblem& problem, const DeviceTraits& traits) 
 }
 
 constexpr CudaVariant<ReduceProblem> kVariants[] = {
+    {.name = "copy",
+     .summary = "copies bytes, for reductions over axes of size 1 whose results are the elements",
+     .reproducible = true,
+     .supports_dtype = IsReal,
+     .supports = CopiesElements,
+     .workspace_bytes = [](const ReduceProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchCopy},
     {.name = "cub",
      .summary = "CUB of the CUDA toolkit: DeviceReduce for one result, DeviceSegmentedReduce for more",
      .reproducible = true,  // CUB's promise for one device, and what its fixed order of tiles gives

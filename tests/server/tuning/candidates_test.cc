@@ -76,6 +76,17 @@ TEST(CandidatesTest, OnlyStepsThatLeaveTheVariantOpenAreTuned) {
   EXPECT_THAT(TunedVariants(program, kH200, choices), ElementsAre("cublas:2", "", ""));
 }
 
+TEST(CandidatesTest, ReductionsOfOneElementEachAreCopies) {
+  for (const char* text : {"mean f32 51x38x20119x1 3", "sum f32 1000x1 1", "max u8 100x1x100 1",
+                           "prod i64 7x1 1", "logsumexp bf16 1x9 0", "min f64 1 all"}) {
+    EXPECT_EQ(Untuned(text), "copy") << text;
+  }
+  for (const char* text : {"sum f32 1000x1 1 ld=8", "norm1 f32 1000x1 1", "sum i32 1000x1 1 >i64",
+                           "max bool 1000x1 1", "var f32 1000x1 1", "sum f32 1000x2 1"}) {
+    EXPECT_NE(Untuned(text), "copy") << text;
+  }
+}
+
 // Rules that tuning has found (docs/benchmarks/2026-11-23-h200-tuning.md).
 TEST(CandidatesTest, SumsOfEverythingAreCubs) {
   for (const char* text : {"sum f32 1048576 all", "mean f64 100x100 all", "max f32 3x4x5 0,1,2"}) {
