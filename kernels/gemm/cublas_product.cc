@@ -190,20 +190,49 @@ cudaError_t CublasCall::Launch(const cublasLtMatmulAlgo_t& algorithm, void* work
   return Error();
 }
 
+CublasAlgorithms::Key CublasCall::KeyOf(int rank, std::size_t workspace_bytes) const {
+  CublasAlgorithms::Key key{};
+  std::size_t size = 0;
+  for (const CublasMatrix* matrix : {&product_.a, &product_.b, &product_.c, &product_.d}) {
+    for (const std::int64_t number : {matrix->rows, matrix->columns, matrix->ld, matrix->step}) {
+      key[size++] = number;
+    }
+    key[size++] = static_cast<std::int64_t>(AlignmentOf(*matrix)) << 8 | static_cast<int>(matrix->dtype);
+  }
+  key[size++] = product_.batch.count;
+  key[size++] = static_cast<std::int64_t>(workspace_bytes);
+  key[size++] = lt_.multiprocessors();
+  std::int64_t& rest = key[size];
+  const auto add = [&rest](std::int64_t value, int bits) { rest = rest << bits | value; };
+  add(rank, 8);
+  add(static_cast<std::int64_t>(product_.precision), 4);
+  add(static_cast<std::int64_t>(product_.activation), 4);
+  add(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(product_.bias) % 256), 8);
+  for (const bool is_set :
+       {product_.trans_a, product_.trans_b, product_.bias != nullptr, product_.scalars != nullptr}) {
+    add(is_set ? 1 : 0, 1);
+  }
+  return key;
+}
+
 cudaError_t CublasCall::LaunchRanked(int rank, void* workspace, std::size_t workspace_bytes,
                                      cudaStream_t stream) {
-  std::array<cublasLtMatmulHeuristicResult_t, kCublasAlgorithms> ranked = {};
-  // The first is by far the most usual, and a list of one is made faster.
-  const std::size_t asked = rank == 0 ? 1 : ranked.size();
-  int found = 0;
-  if (const cudaError_t error = FindAlgorithms(workspace_bytes, std::span(ranked).first(asked), &found);
-      error != cudaSuccess) {
-    return error;
-  }
-  if (rank >= found) return cudaErrorNotSupported;
-  const cublasLtMatmulHeuristicResult_t& chosen = ranked[static_cast<std::size_t>(rank)];
-  if (chosen.state != CUBLAS_STATUS_SUCCESS) return cudaErrorNotSupported;
-  return Launch(chosen.algo, workspace, workspace_bytes, stream);
+  if (status_ != CUBLAS_STATUS_SUCCESS) return Error();
+  const auto find = [&]() -> std::optional<RankedAlgorithm> {
+    std::array<cublasLtMatmulHeuristicResult_t, kCublasAlgorithms> ranked = {};
+    // The first is by far the most usual, and a list of one is made faster.
+    const std::size_t asked = rank == 0 ? 1 : ranked.size();
+    int found = 0;
+    const cudaError_t error = FindAlgorithms(workspace_bytes, std::span(ranked).first(asked), &found);
+    if (error != cudaSuccess) return std::nullopt;
+    const cublasLtMatmulHeuristicResult_t& chosen = ranked[static_cast<std::size_t>(rank)];
+    return RankedAlgorithm{.exists = rank < found && chosen.state == CUBLAS_STATUS_SUCCESS,
+                           .algorithm = chosen.algo};
+  };
+  const auto algorithm = lt_.algorithms().Get(KeyOf(rank, workspace_bytes), find);
+  if (algorithm == nullptr) return Error();
+  if (!algorithm->exists) return cudaErrorNotSupported;
+  return Launch(algorithm->algorithm, workspace, workspace_bytes, stream);
 }
 
 cudaError_t CublasCall::Error() const {

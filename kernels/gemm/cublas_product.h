@@ -60,7 +60,7 @@ class CublasCall {
                      cudaStream_t stream);
 
   // Launches the algorithm that the heuristic ranks so, from 0, below kCublasAlgorithms;
-  // cudaErrorNotSupported if there are not so many.
+  // cudaErrorNotSupported if there are not so many. The heuristic is asked once for each kind of product.
   cudaError_t LaunchRanked(int rank, void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
 
  private:
@@ -79,6 +79,8 @@ class CublasCall {
     Call(lt_->matmul_desc_set, &product_layout_, attribute, &value, sizeof(value));
   }
   void Describe(const CublasMatrix& matrix, cublasLtMatrixLayoutOpaque_t& layout);
+  // Everything that the heuristic is told, and the rank.
+  CublasAlgorithms::Key KeyOf(int rank, std::size_t workspace_bytes) const;
   cudaError_t Error() const;
 
   const CublasLt& lt_;

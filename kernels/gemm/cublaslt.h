@@ -4,10 +4,21 @@
 
 #include <cublasLt.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "kernels/kept_plans.h"
+
 namespace warpline {
+
+// The algorithm that a rank of the heuristic has, if there are so many. Kept, because the library itself
+// keeps only the first: finding another takes it a tenth of a millisecond.
+struct RankedAlgorithm {
+  bool exists = false;
+  cublasLtMatmulAlgo_t algorithm;
+};
+using CublasAlgorithms = KeptPlans<24, RankedAlgorithm>;
 
 // Owns one handle, for the device that was current when it was loaded: one CublasLt a device. Thread-safe
 // once loaded. The library itself is never unloaded: CUDA would still run its exit handlers.
@@ -32,6 +43,8 @@ class CublasLt {
   std::int32_t multiprocessors() const { return multiprocessors_; }
   void ConfineTo(std::int32_t multiprocessors) { multiprocessors_ = multiprocessors; }
 
+  CublasAlgorithms& algorithms() const { return algorithms_; }
+
   // The functions that we use. Descriptors are initialised in place, as the header's inline functions do.
   struct Functions {
     decltype(&cublasLtGetVersion) get_version;
@@ -54,6 +67,7 @@ class CublasLt {
   const Functions functions_;
   cublasLtHandle_t handle_ = nullptr;
   std::int32_t multiprocessors_ = 0;
+  mutable CublasAlgorithms algorithms_{/*max_plans=*/1024};
 };
 
 }  // namespace warpline

@@ -1,0 +1,78 @@
+// Choices that are made once and kept: the plans of kernels, the algorithms of a library.
+#ifndef WARPLINE_KERNELS_KEPT_PLANS_H_
+#define WARPLINE_KERNELS_KEPT_PLANS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace warpline {
+
+// Plans by everything that they depend on, written as numbers. Thread-safe.
+template <std::size_t kKeySize, typename Plan>
+class KeptPlans {
+ public:
+  using Key = std::array<std::int64_t, kKeySize>;
+
+  explicit KeptPlans(std::size_t max_plans) : max_plans_(max_plans) {}
+  KeptPlans(const KeptPlans&) = delete;
+  KeptPlans& operator=(const KeptPlans&) = delete;
+
+  // Returns the plan of this key. If there is none, `make` is called, without a lock, for an optional plan. A
+  // plan is kept; nothing is returned as null, and made again the next time. If there are too many plans, all
+  // are dropped first: those in use are soon there again, and a client that sends new problems without end
+  // costs others a plan now and then.
+  template <typename Make>
+  std::shared_ptr<const Plan> Get(const Key& key, const Make& make) {
+    {
+      const std::shared_lock lock(mutex_);
+      const auto found = plans_.find(key);
+      if (found != plans_.end()) return found->second;
+    }
+    std::optional<Plan> made = make();
+    if (!made.has_value()) return nullptr;
+    auto plan = std::make_shared<const Plan>(*std::move(made));
+    const std::unique_lock lock(mutex_);
+    ++made_;
+    if (plans_.size() >= max_plans_) plans_.clear();
+    return plans_.try_emplace(key, std::move(plan)).first->second;
+  }
+
+  // Returns how many plans were made since the start.
+  std::int64_t made() const {
+    const std::shared_lock lock(mutex_);
+    return made_;
+  }
+  std::size_t size() const {
+    const std::shared_lock lock(mutex_);
+    return plans_.size();
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t hash = 0;
+      for (const std::int64_t number : key) {
+        // The increment of SplitMix64 (Steele, Lea and Flood, 2014), which is odd and has bits all over.
+        hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+        hash ^= hash >> 32;
+      }
+      return hash;
+    }
+  };
+
+  const std::size_t max_plans_;
+  mutable std::shared_mutex mutex_;  // guards all below
+  std::unordered_map<Key, std::shared_ptr<const Plan>, Hash> plans_;
+  std::int64_t made_ = 0;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_KEPT_PLANS_H_
