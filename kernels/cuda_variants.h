@@ -22,8 +22,8 @@ struct CudaContext {
   int configuration = 0;  // which way to run the row: see ConfigurationNamed
 };
 
-// Launchers enqueue on `stream` and return; they never synchronise, never allocate, and may be captured.
-// cudaErrorNotSupported means that this row cannot run this problem after all: try the next one.
+// Launchers enqueue on `stream` and return; they never synchronise, never allocate device memory, and may be
+// captured. cudaErrorNotSupported means that this row cannot run this problem after all: try the next one.
 template <typename ProblemT>
 using CudaLaunch = cudaError_t(const ProblemT&, const Operands&, const CudaContext&, cudaStream_t stream);
 template <typename ProblemT>

@@ -123,9 +123,9 @@ void AddFlags(CLI::App& app, ServerOptions& o) {
       "Shared regions of all clients together (the clients' own memory, page-locked on cuda); 0 to 1024G, 0: "
       "none. auto (default): a quarter of the memory of the machine or cgroup that is free at start.");
   add("region-bytes-per-owner", "BYTES", BytesOrAuto(o.region_bytes_per_owner, 0),
-      "Shared regions of one owner; 0 to 1024G. auto (default): owners share --region-bytes fairly, and one "
-      "may "
-      "take three quarters of what the others leave.");
+      "Shared regions of one owner; 0 to 1024G. auto (default): owners, or without identities addresses, "
+      "users and their "
+      "connections, share --region-bytes fairly: each may take three quarters of what the others leave.");
   add("regions-per-owner", "N", Integer(o.regions_per_owner, 1, 100000),
       "Shared regions of one owner, or without identities of one address or user; 1 to 100000. Default "
       "1024.");

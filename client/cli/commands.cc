@@ -206,7 +206,7 @@ void AddReduce(CommandLine& line) {
   AddChoice(app, "--op", request.op, ReduceOps(), "the reduction")->required();
   AddIntegers(app, "--axes", request.axes, "axes to reduce, such as 0,-1 (default: all)");
   app.add_flag("--keepdims", request.keepdims, "keep the reduced axes, with size 1");
-  app.add_option("--ddof", request.ddof, "divide var and std by n - ddof (default: 0)")
+  app.add_option("--ddof", request.ddof, "var and std divide the sum of squares by n - ddof (default: 0)")
       ->check(CLI::Range(0, std::numeric_limits<int>::max()));
   AddOutDType(app, request.out_data_type);
   flags.AddTo(app, common);
@@ -222,7 +222,7 @@ void AddHealth(CommandLine& line) {
                                        "health --service warpline.v1.KernelService", RunHealth);
   app.add_option("--service", flags.service,
                  "ask for one service, such as warpline.v1.KernelService (default: the whole server)");
-  app.add_flag("-q,--quiet", flags.quiet, "print nothing; the exit code tells");
+  app.add_flag("-q,--quiet", flags.quiet, "do not print SERVING; the exit code tells");
 }
 
 }  // namespace warpline::client

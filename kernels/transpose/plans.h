@@ -27,8 +27,8 @@ class TransposePlans {
   std::size_t size() const { return plans_.size(); }
 
  private:
-  // The sizes of axes; their order; the distance of rows; all else. Lanes of one device may have different
-  // numbers of multiprocessors.
+  // The sizes of axes; their order; the distance of rows; all else. The multiprocessors are part of it
+  // because a partition takes some away after the first plans were made.
   KeptPlans<kMaxRank + 3, TransposePlan> plans_;
 };
 

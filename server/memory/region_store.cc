@@ -115,11 +115,12 @@ RegionStore::Reservation& RegionStore::Reservation::operator=(Reservation&& othe
 }
 
 void RegionStore::Reservation::Return() {
+  // The shares first: who has seen the metrics fall finds room.
+  number_part_.Return();
+  bytes_part_.Return();
   if (RegionStore* const store = std::exchange(store_, nullptr); store != nullptr) {
     store->Return(owner_, bytes_);
   }
-  number_part_.Return();
-  bytes_part_.Return();
 }
 
 RegionStore::RegionStore(const Options& options, Metrics& metrics)
@@ -162,8 +163,11 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
+  // Where nothing limits an owner, its share does, which is checked behind this.
+  const bool is_limited = most < options_.max_bytes || options_.max_bytes_per_owner.has_value();
   // The quota may have become less than what is in use.
-  if (own.bytes > most || bytes > most - own.bytes || own.regions >= options_.max_regions_per_owner) {
+  const bool is_full = own.bytes > most || bytes > most - own.bytes;
+  if ((is_limited && is_full) || own.regions >= options_.max_regions_per_owner) {
     return full("the owner's", own, most, options_.max_regions_per_owner,
                 "--region-bytes-per-owner, --regions-per-owner, or the owner's quota");
   }

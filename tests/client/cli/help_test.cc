@@ -25,7 +25,7 @@ std::string Help(const std::string& name) { return CommandLine().Parse({name, "-
 TEST(HelpTest, TellsOfEachCommandsOwnFlags) {
   EXPECT_THAT(Help("transpose"), HasSubstr("@ leaves it on the"));
   EXPECT_THAT(Help("get"), AllOf(HasSubstr("-o,--output FILE"), Not(HasSubstr("leaves it on the"))));
-  EXPECT_THAT(Help("health"), HasSubstr("print nothing; the exit code tells"));
+  EXPECT_THAT(Help("health"), HasSubstr("do not print SERVING; the exit code tells"));
   for (const char* name : {"put", "get"}) {
     EXPECT_THAT(Help(name), AllOf(HasSubstr("--quiet"), Not(HasSubstr("SERVING")))) << name;
   }

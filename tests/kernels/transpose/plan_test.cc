@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "kernels/problem_text.h"
+#include "kernels/transpose/equal_boxes.h"
 #include "tests/kernels/transpose/problem.h"
 
 namespace warpline {
@@ -46,6 +47,24 @@ TransposePlan Plan(std::string_view text, std::uintptr_t in = 256, std::uintptr_
 std::string Kernel(const std::string& text, std::uintptr_t in = 256, std::uintptr_t out = 512,
                    const DeviceTraits& traits = kH200) {
   return std::string(NameOf(Plan(text, in, out, traits).kernel));
+}
+
+// Compares what each launch reads first, not every part of every shape.
+void ExpectSame(const TransposePlan& a, const TransposePlan& b, const std::string& line) {
+  EXPECT_EQ(a.kernel, b.kernel) << line;
+  EXPECT_EQ(a.element_bytes, b.element_bytes) << line;
+  EXPECT_EQ(a.in_bytes, b.in_bytes) << line;
+  ASSERT_EQ(a.shape.index(), b.shape.index()) << line;
+  if (const auto* walk = std::get_if<TileWalk>(&a.shape)) {
+    EXPECT_EQ(walk->nx, std::get<TileWalk>(b.shape).nx) << line;
+  } else if (const auto* transpose = std::get_if<CanonicalTranspose>(&a.shape)) {
+    EXPECT_EQ(transpose->dims[0], std::get<CanonicalTranspose>(b.shape).dims[0]) << line;
+  } else if (const auto* box = std::get_if<PackedBox>(&a.shape)) {
+    EXPECT_EQ(box->boxes, std::get<PackedBox>(b.shape).boxes) << line;
+    EXPECT_EQ(box->SharedBytes(), std::get<PackedBox>(b.shape).SharedBytes()) << line;
+  } else if (const auto* blocks = std::get_if<SmallBlocks>(&a.shape)) {
+    EXPECT_EQ(blocks->box_bytes, std::get<SmallBlocks>(b.shape).box_bytes) << line;
+  }
 }
 
 // A line of choices.txt: a problem, the kernel where operands are aligned to 16 bytes, and the one where both
@@ -97,8 +116,8 @@ TEST(TransposePlanTest, OfAddressesOnlyTheRemaindersBySixteenCount) {
     const std::string problem = ProblemOf(line);
     const std::size_t element = SizeOf(std::get<TransposeProblem>(*ParseProblem(problem)).dtype);
     for (std::size_t offset = 0; offset < 16; offset += element) {
-      EXPECT_EQ(Kernel(problem, 256 + offset, 512), Kernel(problem, 4096 - 16 + offset, 1 << 20)) << line;
-      EXPECT_EQ(Kernel(problem, 256, 512 + offset), Kernel(problem, 1 << 20, 4096 - 16 + offset)) << line;
+      ExpectSame(Plan(problem, 256 + offset, 512), Plan(problem, 4096 - 16 + offset, 1 << 20), line);
+      ExpectSame(Plan(problem, 256, 512 + offset), Plan(problem, 1 << 20, 4096 - 16 + offset), line);
     }
   }
 }
@@ -112,9 +131,16 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
       if (line[0] == '#') continue;
       const TransposePlan plan = Plan(ProblemOf(line), 256, 512, traits);
       EXPECT_NE(plan.kernel, TransposeKernel::kNone) << line;
-      // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU.
+      // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU. Equal boxes and blocks take two
+      // tiles.
+      constexpr std::int64_t kMaxBytes = 48 << 10;
       if (const auto* box = std::get_if<PackedBox>(&plan.shape)) {
-        EXPECT_LE(box->SharedBytes(), 48u << 10) << line;
+        const bool has_two = plan.kernel == TransposeKernel::kEqualBoxes;
+        const std::int64_t bytes = has_two ? 2 * kEqualBoxBytes : std::int64_t{box->SharedBytes()};
+        EXPECT_LE(bytes, kMaxBytes) << line;
+      }
+      if (const auto* blocks = std::get_if<SmallBlocks>(&plan.shape)) {
+        EXPECT_LE(2 * std::int64_t{blocks->box_bytes}, kMaxBytes) << line;
       }
     }
   }
@@ -132,6 +158,15 @@ TEST(TransposePlanTest, TheTableReachesEveryKernel) {
     EXPECT_FALSE(name.empty());
     EXPECT_TRUE(reached.contains(name)) << name;
   }
+}
+
+TEST(TransposePlanTest, BytesAreThoseOfTheInputFromItsFirstToItsLastElement) {
+  EXPECT_EQ(Plan("transpose f32 33x31 1,0").in_bytes, 4 * 33 * 31);
+  EXPECT_EQ(Plan("transpose f32 33x31 1,0 ld=40").in_bytes, 4 * (32 * 40 + 31));
+  const TransposePlan rows = Plan("transpose u8 100x50x128 1,0,2");
+  EXPECT_EQ(rows.kernel, TransposeKernel::kRows);
+  EXPECT_EQ(rows.element_bytes, 16u) << "the widest that rows and addresses are multiples of";
+  EXPECT_EQ(rows.in_bytes, 100 * 50 * 128);
 }
 
 TEST(TransposePlanTest, WithoutElementsThereIsNothingToDo) {

@@ -40,7 +40,9 @@ TEST_F(TransposePlansTest, DifferWithEverythingThatTheChoiceDependsOn) {
   Get(axes);
   Get(MakeTranspose({40, 50, 60}, {2, 1, 0}, /*row_stride=*/64));
   Get(problem, 256, 512, /*multiprocessors=*/114);
-  EXPECT_EQ(plans_.made(), 5);
+  Get(problem, 260, 512);
+  Get(problem, 256, 516);
+  EXPECT_EQ(plans_.made(), 7);
 }
 
 TEST_F(TransposePlansTest, AreBounded) {

@@ -258,6 +258,43 @@ TEST_F(RegionShareTest, OneOpenDoesNotTakeAll) {
   EXPECT_THAT(Open(1, 1, 90), IsOk());
 }
 
+TEST_F(RegionShareTest, RegionsCountUntilTheirMemoryGoes) {
+  const auto ticket = Open(1, 1, 90);
+  ASSERT_THAT(ticket, IsOk());
+  {
+    auto reservation = store_.Redeem(*ticket);
+    ASSERT_THAT(reservation, IsOk());
+    const RegionStore::Reservation moved = *std::move(reservation);
+    EXPECT_THAT(Open(1, 1, 1), StatusIs(absl::StatusCode::kResourceExhausted));
+  }
+  EXPECT_THAT(Open(1, 1, 90), IsOk());
+}
+
+TEST_F(RegionShareTest, ATicketThatExpiresAndARefusalGiveTheirBytesBack) {
+  RegionStore store({.max_bytes = 160 * kPage,
+                     .max_regions = 1,
+                     .max_regions_per_owner = 100,
+                     .ticket_ttl = absl::Milliseconds(50)},
+                    metrics_);
+  const Caller caller{.owner = kAnonymous, .claimant = {.share = 1, .client = 1}},
+      other{.owner = kAnonymous, .claimant = {.share = 2, .client = 2}};
+  ASSERT_THAT(store.Open(caller, 90 * kPage), IsOk());
+  // The bytes would do; there is no second region.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(store.Open(other, 20 * kPage),
+                StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of 1 shared regions")));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  EXPECT_THAT(store.Open(other, 90 * kPage), IsOk());
+}
+
+TEST_F(RegionShareTest, ARefusalNamesTheShareAndNotAFlagThatIsNotSet) {
+  ASSERT_THAT(Open(1, 1, 60), IsOk());
+  const std::string said(Open(1, 1, 80).status().message());
+  EXPECT_THAT(said, HasSubstr("which may have 368640 at present"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("per-owner")));
+}
+
 TEST_F(RegionShareTest, PeersAndTheirClientsFindRoomBesideOneThatTakesAllItCan) {
   while (Open(1, 1, 1).ok()) {
   }

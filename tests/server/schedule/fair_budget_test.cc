@@ -41,6 +41,8 @@ TEST(UngrantedFairBudgetTest, OneTakeLeavesAQuarterToo) {
   EXPECT_THAT(budget.Take(client, 901), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("900")));
   const auto first = budget.Take(client, 900);
   ASSERT_THAT(first, IsOk());
+  EXPECT_THAT(budget.Take(another, 226), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(budget.Take(identity, 526), StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(budget.Take(another, 225), IsOk()) << "3/4 of what is left of the peer's 1200";
   EXPECT_THAT(budget.Take(identity, 525), IsOk()) << "3/4 of what is left of 1600";
 }

@@ -75,7 +75,7 @@ class Limits:
     max_device_seconds: float  # maximum estimated time of one request on a device; 0: no limit
     max_chunk_bytes: int  # maximum size of one message of put and numpy
     max_ttl_seconds: float  # longest lease of a resident tensor
-    max_region_bytes: int  # maximum shared memory of one owner; 0: the server shares none
+    max_region_bytes: int  # maximum shared memory of this client; 0: the server shares none
 
 
 @dataclass(frozen=True)
