@@ -163,7 +163,7 @@ absl::Status RegionStore::CheckRoom(const Caller& caller, std::size_t bytes) con
                               max_bytes, " (the server's ", flags, ")")),
                           kRetryAfter);
   };
-  // Where nothing limits an owner, its share does, which is checked behind this.
+  // An owner without a limit of its own is limited by its share, which Open takes after this check.
   const bool is_limited = most < options_.max_bytes || options_.max_bytes_per_owner.has_value();
   // The quota may have become less than what is in use.
   const bool is_full = own.bytes > most || bytes > most - own.bytes;

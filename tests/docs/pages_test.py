@@ -86,7 +86,7 @@ class CommandsTest(PageTest):
         self.assertEqual(self.run_page("docs/clients.md"), (1, 1))
 
     def test_of_tls(self):
-        self.assertEqual(self.run_page("docs/tls.md"), (6, 0))
+        self.assertEqual(self.run_page("docs/tls.md"), (9, 0))
 
     def test_of_the_python_package(self):
         self.assertEqual(self.run_page(PYTHON_PAGE, languages=("sh",)), (1, 0))
