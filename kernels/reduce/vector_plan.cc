@@ -356,6 +356,30 @@ std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
                    : 0;
 }
 
+std::string_view NameOf(ReduceShape shape) {
+  switch (shape) {
+    case ReduceShape::kRows:
+      return "rows";
+    case ReduceShape::kRuns:
+      return "runs";
+    case ReduceShape::kPackedRows:
+      return "packed_rows";
+    case ReduceShape::kColumns:
+      return "columns";
+    case ReduceShape::kFewRows:
+      return "few_rows";
+    case ReduceShape::kShiftedColumns:
+      return "shifted_columns";
+    case ReduceShape::kBulkColumns:
+      return "bulk_columns";
+    case ReduceShape::kFlatColumns:
+      return "flat_columns";
+    case ReduceShape::kPackedColumns:
+      return "packed_columns";
+  }
+  return "";
+}
+
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,
                        const DeviceTraits& traits) {
   const int multiprocessors = std::max(1, traits.multiprocessors);

@@ -8,32 +8,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <set>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "kernels/problem_text.h"
 #include "kernels/transpose/equal_boxes.h"
 #include "tests/kernels/transpose/problem.h"
+#include "tests/testing/choice_table.h"
 
 namespace warpline {
 namespace {
 
 constexpr DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132, .has_cublaslt = true};
-constexpr char kFolder[] = WARPLINE_SOURCE_DIR "/";
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(kFolder + path);
-  EXPECT_TRUE(in) << path;
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
+const testing::ChoiceTable& Table() {
+  static const testing::ChoiceTable table("tests/kernels/transpose/choices.txt");
+  return table;
 }
 
 const void* At(std::uintptr_t address) { return reinterpret_cast<const void*>(address); }
@@ -67,57 +58,24 @@ void ExpectSame(const TransposePlan& a, const TransposePlan& b, const std::strin
   }
 }
 
-// A line of choices.txt: a problem, the kernel where operands are aligned to 16 bytes, and the one where both
-// are aligned to an element only.
-std::string Line(const std::string& problem) {
+// The kernel where operands are aligned to 16 bytes, and the one where both are aligned to an element only.
+std::string Kernels(const std::string& problem) {
   const auto parsed = ParseProblem(problem);
   EXPECT_TRUE(parsed.ok()) << parsed.status();
   const std::size_t element = SizeOf(std::get<TransposeProblem>(*parsed).dtype);
-  return absl::StrCat(problem, " -> ", Kernel(problem), ", ", Kernel(problem, 256 + element, 512 + element));
+  return absl::StrCat(Kernel(problem), ", ", Kernel(problem, 256 + element, 512 + element));
 }
 
-std::string ProblemOf(const std::string& line) { return line.substr(0, line.find(" -> ")); }
+TEST(TransposeChoicesTest, AreThoseOfTheTable) { Table().Expect(Kernels); }
 
-std::vector<std::string> Lines() {
-  std::vector<std::string> lines = absl::StrSplit(ReadFile("tests/kernels/transpose/choices.txt"), '\n');
-  std::erase_if(lines, [](const std::string& line) { return line.empty(); });
-  return lines;
-}
-
-TEST(TransposeChoicesTest, AreThoseOfTheTable) {
-  std::string now;
-  for (const std::string& line : Lines()) {
-    const bool is_comment = line[0] == '#';
-    const std::string wanted = is_comment ? line : Line(ProblemOf(line));
-    EXPECT_EQ(wanted, line);
-    absl::StrAppend(&now, wanted, "\n");
-  }
-  if (std::getenv("WARPLINE_REWRITE_CHOICES") != nullptr) {
-    std::ofstream(std::string(kFolder) + "tests/kernels/transpose/choices.txt") << now;
-  }
-}
-
-TEST(TransposeChoicesTest, TheTableHasTheBreadthSuite) {
-  std::set<std::string> problems;
-  for (const std::string& line : Lines()) problems.insert(ProblemOf(line));
-  int found = 0;
-  for (absl::string_view line :
-       absl::StrSplit(ReadFile("kernels/bench/suites/breadth_lines.cc"), absl::ByAnyChar("\"\n"))) {
-    if (!absl::StartsWith(line, "transpose ")) continue;
-    EXPECT_TRUE(problems.contains(std::string(line))) << line;
-    ++found;
-  }
-  EXPECT_GT(found, 50);
-}
+TEST(TransposeChoicesTest, TheTableHasTheBreadthSuite) { Table().ExpectBreadth({"transpose"}); }
 
 TEST(TransposePlanTest, OfAddressesOnlyTheRemaindersBySixteenCount) {
-  for (const std::string& line : Lines()) {
-    if (line[0] == '#') continue;
-    const std::string problem = ProblemOf(line);
+  for (const std::string& problem : Table().problems()) {
     const std::size_t element = SizeOf(std::get<TransposeProblem>(*ParseProblem(problem)).dtype);
     for (std::size_t offset = 0; offset < 16; offset += element) {
-      ExpectSame(Plan(problem, 256 + offset, 512), Plan(problem, 4096 - 16 + offset, 1 << 20), line);
-      ExpectSame(Plan(problem, 256, 512 + offset), Plan(problem, 1 << 20, 4096 - 16 + offset), line);
+      ExpectSame(Plan(problem, 256 + offset, 512), Plan(problem, 4096 - 16 + offset, 1 << 20), problem);
+      ExpectSame(Plan(problem, 256, 512 + offset), Plan(problem, 1 << 20, 4096 - 16 + offset), problem);
     }
   }
 }
@@ -127,36 +85,30 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
   for (const auto& [capability, multiprocessors] :
        std::vector<std::pair<int, int>>{{75, 40}, {80, 108}, {89, 128}, {100, 148}}) {
     const DeviceTraits traits = {.compute_capability = capability, .multiprocessors = multiprocessors};
-    for (const std::string& line : Lines()) {
-      if (line[0] == '#') continue;
-      const TransposePlan plan = Plan(ProblemOf(line), 256, 512, traits);
-      EXPECT_NE(plan.kernel, TransposeKernel::kNone) << line;
+    for (const std::string& problem : Table().problems()) {
+      const TransposePlan plan = Plan(problem, 256, 512, traits);
+      EXPECT_NE(plan.kernel, TransposeKernel::kNone) << problem;
       // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU. Equal boxes and blocks take two
       // tiles.
       constexpr std::int64_t kMaxBytes = 48 << 10;
       if (const auto* box = std::get_if<PackedBox>(&plan.shape)) {
         const bool has_two = plan.kernel == TransposeKernel::kEqualBoxes;
         const std::int64_t bytes = has_two ? 2 * kEqualBoxBytes : std::int64_t{box->SharedBytes()};
-        EXPECT_LE(bytes, kMaxBytes) << line;
+        EXPECT_LE(bytes, kMaxBytes) << problem;
       }
       if (const auto* blocks = std::get_if<SmallBlocks>(&plan.shape)) {
-        EXPECT_LE(2 * std::int64_t{blocks->box_bytes}, kMaxBytes) << line;
+        EXPECT_LE(2 * std::int64_t{blocks->box_bytes}, kMaxBytes) << problem;
       }
     }
   }
 }
 
 TEST(TransposePlanTest, TheTableReachesEveryKernel) {
-  std::set<std::string> reached;
-  for (const std::string& line : Lines()) {
-    if (line[0] == '#') continue;
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::ByString(" -> "));
-    for (const absl::string_view name : absl::StrSplit(parts[1], ", ")) reached.emplace(name);
-  }
+  const std::vector<std::string> reached = Table().Kernels();
   for (int kernel = 1; kernel <= static_cast<int>(TransposeKernel::kSmallBlocks); ++kernel) {
     const std::string name(NameOf(static_cast<TransposeKernel>(kernel)));
     EXPECT_FALSE(name.empty());
-    EXPECT_TRUE(reached.contains(name)) << name;
+    EXPECT_THAT(reached, ::testing::Contains(name));
   }
 }
 
