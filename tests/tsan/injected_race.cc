@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/worker_pool.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/inflater.h"
 #include "server/rpc/rpc_server.h"
@@ -44,7 +45,7 @@ int Main() {
   Admission admission({.max_jobs = 1, .max_bytes = 1 << 20}, metrics);
   FairWorkers workers(1);
   Inflater inflater(admission, workers);
-  FairWorkers crew(kThreads);
+  WorkerPool crew(kThreads);
   const auto unused = [](UnaryCall& call) { call.RespondError(absl::UnimplementedError("")); };
   auto server = RpcServer::Start(
       {.listen = {"127.0.0.1:0"},
