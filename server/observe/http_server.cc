@@ -43,8 +43,11 @@ struct HttpServer::Impl {
         wake(std::move(wake)),
         certificates(certificates),
         pages(std::move(pages)),
-        max_connections(max_connections),
-        thread([this] { Loop(); }) {}
+        max_connections(max_connections) {
+    // Before the daemon says that it is ready: others may take all descriptors from then on.
+    Refill();
+    thread = std::thread([this] { Loop(); });
+  }
   ~Impl() {
     const std::uint64_t one = 1;
     static_cast<void>(!write(wake.get(), &one, sizeof(one)));
