@@ -3,6 +3,7 @@
 #ifndef WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 #define WARPLINE_KERNELS_TRANSPOSE_SWIZZLE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 
@@ -60,7 +61,7 @@ struct OddTile {
   static constexpr int kThreads = 256;
   static constexpr int kLanes = 32;
   static constexpr int kSectorBytes = 32;
-  static constexpr int kWordBytes = kBytes < 4 ? 4 : kBytes;
+  static constexpr int kWordBytes = std::max(kBytes, 4);
   static constexpr int kPerWord = kWordBytes / kBytes;
   // Pieces in a row of the input, and of the output.
   static constexpr int kPiecesX = kBytes == 2 || kBytes == 4 ? 2 : 1;
