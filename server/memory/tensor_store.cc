@@ -171,7 +171,8 @@ absl::StatusOr<Buffer> TensorStore::Allocate(const Caller& caller, int device, s
   };
   const Place place = memory.place();
   const std::span<std::byte> all = memory.bytes();
-  return Buffer(all, place, std::make_shared<Charged>(std::move(part), std::move(charge), std::move(memory)));
+  return Buffer(all, place,
+                std::make_shared<Charged>(Charged{std::move(part), std::move(charge), std::move(memory)}));
 }
 
 void TensorStore::BeginLease(Entry& entry) { entry.lease_begin = MonotonicClock::now(); }
