@@ -106,10 +106,10 @@ Scheduler::JobId Scheduler::Submit(Job job) {
     }
     // CheckFits of the backend has looked at the largest pool of all devices.
     if (bytes > largest) {
-      FinishWith(std::move(job),
-                 absl::FailedPreconditionError(absl::StrCat(
-                     "the request needs ", bytes, " bytes of scratch memory on device ",
-                     job.device.value_or(0), ", where its resident operands lie; limit ", largest)));
+      const int device = job.device.value_or(0);
+      FinishWith(std::move(job), absl::FailedPreconditionError(absl::StrCat(
+                                     "the request needs ", bytes, " bytes of scratch memory on device ",
+                                     device, ", where its resident operands lie; limit ", largest)));
       return 0;
     }
   }
