@@ -136,8 +136,13 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
       return Register(backend_name, "gemm", subject, dtype, [=] { return ToProblems(AwkwardGemms(dtype)); });
     case Op::kReduce:
       for (ReduceOp reduce_op : kAllReduceOps) {
-        const ReduceProblem plain{reduce_op, dtype, {2, 3}, 1, {}, 0, 0};
-        if (!subject.backend->CheckVariant(plain, subject.variant).ok()) continue;  // not its operation
+        // A variant may compute an operation only where one element goes into each result.
+        const ReduceProblem plain{reduce_op, dtype, {2, 3}, 1, {}, 0, 0},
+            single{reduce_op, dtype, {1, 3}, 1, {}, 0, 0};
+        if (!subject.backend->CheckVariant(plain, subject.variant).ok() &&
+            !subject.backend->CheckVariant(single, subject.variant).ok()) {
+          continue;  // not its operation
+        }
         Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
                  [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
         // The CPU's variants know no such sizes.
