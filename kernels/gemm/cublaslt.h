@@ -13,7 +13,7 @@
 namespace warpline {
 
 // The algorithm that a rank of the heuristic has, if there are so many. Kept, because the library itself
-// keeps only the first: finding another takes it a tenth of a millisecond.
+// keeps only the first: finding another takes it 200 us (docs/benchmarks/2026-11-26-h200-plans.md).
 struct RankedAlgorithm {
   bool exists = false;
   cublasLtMatmulAlgo_t algorithm;
