@@ -356,7 +356,7 @@ std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
                    : 0;
 }
 
-std::string_view NameOf(ReduceShape shape) {
+std::string_view Name(ReduceShape shape) {
   switch (shape) {
     case ReduceShape::kRows:
       return "rows";

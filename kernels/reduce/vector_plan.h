@@ -75,7 +75,7 @@ enum class ReduceShape : std::uint8_t {
   kFlatColumns,
   kPackedColumns
 };
-std::string_view NameOf(ReduceShape shape);
+std::string_view Name(ReduceShape shape);
 
 // Which kernels take a problem: they are compiled for all element types that are the same kind of number.
 enum class NumberClass : std::uint8_t { kF32, kF64, kI32, kU32, kI64, kU64 };

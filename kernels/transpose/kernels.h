@@ -12,7 +12,6 @@
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/packed_box.h"
-#include "kernels/transpose/plan.h"
 #include "kernels/transpose/small_blocks.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
@@ -66,10 +65,6 @@ cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std:
 // The same where sides are several axes.
 cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
                               const void* in, void* out, cudaStream_t stream);
-
-// Launches what PlanTranspose chose for operands that are as aligned as those that it was told.
-cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
-                       cudaStream_t stream);
 
 // One each variant; the file of each says what it shows.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;

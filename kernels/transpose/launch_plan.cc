@@ -4,6 +4,7 @@
 #include "kernels/transpose/plans.h"
 
 namespace warpline {
+namespace {
 
 cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
                        cudaStream_t stream) {
@@ -39,6 +40,8 @@ cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, co
   }
   return cudaErrorNotSupported;
 }
+
+}  // namespace
 
 cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
                                           const CudaContext& context, cudaStream_t stream) {

@@ -202,7 +202,7 @@ TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& wal
 
 }  // namespace
 
-std::string_view NameOf(TransposeKernel kernel) {
+std::string_view Name(TransposeKernel kernel) {
   switch (kernel) {
     case TransposeKernel::kNone:
       return "none";

@@ -18,7 +18,7 @@
 
 namespace warpline {
 
-// The kernels of the server's own choice. NameOf gives the name; the file of each says how it works.
+// The kernels of the server's own choice. Name gives the name; the file of each says how it works.
 enum class TransposeKernel : std::uint8_t {
   kNone,         // nothing to do: no elements
   kCopy,         // flat_copy.cu: the order of elements stays
@@ -33,7 +33,7 @@ enum class TransposeKernel : std::uint8_t {
   kEqualBoxes,   // equal_boxes.cu: boxes that begin and end with words
   kSmallBlocks,  // small_blocks.cu: contiguous blocks of a few KiB
 };
-std::string_view NameOf(TransposeKernel kernel);
+std::string_view Name(TransposeKernel kernel);
 
 struct TransposePlan {
   TransposeKernel kernel = TransposeKernel::kNone;

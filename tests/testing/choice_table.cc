@@ -1,17 +1,18 @@
 #include "tests/testing/choice_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kernels/bench/suites/breadth_lines.h"
 
 namespace warpline::testing {
 namespace {
@@ -21,8 +22,6 @@ constexpr char kArrow[] = " -> ";
 bool IsComment(const std::string& line) { return line[0] == '#'; }
 std::string ProblemOf(const std::string& line) { return line.substr(0, line.find(kArrow)); }
 
-}  // namespace
-
 std::string ReadSource(const std::string& path) {
   std::ifstream in(absl::StrCat(WARPLINE_SOURCE_DIR, "/", path));
   EXPECT_TRUE(in) << path;
@@ -30,6 +29,8 @@ std::string ReadSource(const std::string& path) {
   text << in.rdbuf();
   return text.str();
 }
+
+}  // namespace
 
 ChoiceTable::ChoiceTable(std::string path)
     : path_(std::move(path)), lines_(absl::StrSplit(ReadSource(path_), '\n', absl::SkipEmpty())) {
@@ -51,18 +52,11 @@ void ChoiceTable::Expect(const std::function<std::string(const std::string&)>& k
   }
 }
 
-void ChoiceTable::ExpectBreadth(const std::vector<std::string>& words) const {
-  int found = 0;
-  const std::string suite = ReadSource("kernels/bench/suites/breadth_lines.cc");
-  for (const absl::string_view line : absl::StrSplit(suite, absl::ByAnyChar("\"\n"))) {
-    const bool is_ours = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-      return absl::StartsWith(line, absl::StrCat(word, " "));
-    });
-    if (!is_ours) continue;
-    EXPECT_TRUE(std::find(problems_.begin(), problems_.end(), line) != problems_.end()) << line;
-    ++found;
+void ChoiceTable::ExpectBreadth(bool transposes) const {
+  for (const std::string_view line : bench::BreadthLines()) {
+    if (line.starts_with("transpose ") != transposes) continue;
+    EXPECT_THAT(problems_, ::testing::Contains(line));
   }
-  EXPECT_GT(found, 0);
 }
 
 std::vector<std::string> ChoiceTable::Kernels() const {

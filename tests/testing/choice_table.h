@@ -9,9 +9,6 @@
 
 namespace warpline::testing {
 
-// A file of the source tree.
-std::string ReadSource(const std::string& path);
-
 // Lines "PROBLEM -> KERNELS", and comments, which begin with #.
 class ChoiceTable {
  public:
@@ -22,8 +19,8 @@ class ChoiceTable {
 
   // Expects that each line names what `kernels_of` returns for its problem.
   void Expect(const std::function<std::string(const std::string&)>& kernels_of) const;
-  // Expects that the table has the problems of the breadth suite that begin with one of these words.
-  void ExpectBreadth(const std::vector<std::string>& words) const;
+  // Expects that the table has all transposes of the breadth suite, or all else.
+  void ExpectBreadth(bool transposes) const;
   // Returns the kernels that the table names, apart from each other.
   std::vector<std::string> Kernels() const;
 

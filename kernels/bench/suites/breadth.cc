@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/report/labels.h"
+#include "kernels/bench/suites/breadth_lines.h"
 #include "kernels/problem_text.h"
 
 namespace warpline::bench {

@@ -4,15 +4,11 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kernels/bench/suites/cases.h"
 
 namespace warpline::bench {
-
-// The table, in the form of kernels/problem_text.h.
-std::span<const std::string_view> BreadthLines();
 
 // The problems of a file of such lines, with the server's own choice alone or with all variants. Throws
 // Failure.

@@ -1,6 +1,6 @@
 // The table. Sizes are beyond the L2 of an H200 (60 MB) where nothing else is said: what stays in it is
 // measured warm, under "in the L2".
-#include "kernels/bench/suites/breadth.h"
+#include "kernels/bench/suites/breadth_lines.h"
 
 namespace warpline::bench {
 namespace {

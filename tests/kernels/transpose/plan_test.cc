@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/problem_text.h"
-#include "kernels/transpose/equal_boxes.h"
 #include "tests/kernels/transpose/problem.h"
 #include "tests/testing/choice_table.h"
 
@@ -37,7 +36,7 @@ TransposePlan Plan(std::string_view text, std::uintptr_t in = 256, std::uintptr_
 }
 std::string Kernel(const std::string& text, std::uintptr_t in = 256, std::uintptr_t out = 512,
                    const DeviceTraits& traits = kH200) {
-  return std::string(NameOf(Plan(text, in, out, traits).kernel));
+  return std::string(Name(Plan(text, in, out, traits).kernel));
 }
 
 // Compares what each launch reads first, not every part of every shape.
@@ -68,7 +67,7 @@ std::string Kernels(const std::string& problem) {
 
 TEST(TransposeChoicesTest, AreThoseOfTheTable) { Table().Expect(Kernels); }
 
-TEST(TransposeChoicesTest, TheTableHasTheBreadthSuite) { Table().ExpectBreadth({"transpose"}); }
+TEST(TransposeChoicesTest, TheTableHasTheBreadthSuite) { Table().ExpectBreadth(/*transposes=*/true); }
 
 TEST(TransposePlanTest, OfAddressesOnlyTheRemaindersBySixteenCount) {
   for (const std::string& problem : Table().problems()) {
@@ -93,7 +92,7 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
       constexpr std::int64_t kMaxBytes = 48 << 10;
       if (const auto* box = std::get_if<PackedBox>(&plan.shape)) {
         const bool has_two = plan.kernel == TransposeKernel::kEqualBoxes;
-        const std::int64_t bytes = has_two ? 2 * kEqualBoxBytes : std::int64_t{box->SharedBytes()};
+        const std::int64_t bytes = has_two ? 2 * std::int64_t{box->tile_bytes} : box->SharedBytes();
         EXPECT_LE(bytes, kMaxBytes) << problem;
       }
       if (const auto* blocks = std::get_if<SmallBlocks>(&plan.shape)) {
@@ -106,7 +105,7 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
 TEST(TransposePlanTest, TheTableReachesEveryKernel) {
   const std::vector<std::string> reached = Table().Kernels();
   for (int kernel = 1; kernel <= static_cast<int>(TransposeKernel::kSmallBlocks); ++kernel) {
-    const std::string name(NameOf(static_cast<TransposeKernel>(kernel)));
+    const std::string name(Name(static_cast<TransposeKernel>(kernel)));
     EXPECT_FALSE(name.empty());
     EXPECT_THAT(reached, ::testing::Contains(name));
   }
