@@ -10,20 +10,22 @@
 
 namespace warpline {
 
-class CublasLt;        // kernels/gemm/cublaslt.h
-class TransposePlans;  // kernels/transpose/plans.h
+class CublasLt;     // kernels/gemm/cublaslt.h
+struct KernelPlan;  // kernels/cuda_choice.h
 
 // Everything that a launcher may use besides its operands.
 struct CudaContext {
   DeviceTraits traits;
   const CublasLt* cublaslt = nullptr;  // null: the library was not found
-  // Null: a plan is made for each launch.
-  TransposePlans* transpose_plans = nullptr;
+  // The plan of this launch, made by Choose for the same problem, row and alignments. Null: the launcher
+  // makes one.
+  const KernelPlan* plan = nullptr;
   int configuration = 0;  // which way to run the row: see ConfigurationNamed
 };
 
 // Launchers enqueue on `stream` and return; they never synchronise, never allocate device memory, and may be
-// captured. cudaErrorNotSupported means that this row cannot run this problem after all: try the next one.
+// captured. cudaErrorNotSupported means that this row cannot run this problem after all, or not at these
+// addresses.
 template <typename ProblemT>
 using CudaLaunch = cudaError_t(const ProblemT&, const Operands&, const CudaContext&, cudaStream_t stream);
 template <typename ProblemT>

@@ -14,11 +14,27 @@
 
 namespace warpline {
 
-// Plans by everything that they depend on, written as numbers. Thread-safe.
-template <std::size_t kKeySize, typename Plan>
+// A key written as numbers, and its hash.
+template <std::size_t kSize>
+using PlanNumbers = std::array<std::int64_t, kSize>;
+struct PlanNumbersHash {
+  template <std::size_t kSize>
+  std::size_t operator()(const PlanNumbers<kSize>& key) const {
+    std::uint64_t hash = 0;
+    for (const std::int64_t number : key) {
+      // The increment of SplitMix64 (Steele, Lea and Flood, 2014), which is odd and has bits all over.
+      hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
+      hash ^= hash >> 32;
+    }
+    return hash;
+  }
+};
+
+// Plans by everything that they depend on. Thread-safe.
+template <typename KeyT, typename Plan, typename Hash>
 class KeptPlans {
  public:
-  using Key = std::array<std::int64_t, kKeySize>;
+  using Key = KeyT;
 
   explicit KeptPlans(std::size_t max_plans) : max_plans_(max_plans) {}
   KeptPlans(const KeptPlans&) = delete;
@@ -43,6 +59,14 @@ class KeptPlans {
     if (plans_.size() >= max_plans_) plans_.clear();
     return plans_.try_emplace(key, std::move(plan)).first->second;
   }
+  // Keeps another plan in place of the one of this key.
+  std::shared_ptr<const Plan> Replace(const Key& key, Plan with) {
+    auto plan = std::make_shared<const Plan>(std::move(with));
+    const std::unique_lock lock(mutex_);
+    ++made_;
+    plans_.insert_or_assign(key, plan);
+    return plan;
+  }
 
   // Returns how many plans were made since the start.
   std::int64_t made() const {
@@ -55,18 +79,6 @@ class KeptPlans {
   }
 
  private:
-  struct Hash {
-    std::size_t operator()(const Key& key) const {
-      std::uint64_t hash = 0;
-      for (const std::int64_t number : key) {
-        // The increment of SplitMix64 (Steele, Lea and Flood, 2014), which is odd and has bits all over.
-        hash = (hash ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15;
-        hash ^= hash >> 32;
-      }
-      return hash;
-    }
-  };
-
   const std::size_t max_plans_;
   mutable std::shared_mutex mutex_;  // guards all below
   std::unordered_map<Key, std::shared_ptr<const Plan>, Hash> plans_;

@@ -28,6 +28,7 @@ struct TransposeProblem {
   std::int64_t row_stride = 0;  // of x, in elements; 0: dense
 
   Shape OutputShape() const;
+  friend bool operator==(const TransposeProblem&, const TransposeProblem&) = default;
 };
 
 enum class Precision : std::uint8_t { kIeee, kTf32 };
@@ -56,6 +57,7 @@ struct GemmProblem {
   std::int64_t StrideA() const { return (trans_a ? k : m) * lda; }
   std::int64_t StrideB() const { return (trans_b ? n : k) * ldb; }
   std::int64_t StrideC() const { return m * ldc; }
+  friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
 // In every width, so that a kernel reads the one it computes in; this layout is copied to the device. Of a
@@ -112,6 +114,7 @@ struct ReduceProblem {
   DType OutDType() const { return out_dtype.value_or(DefaultOutDType(op, dtype)); }
   Shape OutputShape(bool keepdims) const;
   std::int64_t ReducedCount() const;  // elements that go into one result
+  friend bool operator==(const ReduceProblem&, const ReduceProblem&) = default;
 };
 
 enum class ElementwiseOp : std::uint8_t { kCast, kScale, kAdd };
@@ -126,6 +129,8 @@ struct ElementwiseProblem {
   DType out_dtype = DType::kF32;
   Shape shape;
   Strides x_strides{}, y_strides{};
+
+  friend bool operator==(const ElementwiseProblem&, const ElementwiseProblem&) = default;
 };
 
 using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, ElementwiseProblem>;

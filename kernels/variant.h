@@ -21,6 +21,14 @@ struct DeviceTraits {
   int compute_capability = 0;  // 90 for 9.0
   int multiprocessors = 0;
   bool has_cublaslt = false;
+  // The capability that the code which runs there was compiled for. A build without code for the device falls
+  // back on that for an earlier one. 0: the same.
+  int code_capability = 0;
+
+  // Returns whether kernels copy rows to shared memory by the device itself.
+  bool copies_bulk() const {
+    return compute_capability >= 90 && (code_capability == 0 || code_capability >= 90);
+  }
 };
 
 // Addresses for one launch, all in the memory of the backend. `in` holds the operands in their order: A, B,
@@ -74,6 +82,8 @@ struct Variant {
   // Further ways to run it, of the same cost and as reproducible, whose launch may find out that there are
   // not so many. They are taken by their name only, never by the rules above.
   std::span<const std::string_view> configurations = {};
+  // An older name, which asks for the server's choice among the rows that have it. Nothing is reported by it.
+  std::string_view group = {};
   // Its place in the ladder that docs/kernels.md climbs, from the plainest, 1; 0: beside the ladder.
   int step = 0;
 };
@@ -87,6 +97,13 @@ std::optional<int> ConfigurationNamed(const Row& row, std::string_view name) {
     if (row.configurations[i] == name) return static_cast<int>(i) + 1;
   }
   return std::nullopt;
+}
+
+// Returns whether a request that names `name` may mean the row: by its own name, by that of a configuration,
+// or by that of its group.
+template <typename Row>
+bool Answers(const Row& row, std::string_view name) {
+  return ConfigurationNamed(row, name).has_value() || (!name.empty() && row.group == name);
 }
 
 // Suits: true if a request may ask for the row by its name. MayChoose: true if the row may be the server's

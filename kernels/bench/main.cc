@@ -97,8 +97,9 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
   const auto list = [&](const char* op, const auto& table) {
     if (!ops.empty() && !Contains(ops, op)) return;
     for (const auto* row : Climb(table)) {
-      if (!names.empty() && !Contains(names, row->name)) continue;
-      std::erase(missing, row->name);
+      const auto means = [row](const std::string& name) { return Answers(*row, name); };
+      if (!names.empty() && std::none_of(names.begin(), names.end(), means)) continue;
+      std::erase_if(missing, means);
       const std::string step = row->step > 0 ? absl::StrCat(row->step) : "-";
       std::printf("%-11s %2s %-19s %s\n", op, step.c_str(), std::string(row->name).c_str(),
                   std::string(row->summary).c_str());

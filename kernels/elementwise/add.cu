@@ -1,4 +1,4 @@
-// Variant `elementwise`, of sums of two operands.
+// Variant `packs`, of sums of two operands.
 #include "kernels/elementwise/kernels.h"
 #include "kernels/elementwise/packs.cuh"
 
@@ -16,11 +16,12 @@ struct Add {
 
 }  // namespace
 
-cudaError_t LaunchAdd(const ElementwiseProblem& problem, const Operands& operands,
-                      const CudaContext& /*context*/, cudaStream_t stream) {
+cudaError_t LaunchAdd(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                      const Operands& operands, cudaStream_t stream) {
   cudaError_t error = cudaErrorNotSupported;
-  VisitRealOfSize(problem.dtype,
-                  [&]<typename T>(T) { error = LaunchPacks<Add, T, sizeof(T)>(problem, operands, stream); });
+  VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
+    error = LaunchPacks<Add, T, sizeof(T)>(problem, plan, operands, stream);
+  });
   return error;
 }
 

@@ -1,4 +1,4 @@
-// Variant `elementwise`, of casts.
+// Variant `packs`, of casts.
 #include "kernels/elementwise/kernels.h"
 #include "kernels/elementwise/packs.cuh"
 
@@ -15,22 +15,22 @@ struct Cast {
 
 }  // namespace
 
-cudaError_t LaunchCast(const ElementwiseProblem& problem, const Operands& operands,
-                       const CudaContext& /*context*/, cudaStream_t stream) {
+cudaError_t LaunchCast(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                       const Operands& operands, cudaStream_t stream) {
   cudaError_t error = cudaErrorNotSupported;
   VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
     switch (SizeOf(problem.out_dtype)) {
       case 1:
-        error = LaunchPacks<Cast, T, 1>(problem, operands, stream);
+        error = LaunchPacks<Cast, T, 1>(problem, plan, operands, stream);
         break;
       case 2:
-        error = LaunchPacks<Cast, T, 2>(problem, operands, stream);
+        error = LaunchPacks<Cast, T, 2>(problem, plan, operands, stream);
         break;
       case 4:
-        error = LaunchPacks<Cast, T, 4>(problem, operands, stream);
+        error = LaunchPacks<Cast, T, 4>(problem, plan, operands, stream);
         break;
       case 8:
-        error = LaunchPacks<Cast, T, 8>(problem, operands, stream);
+        error = LaunchPacks<Cast, T, 8>(problem, plan, operands, stream);
         break;
       default:
         break;

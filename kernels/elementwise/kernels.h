@@ -3,16 +3,19 @@
 #define WARPLINE_KERNELS_ELEMENTWISE_KERNELS_H_
 
 #include "kernels/cuda_variants.h"
+#include "kernels/elementwise/plan.h"
 
 namespace warpline {
 
 CudaLaunch<ElementwiseProblem> LaunchElementwiseNaive;
 
-// Launchers of one operation each. They return cudaErrorNotSupported if an address is not a multiple of 16
-// bytes. With one operand, they also do so if its rows are neither dense nor multiples of a pack.
-CudaLaunch<ElementwiseProblem> LaunchCast;
-CudaLaunch<ElementwiseProblem> LaunchScale;
-CudaLaunch<ElementwiseProblem> LaunchAdd;
+// Launchers of the packs of one operation each.
+cudaError_t LaunchCast(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                       const Operands& operands, cudaStream_t stream);
+cudaError_t LaunchScale(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                        const Operands& operands, cudaStream_t stream);
+cudaError_t LaunchAdd(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                      const Operands& operands, cudaStream_t stream);
 
 }  // namespace warpline
 

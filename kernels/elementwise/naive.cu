@@ -3,7 +3,7 @@
 // bytes.
 //
 // Limit: a load, a store and two switches for each element.
-// Next, `elementwise`: 16 bytes a load and store, and a switch for each of these.
+// Next, `packs`: 16 bytes a load and store, and a switch for each of these.
 #include "kernels/elementwise/arithmetic.h"
 #include "kernels/elementwise/kernels.h"
 #include "kernels/elementwise/walk.h"

@@ -1,19 +1,17 @@
-// Elementwise operations on packs of neighbouring elements: the kernel that cast, scale and add share.
+// Elementwise operations on packs of neighbouring elements (plan.h): the kernel that cast, scale and add
+// share.
 //
-// A pack is as many elements as make 16 bytes of the wider of input and result, so that one side is accessed
-// in whole vectors, and the other in narrower ones that a warp joins. A thread has one pack: then the device
-// works along the operands, as CTAs do, and with four of a thread it took 5 % longer for what does not fit
-// into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
+// A thread has one pack: then the device works along the operands, as CTAs do, and with four of a thread it
+// took 5 % longer for what does not fit into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
 #ifndef WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 #define WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include "kernels/cuda_variants.h"
 #include "kernels/elementwise/arithmetic.h"
-#include "kernels/elementwise/walk.h"
+#include "kernels/elementwise/plan.h"
 #include "kernels/gpu/raw_vector.cuh"
 #include "kernels/gpu/real.cuh"
 #include "kernels/gpu/run_walk.cuh"
@@ -33,74 +31,10 @@ using PackArithmetic =
 template <typename T, int kSize>
 using Pack = RawVector<kSize* static_cast<int>(sizeof(T))>;
 
-// How the elements of a pack lie in an operand. Packs begin at multiples of their size in the dense result.
-enum class PackLayout : std::uint8_t {
-  kDense,      // as in the result
-  kVector,     // side by side, aligned as a pack
-  kBroadcast,  // one element for all
-  kRuns,       // side by side, or one element, up to the end of a row, and so from where the next one begins
-  kScattered,  // found one by one
-};
-
 struct PackOperand {
   const void* data = nullptr;
   PackLayout layout = PackLayout::kDense;
 };
-
-// The lookups that the operands of a launch need. kDense: none, both are kDense. kWhole: where a pack begins.
-// kRuns: also where its row ends. kScattered: where each of its elements is. kFar is kWhole with offsets that
-// need 64 bits.
-enum class PackAccess : std::uint8_t { kDense, kWhole, kFar, kRuns, kScattered };
-
-inline PackAccess AccessOf(PackLayout x, PackLayout y) {
-  const auto either = [&](PackLayout layout) { return x == layout || y == layout; };
-  if (either(PackLayout::kScattered)) return PackAccess::kScattered;
-  if (either(PackLayout::kRuns)) return PackAccess::kRuns;
-  return x == PackLayout::kDense && y == PackLayout::kDense ? PackAccess::kDense : PackAccess::kWhole;
-}
-
-// A walk as kernels take it: where offsets have 31 bits, that of each operand, too.
-struct PackWalk {
-  ElementwiseWalk walk;
-  AxisWalk x, y;
-};
-
-// From the first element of an operand with such strides to behind its last.
-inline std::int64_t ExtentOf(const ElementwiseWalk& walk, const std::int64_t* strides) {
-  std::int64_t extent = 1;
-  for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
-  return extent;
-}
-
-inline PackWalk MakePackWalk(const ElementwiseWalk& walk) {
-  PackWalk packs{.walk = walk, .x = {}, .y = {}};
-  for (int axis = walk.rank - 1; axis >= 0; --axis) {
-    packs.x.Append(walk.dims[axis], walk.x[axis]);
-    packs.y.Append(walk.dims[axis], walk.y[axis]);
-  }
-  return packs;
-}
-
-// The operand's strides are those of its walk: walk.x or walk.y.
-inline PackLayout LayoutOf(const ElementwiseWalk& walk, const std::int64_t* strides, std::int64_t pack) {
-  const int inner = walk.rank - 1;
-  if (walk.rank == 0 || (walk.rank == 1 && strides[0] == 1)) return PackLayout::kDense;
-  std::int64_t dense = 1;
-  bool is_dense = true, is_aligned = true;
-  for (int axis = inner; axis >= 0; --axis) {
-    is_dense = is_dense && strides[axis] == dense;
-    dense *= walk.dims[axis];
-    if (axis != inner) is_aligned = is_aligned && strides[axis] % pack == 0;
-  }
-  if (is_dense) return PackLayout::kDense;
-  if (strides[inner] > 1) return PackLayout::kScattered;
-  // In these a pack does not reach past the innermost axis.
-  if (walk.dims[inner] % pack == 0) {
-    if (strides[inner] == 0) return PackLayout::kBroadcast;
-    if (is_aligned) return PackLayout::kVector;
-  }
-  return walk.dims[inner] >= pack ? PackLayout::kRuns : PackLayout::kScattered;
-}
 
 // Elements [index, index + kSize) of the walk, of which `count` are there, one by one: along the innermost
 // axis, and from its end to where the next row begins.
@@ -209,30 +143,18 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 }
 
 template <typename Operation, typename T, int kOutBytes>
-cudaError_t LaunchPacks(const ElementwiseProblem& problem, const Operands& operands, cudaStream_t stream) {
+cudaError_t LaunchPacks(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                        const Operands& operands, cudaStream_t stream) {
   constexpr int kSize = 16 / (sizeof(T) > kOutBytes ? sizeof(T) : kOutBytes);
-  const ElementwiseWalk walk = ElementwiseWalk::Of(problem);
-  for (const void* address : {operands.in[0], Operation::kHasSecond ? operands.in[1] : nullptr,
-                              static_cast<const void*>(operands.out)}) {
-    if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0) return cudaErrorNotSupported;
-  }
-  const PackLayout x = LayoutOf(walk, walk.x, kSize);
-  const PackLayout y = Operation::kHasSecond ? LayoutOf(walk, walk.y, kSize) : PackLayout::kDense;
-  PackAccess access = AccessOf(x, y);
-  const bool is_small =
-      std::max({walk.count, ExtentOf(walk, walk.x), ExtentOf(walk, walk.y)}) < FastDivisor::kMax;
-  if (!is_small && access == PackAccess::kWhole) access = PackAccess::kFar;
-  if (!is_small && access == PackAccess::kRuns) access = PackAccess::kScattered;
-  const PackWalk packs =
-      is_small && walk.count > 0 ? MakePackWalk(walk) : PackWalk{.walk = walk, .x = {}, .y = {}};
-  const std::int64_t blocks = CeilDiv(walk.count, kElementwiseThreads * kSize);
+  const std::int64_t blocks = CeilDiv(plan.packs.walk.count, kElementwiseThreads * kSize);
   const auto launch = [&](auto* kernel) {
     return LaunchGrids(blocks, [&](std::int64_t first, unsigned grid) {
-      kernel<<<grid, kElementwiseThreads, 0, stream>>>({operands.in[0], x}, {operands.in[1], y}, operands.out,
-                                                       problem.out_dtype, operands.scalars, packs, first);
+      kernel<<<grid, kElementwiseThreads, 0, stream>>>({operands.in[0], plan.x}, {operands.in[1], plan.y},
+                                                       operands.out, problem.out_dtype, operands.scalars,
+                                                       plan.packs, first);
     });
   };
-  switch (access) {
+  switch (plan.access) {
     case PackAccess::kDense:
       return launch(&ComputePacks<Operation, T, kOutBytes, kSize, PackAccess::kDense>);
     case PackAccess::kWhole:

@@ -1,4 +1,4 @@
-// Variant `elementwise`, of products with a number.
+// Variant `packs`, of products with a number.
 #include "kernels/elementwise/kernels.h"
 #include "kernels/elementwise/packs.cuh"
 
@@ -16,11 +16,11 @@ struct Scale {
 
 }  // namespace
 
-cudaError_t LaunchScale(const ElementwiseProblem& problem, const Operands& operands,
-                        const CudaContext& /*context*/, cudaStream_t stream) {
+cudaError_t LaunchScale(const ElementwiseProblem& problem, const ElementwisePlan& plan,
+                        const Operands& operands, cudaStream_t stream) {
   cudaError_t error = cudaErrorNotSupported;
   VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
-    error = LaunchPacks<Scale, T, sizeof(T)>(problem, operands, stream);
+    error = LaunchPacks<Scale, T, sizeof(T)>(problem, plan, operands, stream);
   });
   return error;
 }

@@ -18,7 +18,7 @@ struct RankedAlgorithm {
   bool exists = false;
   cublasLtMatmulAlgo_t algorithm;
 };
-using CublasAlgorithms = KeptPlans<24, RankedAlgorithm>;
+using CublasAlgorithms = KeptPlans<PlanNumbers<24>, RankedAlgorithm, PlanNumbersHash>;
 
 // Owns one handle, for the device that was current when it was loaded: one CublasLt a device. Thread-safe
 // once loaded. The library itself is never unloaded: CUDA would still run its exit handlers.

@@ -10,6 +10,7 @@
 // Next, `wgmma`: instructions that reach all of Hopper's tensor cores.
 #include <cuda_pipeline_primitives.h>
 
+#include "kernels/allow_shared_bytes.h"
 #include "kernels/gemm/kernels.h"
 #include "kernels/gemm/rows.cuh"
 #include "kernels/gemm/vectors.cuh"
@@ -235,11 +236,7 @@ cudaError_t LaunchGemmMma(const GemmProblem& problem, const Operands& operands,
     auto* kernel = problem.trans_a
                        ? (problem.trans_b ? &GemmMma<Types, true, true> : &GemmMma<Types, true, false>)
                        : (problem.trans_b ? &GemmMma<Types, false, true> : &GemmMma<Types, false, false>);
-    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes) !=
-        cudaSuccess) {
-      cudaGetLastError();
-      return cudaErrorNotSupported;
-    }
+    if (AllowSharedBytes(kernel, kSharedBytes) != cudaSuccess) return cudaErrorNotSupported;
     return LaunchGrids(args.Tiles(), [&](std::int64_t first, unsigned grid) {
       kernel<<<grid, kThreads, kSharedBytes, stream>>>(args, SuitGemmRowVectors(args), first);
     });

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "kernels/ceil_div.h"
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/gemm/kernels.h"
 
 namespace warpline {
@@ -251,5 +251,10 @@ constexpr CudaVariant<GemmProblem> kVariants[] = {
 }  // namespace
 
 std::span<const CudaVariant<GemmProblem>> CudaGemmVariants() { return kVariants; }
+
+CudaChoice<GemmProblem> Choose(const GemmProblem& problem, std::string_view variant,
+                               const DeviceTraits& traits, const Operands&) {
+  return ChooseInOrder(CudaGemmVariants(), problem, variant, traits);
+}
 
 }  // namespace warpline

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/allow_shared_bytes.h"
 #include "kernels/ceil_div.h"
 #include "kernels/gemm/hopper.cuh"
 #include "kernels/gemm/kernels.h"
@@ -207,11 +208,7 @@ cudaError_t Launch(const GemmProblem& problem, const Operands& operands, const C
   auto* kernel = problem.trans_a
                      ? (problem.trans_b ? &GemmWgmma<Types, true, true> : &GemmWgmma<Types, true, false>)
                      : (problem.trans_b ? &GemmWgmma<Types, false, true> : &GemmWgmma<Types, false, false>);
-  if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes) !=
-      cudaSuccess) {
-    cudaGetLastError();
-    return cudaErrorNotSupported;
-  }
+  if (AllowSharedBytes(kernel, kSharedBytes) != cudaSuccess) return cudaErrorNotSupported;
   const bool store_vectors = SuitGemmRowVectors(args);
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(tiles, context.traits.multiprocessors));
   kernel<<<grid, kThreads, kSharedBytes, stream>>>(args, maps, tiles, store_vectors);

@@ -7,9 +7,11 @@ __global__ void Nothing() {}
 
 }  // namespace
 
-cudaError_t FindKernelImage() {
-  cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, Nothing);
+cudaError_t FindKernelImage(int* capability) {
+  cudaFuncAttributes attributes = {};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, Nothing);
+  *capability = attributes.ptxVersion;
+  return error;
 }
 
 cudaError_t LaunchEmptyKernel(unsigned ctas, cudaStream_t stream) {

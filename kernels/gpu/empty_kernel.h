@@ -7,9 +7,10 @@
 
 namespace warpline::gpu {
 
-// cudaErrorNoKernelImageForDevice if the current device is of none of the architectures that this build was
-// compiled for. All files of device code are compiled for the same ones.
-cudaError_t FindKernelImage();
+// Sets `capability` to that of the code that runs on the current device, 90 for sm_90; it may be an earlier
+// one than the device's. cudaErrorNoKernelImageForDevice if the current device is of none of the
+// architectures that this build was compiled for. All files of device code are compiled for the same ones.
+cudaError_t FindKernelImage(int* capability);
 
 // Launches `ctas` CTAs of 256 threads; `ctas` is at least 1.
 cudaError_t LaunchEmptyKernel(unsigned ctas, cudaStream_t stream);

@@ -5,7 +5,7 @@
 // What limits it: the library knows pointers and iterators, not axes. Neighbouring elements are read through
 // a pointer, in vectors if they are plain; others through an iterator that divides for every element. A CTA a
 // result is too much for a few elements and too little for millions.
-// This is the last rung, and the server's choice for sums of everything; for others `vectorized` plans by the
+// This is the last rung, and the server's choice for sums of everything; for others PlanReduce plans by the
 // shape instead.
 #ifndef WARPLINE_KERNELS_REDUCE_CUB_CUH_
 #define WARPLINE_KERNELS_REDUCE_CUB_CUH_

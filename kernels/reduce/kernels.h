@@ -3,6 +3,7 @@
 #define WARPLINE_KERNELS_REDUCE_KERNELS_H_
 
 #include "kernels/cuda_variants.h"
+#include "kernels/reduce/plan.h"
 
 namespace warpline {
 
@@ -19,13 +20,16 @@ CudaLaunch<ReduceProblem> LaunchReduceSinglePass;
 template <DType kDType>
 cudaError_t LaunchReduceCubTyped(const ReduceProblem& problem, const Operands& operands, cudaStream_t stream);
 
-// The server's choice, by NumberClassOf the elements.
-CudaLaunch<ReduceProblem> LaunchVectorizedF32;
-CudaLaunch<ReduceProblem> LaunchVectorizedF64;
-CudaLaunch<ReduceProblem> LaunchVectorizedI32;
-CudaLaunch<ReduceProblem> LaunchVectorizedU32;
-CudaLaunch<ReduceProblem> LaunchVectorizedI64;
-CudaLaunch<ReduceProblem> LaunchVectorizedU64;
+// Launches the kernel of a plan, by NumberClassOf the elements.
+using LaunchReducePlan = cudaError_t(const ReduceProblem& problem, const ReducePlan& plan,
+                                     const Operands& operands, const CudaContext& context,
+                                     cudaStream_t stream);
+LaunchReducePlan LaunchVectorizedF32;
+LaunchReducePlan LaunchVectorizedF64;
+LaunchReducePlan LaunchVectorizedI32;
+LaunchReducePlan LaunchVectorizedU32;
+LaunchReducePlan LaunchVectorizedI64;
+LaunchReducePlan LaunchVectorizedU64;
 
 }  // namespace warpline
 

@@ -3,7 +3,7 @@
 //
 // Limit: device memory; for small inputs, the fence and the ticket of every CTA, and clearing the
 // tickets, since the workspace holds nothing between launches.
-// Next, `vectorized`: loads of 16 bytes whatever the type is, and CTAs by what a multiprocessor holds.
+// Next, `rows`: loads of 16 bytes whatever the type is, and CTAs by what a multiprocessor holds.
 #include "kernels/reduce/combine.cuh"
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/typed.cuh"

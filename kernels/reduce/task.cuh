@@ -11,7 +11,7 @@ namespace warpline {
 template <typename R>
 struct ReduceTask {
   CanonicalReduce reduce;
-  ReducePlan plan;
+  RungPlan plan;
   ReduceFinish finish;
   void* y;
   typename R::Acc* partials;  // [result][part]; used if plan.split > 1
@@ -28,7 +28,7 @@ cudaError_t LaunchTask(const ReduceProblem& problem, const Operands& operands, c
                      .y = operands.out,
                      .partials = static_cast<typename R::Acc*>(operands.workspace)};
   if (task.reduce.results == 0) return cudaSuccess;
-  task.plan = PlanReduce(task.reduce, Source::kVector, context.traits);
+  task.plan = PlanRung(task.reduce, Source::kVector, context.traits);
   if (task.plan.WorkspaceBytes(task.reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
   const std::int64_t blocks = task.plan.tiles * task.plan.split;
   if (blocks > kMaxGridX) return cudaErrorNotSupported;

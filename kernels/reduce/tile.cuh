@@ -6,7 +6,7 @@
 #include "kernels/gpu/real.cuh"
 #include "kernels/gpu/vector16.h"
 #include "kernels/reduce/monoids.h"
-#include "kernels/reduce/plan.h"
+#include "kernels/reduce/rung_plan.h"
 
 namespace warpline {
 
@@ -115,14 +115,14 @@ struct RowTile {
   static constexpr bool kRows = true;
   static constexpr int kResults = 1;  // of a thread
 
-  __device__ static ThreadShare ShareOf(const ReducePlan& plan, std::int64_t tile) {
+  __device__ static ThreadShare ShareOf(const RungPlan& plan, std::int64_t tile) {
     const int thread = static_cast<int>(threadIdx.x);
     return {tile * plan.results_per_cta + thread / plan.lanes, thread % plan.lanes, plan.lanes, 1};
   }
 
   // The thread's share of part `part` of its result.
   template <typename R, typename Source>
-  __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const ReducePlan& plan,
+  __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const RungPlan& plan,
                                     const ThreadShare& share, int part, typename R::Acc (&acc)[kResults]) {
     typename R::Acc chains[kChains];
 #pragma unroll
@@ -143,14 +143,14 @@ struct ColumnTile {
   static constexpr bool kRows = false;
   static constexpr int kResults = kColumns;
 
-  __device__ static ThreadShare ShareOf(const ReducePlan& plan, std::int64_t tile) {
+  __device__ static ThreadShare ShareOf(const RungPlan& plan, std::int64_t tile) {
     const int thread = static_cast<int>(threadIdx.x);
     const std::int64_t result = tile * plan.results_per_cta + std::int64_t{thread % plan.lanes} * kColumns;
     return {result, thread / plan.lanes, kReduceThreads / plan.lanes, plan.lanes};
   }
 
   template <typename R, typename Source>
-  __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const ReducePlan& plan,
+  __device__ static void Accumulate(Source x, const CanonicalReduce& reduce, const RungPlan& plan,
                                     const ThreadShare& share, int part, typename R::Acc (&acc)[kResults]) {
     constexpr int kLoads = 4;  // in flight a thread; also for kColumns == 1, where they are narrow
 #pragma unroll
@@ -179,7 +179,7 @@ struct ColumnTile {
 
 // Calls f with std::type_identity of the plan's tile, and returns what it returns.
 template <typename Source, typename F>
-auto VisitTile(const ReducePlan& plan, F&& f) {
+auto VisitTile(const RungPlan& plan, F&& f) {
   if (plan.rows) return f(std::type_identity<RowTile>());
   if constexpr (Source::kVector > 1) {
     if (plan.columns > 1) return f(std::type_identity<ColumnTile<Source::kVector>>());

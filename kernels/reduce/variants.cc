@@ -1,52 +1,87 @@
 #include <algorithm>
+#include <optional>
+#include <utility>
 
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/launch_grids.h"
 #include "kernels/reduce/canonical.h"
 #include "kernels/reduce/kernels.h"
-#include "kernels/reduce/plan.h"
+#include "kernels/reduce/rung_plan.h"
 #include "kernels/reduce/vector_plan.h"
 #include "kernels/transpose/kernels.h"
 
 namespace warpline {
 namespace {
 
-cudaError_t LaunchVectorized(const ReduceProblem& problem, const Operands& operands,
-                             const CudaContext& context, cudaStream_t stream) {
+cudaError_t LaunchPlan(const ReduceProblem& problem, const ReducePlan& plan, const Operands& operands,
+                       const CudaContext& context, cudaStream_t stream) {
   switch (NumberClassOf(problem.dtype)) {
     case NumberClass::kF32:
-      return LaunchVectorizedF32(problem, operands, context, stream);
+      return LaunchVectorizedF32(problem, plan, operands, context, stream);
     case NumberClass::kF64:
-      return LaunchVectorizedF64(problem, operands, context, stream);
+      return LaunchVectorizedF64(problem, plan, operands, context, stream);
     case NumberClass::kI32:
-      return LaunchVectorizedI32(problem, operands, context, stream);
+      return LaunchVectorizedI32(problem, plan, operands, context, stream);
     case NumberClass::kU32:
-      return LaunchVectorizedU32(problem, operands, context, stream);
+      return LaunchVectorizedU32(problem, plan, operands, context, stream);
     case NumberClass::kI64:
-      return LaunchVectorizedI64(problem, operands, context, stream);
+      return LaunchVectorizedI64(problem, plan, operands, context, stream);
     case NumberClass::kU64:
-      return LaunchVectorizedU64(problem, operands, context, stream);
+      return LaunchVectorizedU64(problem, plan, operands, context, stream);
   }
   return cudaErrorNotSupported;
 }
 
-// Returns the largest workspace of the plans that a launch may use. The address of the input is not known
-// yet. It is also not known whether the kernels were compiled for this device or for an earlier one.
-std::size_t VectorizedWorkspace(const ReduceProblem& problem, const DeviceTraits& traits) {
-  const CanonicalReduce reduce = Canonicalize(problem);
-  const DeviceTraits earlier = {.multiprocessors = traits.multiprocessors};
-  return std::max(
-      {PlanVectors(problem, reduce, /*aligned_base=*/true, traits).WorkspaceBytes(reduce.results),
-       PlanVectors(problem, reduce, /*aligned_base=*/true, earlier).WorkspaceBytes(reduce.results),
-       PlanVectors(problem, reduce, /*aligned_base=*/false, traits).WorkspaceBytes(reduce.results)});
+template <ReduceShape kShape>
+cudaError_t LaunchBy(const ReduceProblem& problem, const Operands& operands, const CudaContext& context,
+                     cudaStream_t stream) {
+  if (context.plan != nullptr) {
+    return LaunchPlan(problem, std::get<ReducePlan>(context.plan->arguments), operands, context, stream);
+  }
+  const auto plan = PlanReduceBy(kShape, problem, context.traits, operands.in[0]);
+  if (!plan.has_value()) return cudaErrorNotSupported;
+  return LaunchPlan(problem, *plan, operands, context, stream);
 }
 
-ReducePlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {
-  return PlanReduce(Canonicalize(problem), VectorOf(problem), traits);
+// The address of the input is not known yet.
+template <ReduceShape kShape>
+std::size_t WorkspaceBy(const ReduceProblem& problem, const DeviceTraits& traits) {
+  std::size_t bytes = 0;
+  for (const std::uintptr_t address : {0, 1}) {
+    const auto plan =
+        PlanReduceBy(kShape, problem, traits, reinterpret_cast<const void*>(address));  // never read
+    if (plan.has_value()) bytes = std::max(bytes, plan->WorkspaceBytes());
+  }
+  return bytes;
+}
+
+// The older name of these kernels.
+constexpr std::string_view kGroup = "vectorized";
+
+// A kernel of PlanReduce. Only a plan chooses it.
+template <ReduceShape kShape>
+constexpr CudaVariant<ReduceProblem> Planned(std::string_view summary, int step = 0) {
+  return {.name = Name(kShape),
+          .summary = summary,
+          .reproducible = true,
+          .supports_dtype = IsReal,
+          .supports =
+              [](const ReduceProblem& problem, const DeviceTraits& traits) {
+                return PlanReduceBy(kShape, problem, traits, nullptr).has_value();
+              },
+          .workspace_bytes = WorkspaceBy<kShape>,
+          .launch = LaunchBy<kShape>,
+          .preferred = [](const ReduceProblem&, const DeviceTraits&) { return false; },
+          .group = kGroup,
+          .step = step};
+}
+
+RungPlan PlanOf(const ReduceProblem& problem, const DeviceTraits& traits) {
+  return PlanRung(Canonicalize(problem), VectorOf(problem), traits);
 }
 
 bool SupportsRungs(const ReduceProblem& problem, const DeviceTraits& traits) {
-  const ReducePlan plan = PlanOf(problem, traits);
+  const RungPlan plan = PlanOf(problem, traits);
   return HasTypedKernel(problem) && plan.tiles * plan.split <= kMaxGridX;
 }
 
@@ -136,14 +171,15 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
      .launch = LaunchCub,
      .preferred = IsSumOfAll,
      .cost = CubCost},
-    {.name = "vectorized",
-     .summary = "16-byte loads of every type, short rows and blocks of columns through shared memory",
-     .reproducible = true,
-     .supports_dtype = IsReal,
-     .supports = [](const ReduceProblem&, const DeviceTraits&) { return true; },
-     .workspace_bytes = VectorizedWorkspace,
-     .launch = LaunchVectorized,
-     .step = 7},
+    Planned<ReduceShape::kRows>("rows by 16-byte loads, a warp or a CTA each", 7),
+    Planned<ReduceShape::kRuns>("rows of several runs, which may be unaligned"),
+    Planned<ReduceShape::kPackedRows>("short rows, many of them through shared memory"),
+    Planned<ReduceShape::kColumns>("neighbouring columns, several a thread"),
+    Planned<ReduceShape::kFewRows>("columns of few elements, 16 bytes of each row a thread"),
+    Planned<ReduceShape::kShiftedColumns>("columns of unaligned rows, by vectors that begin before them"),
+    Planned<ReduceShape::kBulkColumns>("columns of unaligned rows, which the device copies by itself"),
+    Planned<ReduceShape::kFlatColumns>("few columns, all of their elements in one block"),
+    Planned<ReduceShape::kPackedColumns>("many blocks of few columns, whole ones through shared memory"),
     // The ladder: each row shows one step.
     {.name = "warp_shuffle",
      .summary = "warp shuffles over rows or columns, in two kernels where few results have many elements",
@@ -205,5 +241,32 @@ constexpr CudaVariant<ReduceProblem> kVariants[] = {
 }  // namespace
 
 std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants() { return kVariants; }
+
+CudaChoice<ReduceProblem> Choose(const ReduceProblem& problem, std::string_view variant,
+                                 const DeviceTraits& traits, const Operands& operands) {
+  const auto table = CudaReduceVariants();
+  const void* const in = operands.in[0];
+  if (variant.empty()) {
+    for (const auto& row : table) {
+      if (row.group == kGroup) break;
+      if (MayChoose(row, problem, traits)) return {.row = &row};
+    }
+  }
+  if (variant.empty() || variant == kGroup) {
+    ReducePlan plan = PlanReduce(problem, traits, in);
+    const auto& row = RowNamed(table, Name(plan.vectors.shape));
+    return {.row = &row, .configuration = 0, .plan = {std::move(plan)}};
+  }
+  CudaChoice<ReduceProblem> choice = ChooseInOrder(table, problem, variant, traits);
+  if (choice.row == nullptr || choice.row->group != kGroup) return choice;
+  for (int i = 0; i < kReduceShapes; ++i) {
+    const auto shape = static_cast<ReduceShape>(i);
+    if (Name(shape) != variant) continue;
+    std::optional<ReducePlan> plan = PlanReduceBy(shape, problem, traits, in);
+    if (!plan.has_value()) return {};
+    choice.plan.arguments = *std::move(plan);
+  }
+  return choice;
+}
 
 }  // namespace warpline

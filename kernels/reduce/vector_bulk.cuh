@@ -1,5 +1,5 @@
-// Variant `vectorized` where neighbouring results are neighbours in memory and the device copies rows by
-// itself (sm_90 and later).
+// Variant `bulk_columns`, for where neighbouring results are neighbours in memory and the device copies rows
+// by itself (sm_90 and later).
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_BULK_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_BULK_CUH_
 

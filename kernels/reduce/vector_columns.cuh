@@ -1,4 +1,5 @@
-// Variant `vectorized` where neighbouring results are neighbours in memory.
+// Variants `columns`, `shifted_columns` and `flat_columns`, for where neighbouring results are neighbours in
+// memory.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_COLUMNS_CUH_
 

@@ -1,4 +1,4 @@
-// Relative costs of the plans of variant `vectorized`, and the number of CTAs that share a result.
+// Relative costs of VectorPlan, and the number of CTAs that share a result.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_COSTS_H_
 

@@ -1,4 +1,4 @@
-// Variant `vectorized` where neighbouring results are neighbours in memory and few elements make a result.
+// Variant `few_rows`, for where neighbouring results are neighbours in memory and few elements make a result.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_FEW_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_FEW_ROWS_CUH_
 

@@ -1,7 +1,7 @@
-// Variant `vectorized`: 16 bytes of any type a load, several of them in flight a thread; short rows and
-// blocks of columns go through shared memory, and results that lie side by side in small numbers are taken as
-// one block. Few results are shared among as many CTAs as the device holds at the same time; what these have
-// is combined by a second kernel, in a fixed order.
+// Launches the kernels of plans: 16 bytes of any type a load, several of them in flight a thread; short rows
+// and blocks of columns go through shared memory, and results that lie side by side in small numbers are
+// taken as one block. Few results are shared among as many CTAs as the device holds at the same time; what
+// these have is combined by a second kernel, in a fixed order.
 //
 // Limit: device memory; of bytes, var, argmax and logsumexp also what they do for each element; for small
 // problems the launch of the second kernel.
@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/allow_shared_bytes.h"
 #include "kernels/launch_grids.h"
+#include "kernels/reduce/plan.h"
 #include "kernels/reduce/vector_bulk.cuh"
 #include "kernels/reduce/vector_columns.cuh"
 #include "kernels/reduce/vector_few_rows.cuh"
@@ -21,42 +23,21 @@
 
 namespace warpline {
 
-// Sets `copies` to whether the code that runs on this device was compiled for one that copies rows by itself.
-// A build without code for the device falls back on the code for an earlier one.
-inline cudaError_t CopiesBulk(const void* kernel, bool* copies) {
-  cudaFuncAttributes attributes = {};
-  const cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
-  *copies = attributes.ptxVersion >= 90;
-  return error;
-}
-
 // Number: the class of the element types that this launch can be of.
 template <typename R, typename Number>
-cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands, const CudaContext& context,
-                          cudaStream_t stream) {
-  const void* x = operands.in[0];
-  const std::size_t element_bytes = SizeOf(problem.dtype);
-  VectorTask<R> task{.x = x,
+cudaError_t LaunchVectors(const ReduceProblem& problem, const ReducePlan& of_problem,
+                          const Operands& operands, const CudaContext& context, cudaStream_t stream) {
+  VectorTask<R> task{.x = operands.in[0],
                      .y = operands.out,
                      .partials = static_cast<typename R::Acc*>(operands.workspace),
                      .dtype = problem.dtype,
-                     .element_bytes = static_cast<std::int32_t>(element_bytes),
-                     .reduce = Canonicalize(problem),
-                     .plan = {},
+                     .element_bytes = static_cast<std::int32_t>(SizeOf(problem.dtype)),
+                     .reduce = of_problem.reduce,
+                     .plan = of_problem.vectors,
                      .finish = FinishOf(problem)};
   if (task.reduce.results == 0) return cudaSuccess;
-  const auto plan_for = [&](const DeviceTraits& traits) {
-    return PlanVectors(problem, task.reduce, reinterpret_cast<std::uintptr_t>(x) % 16 == 0, traits);
-  };
-  task.plan = plan_for(context.traits);
   const VectorPlan& plan = task.plan;
-  if (plan.shape == ReduceShape::kBulkColumns) {
-    const auto* kernel = reinterpret_cast<const void*>(&ReduceBulkColumns<R, Number>);
-    bool copies = false;
-    if (const cudaError_t error = CopiesBulk(kernel, &copies); error != cudaSuccess) return error;
-    if (!copies) task.plan = plan_for({.multiprocessors = context.traits.multiprocessors});
-  }
-  if (plan.WorkspaceBytes(task.reduce.results) > operands.workspace_bytes) return cudaErrorInvalidValue;
+  if (of_problem.WorkspaceBytes() > operands.workspace_bytes) return cudaErrorInvalidValue;
   std::int64_t blocks = plan.tiles * plan.split;
   if (plan.shape == ReduceShape::kBulkColumns) {
     blocks = std::min<std::int64_t>(blocks, std::int64_t{kBulkCtas} * context.traits.multiprocessors);
@@ -68,9 +49,7 @@ cudaError_t LaunchVectors(const ReduceProblem& problem, const Operands& operands
     // of this launch: always the same, as other threads may be launching it.
     if (plan.shape == ReduceShape::kPackedColumns || plan.shape == ReduceShape::kBulkColumns) {
       const int most = plan.shape == ReduceShape::kPackedColumns ? kPackedSharedBytes : kBulkSharedBytes;
-      const cudaError_t error =
-          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-      if (error != cudaSuccess) return error;
+      if (const cudaError_t error = AllowSharedBytes(kernel, most); error != cudaSuccess) return error;
     }
     kernel<<<static_cast<unsigned>(blocks), plan.threads, shared, stream>>>(task);
     return cudaGetLastError();

@@ -1,4 +1,4 @@
-// From an operation to the monoid of variant `vectorized` that computes it, in each class of numbers.
+// From an operation to the monoid that computes it in the kernels of plans, in each class of numbers.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_MONOIDS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_MONOIDS_CUH_
 

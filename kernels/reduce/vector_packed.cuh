@@ -1,5 +1,5 @@
-// Variant `vectorized` where what a CTA takes follows each other and fits its shared memory: short rows, and
-// blocks of few or short columns.
+// Variants `packed_rows` and `packed_columns`, for where what a CTA takes follows each other and fits its
+// shared memory: short rows, and blocks of few or short columns.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_PACKED_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_PACKED_CUH_
 

@@ -317,7 +317,7 @@ bool IsBulk(const ReduceProblem& problem, const CanonicalReduce& reduce, std::in
             bool aligned_base, const DeviceTraits& traits) {
   constexpr std::int64_t kMinColumns = 256, kMinBytes = 32 << 20;
   const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
-  if (traits.compute_capability < 90 || !aligned_base || inner < kMinColumns ||
+  if (!traits.copies_bulk() || !aligned_base || inner < kMinColumns ||
       reduce.results * reduce.reduced_count * bytes < kMinBytes || HasWholeLoads(reduce, inner, columns) ||
       (bytes == 8 && HasNumber(problem.op))) {
     return false;
@@ -356,28 +356,52 @@ std::size_t VectorPlan::WorkspaceBytes(std::int64_t results) const {
                    : 0;
 }
 
-std::string_view Name(ReduceShape shape) {
+std::optional<VectorPlan> PlanVectorsBy(ReduceShape shape, const ReduceProblem& problem,
+                                        const CanonicalReduce& reduce, bool aligned_base,
+                                        const DeviceTraits& traits) {
+  const int multiprocessors = std::max(1, traits.multiprocessors);
+  const std::int64_t bytes = BytesOf(problem), columns = ColumnsOf(NumberClassOf(problem.dtype));
+  const bool is_of_rows =
+      shape == ReduceShape::kRows || shape == ReduceShape::kRuns || shape == ReduceShape::kPackedRows;
+  if (is_of_rows != reduce.InnermostReduced()) return std::nullopt;
+  VectorPlan plan;
+  plan.inner = is_of_rows ? 1 : InnerOf(reduce);
+  bool can = true;
   switch (shape) {
     case ReduceShape::kRows:
-      return "rows";
     case ReduceShape::kRuns:
-      return "runs";
+      PlanRows(problem, reduce, aligned_base, multiprocessors, &plan);
+      can = plan.shape == shape;
+      break;
     case ReduceShape::kPackedRows:
-      return "packed_rows";
+      can = IsPacked(reduce, reduce.reduced_count * bytes, aligned_base);
+      if (can) PlanPackedRows(reduce, reduce.reduced_count * bytes, multiprocessors, &plan);
+      break;
     case ReduceShape::kColumns:
-      return "columns";
+      PlanColumns(problem, reduce, aligned_base, multiprocessors, &plan);
+      break;
     case ReduceShape::kFewRows:
-      return "few_rows";
+      can = IsFewRows(problem, reduce, plan.inner, aligned_base, multiprocessors);
+      if (can) PlanFewRows(problem, reduce, &plan);
+      break;
     case ReduceShape::kShiftedColumns:
-      return "shifted_columns";
+      can = IsShifted(reduce, plan.inner, bytes, columns, aligned_base);
+      if (can) PlanShiftedColumns(problem, reduce, multiprocessors, &plan);
+      break;
     case ReduceShape::kBulkColumns:
-      return "bulk_columns";
+      can = IsBulk(problem, reduce, plan.inner, aligned_base, traits);
+      if (can) PlanBulkColumns(problem, reduce, multiprocessors, &plan);
+      break;
     case ReduceShape::kFlatColumns:
-      return "flat_columns";
+      can = IsFlat(reduce, plan.inner, bytes, columns, aligned_base);
+      if (can) PlanFlatColumns(problem, reduce, multiprocessors, &plan);
+      break;
     case ReduceShape::kPackedColumns:
-      return "packed_columns";
+      can = IsPackedColumns(reduce, plan.inner, bytes, aligned_base, multiprocessors);
+      if (can) PlanPackedColumns(reduce, bytes, multiprocessors, &plan);
+      break;
   }
-  return "";
+  return can ? std::optional(plan) : std::nullopt;
 }
 
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "kernels/reduce/canonical.h"
@@ -75,7 +76,30 @@ enum class ReduceShape : std::uint8_t {
   kFlatColumns,
   kPackedColumns
 };
-std::string_view Name(ReduceShape shape);
+inline constexpr int kReduceShapes = static_cast<int>(ReduceShape::kPackedColumns) + 1;
+constexpr std::string_view Name(ReduceShape shape) {
+  switch (shape) {
+    case ReduceShape::kRows:
+      return "rows";
+    case ReduceShape::kRuns:
+      return "runs";
+    case ReduceShape::kPackedRows:
+      return "packed_rows";
+    case ReduceShape::kColumns:
+      return "columns";
+    case ReduceShape::kFewRows:
+      return "few_rows";
+    case ReduceShape::kShiftedColumns:
+      return "shifted_columns";
+    case ReduceShape::kBulkColumns:
+      return "bulk_columns";
+    case ReduceShape::kFlatColumns:
+      return "flat_columns";
+    case ReduceShape::kPackedColumns:
+      return "packed_columns";
+  }
+  return "";
+}
 
 // Which kernels take a problem: they are compiled for all element types that are the same kind of number.
 enum class NumberClass : std::uint8_t { kF32, kF64, kI32, kU32, kI64, kU64 };
@@ -119,6 +143,11 @@ struct VectorPlan {
   }
   std::size_t WorkspaceBytes(std::int64_t results) const;
 };
+
+// Plans for this shape, fast or not; nothing if it cannot do the problem.
+std::optional<VectorPlan> PlanVectorsBy(ReduceShape shape, const ReduceProblem& problem,
+                                        const CanonicalReduce& reduce, bool aligned_base,
+                                        const DeviceTraits& traits);
 
 // `aligned_base`: whether the input begins at a multiple of 16 bytes. Devices before sm_90 copy no rows.
 VectorPlan PlanVectors(const ReduceProblem& problem, const CanonicalReduce& reduce, bool aligned_base,

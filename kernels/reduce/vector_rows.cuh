@@ -1,4 +1,4 @@
-// Variant `vectorized` where the elements of a result are neighbours, in rows or runs of whole vectors.
+// Variant `rows`, for where the elements of a result are neighbours, in rows or runs of whole vectors.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_ROWS_CUH_
 

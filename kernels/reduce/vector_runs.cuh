@@ -1,4 +1,4 @@
-// Variant `vectorized` where the elements of a result are neighbours in unaligned runs.
+// Variant `runs`, for where the elements of a result are neighbours in unaligned runs.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_RUNS_CUH_
 

@@ -1,4 +1,4 @@
-// One reduction as the kernels of variant `vectorized` take it; and how they end.
+// One reduction as the kernels of plans take it; and how they end.
 #ifndef WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 #define WARPLINE_KERNELS_REDUCE_VECTOR_TASK_CUH_
 

@@ -1,13 +1,13 @@
-// Variant `vectorized`, of f32, f16 and bf16, computed in f32, or in f64 where results are f64.
+// The kernels of plans, for f32, f16 and bf16, computed in f32, or in f64 where results are f64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 
 namespace warpline {
 
-cudaError_t LaunchVectorizedF32(const ReduceProblem& problem, const Operands& operands,
-                                const CudaContext& context, cudaStream_t stream) {
+cudaError_t LaunchVectorizedF32(const ReduceProblem& problem, const ReducePlan& plan,
+                                const Operands& operands, const CudaContext& context, cudaStream_t stream) {
   const auto launch = [&]<typename R>(std::type_identity<R>) {
-    return LaunchVectors<R, float>(problem, operands, context, stream);
+    return LaunchVectors<R, float>(problem, plan, operands, context, stream);
   };
   // For f64 results f32 would be too coarse.
   if (problem.OutDType() == DType::kF64) return VisitFloatMonoid<float, double>(problem, launch);

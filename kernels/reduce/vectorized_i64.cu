@@ -1,13 +1,13 @@
-// Variant `vectorized`, of i64.
+// The kernels of plans, for i64.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 
 namespace warpline {
 
-cudaError_t LaunchVectorizedI64(const ReduceProblem& problem, const Operands& operands,
-                                const CudaContext& context, cudaStream_t stream) {
+cudaError_t LaunchVectorizedI64(const ReduceProblem& problem, const ReducePlan& plan,
+                                const Operands& operands, const CudaContext& context, cudaStream_t stream) {
   return VisitIntegerMonoid<std::int64_t>(problem, [&]<typename R>(std::type_identity<R>) {
-    return LaunchVectors<R, std::int64_t>(problem, operands, context, stream);
+    return LaunchVectors<R, std::int64_t>(problem, plan, operands, context, stream);
   });
 }
 

@@ -1,13 +1,13 @@
-// Variant `vectorized`, of u32, u16, u8 and bool.
+// The kernels of plans, for u32, u16, u8 and bool.
 #include "kernels/reduce/kernels.h"
 #include "kernels/reduce/vector_monoids.cuh"
 
 namespace warpline {
 
-cudaError_t LaunchVectorizedU32(const ReduceProblem& problem, const Operands& operands,
-                                const CudaContext& context, cudaStream_t stream) {
+cudaError_t LaunchVectorizedU32(const ReduceProblem& problem, const ReducePlan& plan,
+                                const Operands& operands, const CudaContext& context, cudaStream_t stream) {
   return VisitIntegerMonoid<std::uint32_t>(problem, [&]<typename R>(std::type_identity<R>) {
-    return LaunchVectors<R, std::uint32_t>(problem, operands, context, stream);
+    return LaunchVectors<R, std::uint32_t>(problem, plan, operands, context, stream);
   });
 }
 

@@ -1,7 +1,7 @@
-// Variant `swizzled_packed`, matrices of which one side is short and lies side by side (channel_words.h),
-// whatever its length. A thread takes the pixels that a word of a plane has, and puts words of their channels
-// together in registers: where they are side by side, its words follow each other, and go through shared
-// memory, so that the lanes of a warp access global memory side by side too.
+// Variants `split_words` and `joined_words`: matrices of which one side is short and lies side by side
+// (channel_words.h), whatever its length. A thread takes the pixels that a word of a plane has, and puts
+// words of their channels together in registers: where they are side by side, its words follow each other,
+// and go through shared memory, so that the lanes of a warp access global memory side by side too.
 //
 // Limit: instructions, 40 to 53 of a warp for each word of its lanes; sectors that pieces of planes share.
 #include <cuda_pipeline_primitives.h>

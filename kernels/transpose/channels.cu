@@ -1,4 +1,4 @@
-// Variant `swizzled_packed`, matrices of few columns or rows (channels.h) of 1 or 2 bytes an element: images,
+// Variant `channels`: matrices of few columns or rows (channels.h) of 1 or 2 bytes an element: images,
 // whose pixels have as many channels. A thread takes a group of pixels whose planes are 16 bytes each. Global
 // memory is accessed in 16-byte vectors by neighbouring lanes on both sides: interleaved pixels go through
 // shared memory, where each lane finds its own.

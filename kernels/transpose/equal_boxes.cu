@@ -1,4 +1,4 @@
-// Variant `swizzled_packed`, boxes (packed_box.h) of which all begin and end with words of 4 bytes, and of
+// Variant `equal_boxes`: boxes (packed_box.h) of which all begin and end with words of 4 bytes, and of
 // which there are many. The words that a thread moves lie at the same places of every box: it works them out
 // once, keeps them in registers, and goes from box to box. While it writes one box the next one is on its
 // way. In packed_box.cu, which takes all others, finding these places takes most of the instructions.

@@ -1,7 +1,6 @@
-// Variant `swizzled_packed` where nothing is to be transposed, and `copy` of reductions where each result is
-// one element: bytes move as they are, in 16-byte vectors of the output, one a thread. A kernel, since for
-// large tensors it is faster than cudaMemcpyAsync, and, unlike it, asynchronous where both sides are mapped
-// host memory.
+// Variant `copy` of transposes that move nothing, and of reductions where each result is one element: bytes
+// move as they are, in 16-byte vectors of the output, one a thread. A kernel, since for large tensors it is
+// faster than cudaMemcpyAsync, and, unlike it, asynchronous where both sides are mapped host memory.
 //
 // Limit: device memory. Where input and output are differently far into 16 bytes, a vector of the output is
 // put together from the words of 4 bytes that hold it.

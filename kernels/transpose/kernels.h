@@ -12,6 +12,7 @@
 #include "kernels/transpose/channels.h"
 #include "kernels/transpose/joined_tiles.h"
 #include "kernels/transpose/packed_box.h"
+#include "kernels/transpose/plan.h"
 #include "kernels/transpose/small_blocks.h"
 #include "kernels/transpose/strided_copy.h"
 #include "kernels/transpose/tile_walk.h"
@@ -66,7 +67,11 @@ cudaError_t LaunchOddTiles(const TileWalk& walk, std::size_t element_bytes, std:
 cudaError_t LaunchJoinedTiles(const JoinedTiles& tiles, std::size_t element_bytes, std::int64_t in_bytes,
                               const void* in, void* out, cudaStream_t stream);
 
-// One each variant; the file of each says what it shows.
+// Launches the kernel of the plan. The addresses have the alignment that the plan was made for.
+cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
+                       cudaStream_t stream);
+
+// One each variant of the ladder; the file of each says what it shows.
 CudaLaunch<TransposeProblem> LaunchTransposeMultiElement;
 CudaLaunch<TransposeProblem> LaunchTransposeNaive;
 CudaLaunch<TransposeProblem> LaunchTransposeNaiveWrite;
@@ -76,7 +81,6 @@ CudaLaunch<TransposeProblem> LaunchTransposeShared;
 CudaLaunch<TransposeProblem> LaunchTransposeShifted;
 CudaLaunch<TransposeProblem> LaunchTransposeShuffle;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzled;
-CudaLaunch<TransposeProblem> LaunchTransposeSwizzledPacked;
 CudaLaunch<TransposeProblem> LaunchTransposeSwizzledVectorized;
 CudaLaunch<TransposeProblem> LaunchTransposeUnpadded;
 CudaLaunch<TransposeProblem> LaunchTransposeVectorized;

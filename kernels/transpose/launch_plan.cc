@@ -1,17 +1,14 @@
-// Variant `swizzled_packed`: launches the kernel that PlanTranspose chose.
+// Launches the kernel of a plan.
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/plan.h"
-#include "kernels/transpose/plans.h"
 
 namespace warpline {
-namespace {
 
 cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, const void* in, void* out,
                        cudaStream_t stream) {
+  if (plan.in_bytes == 0) return cudaSuccess;
   const std::size_t bytes = plan.element_bytes;
   switch (plan.kernel) {
-    case TransposeKernel::kNone:
-      return cudaSuccess;
     case TransposeKernel::kCopy:
       return LaunchFlatCopy(in, out, plan.in_bytes, stream);
     case TransposeKernel::kRows:
@@ -39,19 +36,6 @@ cudaError_t LaunchPlan(const TransposePlan& plan, const DeviceTraits& traits, co
       return LaunchSmallBlocks(std::get<SmallBlocks>(plan.shape), bytes, traits, in, out, stream);
   }
   return cudaErrorNotSupported;
-}
-
-}  // namespace
-
-cudaError_t LaunchTransposeSwizzledPacked(const TransposeProblem& problem, const Operands& operands,
-                                          const CudaContext& context, cudaStream_t stream) {
-  const void* const in = operands.in[0];
-  if (context.transpose_plans == nullptr) {
-    return LaunchPlan(PlanTranspose(problem, context.traits, in, operands.out), context.traits, in,
-                      operands.out, stream);
-  }
-  const auto plan = context.transpose_plans->Get(problem, context.traits, in, operands.out);
-  return LaunchPlan(*plan, context.traits, in, operands.out, stream);
 }
 
 }  // namespace warpline

@@ -1,8 +1,8 @@
-// Variant `swizzled_packed`, tiles of matrices whose rows are unaligned: global memory is accessed in
-// aligned words of 4 bytes, or of 8 where elements have as many. A word of elements smaller than that is put
-// together from two neighbouring ones, by a shift over both: on the way in, as rows of the input are not
-// aligned, and on the way out for those of the output. In between they change places in registers, four rows
-// of four bytes or two of two 16-bit elements at a time, and lie in shared memory in padded rows.
+// Variants `odd_tiles` and `joined_tiles`: tiles of matrices whose rows are unaligned: global memory is
+// accessed in aligned words of 4 bytes, or of 8 where elements have as many. A word of elements smaller than
+// that is put together from two neighbouring ones, by a shift over both: on the way in, as rows of the input
+// are not aligned, and on the way out for those of the output. In between they change places in registers,
+// four rows of four bytes or two of two 16-bit elements at a time, and lie in shared memory in padded rows.
 //
 // Where one axis would not fill a side of the tile, several do (joined_tiles.h), and tables say where rows
 // begin.

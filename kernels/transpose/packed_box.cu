@@ -1,4 +1,4 @@
-// Variant `swizzled_packed` where an axis at the end of either order is short, or sizes are odd: a CTA moves
+// Variant `box`, for where an axis at the end of either order is short, or sizes are odd: a CTA moves
 // a box of the tensor (packed_box.h) by way of shared memory. It reads runs of the input and writes runs of
 // the output, which are long even where axes are not, in words of at least 4 bytes: words at the ends of a
 // run hold some bytes of its neighbours, which are read but not written.

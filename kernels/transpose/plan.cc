@@ -51,23 +51,32 @@ std::size_t ShortestRow(std::size_t element_bytes) {
 }
 
 // Offsets are to have 31 bits, and vectors of the output to be aligned; else boxes take rows, too.
-bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
+bool CanCopyRows(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
   std::int64_t count = 1;
   for (int axis = 0; axis < transpose.rank; ++axis) count *= transpose.dims[axis];
   const auto row_bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
-  return reinterpret_cast<std::uintptr_t>(out) % kChunkBytes == 0 &&
-         row_bytes >= ShortestRow(element_bytes) &&
+  return reinterpret_cast<std::uintptr_t>(out) % kChunkBytes == 0 && row_bytes >= kChunkBytes &&
          std::max(count, InputExtent(transpose)) < FastDivisor::kMax;
 }
 
-// Returns whether tiles suit the problem. Sides must be multiples of 16 bytes, and long enough that the tiles
-// at their ends leave few lanes idle. Narrow elements lose more where boxes gather them one by one. A small
-// problem takes no planning.
-bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+bool SuitRowCopy(const CanonicalTranspose& transpose, std::size_t element_bytes, const void* out) {
+  const auto row_bytes = static_cast<std::size_t>(transpose.dims[transpose.rank - 1]) * element_bytes;
+  return row_bytes >= ShortestRow(element_bytes) && CanCopyRows(transpose, element_bytes, out);
+}
+
+// Returns whether sides are multiples of 16 bytes.
+bool CanTile(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
   const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
   const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
   // 16 bytes an element are a vector anyway, of which boxes have more in flight.
-  if (element_bytes == kChunkBytes || bases % kChunkBytes != 0 || !walk.TakesVectors(vector)) return false;
+  return element_bytes != kChunkBytes && bases % kChunkBytes == 0 && walk.TakesVectors(vector);
+}
+
+// Returns whether tiles suit the problem: sides are long enough that the tiles at their ends leave few lanes
+// idle. Narrow elements lose more where boxes gather them one by one. A small problem takes no planning.
+bool SuitTiles(const TileWalk& walk, std::size_t element_bytes, const void* in, const void* out) {
+  if (!CanTile(walk, element_bytes, in, out)) return false;
+  const auto vector = static_cast<std::int64_t>(kChunkBytes / element_bytes);
   const std::int64_t side = vector * (element_bytes == 1 ? 8 : 16);
   const double least_fill = element_bytes == 1 ? 0.25 : element_bytes == 2 ? 0.3 : kMinTileFill;
   return FillOf(walk, side, side) >= least_fill || HasFewTiles(walk);
@@ -105,10 +114,17 @@ OddTileLimits LimitsOf(const TileWalk& walk, bool joins) {
   return {.few_x = 0.8, .many_x = 0.6, .few_y = 0.61, .many_y = many_y};
 }
 
-// The same where sides are odd; offsets in such a tile have 32 bits.
+// Returns whether offsets in a tile have 32 bits.
+template <int kBytes>
+bool HasNearRows(const TileWalk& walk) {
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
+  using Tile = OddTile<kBytes>;
+  return walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
+         walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
+}
+
 template <int kBytes>
 bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
-  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 31;
   constexpr double kEnd = 0.6;
   // With fewer tiles along y, partial tiles along x leave too much empty.
   constexpr std::int64_t kMinTilesY = 5;
@@ -121,8 +137,7 @@ bool SuitOddTilesOf(const TileWalk& walk, bool joins) {
       static_cast<double>(walk.ny) / ((static_cast<double>(tiles_y) + kEnd * ends) * Tile::kTileY);
   return fill_x >= (tiles_x > 1 && tiles_y >= kMinTilesY ? limits.many_x : limits.few_x) &&
          fill_y >= (tiles_y >= limits.least_many_y ? limits.many_y : limits.few_y) &&
-         walk.in_stride_y < kMaxBytes / (kBytes * (Tile::kRows + 1)) &&
-         walk.out_stride_x < kMaxBytes / (kBytes * (Tile::kTileX + 1));
+         HasNearRows<kBytes>(walk);
 }
 
 // Sides of several axes, if odd tiles of these are faster than boxes.
@@ -141,9 +156,24 @@ std::optional<JoinedTiles> JoinSidesOf(const CanonicalTranspose& transpose) {
   return tiles;
 }
 
+// Sides of several axes, whether they fill tiles or not.
+std::optional<JoinedTiles> AnyJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
+  return WithOddTileBytes(element_bytes, std::optional<JoinedTiles>(), [&](auto bytes) {
+    using Tile = OddTile<bytes()>;
+    std::optional<JoinedTiles> tiles = JoinSides(transpose, bytes(), Tile::kTileX, Tile::kTileY);
+    if (tiles.has_value() && !HasNearRows<bytes()>(tiles->walk)) tiles.reset();
+    return tiles;
+  });
+}
+
 std::optional<JoinedTiles> SuitedJoinedTiles(const CanonicalTranspose& transpose, std::size_t element_bytes) {
   return WithOddTileBytes(element_bytes, std::optional<JoinedTiles>(),
                           [&](auto bytes) { return JoinSidesOf<bytes()>(transpose); });
+}
+
+bool CanTakeOddTiles(const TileWalk& walk, std::size_t element_bytes) {
+  if (walk.in_stride_x != 1 || walk.out_stride_y != 1) return false;
+  return WithOddTileBytes(element_bytes, false, [&](auto bytes) { return HasNearRows<bytes()>(walk); });
 }
 
 bool SuitOddTiles(const TileWalk& walk, std::size_t element_bytes) {
@@ -175,13 +205,30 @@ bool BeatenByBlocks(const PackedBox& box, std::size_t element_bytes, bool equal)
   }
 }
 
+bool KeepsRows(const CanonicalTranspose& transpose) {
+  const int inner = transpose.rank - 1;
+  return transpose.in_strides[inner] == 1 && transpose.perm[inner] == inner;
+}
+
+// Joins the elements of rows that stay rows to wider ones. Rows of one such element are no axis any more.
+void WidenRows(CanonicalTranspose& transpose, TransposePlan& plan, const void* in, const void* out) {
+  if (!KeepsRows(transpose)) return;
+  const std::size_t wider = RowElementBytes(transpose, plan.element_bytes, in, out);
+  transpose = WithWiderElements(transpose, static_cast<std::int64_t>(wider / plan.element_bytes));
+  plan.element_bytes = wider;
+}
+
+bool AreWords(const void* in, const void* out) {
+  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
+  return bases % kEqualBoxWord == 0;
+}
+
 // Short axes, or odd sizes.
 TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& walk, bool joins_words,
                         const DeviceTraits& traits, const void* in, const void* out, TransposePlan plan) {
   const auto element_bytes = static_cast<int>(plan.element_bytes);
   const PackedBox box = PlanPackedBox(transpose, element_bytes);
-  const auto bases = reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out);
-  const bool equal = bases % kEqualBoxWord == 0 && SuitEqualBoxes(box, element_bytes, traits.multiprocessors);
+  const bool equal = AreWords(in, out) && SuitEqualBoxes(box, element_bytes, traits.multiprocessors);
   if (BeatenByBlocks(box, plan.element_bytes, equal)) {
     if (const auto blocks = PlanSmallBlocks(transpose, plan.element_bytes, traits, in, out); blocks) {
       plan.kernel = TransposeKernel::kSmallBlocks;
@@ -202,36 +249,6 @@ TransposePlan PlanBoxes(const CanonicalTranspose& transpose, const TileWalk& wal
 
 }  // namespace
 
-std::string_view Name(TransposeKernel kernel) {
-  switch (kernel) {
-    case TransposeKernel::kNone:
-      return "none";
-    case TransposeKernel::kCopy:
-      return "copy";
-    case TransposeKernel::kRows:
-      return "rows";
-    case TransposeKernel::kTiles:
-      return "tiles";
-    case TransposeKernel::kOddTiles:
-      return "odd_tiles";
-    case TransposeKernel::kJoinedTiles:
-      return "joined_tiles";
-    case TransposeKernel::kChannels:
-      return "channels";
-    case TransposeKernel::kSplitWords:
-      return "split_words";
-    case TransposeKernel::kJoinedWords:
-      return "joined_words";
-    case TransposeKernel::kBox:
-      return "box";
-    case TransposeKernel::kEqualBoxes:
-      return "equal_boxes";
-    case TransposeKernel::kSmallBlocks:
-      return "small_blocks";
-  }
-  return "";
-}
-
 double FillOf(const TileWalk& walk, std::int64_t tile_x, std::int64_t tile_y) {
   return FillOf(walk.nx, tile_x) * FillOf(walk.ny, tile_y);
 }
@@ -241,12 +258,70 @@ bool HasFewTiles(const TileWalk& walk) {
   return walk.nx * walk.ny * walk.batch.Count() <= kMaxElements;
 }
 
+std::optional<TransposePlan> PlanTransposeBy(TransposeKernel kernel, const TransposeProblem& problem,
+                                             const DeviceTraits& traits, const void* in, const void* out) {
+  TransposePlan plan{.kernel = kernel, .element_bytes = SizeOf(problem.dtype)};
+  if (problem.shape.Count() == 0) return plan;
+  CanonicalTranspose transpose = Canonicalize(problem);
+  plan.in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(plan.element_bytes);
+  if (transpose.IsIdentity() || kernel == TransposeKernel::kCopy) {
+    return transpose.IsIdentity() && kernel == TransposeKernel::kCopy ? std::optional(plan) : std::nullopt;
+  }
+  WidenRows(transpose, plan, in, out);
+  const std::size_t bytes = plan.element_bytes;
+  const TileWalk walk = MakeTileWalk(transpose);
+  const auto with = [&plan](bool can, const auto& shape) {
+    plan.shape = shape;
+    return can ? std::optional(plan) : std::nullopt;
+  };
+  const auto with_value = [&plan](const auto& shape) {
+    if (!shape.has_value()) return std::optional<TransposePlan>();
+    plan.shape = *shape;
+    return std::optional(plan);
+  };
+  switch (kernel) {
+    case TransposeKernel::kCopy:
+      break;
+    case TransposeKernel::kRows:
+      return with(KeepsRows(transpose) && CanCopyRows(transpose, bytes, out), transpose);
+    case TransposeKernel::kTiles:
+      return with(CanTile(walk, bytes, in, out), transpose);
+    case TransposeKernel::kOddTiles:
+      return with(CanTakeOddTiles(walk, bytes), walk);
+    case TransposeKernel::kJoinedTiles:
+      return with_value(AnyJoinedTiles(transpose, bytes));
+    case TransposeKernel::kChannels:
+      return with(SuitChannels(walk, bytes, in, out), walk);
+    case TransposeKernel::kSplitWords:
+      return with(ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kSplit, walk);
+    case TransposeKernel::kJoinedWords:
+      return with(ChannelWordsOf(walk, bytes, in, out) == ChannelSide::kJoined, walk);
+    case TransposeKernel::kBox:
+      return with(true, PlanPackedBox(transpose, static_cast<int>(bytes)));
+    case TransposeKernel::kEqualBoxes: {
+      const PackedBox box = PlanPackedBox(transpose, static_cast<int>(bytes));
+      return with(AreWords(in, out) && SuitEqualBoxes(box, static_cast<int>(bytes), traits.multiprocessors),
+                  box);
+    }
+    case TransposeKernel::kSmallBlocks:
+      return with_value(PlanSmallBlocks(transpose, bytes, traits, in, out));
+  }
+  return std::nullopt;
+}
+
+bool CanTranspose(TransposeKernel kernel, const TransposeProblem& problem, const DeviceTraits& traits) {
+  // Boxes can always be cut, which takes long.
+  if (kernel == TransposeKernel::kBox) {
+    return problem.shape.Count() == 0 || !Canonicalize(problem).IsIdentity();
+  }
+  return PlanTransposeBy(kernel, problem, traits, nullptr, nullptr).has_value();
+}
+
 TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits& traits, const void* in,
                             const void* out) {
   TransposePlan plan;
-  const std::int64_t count = problem.shape.Count();
-  if (count == 0) return plan;
   plan.element_bytes = SizeOf(problem.dtype);
+  if (problem.shape.Count() == 0) return plan;
   CanonicalTranspose transpose = Canonicalize(problem);
   plan.in_bytes = InputExtent(transpose) * static_cast<std::int64_t>(plan.element_bytes);
   const auto choose = [&plan](TransposeKernel kernel, auto shape) {
@@ -255,14 +330,9 @@ TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits&
     return plan;
   };
   if (transpose.IsIdentity()) return choose(TransposeKernel::kCopy, std::monostate());
-  const int inner = transpose.rank - 1;
-  if (transpose.in_strides[inner] == 1 && transpose.perm[inner] == inner) {
-    const std::size_t wider = RowElementBytes(transpose, plan.element_bytes, in, out);
-    transpose = WithWiderElements(transpose, static_cast<std::int64_t>(wider / plan.element_bytes));
-    plan.element_bytes = wider;
-    if (transpose.rank > inner && SuitRowCopy(transpose, wider, out)) {
-      return choose(TransposeKernel::kRows, transpose);
-    }
+  WidenRows(transpose, plan, in, out);
+  if (KeepsRows(transpose) && SuitRowCopy(transpose, plan.element_bytes, out)) {
+    return choose(TransposeKernel::kRows, transpose);
   }
   const std::size_t bytes = plan.element_bytes;
   const TileWalk walk = MakeTileWalk(transpose);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -20,10 +21,9 @@ namespace warpline {
 
 // The kernels of the server's own choice. Name gives the name; the file of each says how it works.
 enum class TransposeKernel : std::uint8_t {
-  kNone,         // nothing to do: no elements
-  kCopy,         // flat_copy.cu: the order of elements stays
+  kCopy,         // flat_copy.cu: the order of elements stays, or there are none
   kRows,         // row_copy.cu: the innermost axis stays innermost
-  kTiles,        // swizzled_packed.cu: both sides are multiples of 16 bytes
+  kTiles,        // tiles.cu: both sides are multiples of 16 bytes
   kOddTiles,     // odd_tiles.cu: sides of any size
   kJoinedTiles,  // odd_tiles.cu: sides of several axes
   kChannels,     // channels.cu: 2, 3, 4, 8 or 16 channels of 1 or 2 bytes
@@ -33,12 +33,39 @@ enum class TransposeKernel : std::uint8_t {
   kEqualBoxes,   // equal_boxes.cu: boxes that begin and end with words
   kSmallBlocks,  // small_blocks.cu: contiguous blocks of a few KiB
 };
-std::string_view Name(TransposeKernel kernel);
+inline constexpr int kTransposeKernels = static_cast<int>(TransposeKernel::kSmallBlocks) + 1;
+constexpr std::string_view Name(TransposeKernel kernel) {
+  switch (kernel) {
+    case TransposeKernel::kCopy:
+      return "copy";
+    case TransposeKernel::kRows:
+      return "rows";
+    case TransposeKernel::kTiles:
+      return "tiles";
+    case TransposeKernel::kOddTiles:
+      return "odd_tiles";
+    case TransposeKernel::kJoinedTiles:
+      return "joined_tiles";
+    case TransposeKernel::kChannels:
+      return "channels";
+    case TransposeKernel::kSplitWords:
+      return "split_words";
+    case TransposeKernel::kJoinedWords:
+      return "joined_words";
+    case TransposeKernel::kBox:
+      return "box";
+    case TransposeKernel::kEqualBoxes:
+      return "equal_boxes";
+    case TransposeKernel::kSmallBlocks:
+      return "small_blocks";
+  }
+  return "";
+}
 
 struct TransposePlan {
-  TransposeKernel kernel = TransposeKernel::kNone;
+  TransposeKernel kernel = TransposeKernel::kCopy;
   std::size_t element_bytes = 0;  // may be more than those of the problem's type
-  std::int64_t in_bytes = 0;      // from the first byte of the input to behind the last
+  std::int64_t in_bytes = 0;      // from the first byte of the input to behind the last; 0: nothing to do
   // The arguments of the kernel. kCopy needs only in_bytes. kRows and kTiles take the transposition;
   // kOddTiles, kChannels, kSplitWords and kJoinedWords the walk; the others what their name says.
   std::variant<std::monostate, CanonicalTranspose, TileWalk, JoinedTiles, PackedBox, SmallBlocks> shape;
@@ -48,6 +75,11 @@ struct TransposePlan {
 // remainders by 16 count.
 TransposePlan PlanTranspose(const TransposeProblem& problem, const DeviceTraits& traits, const void* in,
                             const void* out);
+// Plans for this kernel, fast or not; nothing if it cannot do the problem at these addresses.
+std::optional<TransposePlan> PlanTransposeBy(TransposeKernel kernel, const TransposeProblem& problem,
+                                             const DeviceTraits& traits, const void* in, const void* out);
+// Returns whether PlanTransposeBy would have a plan for aligned addresses.
+bool CanTranspose(TransposeKernel kernel, const TransposeProblem& problem, const DeviceTraits& traits);
 
 // Parts of the choice that a rung of the ladder needs, too.
 

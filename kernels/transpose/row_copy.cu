@@ -1,4 +1,4 @@
-// Variant `swizzled_packed` where the innermost axis stays innermost: rows move as they are, so there is
+// Variant `rows`, for where the innermost axis stays innermost: rows move as they are, so there is
 // nothing to transpose inside a tile and no shared memory is needed. Each thread stores a vector of 16 bytes
 // of the output, whatever the length of its rows, and finds where its elements come from: a row, or the end
 // of one and the beginning of the next.

@@ -6,7 +6,7 @@
 // Limit: registers, 32 (or 64) a thread for the tile alone, so that fewer warps cover the latency; global
 // memory is accessed in single elements; and a warp issues 80 (or 160) shuffles in place of 64 accesses of
 // shared memory.
-// Next, `swizzled_packed`: elements change places in registers too, but in those of one thread, and chunks go
+// Next, `tiles`: elements change places in registers too, but in those of one thread, and chunks go
 // the rest of the way through shared memory.
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/launch_tiles.cuh"

@@ -1,4 +1,4 @@
-// Variant `swizzled_packed`, blocks of a few KiB that stay contiguous, whatever the order of elements in them
+// Variant `small_blocks`: blocks of a few KiB that stay contiguous, whatever the order of elements in them
 // (small_blocks.h). Input and output are copied word by word as they lie; what changes is which elements a
 // word of the output gathers in shared memory. That is the same in every box: a thread works it out once,
 // keeps it in registers, and goes from box to box. While it writes one box the next one is on its way.

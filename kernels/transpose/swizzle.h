@@ -33,7 +33,7 @@ struct Swizzle {
 // time.
 inline constexpr int kChunkBytes = 16;
 
-// The tile of `swizzled_packed`: kTile x kTile elements of kBytes each, as kSide x kSide micro-tiles of
+// The tile of variant `tiles`: kTile x kTile elements of kBytes each, as kSide x kSide micro-tiles of
 // kVector x kVector elements, one a thread. In shared memory it lies transposed: row x has kSide chunks of
 // kVector elements along y. Rows of 256 bytes are whole DRAM bursts. A tile of such rows has 64 KiB where
 // elements are bytes, so these have a small tile too, of a quarter of that, for matrices with few tiles.

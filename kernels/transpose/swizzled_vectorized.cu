@@ -2,7 +2,7 @@
 // whole and aligned, so that the tile is filled by 16-byte stores; the gathers take single elements.
 //
 // Limit: the gathers, a load of shared memory for each element.
-// Next, `shuffle`: no shared memory at all. `swizzled_packed`, the step after it, keeps the tile, but changes
+// Next, `shuffle`: no shared memory at all. `tiles`, the step after it, keeps the tile, but changes
 // elements' places in registers before they are stored, so that whole chunks are read.
 #include "kernels/transpose/vector_tile.cuh"
 

@@ -1,4 +1,6 @@
-#include "kernels/cuda_variants.h"
+#include <optional>
+
+#include "kernels/cuda_choice.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/plan.h"
 #include "kernels/transpose/swizzle.h"
@@ -34,6 +36,39 @@ constexpr TransposeVariant Row(int step, std::string_view name, std::string_view
           .step = step};
 }
 
+// The launcher of one kernel of the server's own choice.
+template <TransposeKernel kKernel>
+cudaError_t LaunchBy(const TransposeProblem& problem, const Operands& operands, const CudaContext& context,
+                     cudaStream_t stream) {
+  const void* const in = operands.in[0];
+  if (context.plan != nullptr) {
+    return LaunchPlan(std::get<TransposePlan>(context.plan->arguments), context.traits, in, operands.out,
+                      stream);
+  }
+  const auto plan = PlanTransposeBy(kKernel, problem, context.traits, in, operands.out);
+  if (!plan.has_value()) return cudaErrorNotSupported;
+  return LaunchPlan(*plan, context.traits, in, operands.out, stream);
+}
+
+// The older name of these kernels.
+constexpr std::string_view kGroup = "swizzled_packed";
+
+// A kernel of PlanTranspose, for elements of up to kMaxBytes. Only a plan chooses it.
+template <TransposeKernel kKernel, std::size_t kMaxBytes = 16>
+constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
+  return {.name = Name(kKernel),
+          .summary = summary,
+          .reproducible = true,
+          .supports_dtype = [](DType dtype) { return SizeOf(dtype) <= kMaxBytes; },
+          .supports = [](const TransposeProblem& problem,
+                         const DeviceTraits& traits) { return CanTranspose(kKernel, problem, traits); },
+          .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+          .launch = LaunchBy<kKernel>,
+          .preferred = [](const TransposeProblem&, const DeviceTraits&) { return false; },
+          .group = kGroup,
+          .step = step};
+}
+
 // The cost of a rung that takes kSlowdown times as long as a copy.
 template <int kSlowdown>
 VariantCost Slower(const TransposeProblem&, const DeviceTraits&) {
@@ -59,7 +94,7 @@ bool FillsSmallTiles(const TransposeProblem& problem, const DeviceTraits& traits
   return fill >= 0.9 && FillOf(walk, 2 * kTile, 2 * kTile) < kMinTileFill;
 }
 
-// A rung that is the choice for some, the choice for all others, the ladder from its lowest rung, the oracle.
+// A rung that is the choice for some, the kernels of plans, the ladder, the oracle.
 constexpr TransposeVariant kVariants[] = {
     {.name = "padded_vectorized",
      .summary = "16-byte vectors of global memory, padded tile",
@@ -70,10 +105,17 @@ constexpr TransposeVariant kVariants[] = {
      .launch = LaunchTransposePaddedVectorized,
      .preferred = FillsSmallTiles,
      .step = 7},
-    Row(12, "swizzled_packed",
-        "16-byte vectors through XOR-swizzled shared memory; shifted words where sides are odd; channels of "
-        "pixels in registers; boxes of runs where axes are short; row copy where rows stay rows",
-        kAnyDType, AnyProblem, LaunchTransposeSwizzledPacked),
+    Planned<TransposeKernel::kCopy>("a copy of all bytes, where the order of elements stays"),
+    Planned<TransposeKernel::kRows>("copies of rows, where the innermost axis stays innermost"),
+    Planned<TransposeKernel::kTiles, 8>("16-byte vectors through XOR-swizzled shared memory", 12),
+    Planned<TransposeKernel::kOddTiles, 8>("tiles of words that are shifted where sides are odd"),
+    Planned<TransposeKernel::kJoinedTiles, 8>("odd_tiles whose sides are several axes"),
+    Planned<TransposeKernel::kChannels, 2>("2, 3, 4, 8 or 16 channels of pixels, in registers"),
+    Planned<TransposeKernel::kSplitWords, 4>("channels of pixels, any number, split into planes by words"),
+    Planned<TransposeKernel::kJoinedWords, 2>("planes, joined to channels of pixels by words"),
+    Planned<TransposeKernel::kBox>("boxes of contiguous runs, where axes at either end are short"),
+    Planned<TransposeKernel::kEqualBoxes, 4>("boxes that begin and end with words, each thread the same way"),
+    Planned<TransposeKernel::kSmallBlocks, 4>("contiguous blocks of a few KiB, several in shared memory"),
     Row(2, "naive_write", "one thread an element, coalesced writes", IsWord, AnyProblem,
         LaunchTransposeNaiveWrite, Slower<4>),
     Row(3, "shared", "32 x 32 tile in shared memory, coalesced both ways, bank conflicts", IsWord, AnyProblem,
@@ -100,5 +142,29 @@ constexpr TransposeVariant kVariants[] = {
 }  // namespace
 
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants() { return kVariants; }
+
+CudaChoice<TransposeProblem> Choose(const TransposeProblem& problem, std::string_view variant,
+                                    const DeviceTraits& traits, const Operands& operands) {
+  const auto table = CudaTransposeVariants();
+  const void *const in = operands.in[0], *const out = operands.out;
+  const bool aligned =
+      (reinterpret_cast<std::uintptr_t>(in) | reinterpret_cast<std::uintptr_t>(out)) % kChunkBytes == 0;
+  if (variant.empty() && aligned && MayChoose(kVariants[0], problem, traits)) return {.row = &kVariants[0]};
+  if (variant.empty() || variant == kGroup) {
+    TransposePlan plan = PlanTranspose(problem, traits, in, out);
+    const auto& row = RowNamed(table, Name(plan.kernel));
+    return {.row = &row, .configuration = 0, .plan = {std::move(plan)}};
+  }
+  CudaChoice<TransposeProblem> choice = ChooseInOrder(table, problem, variant, traits);
+  if (choice.row == nullptr || choice.row->group != kGroup) return choice;
+  for (int i = 0; i < kTransposeKernels; ++i) {
+    const auto kernel = static_cast<TransposeKernel>(i);
+    if (Name(kernel) != variant) continue;
+    std::optional<TransposePlan> plan = PlanTransposeBy(kernel, problem, traits, in, out);
+    if (!plan.has_value()) return {};
+    choice.plan.arguments = *std::move(plan);
+  }
+  return choice;
+}
 
 }  // namespace warpline

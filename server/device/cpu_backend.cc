@@ -125,7 +125,9 @@ class CpuLane : public Lane {
   const KernelSeries& SeriesOf(const Problem& problem, std::string_view variant) {
     const auto [entry, is_new] = series_.try_emplace(
         std::make_tuple(OpOf(problem), absl::string_view(variant.data(), variant.size()), DTypeOf(problem)));
-    if (is_new) entry->second = options_.metrics->Kernel(OpOf(problem), variant, DTypeOf(problem), 0);
+    if (is_new)
+      entry->second =
+          options_.metrics->Kernel(OpOf(problem), variant, DTypeOf(problem), KernelMemory::kDevice, 0);
     return entry->second;
   }
 
@@ -211,7 +213,9 @@ class CpuBackend : public Backend {
   double EstimateSeconds(const Program& program) const override {
     // Measured at the first question, since many who make a backend never ask.
     std::call_once(measured_, [this] { rates_ = MeasureCpuRates(); });
-    return ProgramSeconds(program, kTraits, rates_, [](const auto& problem) { return CpuTable(problem); });
+    return ProgramSeconds(program, kTraits, rates_, [](const auto& problem, std::string_view variant) {
+      return FindVariant(CpuTable(problem), problem, variant, kTraits);
+    });
   }
 
   bool launches_asynchronously() const override { return false; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_variants.h"
+#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {

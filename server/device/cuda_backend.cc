@@ -29,10 +29,12 @@ namespace {
 
 using gpu::ToStatus;
 
-// UNAVAILABLE if this build has no code for the device.
-absl::Status ProbeKernels(const cudaDeviceProp& properties) {
-  const cudaError_t error = gpu::FindKernelImage();
-  if (error == cudaSuccess) return absl::OkStatus();
+// Returns the capability that the code was compiled for which runs on the device. UNAVAILABLE if this build
+// has no code for it.
+absl::StatusOr<int> ProbeKernels(const cudaDeviceProp& properties) {
+  int capability = 0;
+  const cudaError_t error = gpu::FindKernelImage(&capability);
+  if (error == cudaSuccess) return capability;
   cudaGetLastError();
   return absl::UnavailableError(
       absl::StrCat(properties.name, " has compute capability ", properties.major, ".", properties.minor,
@@ -109,7 +111,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
                   .compute_capability = absl::StrCat(properties.major, ".", properties.minor),
                   .memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem)};
   device->uses_host_pointers = properties.canUseHostPointerForRegisteredMem != 0;
-  RETURN_IF_ERROR(ProbeKernels(properties));
+  ASSIGN_OR_RETURN(const int code_capability, ProbeKernels(properties));
   // Said before anything else fails for want of memory. What is taken is decided below, when all that comes
   // before the pool has its memory.
   ASSIGN_OR_RETURN(const DeviceMemoryQuestion question, AskForMemory(options));
@@ -120,15 +122,17 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
     Log("warning", "cuBLASLt not found: gemm runs on our own, slower kernels", {{"reason", why_not}});
   }
   device->context.cublaslt = device->cublaslt.get();
-  device->context.transpose_plans = &device->transpose_plans;
   device->context.traits = {.compute_capability = properties.major * 10 + properties.minor,
                             .multiprocessors = properties.multiProcessorCount,
-                            .has_cublaslt = device->cublaslt != nullptr};
+                            .has_cublaslt = device->cublaslt != nullptr,
+                            .code_capability = code_capability};
+  device->kernel_choices.CountIn(metrics.KernelChoices(ordinal));
   if (options.measure_roofline) {
     ASSIGN_OR_RETURN(device->roofline, MeasureRoofline(device->context));
   }
   if (options.timing_sample > 0) {
-    ASSIGN_OR_RETURN(device->event_overhead, MeasureEventOverhead(device->context.traits));
+    ASSIGN_OR_RETURN(device->event_overhead,
+                     MeasureEventOverhead(device->context.traits, device->uses_host_pointers));
     Log("info", "timing adds to each kernel, which is taken off",
         {{"device", absl::StrCat(ordinal)},
          {"in_graph_us", absl::StrCat(device->event_overhead.in_graph * 1e6)},
@@ -226,8 +230,14 @@ class CudaBackend : public Backend {
   double EstimateSeconds(const Program& program) const override {
     double seconds = 0;
     for (std::size_t i = 0; i < devices_.size(); ++i) {
-      seconds = std::max(seconds, ProgramSeconds(program, devices_[i]->context.traits, rates_[i],
-                                                 [](const auto& problem) { return CudaTable(problem); }));
+      CudaDevice& device = *devices_[i];
+      const DeviceTraits& traits = device.context.traits;
+      // The choice is made here for the first time, and kept for the launches.
+      const auto row_of = [&](const auto& problem, std::string_view variant) {
+        const auto choice = device.kernel_choices.Get(problem, variant, traits, Operands());
+        return choice != nullptr ? choice->row : nullptr;
+      };
+      seconds = std::max(seconds, ProgramSeconds(program, traits, rates_[i], row_of));
     }
     return seconds;
   }

@@ -11,12 +11,12 @@
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gpu/handle.h"
 #include "kernels/gpu/partition.h"
-#include "kernels/transpose/plans.h"
 #include "server/device/backend.h"
 #include "server/device/completion.h"
 #include "server/device/cut_pipeline.h"
 #include "server/device/device_pool.h"
 #include "server/device/event_overhead.h"
+#include "server/device/kernel_choices.h"
 #include "server/device/roofline.h"
 #include "server/device/transfers.h"
 #include "server/observe/metrics.h"
@@ -29,9 +29,9 @@ struct CudaDevice {
   DeviceInfo info;
   int cuda_ordinal = 0;             // info.ordinal counts the devices in use
   bool uses_host_pointers = false;  // staging memory has the same addresses on the device
-  CudaContext context;              // points to *cublaslt and to transpose_plans
+  CudaContext context;              // points to *cublaslt
   std::unique_ptr<CublasLt> cublaslt;
-  TransposePlans transpose_plans;
+  KernelChoices kernel_choices;
   Roofline roofline;
   EventOverhead event_overhead;  // 0 where nothing is timed
   // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made

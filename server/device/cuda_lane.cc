@@ -16,6 +16,45 @@ namespace warpline {
 
 using gpu::ToStatus;
 
+namespace {
+
+// The addresses that change from launch to launch of a program: its slots, and the memory of its bindings.
+using Bases = absl::InlinedVector<std::byte*, 6>;
+Bases BasesOf(const StagedProgram& staged) {
+  Bases bases = {staged.input.data(), staged.output.data()};
+  for (const Binding& binding : staged.bindings) {
+    if (!binding.memory.bytes().empty()) bases.push_back(binding.memory.bytes().data());
+  }
+  return bases;
+}
+
+// The same program with other addresses, in the order of BasesOf.
+class MovedProgram {
+ public:
+  MovedProgram(const StagedProgram& staged, std::span<std::byte* const> bases)
+      : bindings_(staged.bindings.begin(), staged.bindings.end()), staged_(staged) {
+    staged_.input = {bases[0], staged.input.size()};
+    staged_.output = {bases[1], staged.output.size()};
+    std::size_t next = 2;
+    for (Binding& binding : bindings_) {
+      const std::span<std::byte> bytes = binding.memory.bytes();
+      if (!bytes.empty())
+        binding.memory = Buffer({bases[next++], bytes.size()}, binding.memory.place(), nullptr);
+    }
+    staged_.bindings = bindings_;
+  }
+  MovedProgram(const MovedProgram&) = delete;
+  MovedProgram& operator=(const MovedProgram&) = delete;
+
+  const StagedProgram& staged() const { return staged_; }
+
+ private:
+  Bindings bindings_;
+  StagedProgram staged_;
+};
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
                                                            const CudaBackendOptions& options,
                                                            Metrics& metrics) {
@@ -30,6 +69,10 @@ absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
   if (device.uses_host_pointers) {
     ASSIGN_OR_RETURN(gpu::StreamFlag flag, gpu::StreamFlag::Create());
     lane->done_flag_.emplace(std::move(flag));
+    if (options.timing_sample > 0) {
+      ASSIGN_OR_RETURN(gpu::Gate gate, gpu::Gate::Create());
+      lane->gate_.emplace(std::move(gate));
+    }
   }
   return lane;
 }
@@ -129,7 +172,10 @@ void CudaLane::LookUpTuning(const StagedProgram& staged, Entry& entry) {
 absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) {
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   const DeviceImage image(staged, arena());
-  StepLaunch launch = {.context = device_.context, .stream = stream_.get(), .tuned = entry.tuned};
+  StepLaunch launch = {.context = device_.context,
+                       .choices = device_.kernel_choices,
+                       .stream = stream_.get(),
+                       .tuned = entry.tuned};
   ASSIGN_OR_RETURN(entry.plain, CudaGraph::Capture(staged, image, launch, entry.variants));
   metrics_.graph_cache.instantiations.Add();
   if (options_.timing_sample == 0) return absl::OkStatus();
@@ -140,18 +186,21 @@ absl::Status CudaLane::CaptureGraphs(const StagedProgram& staged, Entry& entry) 
   return absl::OkStatus();
 }
 
-void CudaLane::Describe(const Program& program, Entry& entry) {
+void CudaLane::Describe(const Program& program, KernelMemory memory, Entry& entry) {
+  const bool is_first = entry.problems.empty();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Problem& problem = program.steps[i].problem;
-    entry.problems.push_back(problem);
     // All configurations of a variant in one series.
     const std::string_view variant = entry.variants[i].substr(0, entry.variants[i].find(':'));
-    const auto look_up = [&](auto get) {
-      return (metrics_.*get)(OpOf(problem), variant, DTypeOf(problem), device_.info.ordinal);
-    };
-    entry.series.push_back(look_up(&Metrics::Kernel));
-    const bool has_roof = entry.RunsWhole() && device_.roofline.ShortestSeconds(problem) > 0;
-    entry.roof_ratios.push_back(has_roof ? look_up(&Metrics::RoofRatio) : Histogram());
+    const Op op = OpOf(problem);
+    const DType dtype = DTypeOf(problem);
+    const int device = device_.info.ordinal;
+    entry.series[static_cast<std::size_t>(memory)].push_back(
+        metrics_.Kernel(op, variant, dtype, memory, device));
+    if (!is_first) continue;
+    entry.problems.push_back(problem);
+    const bool has_roof = device_.roofline.ShortestSeconds(problem) > 0;
+    entry.roof_ratios.push_back(has_roof ? metrics_.RoofRatio(op, variant, dtype, device) : Histogram());
   }
 }
 
@@ -165,6 +214,7 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceShared(staged.bindings);
   addresses.workspace = arena();
   StepLaunch launch = {.context = device_.context,
+                       .choices = device_.kernel_choices,
                        .stream = StreamFor(staged, Path::kMapped),
                        .timing = timed ? &timing_ : nullptr};
   if (!staged.plan->Travels()) launch.tuned = entry.tuned;
@@ -178,10 +228,13 @@ absl::Status CudaLane::RunCalls(const StagedProgram& staged, Entry& entry, const
   cudaStream_t stream = StreamFor(staged, Path::kCalls);
   RETURN_IF_ERROR(RecordTime(timing, TimingEvents::kBeforeCopyIn, stream));
   RETURN_IF_ERROR(CopyIn(staged, image, stream));
-  RETURN_IF_ERROR(
-      EnqueueSteps(*staged.program, image.addresses,
-                   {.context = device_.context, .stream = stream, .timing = timing, .tuned = entry.tuned},
-                   entry.variants));
+  RETURN_IF_ERROR(EnqueueSteps(*staged.program, image.addresses,
+                               {.context = device_.context,
+                                .choices = device_.kernel_choices,
+                                .stream = stream,
+                                .timing = timing,
+                                .tuned = entry.tuned},
+                               entry.variants));
   RETURN_IF_ERROR(CopyOut(staged, image, stream));
   return RecordTime(timing, TimingEvents::AfterCopyOut(staged.program->steps.size()), stream);
 }
@@ -205,6 +258,7 @@ absl::Status CudaLane::RunInPieces(const StagedProgram& staged, Entry& entry, co
                                           .output = output,
                                           .arena = run.block.bytes().empty() ? arena() : run.block.bytes(),
                                           .context = device_.context,
+                                          .choices = device_.kernel_choices,
                                           .kernels = stream_.get(),
                                           .timing = run.timed ? &timing_ : nullptr}));
   if (entry.variants.empty()) entry.variants.push_back(variant);
@@ -259,8 +313,12 @@ absl::Status CudaLane::Start(const StagedProgram& staged, LaunchDone& done) {
   if (run.path == Path::kMapped && !SharedSlicesAreAligned(staged.bindings)) run.path = Path::kCalls;
   if (run.path == Path::kGraph && staged.urgent && staged.beside_long) run.path = Path::kCalls;
   run.brief = staged.wait_briefly && run.path == Path::kMapped;
+  run.memory = MemoryOf(*staged.plan, run.path);
+  entry = MakeRepointed(staged, entry, run);
   absl::Status status = Enqueue(staged, *entry, run);
-  if (status.ok() && entry->series.empty()) Describe(*staged.program, *entry);
+  if (status.ok() && entry->series[static_cast<std::size_t>(run.memory)].empty()) {
+    Describe(*staged.program, run.memory, *entry);
+  }
   if (status.ok() && run.brief) {
     if (EndsBriefly()) {
       if (run.timed) RecordTimes(*entry, run);
@@ -295,7 +353,62 @@ std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
   return path == Path::kCalls || pooled_pieces ? entry.pool_bytes : 0;
 }
 
+absl::Status CudaLane::RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
+  return run.path == Path::kMapped ? RunOnSlots(staged, entry, run.timed) : RunCalls(staged, entry, run);
+}
+
+bool CudaLane::FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const {
+  return entry.repointed.has_value() && !run.timed && entry.repointed_path == run.path &&
+         entry.repointed_stream == StreamFor(staged, run.path) && entry.repointed->Fits(BasesOf(staged));
+}
+
+CudaLane::Entry* CudaLane::MakeRepointed(const StagedProgram& staged, Entry* entry, const Run& run) {
+  // A graph costs as much as dozens of launches, and a client may never send such a program again.
+  constexpr int kCallsBefore = 8;
+  const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
+  // A block of the pool is another one each time, and the streams of a partition cannot be captured.
+  if (!by_calls || entry->pool_bytes > 0 || device_.partition) return entry;
+  if (++entry->calls != kCallsBefore) return entry;
+  const nvtx::Range range(nvtx::Name::kBuildGraph);
+  cudaStream_t stream = StreamFor(staged, run.path);
+  const auto enqueue = [&](std::span<std::byte* const> bases) {
+    const MovedProgram moved(staged, bases);
+    return RunByCalls(moved.staged(), *entry, Run{.path = run.path});
+  };
+  auto made = gpu::RepointedGraph::Make(BasesOf(staged), enqueue, stream);
+  if (!made.ok()) {
+    // The calls go on. Nothing else has been enqueued on the stream.
+    Log("info", "a program stays calls", {{"reason", std::string(made.status().message())}});
+    device_.completion->ReportError(made.status());
+    return entry;
+  }
+  metrics_.graph_cache.instantiations.Add();
+  Entry with = std::move(*entry);
+  with.repointed.emplace(*std::move(made));
+  with.repointed_path = run.path;
+  with.repointed_stream = stream;
+  const std::size_t bytes = with.GraphBytes();
+  return cache_.Replace(staged.signature, std::move(with), bytes);
+}
+
+KernelMemory CudaLane::MemoryOf(const MemoryPlan& plan, Path path) {
+  if (path == Path::kBlocks) return KernelMemory::kPieces;
+  return path == Path::kMapped && plan.Travels() ? KernelMemory::kHost : KernelMemory::kDevice;
+}
+
 absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& run) {
+  // Work that is enqueued call by call waits until all of it is there. A graph is there at once, and the
+  // kernels of pieces wait for copies.
+  const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
+  if (run.timed && by_calls && !gate_.has_value()) run.timed = false;
+  if (!run.timed || !by_calls) return EnqueueWork(staged, entry, run);
+  RETURN_IF_ERROR(gate_->Enqueue(StreamFor(staged, run.path)));
+  absl::Status enqueued = EnqueueWork(staged, entry, run);
+  gate_->Open();
+  return enqueued;
+}
+
+absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run) {
   if (const std::size_t bytes = PoolBytesOf(entry, run.path); bytes > 0) {
     absl::StatusOr<Buffer> block = device_.pool->Take(bytes);
     pool_in_pieces_ = absl::IsResourceExhausted(block.status());
@@ -308,10 +421,9 @@ absl::Status CudaLane::Enqueue(const StagedProgram& staged, Entry& entry, Run& r
       RETURN_IF_ERROR((run.timed ? *entry.timed : *entry.plain).Launch(staged, last));
       break;
     case Path::kMapped:
-      RETURN_IF_ERROR(RunOnSlots(staged, entry, run.timed));
-      break;
     case Path::kCalls:
-      RETURN_IF_ERROR(RunCalls(staged, entry, run));
+      RETURN_IF_ERROR(FitsRepointed(staged, entry, run) ? entry.repointed->Launch(BasesOf(staged), last)
+                                                        : RunByCalls(staged, entry, run));
       break;
     case Path::kBlocks:
       RETURN_IF_ERROR(RunInPieces(staged, entry, run));

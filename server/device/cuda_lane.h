@@ -4,6 +4,7 @@
 #ifndef WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 #define WARPLINE_SERVER_DEVICE_CUDA_LANE_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,7 +13,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/gpu/gate.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/gpu/repointed_graph.h"
 #include "kernels/gpu/stream_flag.h"
 #include "server/device/choose_path.h"
 #include "server/device/cuda_backend.h"
@@ -50,23 +53,28 @@ class CudaLane : public Lane {
     std::vector<std::string_view> tuned;
     std::uint64_t tuning = 0;
     std::vector<std::string_view> variants;
-    std::vector<KernelSeries> series;    // one a step
-    std::vector<Histogram> roof_ratios;  // likewise; null handles where no roof is known
+    // One a step, for each memory that its operands have lain in; empty where they have not.
+    std::array<std::vector<KernelSeries>, kKernelMemories> series;
+    std::vector<Histogram> roof_ratios;  // one a step; null handles where no roof is known
     std::vector<Problem> problems;
     std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
+    // The launches as calls. After some the calls become a graph, `repointed`, for one path and one stream.
+    int calls = 0;
+    std::optional<gpu::RepointedGraph> repointed;
+    Path repointed_path = Path::kCalls;
+    cudaStream_t repointed_stream = nullptr;
 
     std::size_t GraphBytes() const {
       return (plain.has_value() ? plain->EstimatedBytes() : 0) +
-             (timed.has_value() ? timed->EstimatedBytes() : 0);
-    }
-    bool RunsWhole() const {
-      return plain.has_value() || alone == Path::kCalls || among_others == Path::kCalls;
+             (timed.has_value() ? timed->EstimatedBytes() : 0) +
+             (repointed.has_value() ? CudaGraph::EstimatedBytes(repointed->nodes()) : 0);
     }
   };
   // The state of one launch.
   struct Run {
     Path path = Path::kGraph;
     bool timed = false;
+    KernelMemory memory = KernelMemory::kDevice;
     bool brief = false;  // whoever launches it waits for a flag; otherwise there is an event
     bool started_alone = false;
     bool prepared = false;    // for the first time, on this lane
@@ -79,7 +87,10 @@ class CudaLane : public Lane {
   // Asks for tuning, too, of what is not known.
   void LookUpTuning(const StagedProgram& staged, Entry& entry);
   absl::Status CaptureGraphs(const StagedProgram& staged, Entry& entry);
-  void Describe(const Program& program, Entry& entry);
+  // Looks up the series of the entry's steps.
+  void Describe(const Program& program, KernelMemory memory, Entry& entry);
+  // On the slots or by calls, as the path says.
+  absl::Status RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
   absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
@@ -91,16 +102,25 @@ class CudaLane : public Lane {
   // Returns whether the program that was launched last has ended, or ends within some microseconds.
   bool EndsBriefly();
   absl::Status RecordEnd(cudaStream_t last);
-  // Enqueues the program and, behind it, the flag or the event of its end.
+  // Enqueues the program and, behind it, the flag or the event of its end. If it is timed and is not there at
+  // once, it waits behind a gate.
   absl::Status Enqueue(const StagedProgram& staged, Entry& entry, Run& run);
+  // Makes the graph of an entry that is launched as calls again and again. Without one the calls go on.
+  Entry* MakeRepointed(const StagedProgram& staged, Entry* entry, const Run& run);
+  // Returns whether the launch can be that of the entry's graph.
+  bool FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const;
+  absl::Status EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run);
+  static KernelMemory MemoryOf(const MemoryPlan& plan, Path path);
   // The device's memory that this way to run the program takes beyond the lane's.
   std::size_t PoolBytesOf(const Entry& entry, Path path) const;
   // Waits for what a failed launch has left, which may still use the slots.
   void Drain(Path path, cudaStream_t stream);
+  // Records nothing if the times contain time of the host.
   void RecordTimes(Entry& entry, const Run& run);
-  void RecordKernel(Entry& entry, std::size_t step, double seconds);
+  void RecordKernel(Entry& entry, std::size_t step, const Run& run, double seconds);
+  void RecordSteps(Entry& entry, const Run& run);
   void RecordWhole(Entry& entry, const Run& run);
-  void RecordPieces(Entry& entry);
+  void RecordPieces(Entry& entry, const Run& run);
   double SecondsBetween(std::size_t first_event, std::size_t last_event) const;
   // Returns the kernel time of a step of a program that was run whole.
   double KernelSeconds(std::size_t step, Path path) const;
@@ -119,6 +139,7 @@ class CudaLane : public Lane {
   gpu::Event done_event_;
   std::optional<gpu::StreamFlag> done_flag_;  // of devices that use host pointers
   TimingEvents timing_;
+  std::optional<gpu::Gate> gate_;  // of devices that use host pointers, if jobs are sampled at all
   GraphCache<Entry> cache_;
   bool pool_in_pieces_ = false;            // at the last launch, which failed by it
   int untimed_ = 0;                        // launches since one was timed

@@ -11,7 +11,6 @@
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
 #include "server/observe/nvtx.h"
-#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {
@@ -19,43 +18,41 @@ namespace {
 using gpu::ToStatus;
 
 template <typename ProblemT>
-absl::StatusOr<std::string_view> LaunchRow(const ProblemT& problem, std::string_view variant,
-                                           const Operands& operands, const CudaContext& context,
-                                           cudaStream_t stream) {
-  for (const auto& row : CudaTable(problem)) {
-    if (!Serves(row, problem, variant, context.traits)) continue;
-    CudaContext of_row = context;
-    of_row.configuration = ConfigurationNamed(row, variant).value_or(0);
-    const cudaError_t error = row.launch(problem, operands, of_row, stream);
-    if (error == cudaErrorNotSupported && variant.empty()) continue;
-    if (error == cudaErrorNotSupported) {
-      return FieldError("variant",
-                        absl::StrCat("\"", std::string(variant), "\" cannot run this problem after ",
-                                     "all; leave the choice to the server"));
+absl::StatusOr<std::string_view> LaunchChoice(const ProblemT& problem, std::string_view variant,
+                                              const Operands& operands, const CudaContext& context,
+                                              KernelChoices& choices, cudaStream_t stream) {
+  auto choice = choices.Get(problem, variant, context.traits, operands);
+  while (choice != nullptr) {
+    const cudaError_t error = choice->Launch(problem, operands, context, stream);
+    if (error != cudaErrorNotSupported) {
+      RETURN_IF_ERROR(ToStatus(error, choice->row->name));
+      return choice->name();
     }
-    RETURN_IF_ERROR(ToStatus(error, row.name));
-    if (of_row.configuration == 0) return row.name;
-    return row.configurations[static_cast<std::size_t>(of_row.configuration) - 1];
+    if (!variant.empty() && variant != choice->row->group) break;
+    choice = choices.GetAfter(*choice, problem, variant, context.traits, operands);
   }
-  return absl::InternalError("no variant runs a validated problem");
+  if (variant.empty()) return absl::InternalError("no variant runs a validated problem");
+  return FieldError("variant", absl::StrCat("\"", std::string(variant), "\" cannot run this problem after ",
+                                            "all; leave the choice to the server"));
 }
 
 absl::StatusOr<std::string_view> LaunchStep(const Step& step, std::string_view tuned,
                                             const Operands& operands, const StepLaunch& launch) {
   if (step.variant.empty() && !tuned.empty()) {
-    auto name = LaunchProblem(step.problem, tuned, operands, launch.context, launch.stream);
+    auto name = LaunchProblem(step.problem, tuned, operands, launch.context, launch.choices, launch.stream);
     // A tuned variant is only a proposal: it need not be there in another process than the one that tuned it.
     if (!absl::IsInvalidArgument(name.status())) return name;
   }
-  return LaunchProblem(step.problem, step.variant, operands, launch.context, launch.stream);
+  return LaunchProblem(step.problem, step.variant, operands, launch.context, launch.choices, launch.stream);
 }
 
 }  // namespace
 
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
                                                const Operands& operands, const CudaContext& context,
-                                               cudaStream_t stream) {
-  return std::visit([&](const auto& p) { return LaunchRow(p, variant, operands, context, stream); }, problem);
+                                               KernelChoices& choices, cudaStream_t stream) {
+  return std::visit(
+      [&](const auto& p) { return LaunchChoice(p, variant, operands, context, choices, stream); }, problem);
 }
 
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream) {

@@ -15,6 +15,7 @@
 #include "kernels/program.h"
 #include "server/device/backend.h"
 #include "server/device/cut_program.h"
+#include "server/device/kernel_choices.h"
 #include "server/plan/address_table.h"
 
 namespace warpline {
@@ -47,11 +48,11 @@ struct DeviceImage {
 absl::Status CopyIn(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 absl::Status CopyOut(const StagedProgram& staged, const DeviceImage& image, cudaStream_t stream);
 
-// Launches the problem by the row of its table that has this name, or whose configuration has it; by the
-// first row that accepts it if `variant` is empty. Returns that name.
+// Launches the problem by the variant of this name, or by the server's choice if that is empty or the name of
+// a group. Returns the name of what runs. `choices` are those of the context's device.
 absl::StatusOr<std::string_view> LaunchProblem(const Problem& problem, std::string_view variant,
                                                const Operands& operands, const CudaContext& context,
-                                               cudaStream_t stream);
+                                               KernelChoices& choices, cudaStream_t stream);
 
 // Records event `index` if `timing` is not null, also while the stream is being captured.
 absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStream_t stream);
@@ -59,6 +60,7 @@ absl::Status RecordTime(const TimingEvents* timing, std::size_t index, cudaStrea
 // How steps are launched.
 struct StepLaunch {
   const CudaContext& context;
+  KernelChoices& choices;
   cudaStream_t stream;
   // Records the events after the copy in and around each step; null: none.
   const TimingEvents* timing = nullptr;
@@ -67,8 +69,7 @@ struct StepLaunch {
   std::span<const std::string_view> tuned = {};
 };
 
-// Enqueues the steps, whose operands are where the table says. Variants that a program leaves open, and that
-// tuning does not know, are the first of their table that accept the problem; their names go to `variants`.
+// Enqueues the steps, whose operands are where the table says. The names of what runs go to `variants`.
 absl::Status EnqueueSteps(const Program& program, const AddressTable& addresses, const StepLaunch& launch,
                           std::vector<std::string_view>& variants);
 
@@ -81,7 +82,8 @@ class CudaGraph {
                                            const StepLaunch& launch, std::vector<std::string_view>& variants);
   // About what the graph takes of the device's memory. An estimate by the number of nodes: CUDA does not
   // tell, and what is free changes by whole blocks, for every process.
-  std::size_t EstimatedBytes() const { return nodes_ * kEstimatedNodeBytes; }
+  std::size_t EstimatedBytes() const { return EstimatedBytes(nodes_); }
+  static std::size_t EstimatedBytes(std::size_t nodes) { return nodes * kEstimatedNodeBytes; }
   // Points the copies at the slots and launches.
   absl::Status Launch(const StagedProgram& staged, cudaStream_t stream);
 

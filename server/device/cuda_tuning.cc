@@ -39,7 +39,7 @@ void TakeOver(const TuningStore& store, const DeviceKind& kind, CudaDevice& devi
   int taken = 0, kept = 0, void_ones = 0;
   for (const auto& [text, choice] : choices) {
     const absl::StatusOr<Problem> problem = ParseProblem(text);
-    const bool holds = problem.ok() && UntunedVariant(*problem, traits) == choice.untuned &&
+    const bool holds = problem.ok() && IsUntuned(*problem, choice.untuned, traits) &&
                        !ChosenVariant(*problem, choice.variant, traits).empty() &&
                        !HasFailed(failed, text, choice.variant);
     if (!holds) {

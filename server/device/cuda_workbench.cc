@@ -260,9 +260,9 @@ absl::Status CudaTrial::Launch(std::size_t candidate, int set) {
   // The first of the table may refuse a problem at its launch. Without tuning the next one then runs, and it
   // is that one whose time and result the others are compared with.
   const std::string_view variant = candidate == 0 ? std::string_view() : candidates_[candidate];
-  const absl::Status status =
-      LaunchProblem(problem_, variant, OperandsOf(set), bench_.device_.context, bench_.stream_.get())
-          .status();
+  const absl::Status status = LaunchProblem(problem_, variant, OperandsOf(set), bench_.device_.context,
+                                            bench_.device_.kernel_choices, bench_.stream_.get())
+                                  .status();
   // A library may refuse some candidates that it has proposed, for reasons of its own.
   return status.ok() || absl::IsUnavailable(status)
              ? status

@@ -55,7 +55,8 @@ absl::StatusOr<std::string_view> CutPipeline::Enqueue(const Launch& launch) {
     Operands operands;
     operands.in[0] = launch.arena.data() + piece.in.device;
     operands.out = launch.arena.data() + piece.out.device;
-    ASSIGN_OR_RETURN(variant, LaunchProblem(piece.problem, {}, operands, launch.context, launch.kernels));
+    ASSIGN_OR_RETURN(
+        variant, LaunchProblem(piece.problem, {}, operands, launch.context, launch.choices, launch.kernels));
     RETURN_IF_ERROR(RecordTime(launch.timing, 5 + 2 * i, launch.kernels));
     RETURN_IF_ERROR(Order(launch.kernels, computed_.get(), out));
     if (i == 0) RETURN_IF_ERROR(RecordTime(launch.timing, 2, out));

@@ -30,6 +30,7 @@ class CutPipeline {
     std::span<std::byte> output;       // likewise
     std::span<std::byte> arena;        // at least cutting.arena_bytes
     const CudaContext& context;
+    KernelChoices& choices;
     cudaStream_t kernels;  // the stream of the lane
     // Null if nothing is timed. Otherwise events 0 and 1 are recorded before the first copy in and after the
     // last, 2 and 3 likewise around the copies out, and 4 + 2 i and 5 + 2 i before and after the kernels of

@@ -15,11 +15,12 @@ namespace warpline {
 // it would be several times as much (docs/benchmarks/history.md#2026-11-23-event-overhead).
 struct EventOverhead {
   double in_graph = 0;
-  double on_stream = 0;  // where the device waits for the thread that launches
+  double on_stream = 0;  // behind a gpu::Gate, without which it would contain time of the host
 };
 
-// Measures the current device, which must be idle: some milliseconds.
-absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits);
+// Measures the current device, which must be idle: some milliseconds. `has_gates`: the device uses host
+// pointers as they are. Without gates nothing is measured on streams.
+absl::StatusOr<EventOverhead> MeasureEventOverhead(const DeviceTraits& traits, bool has_gates);
 
 // Returns the time of a kernel that was timed like this, without the overhead, in seconds. Even an empty
 // kernel takes as long as the device needs to begin the next one. So a rate is never infinite.

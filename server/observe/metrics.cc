@@ -33,7 +33,9 @@ std::string Str(std::string_view text) { return std::string(text); }
 
 }  // namespace
 
-void Counter::Add(double value) const { impl_->Increment(value); }
+void Counter::Add(double value) const {
+  if (impl_ != nullptr) impl_->Increment(value);
+}
 double Counter::Value() const { return impl_->Value(); }
 void Gauge::Set(double value) const { impl_->Set(value); }
 void Gauge::Add(double value) const { impl_->Increment(value); }
@@ -81,16 +83,20 @@ struct Metrics::Impl {
   Family<prometheus::Gauge>& lanes = NewGauge("warpline_lanes", "Lanes of a device.");
   Family<prometheus::Gauge>& lane_busy =
       NewGauge("warpline_lane_busy", "Lanes of a device that run a job now.");
-  Family<prometheus::Histogram>& kernel_seconds =
-      NewHistogram("warpline_kernel_duration_seconds",
-                   "Device time of one step, of the sampled jobs, without what timing adds to it. With other "
-                   "lanes on the device it includes contention. Of a job that was cut into pieces, the sum "
-                   "over its kernels, the launch and the timing of each included.");
+  Family<prometheus::Histogram>& kernel_seconds = NewHistogram(
+      "warpline_kernel_duration_seconds",
+      "Device time of one step, of the sampled jobs, without what timing adds to it and without time "
+      "of the host. With other lanes on the device it includes contention. memory: where the operands "
+      "are; \"device\", \"host\" (the kernel waits for the bus), or \"pieces\" (a job cut into pieces: "
+      "the sum over its kernels, beside its copies, the launch and the timing of each included).");
   Family<prometheus::Counter>& kernel_bytes =
       NewCounter("warpline_kernel_bytes_total",
                  "Least bytes that the steps timed in warpline_kernel_duration_seconds must move.");
   Family<prometheus::Counter>& kernel_flops = NewCounter(
       "warpline_kernel_flops_total", "Operations of the steps timed in warpline_kernel_duration_seconds.");
+  Family<prometheus::Counter>& kernel_choices =
+      NewCounter("warpline_kernel_choices_total",
+                 "Choices of kernels that were made: one for each kind of problem that is new to a device.");
   Family<prometheus::Histogram>& roof_ratio = NewHistogram(
       "warpline_kernel_roof_ratio",
       "Achieved share of the roof, min(compute roof of the dtype, intensity x copy roof), both measured at "
@@ -317,10 +323,31 @@ Gauge Metrics::LaneBusy(int device) {
   return Gauge(&impl_->lane_busy.Add({{"device", std::to_string(device)}}));
 }
 
-KernelSeries Metrics::Kernel(Op op, std::string_view variant, DType dtype, int device) {
-  const auto labels = Impl::KernelLabels(op, variant, dtype, device);
+namespace {
+
+std::string Name(KernelMemory memory) {
+  switch (memory) {
+    case KernelMemory::kDevice:
+      return "device";
+    case KernelMemory::kHost:
+      return "host";
+    case KernelMemory::kPieces:
+      return "pieces";
+  }
+  return "";
+}
+
+}  // namespace
+
+KernelSeries Metrics::Kernel(Op op, std::string_view variant, DType dtype, KernelMemory memory, int device) {
+  auto labels = Impl::KernelLabels(op, variant, dtype, device);
+  labels["memory"] = Name(memory);
   return {Histogram(&impl_->kernel_seconds.Add(labels, kStageSeconds)),
           Counter(&impl_->kernel_bytes.Add(labels)), Counter(&impl_->kernel_flops.Add(labels))};
+}
+
+Counter Metrics::KernelChoices(int device) {
+  return Counter(&impl_->kernel_choices.Add({{"device", std::to_string(device)}}));
 }
 
 Histogram Metrics::RoofRatio(Op op, std::string_view variant, DType dtype, int device) {

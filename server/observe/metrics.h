@@ -71,7 +71,12 @@ std::string_view Name(RequestSource source);
 enum class Phase : std::uint8_t { kPlan, kAdmission, kQueue, kCopyIn, kDevice, kRespond };
 inline constexpr int kPhases = 6;
 
-// The series of one op, variant, dtype and device. All three are added to for the same jobs, so that
+// The memory in which the operands of a timed kernel lie: the device's; the host's, which it reads or writes
+// over the bus; or the device's while copies of the same job go on beside it, in pieces.
+enum class KernelMemory : std::uint8_t { kDevice, kHost, kPieces };
+inline constexpr int kKernelMemories = 3;
+
+// The series of one op, variant, dtype, memory and device. All three are added to for the same jobs, so that
 // rate(bytes) / rate(seconds) is the achieved bandwidth.
 struct KernelSeries {
   Histogram seconds;
@@ -172,11 +177,12 @@ class Metrics {
   // Devices.
   Gauge Lanes(int device);
   Gauge LaneBusy(int device);
-  KernelSeries Kernel(Op op, std::string_view variant, DType dtype, int device);
+  KernelSeries Kernel(Op op, std::string_view variant, DType dtype, KernelMemory memory, int device);
   // The shortest possible time divided by the time taken. It is apart from KernelSeries because only some
   // kernels have it.
   Histogram RoofRatio(Op op, std::string_view variant, DType dtype, int device);
   TransferSeries Transfer(int device, const std::string& direction);
+  Counter KernelChoices(int device);
   GraphCacheSeries graph_cache;
   TuningSeries Tuning(int device);
 

@@ -8,11 +8,11 @@
 #define WARPLINE_SERVER_PLAN_COST_H_
 
 #include <array>
+#include <string_view>
 
 #include "kernels/dtype.h"
 #include "kernels/program.h"
 #include "kernels/variant.h"
-#include "server/plan/select_variant.h"
 
 namespace warpline {
 
@@ -30,18 +30,18 @@ struct DeviceRates {
 // Returns the time of one step that runs at `cost`. Unit: seconds.
 double StepSeconds(const Problem& problem, const VariantCost& cost, const DeviceRates& rates);
 
-// Returns the time of all steps of a valid program, one after the other. `table_of(problem)` is the table for
-// a problem's type, CpuTable or CudaTable. Unit: seconds.
-template <typename TableOf>
+// Returns the time of all steps of a valid program, one after the other. `row_of(problem, variant)` is the
+// row that runs it, or null. Unit: seconds.
+template <typename RowOf>
 double ProgramSeconds(const Program& program, const DeviceTraits& traits, const DeviceRates& rates,
-                      const TableOf& table_of) {
+                      const RowOf& row_of) {
   double seconds = 0;
   for (const Step& step : program.steps) {
     // A step with an empty result has nothing to do, however large the other sizes are.
     if (program.tensors[step.output].shape.Count() == 0) continue;
     const VariantCost cost = std::visit(
         [&](const auto& problem) {
-          const auto* row = FindVariant(table_of(problem), problem, step.variant, traits);
+          const auto* row = row_of(problem, std::string_view(step.variant));
           return row != nullptr && row->cost != nullptr ? row->cost(problem, traits) : VariantCost();
         },
         step.problem);

@@ -22,7 +22,7 @@ namespace warpline {
 template <typename Row, typename ProblemT>
 bool Serves(const Row& row, const ProblemT& problem, std::string_view name, const DeviceTraits& traits) {
   if (name.empty()) return MayChoose(row, problem, traits);
-  return ConfigurationNamed(row, name).has_value() && Suits(row, problem, traits);
+  return Answers(row, name) && Suits(row, problem, traits);
 }
 
 // The first row of the table that serves the step: the one that runs, unless its launch finds out that it
@@ -42,7 +42,7 @@ absl::Status CheckVariantIn(std::span<const Row> table, const ProblemT& problem,
   std::string suitable;
   bool known = false;
   for (const Row& row : table) {
-    const bool is_named = ConfigurationNamed(row, name).has_value();
+    const bool is_named = Answers(row, name);
     known |= is_named;
     if (!Suits(row, problem, traits)) continue;
     if (name.empty() || is_named) return absl::OkStatus();

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "kernels/cuda_choice.h"
 #include "kernels/problem_text.h"
-#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {
@@ -33,8 +33,7 @@ std::vector<std::string_view> TuningCandidates(const Problem& problem, const Dev
   std::visit(
       [&](const auto& p) {
         const auto table = CudaTable(p);
-        const auto* untuned = FindVariant(table, p, {}, traits);
-        if (untuned == nullptr) return;
+        const auto* untuned = Choose(p, {}, traits, Operands()).row;
         const double seconds = Estimate(*untuned, p, traits, rates);
         if (seconds > most_seconds) return;
         Append(*untuned, candidates);
@@ -52,8 +51,9 @@ std::string_view ChosenVariant(const Problem& problem, std::string_view variant,
   return std::visit(
       [&](const auto& p) -> std::string_view {
         for (const auto& row : CudaTable(p)) {
+          if (!Answers(row, variant) || !row.reproducible || !Suits(row, p, traits)) continue;
           const std::optional<int> configuration = ConfigurationNamed(row, variant);
-          if (!configuration || !row.reproducible || !Suits(row, p, traits)) continue;
+          if (!configuration) return row.group;
           return *configuration == 0 ? row.name
                                      : row.configurations[static_cast<std::size_t>(*configuration) - 1];
         }
@@ -76,11 +76,12 @@ std::vector<std::string_view> TunedVariants(const Program& program, const Device
 
 std::string_view UntunedVariant(const Problem& problem, const DeviceTraits& traits) {
   return std::visit(
-      [&](const auto& p) -> std::string_view {
-        const auto* row = FindVariant(CudaTable(p), p, {}, traits);
-        return row != nullptr ? row->name : std::string_view();
-      },
-      problem);
+      [&](const auto& p) -> std::string_view { return Choose(p, {}, traits, Operands()).name(); }, problem);
+}
+
+bool IsUntuned(const Problem& problem, std::string_view variant, const DeviceTraits& traits) {
+  return std::visit([&](const auto& p) { return Answers(*Choose(p, {}, traits, Operands()).row, variant); },
+                    problem);
 }
 
 }  // namespace warpline

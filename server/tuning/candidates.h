@@ -26,6 +26,9 @@ std::string_view ChosenVariant(const Problem& problem, std::string_view variant,
 // Returns the variant that runs without tuning.
 std::string_view UntunedVariant(const Problem& problem, const DeviceTraits& traits);
 
+// Returns whether that is the variant of this name, or one of this group.
+bool IsUntuned(const Problem& problem, std::string_view variant, const DeviceTraits& traits);
+
 // Returns the variants that `choices` have for the steps whose variant the program leaves open: names in the
 // tables, or empty.
 std::vector<std::string_view> TunedVariants(const Program& program, const DeviceTraits& traits,

@@ -75,8 +75,9 @@ double InARow(const Device& device, const Program& program) {
   operands.scalars = static_cast<StepScalars*>(scalars.get());
   operands.workspace = workspace.get();
   operands.workspace_bytes = kWorkspace;
+  KernelChoices choices;
   const Launcher launch = [&](int, cudaStream_t stream) {
-    Value(LaunchProblem(program.steps[0].problem, {}, operands, device.context, stream));
+    Value(LaunchProblem(program.steps[0].problem, {}, operands, device.context, choices, stream));
     return cudaSuccess;
   };
   return TimeInTurns({&launch, 1}, 1, kRounds, device.stream.get())[0].median;

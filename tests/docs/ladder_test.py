@@ -12,7 +12,7 @@ import banks
 import ladder_table
 
 BENCH = pathlib.Path(sys.argv.pop(1)) / "warpline-bench-kernels"
-MADE_OF_SEVERAL = {("reduce", "vectorized"), ("elementwise", "elementwise")}
+MADE_OF_SEVERAL = {("reduce", "rows"), ("elementwise", "packs")}
 PAGE = ROOT / "docs" / "kernels.md"
 
 
@@ -38,7 +38,7 @@ class LadderTest(unittest.TestCase):
             return subprocess.run([BENCH, "--list", *flags], capture_output=True, text=True, check=False)
 
         known = run("--ops=gemm,elementwise", "--variants=cublas,elementwise")
-        self.assertEqual([line.split()[2] for line in known.stdout.splitlines()], ["cublas", "elementwise"])
+        self.assertEqual([line.split()[2] for line in known.stdout.splitlines()], ["cublas", "naive", "packs"])
         unknown = run("--ops=elementwise", "--variants=cublas")
         self.assertEqual(unknown.returncode, 2)
         self.assertIn("--variants: cublas: no variant of elementwise", unknown.stderr)

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "server/device/cuda_rates.h"
 
 namespace warpline {
@@ -30,7 +30,9 @@ double Seconds(const Problem& problem, const std::string& variant, const DeviceR
   program.steps.push_back(
       {.problem = problem, .variant = variant, .inputs = {0}, .output = 1, .scalars = {}});
   program.outputs = {1};
-  return ProgramSeconds(program, kH200, rates, [](const auto& p) { return CudaTable(p); });
+  return ProgramSeconds(program, kH200, rates, [](const auto& p, std::string_view name) {
+    return Choose(p, name, kH200, Operands()).row;
+  });
 }
 
 TransposeProblem Transpose(DType dtype, std::int64_t n) {
@@ -53,7 +55,7 @@ TEST(CudaCostTest, EstimatesAreWithinAFactorOfThreeOfTheLadder) {
   };
   const Shape square{16384, 16384};
   const Measured measured[] = {
-      {Transpose(DType::kF32, 8192), "swizzled_packed", 133.1},
+      {Transpose(DType::kF32, 8192), "tiles", 133.1},
       {Transpose(DType::kF32, 8192), "naive_write", 452.8},
       {Transpose(DType::kF32, 8192), "shared", 561.8},
       {Transpose(DType::kF32, 8192), "naive_read", 1036.6},

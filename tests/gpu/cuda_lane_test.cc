@@ -77,6 +77,11 @@ class CudaLaneTest : public GpuTest {
     }
   }
 
+  // Bytes of transposes of f32 that were timed.
+  double BytesOf(std::string_view kernel, KernelMemory memory) {
+    return metrics_.Kernel(Op::kTranspose, kernel, DType::kF32, memory, 0).bytes.Value();
+  }
+
   Metrics metrics_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Lane> lane_;
@@ -121,13 +126,14 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
   const auto shape = [](int i) {
     return std::pair<std::int64_t, std::int64_t>(1 + i % 16, i % 2 == 0 ? 33 : 20011);
   };
-  for (int i = 0; i < 16; ++i) RunTranspose(shape(i).first, shape(i).second, 0);
+  // Calls become graphs after a few launches.
+  for (int i = 0; i < 16 * 16; ++i) RunTranspose(shape(i).first, shape(i).second, 0);
   const double instantiations = metrics_.graph_cache.instantiations.Value();
   const auto allocated = [&] {
     return metrics_.Allocations("device").Value() + metrics_.Allocations("event").Value() +
            metrics_.Allocations("pinned").Value();
   };
-  const double allocations = allocated();
+  const double allocations = allocated(), choices = metrics_.KernelChoices(0).Value();
   for (int i = 0; i < 10000; ++i) {
     const int which = static_cast<int>(random_() % 16);
     RunTranspose(shape(which).first, shape(which).second, 4096 * (random_() % 8));
@@ -135,6 +141,8 @@ TEST_F(CudaLaneTest, TenThousandMixedKnownRequestsInstantiateAndAllocateNothing)
   EXPECT_GT(instantiations, 0);
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), instantiations);
   EXPECT_EQ(allocated(), allocations);
+  EXPECT_GE(choices, 16);
+  EXPECT_EQ(metrics_.KernelChoices(0).Value(), choices);
   EXPECT_EQ(metrics_.DeviceMemoryBytes(0, "pool_used").Value(), 0);
 }
 
@@ -153,7 +161,16 @@ TEST_F(CudaLaneTest, ASmallProgramRunsOnItsSlots) {
   }
   EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 0);
   EXPECT_EQ(metrics_.Transfer(0, "h2d").bytes.Value(), 0);
-  EXPECT_GT(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(), 0);
+  // One in four is sampled, and these are of one column each.
+  EXPECT_GT(BytesOf("copy", KernelMemory::kHost), 0);
+  EXPECT_EQ(BytesOf("copy", KernelMemory::kDevice), 0);
+}
+
+TEST_F(CudaLaneTest, CallsThatComeAgainBecomeAGraphThatIsPointedAtOtherSlots) {
+  for (int i = 0; i < 40; ++i) RunTranspose(33, 31, 4096 * static_cast<std::size_t>(i % 5));
+  EXPECT_EQ(metrics_.graph_cache.instantiations.Value(), 1);
+  EXPECT_GT(metrics_.DeviceMemoryBytes(0, "graphs").Value(), 0);
+  EXPECT_GT(BytesOf("box", KernelMemory::kHost), 0) << "samples are taken of calls";
 }
 
 TEST_F(CudaLaneTest, AVariantAskedForByNameRunsOnDeviceMemory) {
@@ -163,8 +180,7 @@ TEST_F(CudaLaneTest, AVariantAskedForByNameRunsOnDeviceMemory) {
 
 TEST_F(CudaLaneTest, SampledJobsAreTimed) {
   for (int i = 0; i < 8; ++i) RunTranspose(256, 256, 0);
-  EXPECT_EQ(metrics_.Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(),
-            2 * 2.0 * 256 * 256 * 4);
+  EXPECT_EQ(BytesOf("tiles", KernelMemory::kDevice), 2 * 2.0 * 256 * 256 * 4);
   EXPECT_GT(metrics_.Transfer(0, "h2d").seconds.Value(), 0);
   EXPECT_EQ(metrics_.Transfer(0, "d2h").bytes.Value(), 2 * 256.0 * 256 * 4);
 }

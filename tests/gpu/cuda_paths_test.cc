@@ -313,8 +313,9 @@ TEST_F(CudaBlocksTest, TimesOfAJobInPiecesCountItOnce) {
   const TransposeProblem problem = Problem(DType::kF32, {1024, 512}, {1, 0});
   for (int i = 0; i < 3; ++i) ExpectTransposes(runs, problem, 0, "round " + std::to_string(i));
   const double bytes = 1024.0 * 512 * 4;
-  EXPECT_EQ(runs.metrics().Kernel(Op::kTranspose, "swizzled_packed", DType::kF32, 0).bytes.Value(),
-            3 * 2 * bytes);
+  EXPECT_EQ(
+      runs.metrics().Kernel(Op::kTranspose, "tiles", DType::kF32, KernelMemory::kPieces, 0).bytes.Value(),
+      3 * 2 * bytes);
   EXPECT_EQ(runs.metrics().Transfer(0, "h2d").bytes.Value(), 3 * bytes);
   EXPECT_EQ(runs.metrics().Transfer(0, "d2h").bytes.Value(), 3 * bytes);
   EXPECT_GT(runs.metrics().Transfer(0, "h2d").seconds.Value(), 0);
@@ -326,7 +327,7 @@ TEST_F(CudaBlocksTest, KnownProgramsInstantiateAndAllocateNothing) {
   if (HasFailure()) return;
   const auto made = [&] {
     return runs.metrics().graph_cache.instantiations.Value() + runs.metrics().Allocations("event").Value() +
-           runs.metrics().Allocations("device").Value();
+           runs.metrics().Allocations("device").Value() + runs.metrics().KernelChoices(0).Value();
   };
   double first = 0;
   for (int i = 0; i < 200; ++i) {
@@ -356,12 +357,14 @@ TEST_F(CudaBlocksTest, AFailedEnqueueLeavesStreamsThatWork) {
   std::byte* const slots = memory->bytes().data();
   for (std::size_t i = 0; i < plan.input_bytes; ++i) slots[i] = static_cast<std::byte>(i * 7 + i / 256);
   const CudaContext context;
+  KernelChoices choices;
   const auto enqueue = [&] {
     return pipeline->Enqueue({.cutting = *cutting,
                               .input = {slots, plan.input_bytes},
                               .output = {slots + plan.input_bytes, plan.output_bytes},
                               .arena = {static_cast<std::byte*>(arena->get()), cutting->arena_bytes},
                               .context = context,
+                              .choices = choices,
                               .kernels = stream->get(),
                               .timing = nullptr});
   };

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/gpu/count_different.h"
 #include "kernels/gpu/handle.h"
 #include "tests/gpu/device_check.h"
@@ -45,13 +45,11 @@ TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsThePlainKernelDoes) {
   Operands operands;
   operands.in[0] = x->get();
   operands.in[1] = y->get();
-  const auto rows = CudaElementwiseVariants();
   const auto launch = [&](std::string_view name, const ElementwiseProblem& problem, void* out) {
     operands.out = out;
-    const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const auto& each) { return each.name == name; });
-    ASSERT_NE(row, rows.end());
-    ASSERT_EQ(row->launch(problem, operands, {}, stream->get()), cudaSuccess) << name;
+    const auto choice = Choose(problem, name, {}, operands);
+    ASSERT_NE(choice.row, nullptr) << name;
+    ASSERT_EQ(choice.Launch(problem, operands, {}, stream->get()), cudaSuccess) << name;
   };
   // A row for all, an element a row, rows of x further apart than they are long, and rows that no pack
   // divides.
@@ -60,7 +58,7 @@ TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsThePlainKernelDoes) {
         Add(kColumns - 7, kColumns, 0, 1)}) {
     ASSERT_GT(problem.shape.Count(), std::int64_t{1} << 31);
     cudaMemsetAsync(got->get(), 0xCD, kBytes, stream->get());
-    launch("elementwise", problem, got->get());
+    launch("packs", problem, got->get());
     launch("naive", problem, want->get());
     auto* count = static_cast<unsigned long long*>(different->get());
     cudaMemsetAsync(count, 0, sizeof(*count), stream->get());

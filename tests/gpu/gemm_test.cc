@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/gpu/handle.h"
 #include "kernels/gpu/random_data.h"
 #include "tests/gpu/gpu_test.h"
@@ -26,10 +26,7 @@ GemmProblem Product(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k)
 }
 
 std::string_view Choice(const GemmProblem& problem, const DeviceTraits& traits) {
-  for (const auto& row : CudaGemmVariants()) {
-    if (MayChoose(row, problem, traits)) return row.name;
-  }
-  return "";
+  return Choose(problem, {}, traits, Operands()).name();
 }
 
 // Without cuBLASLt.

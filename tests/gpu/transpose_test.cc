@@ -1,12 +1,16 @@
 // Transpositions that the conformance suite cannot reach: more than 2^31 elements, which no test copies to
 // the host, and addresses that are aligned to an element only.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/gpu/handle.h"
 #include "tests/gpu/device_check.h"
 #include "tests/gpu/gpu_test.h"
@@ -17,15 +21,13 @@ namespace {
 class TransposeTest : public GpuTest {
  protected:
   // Returns what is wrong with the result of a launch that must succeed; "" if nothing.
-  std::string Run(const CudaVariant<TransposeProblem>& variant, const TransposeProblem& problem,
-                  const void* in, void* out, const CudaContext& context = {}) {
+  std::string Run(const CudaChoice<TransposeProblem>& choice, const TransposeProblem& problem,
+                  const Operands& operands, const CudaContext& context = {}) {
     const std::size_t bytes = static_cast<std::size_t>(problem.shape.Count()) * SizeOf(problem.dtype);
-    Operands operands;
-    operands.in[0] = in;
-    operands.out = out;
+    void* const out = operands.out;
     cudaMemsetAsync(out, 0xCD, bytes, stream_.get());
     cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get());
-    if (const cudaError_t error = variant.launch(problem, operands, context, stream_.get());
+    if (const cudaError_t error = choice.Launch(problem, operands, context, stream_.get());
         error != cudaSuccess) {
       return std::string("launch: ") + cudaGetErrorString(error);
     }
@@ -37,6 +39,13 @@ class TransposeTest : public GpuTest {
       return cudaGetErrorString(error);
     }
     return wrong == 0 ? "" : std::to_string(wrong) + " elements are wrong";
+  }
+
+  static Operands MakeOperands(const void* in, void* out) {
+    Operands operands;
+    operands.in[0] = in;
+    operands.out = out;
+    return operands;
   }
 
   // Every variant that can, on every one of the problems, which are dense.
@@ -55,13 +64,16 @@ class TransposeTest : public GpuTest {
     for (const auto& variant : CudaTransposeVariants()) {
       if (!variant.supports_dtype(dtype)) continue;
       int supported = 0;
+      const Operands operands = MakeOperands(in->get(), out->get());
       for (const TransposeProblem& problem : problems) {
-        if (!variant.supports(problem, {})) continue;
+        const auto choice = Choose(problem, variant.name, context.traits, operands);
+        if (choice.row == nullptr) continue;
         ++supported;
-        ASSERT_EQ(Run(variant, problem, in->get(), out->get(), context), "")
+        ASSERT_EQ(Run(choice, problem, operands, context), "")
             << variant.name << ", " << ToString(problem.shape);
       }
-      EXPECT_GT(supported, 0) << variant.name;
+      // Others take only what they were made for.
+      EXPECT_TRUE(supported > 0 || !variant.group.empty()) << variant.name;
     }
   }
 
@@ -155,10 +167,14 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
         std::byte* const from = static_cast<std::byte*>(in->get()) + in_shift;
         std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift;
         ASSERT_EQ(LaunchFill(size, count, from, stream_.get()), cudaSuccess);
+        const Operands operands = MakeOperands(from, to);
         for (const auto& variant : CudaTransposeVariants()) {
-          const bool refuses = !variant.supports(odd, {}) && in_shift + out_shift != 0;
+          const auto choice = Choose(problem, variant.name, {}, operands);
+          if (choice.row == nullptr) continue;
+          const bool refuses =
+              variant.group.empty() && !variant.supports(odd, {}) && in_shift + out_shift != 0;
           const std::string refusal = std::string("launch: ") + cudaGetErrorString(cudaErrorNotSupported);
-          EXPECT_EQ(Run(variant, problem, from, to), refuses ? refusal : "") << variant.name;
+          EXPECT_EQ(Run(choice, problem, operands), refuses ? refusal : "") << variant.name;
         }
       }
     }
@@ -167,16 +183,16 @@ TEST_F(TransposeTest, VectorsNeedAlignedAddressesAndNothingElseDoes) {
 
 // Words of memory hold elements of two rows then, and the first and the last word some bytes of strangers.
 TEST_F(TransposeTest, OddSidesMayBeUnaligned) {
-  const auto rows = CudaTransposeVariants();
-  const auto& choice =
-      *std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.name == "swizzled_packed"; });
-  // Boxes, tiles, tiles of several axes, channels both ways and rows, in this order, of bytes.
+  CudaContext context;
+  context.traits = {.compute_capability = 90, .multiprocessors = 4};  // few boxes are enough for them
+  std::set<std::string_view> chosen, forced;  // kernels that ran at addresses that are not aligned
   for (DType dtype : {DType::kI8, DType::kBF16, DType::kF32, DType::kF64}) {
     for (const TransposeProblem& problem :
          {TransposeProblem{dtype, {197, 331}, {1, 0}}, TransposeProblem{dtype, {997, 1009}, {1, 0}},
           TransposeProblem{dtype, {2, 10, 25, 3, 125}, {0, 4, 3, 2, 1}},
           TransposeProblem{dtype, {23, 2051}, {1, 0}}, TransposeProblem{dtype, {3, 2051, 23}, {0, 2, 1}},
-          TransposeProblem{dtype, {3, 4, 5, 61}, {2, 1, 0, 3}}}) {
+          TransposeProblem{dtype, {3, 4, 5, 61}, {2, 1, 0, 3}},
+          TransposeProblem{dtype, {3, 17, 40, 29, 31}, {4, 2, 0, 3, 1}}}) {
       const auto count = static_cast<std::size_t>(problem.shape.Count()), size = SizeOf(dtype);
       constexpr std::size_t kShifts = 4;  // in elements
       const auto in = gpu::AllocateDevice((count + kShifts) * size),
@@ -187,11 +203,27 @@ TEST_F(TransposeTest, OddSidesMayBeUnaligned) {
           std::byte* const from = static_cast<std::byte*>(in->get()) + in_shift * size;
           std::byte* const to = static_cast<std::byte*>(out->get()) + out_shift * size;
           ASSERT_EQ(LaunchFill(size, problem.shape.Count(), from, stream_.get()), cudaSuccess);
-          EXPECT_EQ(Run(choice, problem, from, to), "")
-              << Name(dtype) << ", " << ToString(problem.shape) << ", " << in_shift << " and " << out_shift;
+          const Operands operands = MakeOperands(from, to);
+          const bool aligned = in_shift == 0 && out_shift == 0;
+          const auto check = [&](std::string_view name, std::set<std::string_view>& ran) {
+            const auto choice = Choose(problem, name, context.traits, operands);
+            if (choice.row == nullptr) return;
+            if (!aligned) ran.insert(choice.name());
+            EXPECT_EQ(Run(choice, problem, operands, context), "")
+                << choice.name() << ", " << Name(dtype) << ", " << ToString(problem.shape) << ", " << in_shift
+                << " and " << out_shift;
+          };
+          check("", chosen);
+          for (const auto& row : CudaTransposeVariants()) {
+            if (!row.group.empty()) check(row.name, forced);
+          }
         }
       }
     }
+  }
+  for (const auto* reached : {&chosen, &forced}) {
+    EXPECT_THAT(*reached, ::testing::IsSupersetOf({"rows", "odd_tiles", "joined_tiles", "split_words",
+                                                   "joined_words", "box", "equal_boxes"}));
   }
 }
 

@@ -91,6 +91,18 @@ class SkippedTest : public ::testing::Test {
   void TestBody() override { GTEST_SKIP() << "no such backend in this build or on this machine"; }
 };
 
+// A kernel that no problem reaches is tested by nothing, however green the rest is.
+class ReachedTest : public ::testing::Test {
+ public:
+  explicit ReachedTest(bool reached) : reached_(reached) {}
+  void TestBody() override {
+    EXPECT_TRUE(reached_) << "no problem of tests/testing/shapes.h suits this variant on this device";
+  }
+
+ private:
+  const bool reached_;
+};
+
 class ListedTest : public ::testing::Test {
  public:
   ListedTest(Backend& backend, Op op) : backend_(backend), op_(op) {}
@@ -119,6 +131,47 @@ void Register(std::string_view backend_name, const std::string& op, const Subjec
                           [=]() -> ::testing::Test* { return new ShapeTest(subject, problems); });
 }
 
+bool SuitsAny(const Subject& subject, const std::vector<Problem>& problems) {
+  return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+    return subject.backend->CheckVariant(problem, subject.variant).ok();
+  });
+}
+
+// Sizes that take long to check: for the backend's choice, and for variants that no smaller ones suit.
+bool MeetsLongOnes(std::string_view backend_name, const Subject& subject, ReduceOp op, DType dtype,
+                   const std::vector<Problem>& problems) {
+  if (backend_name != "cuda") return false;  // the CPU's variants know no such sizes
+  return subject.variant.empty() ||
+         (!SuitsAny(subject, ToProblems(AwkwardReductions(op, dtype))) && SuitsAny(subject, problems));
+}
+
+// Returns whether a problem of the tests suits the subject.
+bool IsReached(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
+  switch (op) {
+    case Op::kTranspose:
+      return SuitsAny(subject, ToProblems(AwkwardTransposes(dtype)));
+    case Op::kGemm:
+      return SuitsAny(subject, ToProblems(AwkwardGemms(dtype)));
+    case Op::kReduce:
+      return std::any_of(kAllReduceOps.begin(), kAllReduceOps.end(), [&](ReduceOp reduce_op) {
+        const auto meets = [&](bool applies, const auto& make) {
+          return applies &&
+                 MeetsLongOnes(backend_name, subject, reduce_op, dtype, ToProblems(make(reduce_op, dtype)));
+        };
+        return SuitsAny(subject, ToProblems(AwkwardReductions(reduce_op, dtype))) ||
+               meets(MeetsLongRows(reduce_op, dtype), LongOddRows) ||
+               meets(MeetsFewRows(reduce_op, dtype), FewLongRows);
+      });
+    case Op::kCast:
+      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kCast, dtype)));
+    case Op::kScale:
+      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kScale, dtype)));
+    case Op::kAdd:
+      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kAdd, dtype)));
+  }
+  return false;
+}
+
 void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
   const auto elementwise = [&](ElementwiseOp its) {
     Register(backend_name, std::string(Name(op)), subject, dtype,
@@ -136,23 +189,19 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
       return Register(backend_name, "gemm", subject, dtype, [=] { return ToProblems(AwkwardGemms(dtype)); });
     case Op::kReduce:
       for (ReduceOp reduce_op : kAllReduceOps) {
-        // A variant may compute an operation only where one element goes into each result.
-        const ReduceProblem plain{reduce_op, dtype, {2, 3}, 1, {}, 0, 0},
-            single{reduce_op, dtype, {1, 3}, 1, {}, 0, 0};
-        if (!subject.backend->CheckVariant(plain, subject.variant).ok() &&
-            !subject.backend->CheckVariant(single, subject.variant).ok()) {
-          continue;  // not its operation
+        const std::string name(Name(reduce_op));
+        if (SuitsAny(subject, ToProblems(AwkwardReductions(reduce_op, dtype)))) {
+          Register(backend_name, "reduce_" + name, subject, dtype,
+                   [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
         }
-        Register(backend_name, "reduce_" + std::string(Name(reduce_op)), subject, dtype,
-                 [=] { return ToProblems(AwkwardReductions(reduce_op, dtype)); });
-        // The CPU's variants know no such sizes.
-        if (backend_name != "cuda" || !subject.variant.empty()) continue;
-        if (MeetsLongRows(reduce_op, dtype)) {
-          Register(backend_name, "reduce_long_" + std::string(Name(reduce_op)), subject, dtype,
+        if (MeetsLongRows(reduce_op, dtype) && MeetsLongOnes(backend_name, subject, reduce_op, dtype,
+                                                             ToProblems(LongOddRows(reduce_op, dtype)))) {
+          Register(backend_name, "reduce_long_" + name, subject, dtype,
                    [=] { return ToProblems(LongOddRows(reduce_op, dtype)); });
         }
-        if (MeetsFewRows(reduce_op, dtype)) {
-          Register(backend_name, "reduce_few_rows_" + std::string(Name(reduce_op)), subject, dtype,
+        if (MeetsFewRows(reduce_op, dtype) && MeetsLongOnes(backend_name, subject, reduce_op, dtype,
+                                                            ToProblems(FewLongRows(reduce_op, dtype)))) {
+          Register(backend_name, "reduce_few_rows_" + name, subject, dtype,
                    [=] { return ToProblems(FewLongRows(reduce_op, dtype)); });
         }
       }
@@ -183,8 +232,16 @@ void RegisterShapeTests(std::string_view backend_name, Backend* backend) {
   }
   std::vector<std::pair<Op, DType>> chosen;
   for (const VariantInfo& variant : backend->Variants()) {
+    const Subject named{backend, std::string(variant.name), variant.reproducible};
+    const bool reached = std::any_of(variant.dtypes.begin(), variant.dtypes.end(), [&](DType dtype) {
+      return IsReached(backend_name, variant.op, named, dtype);
+    });
+    ::testing::RegisterTest((std::string(backend_name) + ".Reaches").c_str(),
+                            (std::string(Name(variant.op)) + "." + named.variant).c_str(), nullptr, nullptr,
+                            __FILE__, __LINE__,
+                            [=]() -> ::testing::Test* { return new ReachedTest(reached); });
     for (DType dtype : variant.dtypes) {
-      RegisterOp(backend_name, variant.op, {backend, std::string(variant.name), variant.reproducible}, dtype);
+      RegisterOp(backend_name, variant.op, named, dtype);
       // Some ten times as many, for a GPU and an hour with nothing else to do.
       for (std::string_view name :
            WithConfigurations() ? variant.configurations : decltype(variant.configurations)()) {

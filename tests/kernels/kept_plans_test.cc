@@ -7,7 +7,7 @@
 namespace warpline {
 namespace {
 
-using Plans = KeptPlans<2, int>;
+using Plans = KeptPlans<PlanNumbers<2>, int, PlanNumbersHash>;
 
 TEST(KeptPlansTest, NothingIsMadeAgainTheNextTime) {
   Plans plans(4);
@@ -38,6 +38,15 @@ TEST(KeptPlansTest, EveryNumberOfAKeyCounts) {
   }
   EXPECT_EQ(made, 25);
   EXPECT_EQ(plans.size(), 25u);
+}
+
+TEST(KeptPlansTest, OneMayTakeThePlaceOfAnother) {
+  Plans plans(4);
+  const auto first = plans.Get({1, 2}, [] { return std::optional(5); });
+  EXPECT_EQ(*plans.Replace({1, 2}, 6), 6);
+  EXPECT_EQ(*plans.Get({1, 2}, [] { return std::optional(7); }), 6);
+  EXPECT_EQ(*first, 5) << "a plan in use outlives its place";
+  EXPECT_EQ(plans.made(), 2);
 }
 
 TEST(KeptPlansTest, AreDroppedWhereThereAreTooMany) {

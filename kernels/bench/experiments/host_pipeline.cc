@@ -12,6 +12,7 @@
 #include "kernels/bench/harness/reference.h"
 #include "kernels/bench/harness/timing.h"
 #include "kernels/bench/suites/cases.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/gpu/capture.h"
 #include "kernels/gpu/pinned_memory.h"
 #include "kernels/gpu/random_data.h"
@@ -30,18 +31,6 @@ class Range {
 
 float* Floats(const gpu::DeviceBytes& memory) { return static_cast<float*>(memory.get()); }
 
-// The server's first choice that needs no workspace, which would have to be one for each stream.
-const CudaVariant<TransposeProblem>& ChooseTranspose(const TransposeProblem& problem,
-                                                     const DeviceTraits& traits) {
-  for (const auto& row : CudaTransposeVariants()) {
-    if (row.supports_dtype(problem.dtype) && row.supports(problem, traits) &&
-        row.workspace_bytes(problem, traits) == 0) {
-      return row;
-    }
-  }
-  throw Failure("no variant transposes without a workspace");
-}
-
 }  // namespace
 
 std::vector<gpu::Stream> CreateStreams(int count) {
@@ -54,7 +43,7 @@ HostPipeline::HostPipeline(const Device& device, const PipelineWork& work)
     : device_(device),
       work_(work),
       transpose_(
-          &ChooseTranspose(MakeTranspose(DType::kF32, work.rows, work.columns), device.context.traits)),
+          Choose(MakeTranspose(DType::kF32, work.rows, work.columns), {}, device.context.traits, {}).row),
       input_(Value(gpu::AllocateDevice(work.bytes()))),
       expected_(Value(gpu::AllocateDevice(work.bytes()))),
       in_(Value(gpu::AllocateDevice(work.bytes()))),

@@ -13,7 +13,8 @@ std::optional<Device> OpenDevice(std::string* why_not) {
     return std::nullopt;
   }
   cudaError_t error = cudaSetDevice(0);
-  if (error == cudaSuccess) error = gpu::FindKernelImage();
+  int code_capability = 0;
+  if (error == cudaSuccess) error = gpu::FindKernelImage(&code_capability);
   if (error != cudaSuccess) {
     *why_not = absl::StrCat("no usable GPU: ", cudaGetErrorString(error));
     cudaGetLastError();
@@ -27,7 +28,8 @@ std::optional<Device> OpenDevice(std::string* why_not) {
   device.context.cublaslt = device.cublaslt.get();
   device.context.traits = {.compute_capability = device.properties.major * 10 + device.properties.minor,
                            .multiprocessors = device.properties.multiProcessorCount,
-                           .has_cublaslt = device.cublaslt != nullptr};
+                           .has_cublaslt = device.cublaslt != nullptr,
+                           .code_capability = code_capability};
   device.stream = Value(gpu::CreateStream());
   return device;
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <type_traits>
+
+#include "kernels/cuda_choice.h"
 
 namespace warpline::bench {
 namespace {
@@ -33,43 +34,65 @@ std::optional<ReduceProblem> Shrink(const ReduceProblem& problem) {
   return shrunk;
 }
 
+template <typename ProblemT>
+auto Bind(const CudaChoice<ProblemT>& choice, const ProblemT& problem, const Device& device) {
+  return [choice, problem, &device](const Operands& operands, cudaStream_t stream) {
+    return choice.Launch(problem, operands, device.context, stream);
+  };
+}
+
+// The server's own choice, and what runs where that is refused.
+template <typename ProblemT>
+void AppendChoices(const ProblemT& problem, const Device& device, std::vector<BoundVariant>& to) {
+  const DeviceTraits& traits = device.context.traits;
+  for (auto choice = Choose(problem, {}, traits, Operands()); choice.row != nullptr;
+       choice = ChooseAfter(choice, problem, traits)) {
+    to.push_back({.name = std::string(choice.name()),
+                  .summary = std::string(choice.row->summary),
+                  .supported = true,
+                  .workspace_bytes = choice.row->workspace_bytes(problem, traits),
+                  .launch = Bind(choice, problem, device),
+                  .launch_shrunk = {}});
+  }
+}
+
+template <typename ProblemT>
+BoundVariant BindRow(const CudaVariant<ProblemT>& row, const ProblemT& problem, const Device& device) {
+  const DeviceTraits& traits = device.context.traits;
+  BoundVariant variant{.name = std::string(row.name),
+                       .summary = std::string(row.summary),
+                       .supported = false,
+                       .workspace_bytes = 0,
+                       .launch = {},
+                       .launch_shrunk = {}};
+  const auto choice = Choose(problem, row.name, traits, Operands());
+  if (choice.row == nullptr) return variant;
+  variant.supported = true;
+  variant.workspace_bytes = row.workspace_bytes(problem, traits);
+  variant.launch = Bind(choice, problem, device);
+  const std::optional<ProblemT> shrunk = Shrink(problem);
+  if (!shrunk.has_value()) return variant;
+  if (const auto of_shrunk = Choose(*shrunk, row.name, traits, Operands()); of_shrunk.row != nullptr) {
+    variant.workspace_bytes = std::max(variant.workspace_bytes, row.workspace_bytes(*shrunk, traits));
+    variant.launch_shrunk = Bind(of_shrunk, *shrunk, device);
+  }
+  return variant;
+}
+
 }  // namespace
 
 std::vector<BoundVariant> VariantsOf(const Case& bench_case, const Device& device) {
   std::vector<BoundVariant> variants;
   const auto& asked = bench_case.variants;
+  const auto is_asked = [&](const auto& row) {
+    return asked.empty() || std::any_of(asked.begin(), asked.end(),
+                                        [&](const std::string& name) { return Answers(row, name); });
+  };
   std::visit(
       [&](const auto& problem) {
-        const DeviceTraits& traits = device.context.traits;
-        const auto table = CudaTable(problem);
-        std::vector<const std::remove_cvref_t<decltype(table[0])>*> rows;
-        for (const auto& row : table) rows.push_back(&row);
-        if (!bench_case.choice_only) rows = Climb(table);
-        for (const auto* at : rows) {
-          const auto& row = *at;
-          if (!asked.empty() && std::find(asked.begin(), asked.end(), row.name) == asked.end()) continue;
-          if (bench_case.choice_only && !MayChoose(row, problem, traits)) continue;
-          BoundVariant variant;
-          variant.name = row.name;
-          variant.summary = row.summary;
-          variant.supported = row.supports_dtype(problem.dtype) && row.supports(problem, traits);
-          if (variant.supported) {
-            const auto bind = [&row, &device](const auto& what) {
-              return [&row, &device, what](const Operands& operands, cudaStream_t stream) {
-                return row.launch(what, operands, device.context, stream);
-              };
-            };
-            variant.workspace_bytes = row.workspace_bytes(problem, traits);
-            variant.launch = bind(problem);
-            // The server's choice is never slow enough to ask.
-            if (const auto shrunk = bench_case.choice_only ? std::nullopt : Shrink(problem);
-                shrunk && row.supports(*shrunk, traits)) {
-              variant.workspace_bytes =
-                  std::max(variant.workspace_bytes, row.workspace_bytes(*shrunk, traits));
-              variant.launch_shrunk = bind(*shrunk);
-            }
-          }
-          variants.push_back(std::move(variant));
+        if (bench_case.choice_only) return AppendChoices(problem, device, variants);
+        for (const auto* row : Climb(CudaTable(problem))) {
+          if (is_asked(*row)) variants.push_back(BindRow(*row, problem, device));
         }
       },
       bench_case.problem);

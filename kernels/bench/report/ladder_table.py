@@ -21,6 +21,9 @@ TIMES = {"transpose": ("transpose f32 8192x8192",), "gemm": ("gemm f32 4096x4096
          "reduce": ("reduce f32 16384x16384 all",), "elementwise": ()}
 PROFILES = {"transpose": ("transpose f32 4096x4096",), "gemm": ("gemm f32 1024^3", "gemm bf16 2048^3"),
             "reduce": ("reduce f32 2^24, all",), "elementwise": ()}
+# The names that some kernels have now, and those by which older runs know them.
+RENAMED = {("transpose", "tiles"): "swizzled_packed", ("reduce", "rows"): "vectorized",
+           ("elementwise", "packs"): "elementwise"}
 HOLDS = ("registers", "shared KiB", "occupancy %", "reached %", "waits most for")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -76,8 +79,11 @@ def table(operation, rows, times, profiles):
     headings = ["step", "variant", "what it is"] + [case.split(" ", 1)[1] for case in shown] + list(holds)
     lines = ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
     for step, name, summary in rows:
-        held = next((profiles[title][name] for title in PROFILES[operation] if name in profiles.get(title, {})), {})
-        cells = [step, link(operation, name), summary] + [times.get(case, {}).get(name, "-") for case in shown]
+        old = RENAMED.get((operation, name), name)
+        held = next((of_case[known] for title in PROFILES[operation] for of_case in [profiles.get(title, {})]
+                     for known in (name, old) if known in of_case), {})
+        cells = [step, link(operation, name), summary]
+        cells += [times.get(case, {}).get(name, times.get(case, {}).get(old, "-")) for case in shown]
         lines.append("| " + " | ".join(cells + [held.get(heading, "-") for heading in holds]) + " |")
     return "\n".join(lines)
 

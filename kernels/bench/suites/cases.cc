@@ -80,7 +80,8 @@ bool HasOneOf(const Problem& problem, std::span<const std::string> variants) {
   if (variants.empty()) return true;
   const auto search = [&](const auto& p) {
     for (const auto& row : CudaTable(p)) {
-      if (Contains(variants, row.name)) return true;
+      const auto means = [&](const std::string& name) { return Answers(row, name); };
+      if (std::any_of(variants.begin(), variants.end(), means)) return true;
     }
     return false;
   };

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/reduce/plan.h"
+#include "kernels/reduce/rung_plan.h"
 
 namespace warpline {
 namespace {
@@ -125,20 +125,20 @@ TEST(CanonicalReduceTest, HasRoomForEveryPatternOfAxes) {
   }
 }
 
-TEST(ReducePlanTest, TakesVectorsOnlyWhereEveryLoadIsAligned) {
+TEST(RungPlanTest, TakesVectorsOnlyWhereEveryLoadIsAligned) {
   const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
   ReduceProblem problem = Problem({100, 64}, 0b01);
-  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 4);
+  EXPECT_EQ(PlanRung(Canonicalize(problem), 4, h200).columns, 4);
   problem.row_stride = 66;
-  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 1);
+  EXPECT_EQ(PlanRung(Canonicalize(problem), 4, h200).columns, 1);
   problem.row_stride = 68;
-  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 4);
+  EXPECT_EQ(PlanRung(Canonicalize(problem), 4, h200).columns, 4);
   problem = Problem({4, 100, 1}, 0b010);  // kept results lie 100 * 3 apart
   problem.row_stride = 3;
-  EXPECT_EQ(PlanReduce(Canonicalize(problem), 4, h200).columns, 1);
+  EXPECT_EQ(PlanRung(Canonicalize(problem), 4, h200).columns, 1);
 }
 
-TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
+TEST(RungPlanTest, TilesAndChunksCoverEverything) {
   const DimList sizes = {0, 1, 2, 3, 7, 8, 31, 33, 255, 257, 4095, 4097, 70001, 5000000};
   for (int vector : {8, 4, 2, 1}) {
     for (int multiprocessors : {0, 1, 132}) {
@@ -147,7 +147,7 @@ TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
           for (std::uint32_t mask = 0; mask < 4; ++mask) {
             const CanonicalReduce reduce = Canonicalize(Problem({m, n}, mask));
             if (reduce.results == 0) continue;
-            const ReducePlan plan = PlanReduce(reduce, vector, {.multiprocessors = multiprocessors});
+            const RungPlan plan = PlanRung(reduce, vector, {.multiprocessors = multiprocessors});
             EXPECT_GE(plan.tiles * plan.results_per_cta, reduce.results);
             EXPECT_LT((plan.tiles - 1) * plan.results_per_cta, reduce.results);
             EXPECT_GE(plan.split * plan.chunk, reduce.reduced_count);
@@ -162,16 +162,16 @@ TEST(ReducePlanTest, TilesAndChunksCoverEverything) {
   }
 }
 
-TEST(ReducePlanTest, SplitsOnlyWhatWouldLeaveTheDeviceIdle) {
+TEST(RungPlanTest, SplitsOnlyWhatWouldLeaveTheDeviceIdle) {
   const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
-  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 28}, 1)), 4, h200).split, 132);
-  EXPECT_GT(PlanReduce(Canonicalize(Problem({1 << 20, 32}, 1)), 4, h200).split, 132);
-  EXPECT_EQ(PlanReduce(Canonicalize(Problem({4096}, 1)), 4, h200).split, 1);
-  EXPECT_EQ(PlanReduce(Canonicalize(Problem({1 << 14, 1 << 14}, 2)), 4, h200).split, 1);
+  EXPECT_GT(PlanRung(Canonicalize(Problem({1 << 28}, 1)), 4, h200).split, 132);
+  EXPECT_GT(PlanRung(Canonicalize(Problem({1 << 20, 32}, 1)), 4, h200).split, 132);
+  EXPECT_EQ(PlanRung(Canonicalize(Problem({4096}, 1)), 4, h200).split, 1);
+  EXPECT_EQ(PlanRung(Canonicalize(Problem({1 << 14, 1 << 14}, 2)), 4, h200).split, 1);
 }
 
-TEST(ReducePlanTest, AsksForAWorkspaceOnlyIfItSplits) {
-  ReducePlan plan;
+TEST(RungPlanTest, AsksForAWorkspaceOnlyIfItSplits) {
+  RungPlan plan;
   EXPECT_EQ(plan.WorkspaceBytes(100), 0u);
   EXPECT_EQ(plan.TicketBytes(), 0u);
   plan.split = 3;
@@ -180,16 +180,16 @@ TEST(ReducePlanTest, AsksForAWorkspaceOnlyIfItSplits) {
   EXPECT_EQ(plan.TicketBytes(), 28u);
 }
 
-TEST(ReducePlanTest, TicketsAreNoBurdenOnLargeProblems) {
+TEST(RungPlanTest, TicketsAreNoBurdenOnLargeProblems) {
   const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
   for (const DimList& dims : {DimList{1 << 28, 2}, DimList{1 << 14, 1 << 14}, DimList{1 << 20, 300}}) {
     for (std::uint32_t mask : {1u, 2u, 3u}) {
-      EXPECT_LE(PlanReduce(Canonicalize(Problem(dims, mask)), 4, h200).TicketBytes(), 2 * 132 * 4u);
+      EXPECT_LE(PlanRung(Canonicalize(Problem(dims, mask)), 4, h200).TicketBytes(), 2 * 132 * 4u);
     }
   }
 }
 
-TEST(ReducePlanTest, CubAsksForPartialResultsOfOneResultOnly) {
+TEST(RungPlanTest, CubAsksForPartialResultsOfOneResultOnly) {
   const DeviceTraits h200 = {.compute_capability = 90, .multiprocessors = 132};
   const std::size_t several = CubWorkspaceBytes(Canonicalize(Problem({1 << 28, 2}, 2)), h200);
   EXPECT_GT(several, 0u);  // no address means a question to CUB
@@ -201,7 +201,7 @@ TEST(ReducePlanTest, CubAsksForPartialResultsOfOneResultOnly) {
   EXPECT_GT(CubWorkspaceBytes(Canonicalize(Problem({5}, 1)), {}), 0u);
 }
 
-TEST(ReducePlanTest, RungsRunWhatTypedKernelsRun) {
+TEST(RungPlanTest, RungsRunWhatTypedKernelsRun) {
   ReduceProblem problem = Problem({5}, 1);
   for (DType dtype : kAllDTypes) {
     problem.dtype = dtype;
@@ -214,7 +214,7 @@ TEST(ReducePlanTest, RungsRunWhatTypedKernelsRun) {
   EXPECT_FALSE(HasTypedKernel(problem));
 }
 
-TEST(ReducePlanTest, SumsAreWhatAtomicAdditionsCompute) {
+TEST(RungPlanTest, SumsAreWhatAtomicAdditionsCompute) {
   for (ReduceOp op :
        {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kNorm1, ReduceOp::kNorm2, ReduceOp::kSumSq}) {
     EXPECT_TRUE(IsSumLike(op)) << Name(op);

@@ -86,7 +86,6 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
     const DeviceTraits traits = {.compute_capability = capability, .multiprocessors = multiprocessors};
     for (const std::string& problem : Table().problems()) {
       const TransposePlan plan = Plan(problem, 256, 512, traits);
-      EXPECT_NE(plan.kernel, TransposeKernel::kNone) << problem;
       // Without an opt-in, a CTA has 48 KiB of shared memory on every GPU. Equal boxes and blocks take two
       // tiles.
       constexpr std::int64_t kMaxBytes = 48 << 10;
@@ -104,7 +103,7 @@ TEST(TransposePlanTest, EveryGpuHasAKernelForEachProblem) {
 
 TEST(TransposePlanTest, TheTableReachesEveryKernel) {
   const std::vector<std::string> reached = Table().Kernels();
-  for (int kernel = 1; kernel <= static_cast<int>(TransposeKernel::kSmallBlocks); ++kernel) {
+  for (int kernel = 0; kernel < kTransposeKernels; ++kernel) {
     const std::string name(Name(static_cast<TransposeKernel>(kernel)));
     EXPECT_FALSE(name.empty());
     EXPECT_THAT(reached, ::testing::Contains(name));
@@ -121,8 +120,26 @@ TEST(TransposePlanTest, BytesAreThoseOfTheInputFromItsFirstToItsLastElement) {
 }
 
 TEST(TransposePlanTest, WithoutElementsThereIsNothingToDo) {
-  EXPECT_EQ(PlanTranspose(MakeTranspose({0, 3}, {1, 0}), kH200, nullptr, nullptr).kernel,
-            TransposeKernel::kNone);
+  const TransposeProblem empty = MakeTranspose({0, 3}, {1, 0});
+  EXPECT_EQ(PlanTranspose(empty, kH200, nullptr, nullptr).in_bytes, 0);
+  for (int kernel = 0; kernel < kTransposeKernels; ++kernel) {
+    const auto plan = PlanTransposeBy(static_cast<TransposeKernel>(kernel), empty, kH200, nullptr, nullptr);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_EQ(plan->in_bytes, 0);
+  }
+}
+
+TEST(TransposePlanTest, WhatIsChosenCanAlsoBeAskedFor) {
+  for (const std::string& problem : Table().problems()) {
+    const auto parsed = std::get<TransposeProblem>(*ParseProblem(problem));
+    for (const std::size_t shift : {std::size_t{0}, SizeOf(parsed.dtype)}) {
+      const TransposePlan chosen = Plan(problem, 256 + shift, 512 + shift);
+      const auto asked = PlanTransposeBy(chosen.kernel, parsed, kH200, At(256 + shift), At(512 + shift));
+      ASSERT_TRUE(asked.has_value()) << problem;
+      ExpectSame(*asked, chosen, problem);
+      EXPECT_TRUE(shift != 0 || CanTranspose(chosen.kernel, parsed, kH200)) << problem;
+    }
+  }
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
+
+#include "server/plan/select_variant.h"
 
 namespace warpline {
 namespace {
@@ -84,9 +87,11 @@ Program Sums(std::int64_t count, int steps, const std::string& variant) {
 }
 
 double Seconds(const Program& program) {
-  return ProgramSeconds(program, {}, Rates(), []<typename ProblemT>(const ProblemT&) {
-    return std::span<const typename Table<ProblemT>::Row>(Table<ProblemT>::kRows);
-  });
+  return ProgramSeconds(program, {}, Rates(),
+                        []<typename ProblemT>(const ProblemT& problem, std::string_view variant) {
+                          const std::span<const typename Table<ProblemT>::Row> table(Table<ProblemT>::kRows);
+                          return FindVariant(table, problem, variant, {});
+                        });
 }
 
 TEST(CostTest, AProgramTakesAsLongAsItsStepsByTheirVariants) {

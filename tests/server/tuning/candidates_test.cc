@@ -61,6 +61,14 @@ TEST(CandidatesTest, AFileMayNameWhatSuitsAndNothingElse) {
   EXPECT_THAT(chosen("gemm bf16 128x128x128", "vectorized"), IsEmpty());  // does not take bf16
   EXPECT_THAT(chosen("sum f32 4096 all", "atomic"), IsEmpty());           // gives other bits from run to run
   EXPECT_THAT(chosen("sum f32 4096 all", "cublas"), IsEmpty());
+  // Names of files that were written when several kernels had one.
+  EXPECT_EQ(chosen("sum f32 4096x4096 1", "vectorized"), "vectorized");
+  EXPECT_EQ(chosen("transpose f32 33x31 1,0", "swizzled_packed"), "swizzled_packed");
+}
+
+TEST(CandidatesTest, OtherKernelsOfAGroupAreTriedToo) {
+  EXPECT_THAT(Candidates("transpose f32 33x31 1,0"), testing::IsSupersetOf({"box", "odd_tiles"}));
+  EXPECT_THAT(Candidates("sum f32 4096x100 1"), testing::IsSupersetOf({"packed_rows", "rows"}));
 }
 
 TEST(CandidatesTest, OnlyStepsThatLeaveTheVariantOpenAreTuned) {
@@ -95,14 +103,14 @@ TEST(CandidatesTest, SumsOfEverythingAreCubs) {
   for (const char* text :
        {"sum f32 1000x1000 1", "sum f32 1000x1000 0", "sum f32 100x100 all ld=101", "sum f32 1000x1 all ld=8",
         "sum bf16 4096 all", "sum i32 4096 all", "var f32 4096 all", "argmax f32 4096 all"}) {
-    EXPECT_EQ(Untuned(text), "vectorized") << text;
+    EXPECT_TRUE(IsUntuned(*ParseProblem(text), "vectorized", kH200)) << text;
   }
 }
 
-TEST(CandidatesTest, WhatNeedsF64OfNarrowerElementsIsVectorizedToo) {
+TEST(CandidatesTest, SumsInF64OfNarrowerElementsHaveNoKernelOfTheirOwn) {
   for (const char* text : {"var i32 20x62784x33 2", "var u8 128x100x64x165 1", "prod i32 160x236976 0",
                            "mean i64 87500x200 1", "norm2 i64 48320x512 1"}) {
-    EXPECT_EQ(Untuned(text), "vectorized") << text;
+    EXPECT_TRUE(IsUntuned(*ParseProblem(text), "vectorized", kH200)) << text;
   }
 }
 
@@ -115,7 +123,7 @@ TEST(CandidatesTest, SmallMatricesAreTransposedInSmallTiles) {
                            "transpose f32 32x32 1,0", "transpose f32 11377x48x48 0,2,1",
                            "transpose f64 51200x16x16 0,2,1", "transpose f64 40x36864x48 1,0,2",
                            "transpose bf16 25600x32x32 0,2,1", "transpose f64 14400x31x33 0,2,1"}) {
-    EXPECT_EQ(Untuned(text), "swizzled_packed") << text;
+    EXPECT_TRUE(IsUntuned(*ParseProblem(text), "swizzled_packed", kH200)) << text;
   }
 }
 

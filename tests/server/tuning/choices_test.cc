@@ -7,12 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/cuda_variants.h"
+#include "kernels/cuda_choice.h"
 #include "kernels/problem_text.h"
-#include "kernels/reduce/vector_plan.h"
 #include "server/tuning/candidates.h"
 #include "tests/testing/choice_table.h"
 
@@ -26,19 +28,18 @@ const testing::ChoiceTable& Table() {
   return table;
 }
 
-std::string ShapeOf(const ReduceProblem& problem, bool aligned_base) {
-  return std::string(Name(PlanVectors(problem, Canonicalize(problem), aligned_base, kH200).shape));
-}
-
-// The variant. For `vectorized`, which has several kernels, also the one where the input is aligned to 16
-// bytes, and where it is not.
+// The kernel where operands are aligned to 16 bytes, and the one where the first is not, if that is another.
 std::string Kernels(const std::string& text) {
   const auto problem = ParseProblem(text);
   EXPECT_TRUE(problem.ok()) << problem.status();
-  const std::string variant(UntunedVariant(*problem, kH200));
-  if (variant != "vectorized") return variant;
-  const auto& reduce = std::get<ReduceProblem>(*problem);
-  return absl::StrCat(variant, " ", ShapeOf(reduce, true), ", ", ShapeOf(reduce, false));
+  Operands unaligned;
+  unaligned.in[0] = reinterpret_cast<const void*>(256 + SizeOf(DTypeOf(*problem)));
+  const auto name = [&](const Operands& operands) {
+    return std::visit([&](const auto& p) { return std::string(Choose(p, {}, kH200, operands).name()); },
+                      *problem);
+  };
+  const std::string aligned = name(Operands()), other = name(unaligned);
+  return aligned == other ? aligned : absl::StrCat(aligned, ", ", other);
 }
 
 TEST(ChoicesTest, AreThoseOfTheTable) { Table().Expect(Kernels); }
@@ -58,9 +59,50 @@ TEST(ChoicesTest, EveryProblemHasAKernelOnEveryGpu) {
 }
 
 TEST(ChoicesTest, TheTableReachesEveryKernelOfReductions) {
-  for (int shape = 0; shape <= static_cast<int>(ReduceShape::kPackedColumns); ++shape) {
+  for (int shape = 0; shape < kReduceShapes; ++shape) {
     EXPECT_THAT(Table().Kernels(), ::testing::Contains(Name(static_cast<ReduceShape>(shape))));
   }
+}
+
+// Names of kernels, which reports and metrics have: few, and without the operation in them.
+TEST(ChoicesTest, KernelsHaveFewNames) {
+  std::set<std::string_view> names, groups;
+  std::size_t rows = 0;
+  const auto add = [&](const auto& table) {
+    std::set<std::string_view> of_table;
+    for (const auto& row : table) {
+      EXPECT_TRUE(of_table.insert(row.name).second) << row.name;
+      if (!row.group.empty()) groups.insert(row.group);
+      names.insert(row.name);
+      ++rows;
+    }
+  };
+  add(CudaTransposeVariants());
+  add(CudaGemmVariants());
+  add(CudaReduceVariants());
+  add(CudaElementwiseVariants());
+  EXPECT_LE(rows, 64u);
+  EXPECT_THAT(groups, ::testing::ElementsAre("elementwise", "swizzled_packed", "vectorized"));
+}
+
+TEST(ChoicesTest, AGroupIsChosenAmongAndNotReported) {
+  const auto name = [](const char* text, std::string_view variant) -> std::string_view {
+    return std::visit(
+        [&](const auto& p) {
+          const auto choice = Choose(p, variant, kH200, Operands());
+          return choice.row == nullptr ? std::string_view() : choice.name();
+        },
+        *ParseProblem(text));
+  };
+  EXPECT_EQ(name("transpose f32 25600x32x32 0,2,1", ""), "padded_vectorized");
+  EXPECT_EQ(name("transpose f32 25600x32x32 0,2,1", "swizzled_packed"), "box");
+  EXPECT_EQ(name("transpose f32 33x31 1,0", "box"), "box");
+  EXPECT_EQ(name("transpose f32 33x31 1,0", "tiles"), "") << "sides are no multiples of 16 bytes";
+  EXPECT_EQ(name("sum f32 1048576 all", ""), "cub");
+  EXPECT_EQ(name("sum f32 1048576 all", "vectorized"), "rows");
+  EXPECT_EQ(name("sum f32 1048576 all", "columns"), "");
+  EXPECT_EQ(name("add f32 4096", "elementwise"), "packs");
+  EXPECT_EQ(name("add f32 4096", "naive"), "naive");
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Variant `swizzled_packed`, the tile kernel: a batch of 2-D transpositions between x, the innermost axis of
+// Variant `tiles`: a batch of 2-D transpositions between x, the innermost axis of
 // the input, and y, the innermost axis of the output. Global and shared memory are both accessed in 16-byte
 // vectors free of bank conflicts: the elements change places in registers, on the way between the two.
 //
 // Limit: device memory, for sides of half a tile or more that are multiples of 16 bytes. Other files move
 // what is not: odd sides and sides of several axes (odd_tiles.cu), pixels of few channels (channels.cu) or of
 // any number (channel_words.cu), small matrices (small_blocks.cu), short axes (packed_box.cu).
+#include "kernels/allow_shared_bytes.h"
 #include "kernels/launch_grids.h"
 #include "kernels/transpose/kernels.h"
 #include "kernels/transpose/micro_transpose.h"
@@ -63,8 +64,7 @@ cudaError_t Launch(TileWalk walk, const void* in, void* out, cudaStream_t stream
   using Tile = TransposeTile<sizeof(T), kSideOfTile>;
   constexpr int kSharedBytesWithoutAsking = 48 << 10;
   if constexpr (Tile::kSharedBytes > kSharedBytesWithoutAsking) {
-    const cudaError_t error = cudaFuncSetAttribute(
-        &TransposeTiles<T, kSideOfTile>, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes);
+    const cudaError_t error = AllowSharedBytes(&TransposeTiles<T, kSideOfTile>, Tile::kSharedBytes);
     if (error != cudaSuccess) return error;
   }
   walk.CutInto(Tile::kTile, Tile::kTile);

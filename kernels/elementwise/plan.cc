@@ -1,0 +1,82 @@
+#include "kernels/elementwise/plan.h"
+
+#include <algorithm>
+
+#include "kernels/fast_divisor.h"
+
+namespace warpline {
+namespace {
+
+constexpr std::int64_t kPackBytes = 16;
+
+bool IsAligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kPackBytes == 0; }
+
+PackAccess AccessOf(PackLayout x, PackLayout y) {
+  const auto either = [&](PackLayout layout) { return x == layout || y == layout; };
+  if (either(PackLayout::kScattered)) return PackAccess::kScattered;
+  if (either(PackLayout::kRuns)) return PackAccess::kRuns;
+  return x == PackLayout::kDense && y == PackLayout::kDense ? PackAccess::kDense : PackAccess::kWhole;
+}
+
+// From the first element of an operand with such strides to behind its last.
+std::int64_t ExtentOf(const ElementwiseWalk& walk, const std::int64_t* strides) {
+  std::int64_t extent = 1;
+  for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
+  return extent;
+}
+
+PackWalk MakePackWalk(const ElementwiseWalk& walk) {
+  PackWalk packs{.walk = walk, .x = {}, .y = {}};
+  for (int axis = walk.rank - 1; axis >= 0; --axis) {
+    packs.x.Append(walk.dims[axis], walk.x[axis]);
+    packs.y.Append(walk.dims[axis], walk.y[axis]);
+  }
+  return packs;
+}
+
+// The operand's strides are those of its walk: walk.x or walk.y.
+PackLayout LayoutOf(const ElementwiseWalk& walk, const std::int64_t* strides, std::int64_t pack) {
+  const int inner = walk.rank - 1;
+  if (walk.rank == 0 || (walk.rank == 1 && strides[0] == 1)) return PackLayout::kDense;
+  std::int64_t dense = 1;
+  bool is_dense = true, is_aligned = true;
+  for (int axis = inner; axis >= 0; --axis) {
+    is_dense = is_dense && strides[axis] == dense;
+    dense *= walk.dims[axis];
+    if (axis != inner) is_aligned = is_aligned && strides[axis] % pack == 0;
+  }
+  if (is_dense) return PackLayout::kDense;
+  if (strides[inner] > 1) return PackLayout::kScattered;
+  // In these a pack does not reach past the innermost axis.
+  if (walk.dims[inner] % pack == 0) {
+    if (strides[inner] == 0) return PackLayout::kBroadcast;
+    if (is_aligned) return PackLayout::kVector;
+  }
+  return walk.dims[inner] >= pack ? PackLayout::kRuns : PackLayout::kScattered;
+}
+
+}  // namespace
+
+std::optional<ElementwisePlan> PlanElementwise(const ElementwiseProblem& problem, const void* x,
+                                               const void* y, const void* out) {
+  const bool has_second = ReadsY(problem.op);
+  if (!IsAligned(x) || !IsAligned(out) || (has_second && !IsAligned(y))) return std::nullopt;
+  const ElementwiseWalk walk = ElementwiseWalk::Of(problem);
+  const std::int64_t pack =
+      kPackBytes / static_cast<std::int64_t>(std::max(SizeOf(problem.dtype), SizeOf(problem.out_dtype)));
+  ElementwisePlan plan{.x = LayoutOf(walk, walk.x, pack),
+                       .y = has_second ? LayoutOf(walk, walk.y, pack) : PackLayout::kDense,
+                       .access = PackAccess::kDense,
+                       .packs = {.walk = walk, .x = {}, .y = {}}};
+  plan.access = AccessOf(plan.x, plan.y);
+  const bool is_small =
+      std::max({walk.count, ExtentOf(walk, walk.x), ExtentOf(walk, walk.y)}) < FastDivisor::kMax;
+  if (!is_small && plan.access == PackAccess::kWhole) plan.access = PackAccess::kFar;
+  if (!is_small && plan.access == PackAccess::kRuns) plan.access = PackAccess::kScattered;
+  const bool needs_second = plan.access == PackAccess::kRuns || plan.access == PackAccess::kScattered;
+  if (needs_second && !has_second) return std::nullopt;
+  if (is_small && walk.count > 0) plan.packs = MakePackWalk(walk);
+  return plan;
+}
+
+}  // namespace warpline

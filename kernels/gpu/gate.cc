@@ -1,0 +1,20 @@
+#include "kernels/gpu/gate.h"
+
+#include "kernels/gpu/gate_kernel.h"
+#include "kernels/gpu/status.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::gpu {
+
+absl::StatusOr<Gate> Gate::Create() {
+  ASSIGN_OR_RETURN(PinnedMemory memory, PinnedMemory::Allocate(2 * sizeof(std::uint32_t)));
+  return Gate(std::move(memory));
+}
+
+absl::Status Gate::Enqueue(cudaStream_t stream) {
+  ++turn_;
+  auto* const words = reinterpret_cast<std::uint32_t*>(memory_.bytes().data());
+  return ToStatus(LaunchGate(words, words + 1, turn_, kMaxWaitNanoseconds, stream), "closing a gate");
+}
+
+}  // namespace warpline::gpu

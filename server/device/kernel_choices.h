@@ -1,0 +1,127 @@
+// The choices of kernels of one GPU: each is made once for a problem, the variant that a step names, and the
+// alignment of its operands.
+#ifndef WARPLINE_SERVER_DEVICE_KERNEL_CHOICES_H_
+#define WARPLINE_SERVER_DEVICE_KERNEL_CHOICES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "kernels/cuda_choice.h"
+#include "kernels/kept_plans.h"
+#include "kernels/problem.h"
+#include "server/observe/metrics.h"
+
+namespace warpline {
+
+// Everything that Choose depends on for one device.
+template <typename ProblemT>
+struct ChoiceKey {
+  ProblemT problem;
+  std::string variant;
+  std::uint32_t addresses = 0;       // what counts of them
+  std::int32_t multiprocessors = 0;  // a partition takes some away after the first choices were made
+
+  friend bool operator==(const ChoiceKey&, const ChoiceKey&) = default;
+};
+
+template <typename H>
+H HashProblem(H hash, const TransposeProblem& p) {
+  return H::combine(std::move(hash), p.dtype, p.shape.rank, p.shape.dims, p.perm, p.row_stride);
+}
+template <typename H>
+H HashProblem(H hash, const GemmProblem& p) {
+  const GemmBatch& batch = p.batch;
+  const auto count = static_cast<std::size_t>(batch.rank);
+  hash = H::combine(std::move(hash), p.dtype, p.OutDType(), p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.trans_a,
+                    p.trans_b, p.has_c, p.has_bias, p.activation, p.precision, batch.rank);
+  for (const auto* axes : {batch.dims, batch.a, batch.b, batch.c}) {
+    hash = H::combine_contiguous(std::move(hash), axes, count);
+  }
+  return hash;
+}
+template <typename H>
+H HashProblem(H hash, const ReduceProblem& p) {
+  return H::combine(std::move(hash), p.op, p.dtype, p.shape.rank, p.shape.dims, p.axes_mask, p.OutDType(),
+                    p.row_stride, p.ddof);
+}
+template <typename H>
+H HashProblem(H hash, const ElementwiseProblem& p) {
+  return H::combine(std::move(hash), p.op, p.dtype, p.out_dtype, p.shape.rank, p.shape.dims, p.x_strides,
+                    p.y_strides);
+}
+template <typename H, typename ProblemT>
+H AbslHashValue(H hash, const ChoiceKey<ProblemT>& key) {
+  return H::combine(HashProblem(std::move(hash), key.problem), key.variant, key.addresses,
+                    key.multiprocessors);
+}
+
+// Thread-safe.
+class KernelChoices {
+ public:
+  // A choice takes about 2 KiB.
+  explicit KernelChoices(std::size_t max_of_each_operation = 1024)
+      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation) {}
+
+  // Counts the choices that are made from now on.
+  void CountIn(Counter made) { made_ = made; }
+
+  // Returns what Choose returns; null if nothing serves.
+  template <typename ProblemT>
+  std::shared_ptr<const CudaChoice<ProblemT>> Get(const ProblemT& problem, std::string_view variant,
+                                                  const DeviceTraits& traits, const Operands& operands) {
+    return Of<ProblemT>().Get(KeyOf(problem, variant, traits, operands), [&] {
+      CudaChoice<ProblemT> choice = Choose(problem, variant, traits, operands);
+      made_.Add();
+      return choice.row == nullptr ? std::nullopt : std::optional(std::move(choice));
+    });
+  }
+
+  // Returns what runs from now on in place of a choice of the server that refused the problem at its launch;
+  // null if nothing is left.
+  template <typename ProblemT>
+  std::shared_ptr<const CudaChoice<ProblemT>> GetAfter(const CudaChoice<ProblemT>& refused,
+                                                       const ProblemT& problem, std::string_view variant,
+                                                       const DeviceTraits& traits, const Operands& operands) {
+    CudaChoice<ProblemT> next = ChooseAfter(refused, problem, traits);
+    if (next.row == nullptr) return nullptr;
+    made_.Add();
+    return Of<ProblemT>().Replace(KeyOf(problem, variant, traits, operands), std::move(next));
+  }
+
+ private:
+  template <typename ProblemT>
+  using Kept = KeptPlans<ChoiceKey<ProblemT>, CudaChoice<ProblemT>, absl::Hash<ChoiceKey<ProblemT>>>;
+
+  template <typename ProblemT>
+  static ChoiceKey<ProblemT> KeyOf(const ProblemT& problem, std::string_view variant,
+                                   const DeviceTraits& traits, const Operands& operands) {
+    return {problem, std::string(variant), AddressesOf(operands), traits.multiprocessors};
+  }
+  static std::uint32_t AddressesOf(const Operands& operands) {
+    const auto remainder = [](const void* address) {
+      return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) % 16);
+    };
+    std::uint32_t addresses = remainder(operands.out);
+    for (const void* in : operands.in) addresses = addresses << 4 | remainder(in);
+    // A C that lies where D does is refused by rows that put sums there first.
+    const bool in_place = operands.out != nullptr && operands.in[2] == operands.out;
+    return addresses << 1 | std::uint32_t{in_place};
+  }
+  template <typename ProblemT>
+  Kept<ProblemT>& Of() {
+    return std::get<Kept<ProblemT>>(kept_);
+  }
+
+  Counter made_;
+  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<ElementwiseProblem>> kept_;
+};
+
+}  // namespace warpline
+
+#endif  // WARPLINE_SERVER_DEVICE_KERNEL_CHOICES_H_
