@@ -153,6 +153,11 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> OpenDevice(int ordinal, int cuda_ord
          {"kept", absl::StrCat(properties.multiProcessorCount - device->partition->multiprocessors())},
          {"of", absl::StrCat(properties.multiProcessorCount)}});
   }
+  ASSIGN_OR_RETURN(device->default_scalars, gpu::AllocateDevice(sizeof(StepScalars)));
+  constexpr StepScalars kDefaults;
+  RETURN_IF_ERROR(ToStatus(
+      cudaMemcpy(device->default_scalars.get(), &kDefaults, sizeof(kDefaults), cudaMemcpyHostToDevice),
+      "writing the default scalars"));
   ASSIGN_OR_RETURN(device->cuts, CutPipeline::Create());
   ASSIGN_OR_RETURN(device->epoch, gpu::CreateTimedEvent());
   RETURN_IF_ERROR(ToStatus(cudaEventRecord(device->epoch.get()), "recording an event"));

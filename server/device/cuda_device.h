@@ -37,7 +37,8 @@ struct CudaDevice {
   // The multiprocessors for jobs that are not short; nothing: those jobs may use all. The partition is made
   // before the lanes, which have streams of it.
   std::optional<gpu::Partition> partition;
-  gpu::Event epoch;  // recorded when the device was opened
+  gpu::DeviceBytes default_scalars;  // a StepScalars
+  gpu::Event epoch;                  // recorded when the device was opened
   // Jobs that run now, and all that ever ran: together they tell whether a job had the device to itself. A
   // job counts until it no longer uses the device, so at most one of those that run found none before it.
   std::atomic<int> running = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,45 +16,6 @@
 namespace warpline {
 
 using gpu::ToStatus;
-
-namespace {
-
-// The addresses that change from launch to launch of a program: its slots, and the memory of its bindings.
-using Bases = absl::InlinedVector<std::byte*, 6>;
-Bases BasesOf(const StagedProgram& staged) {
-  Bases bases = {staged.input.data(), staged.output.data()};
-  for (const Binding& binding : staged.bindings) {
-    if (!binding.memory.bytes().empty()) bases.push_back(binding.memory.bytes().data());
-  }
-  return bases;
-}
-
-// The same program with other addresses, in the order of BasesOf.
-class MovedProgram {
- public:
-  MovedProgram(const StagedProgram& staged, std::span<std::byte* const> bases)
-      : bindings_(staged.bindings.begin(), staged.bindings.end()), staged_(staged) {
-    staged_.input = {bases[0], staged.input.size()};
-    staged_.output = {bases[1], staged.output.size()};
-    std::size_t next = 2;
-    for (Binding& binding : bindings_) {
-      const std::span<std::byte> bytes = binding.memory.bytes();
-      if (!bytes.empty())
-        binding.memory = Buffer({bases[next++], bytes.size()}, binding.memory.place(), nullptr);
-    }
-    staged_.bindings = bindings_;
-  }
-  MovedProgram(const MovedProgram&) = delete;
-  MovedProgram& operator=(const MovedProgram&) = delete;
-
-  const StagedProgram& staged() const { return staged_; }
-
- private:
-  Bindings bindings_;
-  StagedProgram staged_;
-};
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaLane>> CudaLane::Create(CudaDevice& device,
                                                            const CudaBackendOptions& options,
@@ -204,7 +166,18 @@ void CudaLane::Describe(const Program& program, KernelMemory memory, Entry& entr
   }
 }
 
-absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed) {
+const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
+  if (!ReadsScalars(staged.program->steps.front().problem)) return nullptr;
+  const std::byte* const sent = staged.input.data() + staged.plan->scalars[0];
+  constexpr StepScalars kDefaults;
+  // Every CTA of a product reads its scalars. Over the bus that took 7 us, longer than a small product.
+  return std::memcmp(sent, &kDefaults, sizeof(kDefaults)) == 0
+             ? static_cast<const StepScalars*>(device_.default_scalars.get())
+             : reinterpret_cast<const StepScalars*>(sent);
+}
+
+absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Entry& entry,
+                                  bool timed) {
   const nvtx::Range range(nvtx::Name::kLaunchOnSlots);
   // It has one step (ChoosePath), and so no intermediates.
   AddressTable addresses(*staged.plan);
@@ -212,6 +185,7 @@ absl::Status CudaLane::RunOnSlots(const StagedProgram& staged, Entry& entry, boo
   addresses.PlaceOutputs(staged.bindings, staged.output.data());
   addresses.PlaceResident(staged.bindings);
   addresses.PlaceShared(staged.bindings);
+  addresses.scalars[0] = scalars;
   addresses.workspace = arena();
   StepLaunch launch = {.context = device_.context,
                        .choices = device_.kernel_choices,
@@ -354,41 +328,8 @@ std::size_t CudaLane::PoolBytesOf(const Entry& entry, Path path) const {
 }
 
 absl::Status CudaLane::RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run) {
-  return run.path == Path::kMapped ? RunOnSlots(staged, entry, run.timed) : RunCalls(staged, entry, run);
-}
-
-bool CudaLane::FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const {
-  return entry.repointed.has_value() && !run.timed && entry.repointed_path == run.path &&
-         entry.repointed_stream == StreamFor(staged, run.path) && entry.repointed->Fits(BasesOf(staged));
-}
-
-CudaLane::Entry* CudaLane::MakeRepointed(const StagedProgram& staged, Entry* entry, const Run& run) {
-  // A graph costs as much as dozens of launches, and a client may never send such a program again.
-  constexpr int kCallsBefore = 8;
-  const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
-  // A block of the pool is another one each time, and the streams of a partition cannot be captured.
-  if (!by_calls || entry->pool_bytes > 0 || device_.partition) return entry;
-  if (++entry->calls != kCallsBefore) return entry;
-  const nvtx::Range range(nvtx::Name::kBuildGraph);
-  cudaStream_t stream = StreamFor(staged, run.path);
-  const auto enqueue = [&](std::span<std::byte* const> bases) {
-    const MovedProgram moved(staged, bases);
-    return RunByCalls(moved.staged(), *entry, Run{.path = run.path});
-  };
-  auto made = gpu::RepointedGraph::Make(BasesOf(staged), enqueue, stream);
-  if (!made.ok()) {
-    // The calls go on. Nothing else has been enqueued on the stream.
-    Log("info", "a program stays calls", {{"reason", std::string(made.status().message())}});
-    device_.completion->ReportError(made.status());
-    return entry;
-  }
-  metrics_.graph_cache.instantiations.Add();
-  Entry with = std::move(*entry);
-  with.repointed.emplace(*std::move(made));
-  with.repointed_path = run.path;
-  with.repointed_stream = stream;
-  const std::size_t bytes = with.GraphBytes();
-  return cache_.Replace(staged.signature, std::move(with), bytes);
+  return run.path == Path::kMapped ? RunOnSlots(staged, ScalarsOf(staged), entry, run.timed)
+                                   : RunCalls(staged, entry, run);
 }
 
 KernelMemory CudaLane::MemoryOf(const MemoryPlan& plan, Path path) {
@@ -422,8 +363,9 @@ absl::Status CudaLane::EnqueueWork(const StagedProgram& staged, Entry& entry, Ru
       break;
     case Path::kMapped:
     case Path::kCalls:
-      RETURN_IF_ERROR(FitsRepointed(staged, entry, run) ? entry.repointed->Launch(BasesOf(staged), last)
-                                                        : RunByCalls(staged, entry, run));
+      RETURN_IF_ERROR(FitsRepointed(staged, entry, run)
+                          ? entry.repointed->Launch(BasesOf(staged, run.path), last)
+                          : RunByCalls(staged, entry, run));
       break;
     case Path::kBlocks:
       RETURN_IF_ERROR(RunInPieces(staged, entry, run));

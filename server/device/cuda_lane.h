@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "kernels/gpu/gate.h"
 #include "kernels/gpu/handle.h"
@@ -91,7 +92,13 @@ class CudaLane : public Lane {
   void Describe(const Program& program, KernelMemory memory, Entry& entry);
   // On the slots or by calls, as the path says.
   absl::Status RunByCalls(const StagedProgram& staged, Entry& entry, const Run& run);
-  absl::Status RunOnSlots(const StagedProgram& staged, Entry& entry, bool timed);
+  absl::Status RunOnSlots(const StagedProgram& staged, const StepScalars* scalars, Entry& entry, bool timed);
+  // Returns where a program that runs on its slots finds the scalars of its step: in its slot, or on the
+  // device if they are the defaults. Null for steps that read none.
+  const StepScalars* ScalarsOf(const StagedProgram& staged) const;
+  // The addresses that may be others at the next launch: slots, the memory of bindings, scalars.
+  using Bases = absl::InlinedVector<std::byte*, 6>;
+  Bases BasesOf(const StagedProgram& staged, Path path) const;
   absl::Status RunCalls(const StagedProgram& staged, Entry& entry, const Run& run);
   absl::Status RunInPieces(const StagedProgram& staged, Entry& entry, const Run& run);
   // Returns whether no other program used the device between this program's launch and now.
