@@ -59,14 +59,6 @@ class KeptPlans {
     if (plans_.size() >= max_plans_) plans_.clear();
     return plans_.try_emplace(key, std::move(plan)).first->second;
   }
-  // Keeps another plan in place of the one of this key.
-  std::shared_ptr<const Plan> Replace(const Key& key, Plan with) {
-    auto plan = std::make_shared<const Plan>(std::move(with));
-    const std::unique_lock lock(mutex_);
-    ++made_;
-    plans_.insert_or_assign(key, plan);
-    return plan;
-  }
 
   // Returns how many plans were made since the start.
   std::int64_t made() const {

@@ -84,10 +84,11 @@ bool HaveSameShape(const CUDA_KERNEL_NODE_PARAMS& a, const CUDA_KERNEL_NODE_PARA
          a.blockDimZ == b.blockDimZ && a.sharedMemBytes == b.sharedMemBytes;
 }
 
-// A base is moved by a power of three MiB: no difference of two of these distances is a third one.
+// A base is moved by a power of three times more than a MiB: no difference of two of these distances is a
+// third one, and each is aligned to no more than the bases are.
 std::vector<std::uintptr_t> Distances(std::size_t count) {
   std::vector<std::uintptr_t> distances;
-  std::uintptr_t distance = std::uintptr_t{1} << 20;
+  std::uintptr_t distance = (std::uintptr_t{1} << 20) + RepointedGraph::kAlignment;
   for (std::size_t i = 0; i < count; ++i, distance *= 3) distances.push_back(distance);
   return distances;
 }
@@ -264,15 +265,23 @@ absl::StatusOr<RepointedGraph> RepointedGraph::Make(std::span<std::byte* const> 
 }
 
 bool RepointedGraph::Fits(std::span<std::byte* const> bases) const {
-  return std::equal(
-      bases.begin(), bases.end(), bases_.begin(), bases_.end(),
-      [](const std::byte* a, const std::byte* b) { return (ToNumber(a) ^ ToNumber(b)) % kAlignment == 0; });
+  if (bases.size() != bases_.size()) return false;
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    if ((ToNumber(bases[i]) ^ ToNumber(bases_[i])) % kAlignment != 0) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if ((bases[i] == bases[j]) != (bases_[i] == bases_[j])) return false;
+    }
+  }
+  return true;
 }
 
 absl::Status RepointedGraph::Launch(std::span<std::byte* const> bases, cudaStream_t stream) {
+  // After an error some nodes may have other bases than the rest.
+  const bool all = !std::exchange(is_pointed_, false);
   const auto has_moved = [&](const std::vector<Address>& addresses) {
-    return std::any_of(addresses.begin(), addresses.end(),
-                       [&](const Address& address) { return bases[address.base] != bases_[address.base]; });
+    return all || std::any_of(addresses.begin(), addresses.end(), [&](const Address& address) {
+             return bases[address.base] != bases_[address.base];
+           });
   };
   for (KernelNode& kernel : kernels_) {
     if (!has_moved(kernel.addresses)) continue;
@@ -291,6 +300,7 @@ absl::Status RepointedGraph::Launch(std::span<std::byte* const> bases, cudaStrea
         gpu::ToStatus(cudaGraphExecMemcpyNodeSetParams(exec_.get(), copy.node, &copy.params), kDoing));
   }
   std::copy(bases.begin(), bases.end(), bases_.begin());
+  is_pointed_ = true;
   return gpu::ToStatus(cudaGraphLaunch(exec_.get(), stream), "launching a graph");
 }
 

@@ -20,8 +20,8 @@
 namespace warpline::gpu {
 
 // Launching a graph costs the host about as much as launching one kernel, however many it has. Its nodes keep
-// the arguments that they were captured with. So the work is captured twice, with each base address moved by
-// a distance of its own the second time. Where the arguments of the two captures differ by the distance of a
+// the arguments that they were captured with. So the work is captured again, with each base address moved by
+// a distance of its own. Where the arguments of the two captures differ by the distance of a
 // base, there is an address that counts from that base. Where they differ in any other way, the work cannot
 // be re-pointed. This needs to know nothing of the kernels, and serves those of libraries, too. Between
 // members of arguments there may be bytes that nobody has written; a third capture, over another stack, tells
@@ -30,6 +30,7 @@ class RepointedGraph {
  public:
   static constexpr std::size_t kMaxBases = 12;
   // Bases keep their remainders by this number from launch to launch, since kernels are chosen by alignment.
+  // Those that are equal stay equal, and no others become so.
   static constexpr std::uintptr_t kAlignment = 256;
 
   // Enqueues the work on the stream that is given to Make, with these base addresses.
@@ -51,7 +52,7 @@ class RepointedGraph {
  private:
   // An 8-byte word of the arguments of a node that is an address.
   struct Address {
-    std::size_t word = 0;  // of arguments_
+    std::size_t word = 0;  // of the node's arguments
     std::size_t base = 0;
     std::uintptr_t offset = 0;
   };
@@ -82,6 +83,7 @@ class RepointedGraph {
   std::vector<KernelNode> kernels_;  // those with addresses that change
   std::vector<CopyNode> copies_;
   std::vector<std::byte*> bases_;  // of the last launch
+  bool is_pointed_ = true;         // all nodes have these bases
 };
 
 }  // namespace warpline::gpu

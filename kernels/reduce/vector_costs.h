@@ -32,8 +32,7 @@ double CostOf(const VectorPlan& plan, const ReduceProblem& problem, const Canoni
 
 // Returns the cheapest of the plans with `least`, 2 * least, ... `most` for `lanes`, but keeps `usual` unless
 // it is clearly worse. plan_for(lanes) is such a plan, and cost_of(plan) is its cost. Skips plans that share
-// results among CTAs, and plans whose CTAs have room for more than `results`. (Nothing is allocated: plans
-// are made for every launch.)
+// results among CTAs, and plans whose CTAs have room for more than `results`. Nothing is allocated.
 template <typename PlanFor, typename CostOfPlan>
 VectorPlan Cheapest(const VectorPlan& usual, int least, int most, std::int64_t results, PlanFor&& plan_for,
                     CostOfPlan&& cost_of) {

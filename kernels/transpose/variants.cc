@@ -53,6 +53,14 @@ cudaError_t LaunchBy(const TransposeProblem& problem, const Operands& operands, 
 // The older name of these kernels.
 constexpr std::string_view kGroup = "swizzled_packed";
 
+// The cost of a kernel whose tiles a problem may leave nearly empty, if a request asks for it by its name.
+VariantCost TileCost(const TransposeProblem& problem, const DeviceTraits&) {
+  if (problem.shape.Count() == 0) return {};
+  const TileWalk walk = MakeTileWalk(Canonicalize(problem));
+  const auto side = static_cast<std::int64_t>(16 * kChunkBytes / SizeOf(problem.dtype));
+  return {.transfer = HasFewTiles(walk) ? 1 : 1 / FillOf(walk, side, side)};
+}
+
 // A kernel of PlanTranspose, for elements of up to kMaxBytes. Only a plan chooses it.
 template <TransposeKernel kKernel, std::size_t kMaxBytes = 16>
 constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
@@ -65,6 +73,8 @@ constexpr TransposeVariant Planned(std::string_view summary, int step = 0) {
           .workspace_bytes = [](const TransposeProblem&, const DeviceTraits&) -> std::size_t { return 0; },
           .launch = LaunchBy<kKernel>,
           .preferred = [](const TransposeProblem&, const DeviceTraits&) { return false; },
+          .cost = kKernel == TransposeKernel::kTiles || kKernel == TransposeKernel::kOddTiles ? TileCost
+                                                                                              : nullptr,
           .group = kGroup,
           .step = step};
 }

@@ -15,7 +15,8 @@ enum class Path {
   kGraph,
   // The same call by call: in memory of the device's pool, for programs that do not fit into the lane's, by
   // comparison with which launches cost nothing; or in the lane's, for programs with tensors that have memory
-  // of their own, as the addresses in a graph cannot change; or where graphs cannot be used. Tensors in
+  // of their own; or where graphs cannot be used. Where that comes again, a lane makes a gpu::RepointedGraph
+  // of it. Tensors in
   // shared regions are copied in and out one by one.
   kCalls,
   // Cut into pieces, so that the copies of both directions and the kernels run at once.

@@ -59,7 +59,9 @@ CudaLane::~CudaLane() {
 
 bool CudaLane::LaunchesAtOnce(const Program& program, const MemoryPlan& plan, std::string_view signature,
                               std::size_t device_bytes) const {
-  if (const Entry* known = cache_.Peek(signature)) return known->tuning == device_.choices->version();
+  if (const Entry* known = cache_.Peek(signature)) {
+    return known->tuning == device_.choices->version() && known->calls + 1 != kCallsBeforeGraph;
+  }
   // A library may have a module to load first.
   if (plan.Has(Area::kResident)) return false;
   const PathQuestion question{.can_map = device_.uses_host_pointers, .fits_lane = device_bytes == 0};
@@ -159,8 +161,8 @@ void CudaLane::Describe(const Program& program, KernelMemory memory, Entry& entr
     const int device = device_.info.ordinal;
     entry.series[static_cast<std::size_t>(memory)].push_back(
         metrics_.Kernel(op, variant, dtype, memory, device));
-    if (!is_first) continue;
-    entry.problems.push_back(problem);
+    if (is_first) entry.problems.push_back(problem);
+    if (memory != KernelMemory::kDevice) continue;
     const bool has_roof = device_.roofline.ShortestSeconds(problem) > 0;
     entry.roof_ratios.push_back(has_roof ? metrics_.RoofRatio(op, variant, dtype, device) : Histogram());
   }

@@ -40,6 +40,8 @@ class CudaLane : public Lane {
                       std::size_t device_bytes) const override;
 
  private:
+  // A graph costs as much as dozens of launches, and a client may never send such a program again.
+  static constexpr int kCallsBeforeGraph = 8;
   // An entry is made at once with all that the program's possible paths need. So a known signature never
   // needs another capture.
   struct Entry {
@@ -56,10 +58,11 @@ class CudaLane : public Lane {
     std::vector<std::string_view> variants;
     // One a step, for each memory that its operands have lain in; empty where they have not.
     std::array<std::vector<KernelSeries>, kKernelMemories> series;
-    std::vector<Histogram> roof_ratios;  // one a step; null handles where no roof is known
+    std::vector<Histogram> roof_ratios;  // likewise of kDevice; null handles where no roof is known
     std::vector<Problem> problems;
     std::size_t input_bytes = 0, output_bytes = 0;  // that are copied
-    // The launches as calls. After some the calls become a graph, `repointed`, for one path and one stream.
+    // The launches as calls. With number kCallsBeforeGraph the calls become a graph, `repointed`, for one
+    // path and one stream.
     int calls = 0;
     std::optional<gpu::RepointedGraph> repointed;
     Path repointed_path = Path::kCalls;
@@ -113,7 +116,7 @@ class CudaLane : public Lane {
   // once, it waits behind a gate.
   absl::Status Enqueue(const StagedProgram& staged, Entry& entry, Run& run);
   // Makes the graph of an entry that is launched as calls again and again. Without one the calls go on.
-  Entry* MakeRepointed(const StagedProgram& staged, Entry* entry, const Run& run);
+  Entry* MakeRepointed(const StagedProgram& staged, Entry* entry, Run& run);
   // Returns whether the launch can be that of the entry's graph.
   bool FitsRepointed(const StagedProgram& staged, const Entry& entry, const Run& run) const;
   absl::Status EnqueueWork(const StagedProgram& staged, Entry& entry, Run& run);

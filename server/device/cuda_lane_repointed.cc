@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "kernels/gpu/repointed_graph.h"
 #include "server/device/cuda_lane.h"
 #include "server/observe/log.h"
@@ -54,26 +55,29 @@ bool CudaLane::FitsRepointed(const StagedProgram& staged, const Entry& entry, co
          entry.repointed->Fits(BasesOf(staged, run.path));
 }
 
-CudaLane::Entry* CudaLane::MakeRepointed(const StagedProgram& staged, Entry* entry, const Run& run) {
-  // A graph costs as much as dozens of launches, and a client may never send such a program again.
-  constexpr int kCallsBefore = 8;
+CudaLane::Entry* CudaLane::MakeRepointed(const StagedProgram& staged, Entry* entry, Run& run) {
   const bool by_calls = run.path == Path::kMapped || run.path == Path::kCalls;
   // A block of the pool is another one each time, and the streams of a partition cannot be captured.
   if (!by_calls || entry->pool_bytes > 0 || device_.partition) return entry;
-  if (++entry->calls != kCallsBefore) return entry;
+  if (++entry->calls != kCallsBeforeGraph) return entry;
+  const Bases bases = BasesOf(staged, run.path);
+  if (bases.size() > gpu::RepointedGraph::kMaxBases) return entry;
+  run.prepared = true;
   const nvtx::Range range(nvtx::Name::kBuildGraph);
   cudaStream_t stream = StreamFor(staged, run.path);
-  const auto enqueue = [&](std::span<std::byte* const> bases) {
-    const MovedProgram moved(staged, bases);
+  const auto enqueue = [&](std::span<std::byte* const> at) {
+    const MovedProgram moved(staged, at);
     // Nothing lies at these addresses, so scalars are not looked at.
     return run.path == Path::kMapped
-               ? RunOnSlots(moved.staged(), reinterpret_cast<const StepScalars*>(bases.back()), *entry, false)
+               ? RunOnSlots(moved.staged(), reinterpret_cast<const StepScalars*>(at.back()), *entry, false)
                : RunCalls(moved.staged(), *entry, Run{.path = run.path});
   };
-  auto made = gpu::RepointedGraph::Make(BasesOf(staged, run.path), enqueue, stream);
+  auto made = gpu::RepointedGraph::Make(bases, enqueue, stream);
   if (!made.ok()) {
     // The calls go on. Nothing else has been enqueued on the stream.
-    Log("info", "a program stays calls", {{"reason", std::string(made.status().message())}});
+    Log("info", "a program is not made a graph",
+        {{"variants", absl::StrJoin(entry->variants, ",", absl::StreamFormatter())},
+         {"reason", std::string(made.status().message())}});
     device_.completion->ReportError(made.status());
     return entry;
   }

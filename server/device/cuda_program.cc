@@ -21,15 +21,18 @@ template <typename ProblemT>
 absl::StatusOr<std::string_view> LaunchChoice(const ProblemT& problem, std::string_view variant,
                                               const Operands& operands, const CudaContext& context,
                                               KernelChoices& choices, cudaStream_t stream) {
-  auto choice = choices.Get(problem, variant, context.traits, operands);
-  while (choice != nullptr) {
+  const auto kept = choices.Get(problem, variant, context.traits, operands);
+  CudaChoice<ProblemT> next;  // for this launch only: a refusal may pass, as one for want of memory
+  const CudaChoice<ProblemT>* choice = kept.get();
+  while (choice != nullptr && choice->row != nullptr) {
     const cudaError_t error = choice->Launch(problem, operands, context, stream);
     if (error != cudaErrorNotSupported) {
       RETURN_IF_ERROR(ToStatus(error, choice->row->name));
       return choice->name();
     }
-    if (!variant.empty() && variant != choice->row->group) break;
-    choice = choices.GetAfter(*choice, problem, variant, context.traits, operands);
+    if (!variant.empty()) break;
+    next = ChooseAfter(*choice, problem, context.traits);
+    choice = &next;
   }
   if (variant.empty()) return absl::InternalError("no variant runs a validated problem");
   return FieldError("variant", absl::StrCat("\"", std::string(variant), "\" cannot run this problem after ",

@@ -77,21 +77,10 @@ class KernelChoices {
                                                   const DeviceTraits& traits, const Operands& operands) {
     return Of<ProblemT>().Get(KeyOf(problem, variant, traits, operands), [&] {
       CudaChoice<ProblemT> choice = Choose(problem, variant, traits, operands);
+      if (choice.row == nullptr) return std::optional<CudaChoice<ProblemT>>();
       made_.Add();
-      return choice.row == nullptr ? std::nullopt : std::optional(std::move(choice));
+      return std::optional(std::move(choice));
     });
-  }
-
-  // Returns what runs from now on in place of a choice of the server that refused the problem at its launch;
-  // null if nothing is left.
-  template <typename ProblemT>
-  std::shared_ptr<const CudaChoice<ProblemT>> GetAfter(const CudaChoice<ProblemT>& refused,
-                                                       const ProblemT& problem, std::string_view variant,
-                                                       const DeviceTraits& traits, const Operands& operands) {
-    CudaChoice<ProblemT> next = ChooseAfter(refused, problem, traits);
-    if (next.row == nullptr) return nullptr;
-    made_.Add();
-    return Of<ProblemT>().Replace(KeyOf(problem, variant, traits, operands), std::move(next));
   }
 
  private:

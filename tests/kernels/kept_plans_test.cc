@@ -40,15 +40,6 @@ TEST(KeptPlansTest, EveryNumberOfAKeyCounts) {
   EXPECT_EQ(plans.size(), 25u);
 }
 
-TEST(KeptPlansTest, OneMayTakeThePlaceOfAnother) {
-  Plans plans(4);
-  const auto first = plans.Get({1, 2}, [] { return std::optional(5); });
-  EXPECT_EQ(*plans.Replace({1, 2}, 6), 6);
-  EXPECT_EQ(*plans.Get({1, 2}, [] { return std::optional(7); }), 6);
-  EXPECT_EQ(*first, 5) << "a plan in use outlives its place";
-  EXPECT_EQ(plans.made(), 2);
-}
-
 TEST(KeptPlansTest, AreDroppedWhereThereAreTooMany) {
   Plans plans(4);
   for (std::int64_t i = 0; i < 1000; ++i) {
