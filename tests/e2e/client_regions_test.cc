@@ -17,6 +17,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/e2e/daemon.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 #include "warpline/client.h"
 #include "warpline/program.h"
@@ -251,7 +252,7 @@ TEST_F(ClientRegionsTest, LosesTheRegionWithTheServer) {
   daemon_->Wait();
   EXPECT_THAT(client_->Transpose({.x = x.View()}, kTimeout).status(),
               StatusIs(absl::StatusCode::kUnavailable));
-  while (region.status().ok()) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("the end of the region", [&] { return !region.status().ok(); });
   EXPECT_EQ(Floats(x)[5], 6);
   daemon_.emplace(flags_);
   EXPECT_THAT(client_->Transpose({.x = x.View()}, kTimeout).status(),

@@ -14,6 +14,7 @@
 #include "tests/e2e/requests.h"
 #include "tests/e2e/slow_call.h"
 #include "tests/e2e/tensors.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -60,7 +61,7 @@ class ClosedLoop {
     }
   }
   void AwaitDone(int calls) const {
-    while (done_ < calls) absl::SleepFor(absl::Milliseconds(1));
+    AwaitThat("calls", [&] { return done_ >= calls; });
   }
   void Stop() { stopping_ = true; }
   // How each client's last call ended.
@@ -91,7 +92,7 @@ TEST(DrainTest, FinishesWhatWasAcceptedAndExitsWithZero) {
   }
   EXPECT_EQ(ready, 503);
   grpc::Status late;
-  while (late.ok()) late = Transpose(channel);
+  AwaitThat("the drain", [&] { return !(late = Transpose(channel)).ok(); });
   EXPECT_EQ(late.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_TRUE(busy.Status().ok());
   EXPECT_EQ(daemon.Wait(), 0);

@@ -16,6 +16,7 @@
 #include "tests/e2e/https.h"
 #include "tests/e2e/requests.h"
 #include "tests/e2e/tls_files.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -84,7 +85,7 @@ class Load {
   // Returns when so many more calls have succeeded.
   void Await(int calls) const {
     const int until = succeeded_ + calls;
-    while (succeeded_ < until && failed_ == 0) absl::SleepFor(absl::Milliseconds(1));
+    AwaitThat("calls", [&] { return succeeded_ >= until || failed_ != 0; });
   }
 
  private:
@@ -120,7 +121,8 @@ TEST(TlsTest, ACertificateIsReplacedWithoutAFailedCall) {
   EXPECT_EQ(ShownSubject(daemon, files.ca.cert()), "CN=test,O=Example");
 
   files.folder.Put("server.key", next.key);
-  while (ShownSubject(daemon, files.ca.cert()) != "CN=next,O=Example") absl::SleepFor(absl::Milliseconds(20));
+  AwaitThat("the next certificate",
+            [&] { return ShownSubject(daemon, files.ca.cert()) == "CN=next,O=Example"; });
   over_one.Await(20);
   over_many.Await(20);
 }
@@ -133,7 +135,7 @@ TEST(TlsTest, AnotherClientCaIsTakenOver) {
   const TestCertificate client = next.Issue();
   EXPECT_NE(HttpsGet(metrics, "/metrics", ca, client).error, "");
   files.folder.Put("ca.crt", ca + next.cert());
-  while (HttpsGet(metrics, "/metrics", ca, client).status != 200) absl::SleepFor(absl::Milliseconds(20));
+  AwaitThat("the next CA", [&] { return HttpsGet(metrics, "/metrics", ca, client).status == 200; });
   EXPECT_EQ(HttpsGet(metrics, "/metrics", ca, files.ca.Issue()).status, 200)
       << "the CA before is still there";
   for (const TestCertificate& each : {client, files.ca.Issue()}) {

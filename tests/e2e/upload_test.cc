@@ -10,6 +10,7 @@
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/http2.h"
 #include "tests/e2e/requests.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -96,10 +97,9 @@ TEST(UploadTest, TheDrainWaitsForIt) {
   daemon.Signal(SIGTERM);
   // New calls are refused now: the drain has begun.
   auto channel = daemon.Channel();
-  while (RawCall(channel, Bytes(IotaTranspose(2, 2).SerializeAsString())).error_code() !=
-         grpc::StatusCode::UNAVAILABLE) {
-    absl::SleepFor(absl::Milliseconds(10));
-  }
+  const grpc::ByteBuffer call = Bytes(IotaTranspose(2, 2).SerializeAsString());
+  AwaitThat("the drain",
+            [&] { return RawCall(channel, call).error_code() == grpc::StatusCode::UNAVAILABLE; });
   EXPECT_EQ(daemon.Metric("warpline_requests_in_flight"), 1);
   ASSERT_TRUE(upload.SendTheRest());
   EXPECT_EQ(daemon.Wait(), 0);  // 1 if it were cut

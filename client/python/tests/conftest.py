@@ -1,3 +1,8 @@
+import faulthandler
+import os
+import sys
+import threading
+
 import pytest
 from daemon import Daemon
 from region_server import RegionServer
@@ -5,6 +10,32 @@ from tensor_server import TensorServer
 
 import warpline
 from warpline import shipments
+
+# Far longer than any test takes, on a slow machine too.
+SECONDS_MAX = 180
+STDERR = pytest.StashKey()
+
+
+def pytest_configure(config):
+    # Of its own, since pytest has others in its place while a test runs.
+    config.stash[STDERR] = os.fdopen(os.dup(sys.__stderr__.fileno()), "w")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that stands still ends all, with its name and what its threads are at."""
+    stderr = item.config.stash[STDERR]
+
+    def end():
+        print(f"\nHUNG: {item.nodeid} has not ended after {SECONDS_MAX} s", file=stderr, flush=True)
+        faulthandler.dump_traceback(stderr)
+        os._exit(1)
+
+    limit = threading.Timer(SECONDS_MAX, end)
+    limit.daemon = True
+    limit.start()
+    yield
+    limit.cancel()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -192,10 +193,12 @@ def test_calls_that_nobody_awaits_any_more_are_withdrawn(regions):
         async with warpline.aio.connect(regions.address) as client:
             regions.gate.clear()
             call = client.transpose(values(), out=await client.empty((400, 300)))
+            end = time.monotonic() + 60
             while not regions.started.acquire(blocking=False):
                 future = call.send(None)
                 future._asyncio_future_blocking = False
                 while not future.done() and not regions.started._value:
+                    assert time.monotonic() < end, "the call did not start"
                     await asyncio.sleep(0.001)
             call.close()
             await until(lambda: regions.withdrawals)

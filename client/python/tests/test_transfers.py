@@ -178,7 +178,9 @@ def test_closing_ends_the_wait_for_the_next_attempt(fake):
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
+        end = time.monotonic() + 60
         while not fake.count("Get"):
+            assert time.monotonic() < end, "no call of Get came"
             time.sleep(0.01)
         c.close()
         thread.join(30)

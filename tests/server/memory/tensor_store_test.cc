@@ -16,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "server/base/errors.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 
 namespace warpline {
@@ -102,7 +103,7 @@ TEST_F(TensorStoreTest, ALeaseEndsWithoutAUseAndNotDuringOne) {
   absl::SleepFor(absl::Milliseconds(30));
   EXPECT_THAT(store_.Read(kOwner, made.id),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("lease has ended")));
-  while (live_blocks_ != 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("the end of the blocks", [&] { return live_blocks_ == 0; });
   EXPECT_EQ(metrics_.leases_expired.Value(), 1);
 }
 
@@ -114,7 +115,7 @@ TEST_F(TensorStoreTest, RenewingLengthensAndShortensALease) {
   absl::SleepFor(absl::Milliseconds(100));
   EXPECT_THAT(store_.Read(kOwner, made.id), IsOk());
   ASSERT_THAT(store_.Renew(kOwner, made.id, absl::Milliseconds(5)), IsOk());
-  while (store_.size() != 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("the end of the tensors", [&] { return store_.size() == 0; });
   EXPECT_THAT(store_.Renew(kOwner, made.id, std::nullopt), StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -239,7 +240,7 @@ TEST_F(TensorStoreTest, AnUnfinishedTensorGoesWithItsLeaseButNotUnderAWriter) {
     EXPECT_EQ(store_.size(), 1u);
     EXPECT_EQ(writing.Commit(), 50u);
   }
-  while (store_.size() != 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("the end of the tensors", [&] { return store_.size() == 0; });
   EXPECT_THAT(store_.Write(kOwner, created->id, 50), StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -295,8 +296,8 @@ TEST_F(TensorStoreTest, ManyThreadsUseAndDropTheSameTensors) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  while (store_.size() != 0) absl::SleepFor(absl::Milliseconds(1));
-  while (metrics_.resident_tensors.Value() != 0) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("the end of the tensors", [&] { return store_.size() == 0; });
+  AwaitThat("a count of 0", [&] { return metrics_.resident_tensors.Value() == 0; });
   EXPECT_EQ(metrics_.ResidentBytes(0).Value() + metrics_.ResidentBytes(1).Value(), 0);
 }
 

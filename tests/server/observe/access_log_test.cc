@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 
 namespace warpline {
@@ -126,10 +127,14 @@ TEST_F(AccessLogTest, ANamedPipeMayGetItsReaderLater) {
   ASSERT_THAT(log, IsOk());
   const auto add_until_more = [&](const char* state) {
     const double before = metrics_.AccessLogLines(state).Value();
-    while (metrics_.AccessLogLines(state).Value() == before) {
-      (*log)->Add({.method = "m", .code = "OK"});
-      absl::SleepFor(absl::Milliseconds(10));
-    }
+    AwaitThat(
+        "a line that is counted",
+        [&] {
+          if (metrics_.AccessLogLines(state).Value() != before) return true;
+          (*log)->Add({.method = "m", .code = "OK"});
+          return false;
+        },
+        std::chrono::milliseconds(10));
   };
   add_until_more("dropped");
   int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);

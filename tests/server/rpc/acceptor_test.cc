@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "server/base/mutex.h"
 #include "tests/testing/connect.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -35,7 +36,8 @@ class Sink {
   }
   int Await(std::size_t count) {
     MutexLock lock(&mutex_);
-    mutex_.Await([&] { return taken_.size() >= count; });
+    const auto reached = [&] { return taken_.size() >= count; };
+    if (!mutex_.AwaitUntil(reached, MonotonicClock::now() + kPatience)) NeverCame("connections");
     return taken_.back().get();
   }
   void CloseAll() {
@@ -51,7 +53,7 @@ class Sink {
 };
 
 void AwaitSize(const Connections& connections, int size) {
-  while (connections.size() != size) absl::SleepFor(absl::Milliseconds(1));
+  AwaitThat("a number of connections", [&] { return connections.size() == size; });
 }
 
 TEST(AcceptorTest, DeliversConnectionsReadyForUse) {

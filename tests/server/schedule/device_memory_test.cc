@@ -11,6 +11,7 @@
 #include "server/base/mutex.h"
 #include "server/schedule/scheduler.h"
 #include "tests/server/schedule/stub_backend.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -48,7 +49,7 @@ class HeldDevices : public StubBackend {
     {
       MutexLock lock(&mutex_);
       const auto runs = [&] { return running_.contains(name); };
-      mutex_.Await(runs);
+      if (!mutex_.AwaitUntil(runs, MonotonicClock::now() + kPatience)) NeverCame("a job that runs");
       done = std::move(running_[name]);
       running_.erase(name);
     }
@@ -137,7 +138,7 @@ class DeviceMemoryTest : public ::testing::Test {
   void AwaitCopies(int count) {
     MutexLock lock(&copies_mutex_);
     const auto reached = [&] { return copies_ >= count; };
-    copies_mutex_.Await(reached);
+    if (!copies_mutex_.AwaitUntil(reached, MonotonicClock::now() + kPatience)) NeverCame("copies");
   }
   // Returns when the job has ended and everything that can start in its place has been started.
   void End(int name, Submitted& job, const absl::Status& status = absl::OkStatus()) {

@@ -24,6 +24,7 @@
 #include "server/observe/metrics.h"
 #include "server/schedule/scheduler.h"
 #include "tests/server/schedule/stub_backend.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 
@@ -67,7 +68,9 @@ class FakeBackend : public StubBackend {
   void AwaitLaunches(std::size_t count) {
     MutexLock lock(&mutex_);
     const auto reached = [&] { return inputs_.size() >= count; };
-    mutex_.Await(reached);
+    if (!mutex_.AwaitUntil(reached, MonotonicClock::now() + kPatience)) {
+      NeverCame("launches");
+    }
   }
   // Ends the oldest running job, which was `shared` (LaunchReport) or not.
   void FinishOne(absl::Status status = absl::OkStatus(), bool shared = false) {
@@ -75,7 +78,7 @@ class FakeBackend : public StubBackend {
     {
       MutexLock lock(&mutex_);
       const auto some = [&] { return !running_.empty(); };
-      mutex_.Await(some);
+      if (!mutex_.AwaitUntil(some, MonotonicClock::now() + kPatience)) NeverCame("a launch");
       done = std::move(running_.front());
       running_.erase(running_.begin());
     }
@@ -174,11 +177,18 @@ class SchedulerTest : public ::testing::TestWithParam<bool> {
   Submitted Submit(int mark) { return Submit(mark, Ask{}); }
   // Jobs on several lanes end in any order. One that has ended, and whose result nobody has taken.
   static Submitted* AwaitOneOf(std::vector<Submitted>& jobs) {
-    for (;; std::this_thread::yield()) {
-      for (Submitted& job : jobs) {
-        if (job.result.valid() && job.Ready()) return &job;
-      }
-    }
+    Submitted* ended = nullptr;
+    AwaitThat(
+        "the end of a job",
+        [&] {
+          for (Submitted& job : jobs) {
+            if (job.result.valid() && job.Ready()) ended = &job;
+            if (ended != nullptr) break;
+          }
+          return ended != nullptr;
+        },
+        std::chrono::microseconds(0));
+    return ended;
   }
   Submitted SubmitLarge(int mark) { return Submit(mark, {.input = kLarge, .output = kLarge}); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -129,7 +130,14 @@ TEST_P(SchedulerMemoryTest, ALargeJobCancelledWhileItWaitsForALaneGivesItsMemory
   backend_->AwaitLaunches(1);
   Submitted large = SubmitLarge(1);
   // Nothing happens to it before it has its memory and its payload lies there.
-  while (!large.Ready()) scheduler_->Cancel(large.id, absl::CancelledError("gone"));
+  AwaitThat(
+      "the end of the cancelled job",
+      [&] {
+        if (large.Ready()) return true;
+        scheduler_->Cancel(large.id, absl::CancelledError("gone"));
+        return false;
+      },
+      std::chrono::microseconds(0));
   EXPECT_EQ(large.result.get().status.code(), absl::StatusCode::kCancelled);
   backend_->FinishOne();
   static_cast<void>(running.result.get());

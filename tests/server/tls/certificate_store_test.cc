@@ -7,6 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "tests/testing/certificates.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
@@ -22,7 +23,7 @@ class CertificateStoreTest : public ::testing::Test {
   // Returns once the store has the certificates of this subject.
   static std::shared_ptr<const Certificates> Await(const CertificateStore& store,
                                                    const std::string& subject) {
-    while (store.current()->subject != subject) absl::SleepFor(kPeriod);
+    AwaitThat(subject, [&] { return store.current()->subject == subject; });
     return store.current();
   }
 
@@ -50,7 +51,8 @@ TEST_F(CertificateStoreTest, FollowsTheFiles) {
   EXPECT_EQ(Await(**store, "CN=second,O=Example")->key_pem, second_.key);
   EXPECT_EQ(before->key_pem, first_.key) << "those who still have the first one see it change";
   MutexLock lock(&mutex);
-  mutex.Await([&] { return subjects.size() == 2; });
+  const auto both = [&] { return subjects.size() == 2; };
+  if (!mutex.AwaitUntil(both, MonotonicClock::now() + kPatience)) NeverCame("both subjects");
   EXPECT_EQ(subjects, (std::vector<std::string>{"CN=first,O=Example", "CN=second,O=Example"}));
 }
 
