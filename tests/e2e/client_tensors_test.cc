@@ -21,9 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kTimeout = absl::Seconds(30);
+constexpr absl::Duration kTensorTimeout = absl::Seconds(30);
 
-std::vector<float> Floats(const Array& array) {
+std::vector<float> FloatsOf(const Array& array) {
   std::vector<float> values(array.bytes() / sizeof(float));
   if (!values.empty()) std::memcpy(values.data(), array.data(), array.bytes());
   return values;
@@ -49,36 +49,36 @@ TEST_F(ClientTensorsTest, BringsElementsThereAndBack) {
   std::iota(values.begin(), values.end(), 0);
   for (const std::int64_t count : {0, 1, (1 << 18) + 1, 5 << 18}) {
     for (const int channels : {0, 1, 4, 16}) {
-      const auto tensor = client_.Put(Of(values, {count}), kTimeout, {.channels = channels});
+      const auto tensor = client_.Put(Of(values, {count}), kTensorTimeout, {.channels = channels});
       ASSERT_TRUE(tensor.ok()) << tensor.status();
-      const auto back = client_.Get(*tensor, kTimeout, {.channels = channels});
+      const auto back = client_.Get(*tensor, kTensorTimeout, {.channels = channels});
       ASSERT_TRUE(back.ok()) << back.status();
-      EXPECT_EQ(Floats(*back), std::vector<float>(values.begin(), values.begin() + count));
+      EXPECT_EQ(FloatsOf(*back), std::vector<float>(values.begin(), values.begin() + count));
     }
   }
 }
 
 TEST_F(ClientTensorsTest, LeavesThePaddingOfRowsHere) {
   const std::vector<float> padded = {1, 2, 3, 0, 4, 5, 6, 0};
-  const auto tensor = client_.Put({DType::kF32, {2, 3}, 4, padded.data()}, kTimeout);
+  const auto tensor = client_.Put({DType::kF32, {2, 3}, 4, padded.data()}, kTensorTimeout);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
-  EXPECT_EQ(Floats(*client_.Get(*tensor, kTimeout)), x_);
+  EXPECT_EQ(FloatsOf(*client_.Get(*tensor, kTensorTimeout)), x_);
 }
 
 TEST_F(ClientTensorsTest, ComputesWithTensorsAndKeepsResults) {
-  const auto x = client_.Put(Of(x_, {2, 3}), kTimeout), b = client_.Put(Of(b_, {3, 1}), kTimeout);
+  const auto x = client_.Put(Of(x_, {2, 3}), kTensorTimeout), b = client_.Put(Of(b_, {3, 1}), kTensorTimeout);
   ASSERT_TRUE(x.ok() && b.ok());
   const CallOptions keep{.destination = {.keep = absl::Minutes(5)}};
-  const auto product = client_.Gemm({.a = *x, .b = *b}, kTimeout, keep);
+  const auto product = client_.Gemm({.a = *x, .b = *b}, kTensorTimeout, keep);
   ASSERT_TRUE(product.ok()) << product.status();
   ASSERT_TRUE(product->tensor);
   EXPECT_EQ(product->tensor->shape(), (Shape{2, 1}));
   EXPECT_EQ(product->tensor->info().ttl, absl::Minutes(5));
-  EXPECT_EQ(Floats(*client_.Get(*product->tensor, kTimeout)), (std::vector<float>{321, 654}));
-  const auto sum = client_.Reduce({.x = *product->tensor}, kTimeout);
+  EXPECT_EQ(FloatsOf(*client_.Get(*product->tensor, kTensorTimeout)), (std::vector<float>{321, 654}));
+  const auto sum = client_.Reduce({.x = *product->tensor}, kTensorTimeout);
   ASSERT_TRUE(sum.ok()) << sum.status();
   EXPECT_FALSE(sum->tensor);
-  EXPECT_EQ(Floats(sum->array), std::vector<float>{975});
+  EXPECT_EQ(FloatsOf(sum->array), std::vector<float>{975});
 
   RunArgs args{.program = *ParseExpression("p = gemm(x, b); add(p, p)"),
                .inputs = {{"x", *x}, {"b", Of(b_, {3, 1})}},
@@ -86,37 +86,38 @@ TEST_F(ClientTensorsTest, ComputesWithTensorsAndKeepsResults) {
   args.program.clear_outputs();
   args.program.add_outputs("2.add");
   args.program.add_outputs("p");
-  const auto run = client_.Run(args, kTimeout);
+  const auto run = client_.Run(args, kTensorTimeout);
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_EQ(Floats(run->outputs[0].second), (std::vector<float>{642, 1308}));
+  EXPECT_EQ(FloatsOf(run->outputs[0].second), (std::vector<float>{642, 1308}));
   EXPECT_FALSE(run->tensors[0]);
   ASSERT_TRUE(run->tensors[1]);
-  EXPECT_EQ(Floats(*client_.Get(*run->tensors[1], kTimeout)), (std::vector<float>{321, 654}));
-  EXPECT_THAT(*client_.ListTensors(kTimeout), SizeIs(4));
+  EXPECT_EQ(FloatsOf(*client_.Get(*run->tensors[1], kTensorTimeout)), (std::vector<float>{321, 654}));
+  EXPECT_THAT(*client_.ListTensors(kTensorTimeout), SizeIs(4));
 }
 
 TEST_F(ClientTensorsTest, KeepsLeasesWhileThereAreHandlesAndNoLonger) {
   std::string id;
   {
-    const auto tensor = client_.Put(Of(x_, {6}), kTimeout, {.ttl = absl::Seconds(1)});
+    const auto tensor = client_.Put(Of(x_, {6}), kTensorTimeout, {.ttl = absl::Seconds(1)});
     id = tensor->id();
     absl::SleepFor(absl::Milliseconds(1800));
-    EXPECT_TRUE(client_.Get(*tensor, kTimeout).ok());
+    EXPECT_TRUE(client_.Get(*tensor, kTensorTimeout).ok());
   }
-  for (int i = 0; i < 1000 && client_.Attach(id, kTimeout).ok(); ++i) absl::SleepFor(absl::Milliseconds(10));
-  EXPECT_TRUE(absl::IsNotFound(client_.Attach(id, kTimeout).status()));
+  for (int i = 0; i < 1000 && client_.Attach(id, kTensorTimeout).ok(); ++i)
+    absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(absl::IsNotFound(client_.Attach(id, kTensorTimeout).status()));
 }
 
 TEST_F(ClientTensorsTest, DropsWhatIsLeftWhenAClientEnds) {
   std::string released;
   {
     Client other(daemon_.address(), {});
-    const auto dropped = other.Put(Of(x_, {6}), kTimeout);
-    auto kept = other.Put(Of(x_, {6}), kTimeout);
+    const auto dropped = other.Put(Of(x_, {6}), kTensorTimeout);
+    auto kept = other.Put(Of(x_, {6}), kTensorTimeout);
     ASSERT_TRUE(dropped.ok() && kept.ok());
     released = kept->Release();
   }
-  const auto tensors = client_.ListTensors(kTimeout);
+  const auto tensors = client_.ListTensors(kTensorTimeout);
   ASSERT_THAT(*tensors, SizeIs(1));
   EXPECT_EQ((*tensors)[0].id, released);
 }
@@ -136,11 +137,11 @@ TEST_F(ClientTensorsTest, DropsATensorWhosePutFailed) {
 TEST_F(ClientTensorsTest, TakesNoTensorsOfOtherServersOrOfNone) {
   Daemon other_daemon;
   Client other(other_daemon.address(), {});
-  const auto theirs = other.Put(Of(x_, {6}), kTimeout);
+  const auto theirs = other.Put(Of(x_, {6}), kTensorTimeout);
   ASSERT_TRUE(theirs.ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Get(theirs->id(), kTimeout).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Transpose({.x = *theirs}, kTimeout).status()));
-  EXPECT_TRUE(absl::IsNotFound(client_.Attach("no such id", kTimeout).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Get(theirs->id(), kTensorTimeout).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_.Transpose({.x = *theirs}, kTensorTimeout).status()));
+  EXPECT_TRUE(absl::IsNotFound(client_.Attach("no such id", kTensorTimeout).status()));
 }
 
 TEST_F(ClientTensorsTest, TellsTransfersAtTheSameTimeApart) {
@@ -149,12 +150,12 @@ TEST_F(ClientTensorsTest, TellsTransfersAtTheSameTimeApart) {
     threads.emplace_back([this, i] {
       const std::vector<float> values((3 << 18) + i, static_cast<float>(i));
       for (int round = 0; round < 3; ++round) {
-        const auto tensor =
-            client_.Put(Of(values, {static_cast<std::int64_t>(values.size())}), kTimeout, {.channels = 2});
+        const auto tensor = client_.Put(Of(values, {static_cast<std::int64_t>(values.size())}),
+                                        kTensorTimeout, {.channels = 2});
         ASSERT_TRUE(tensor.ok()) << tensor.status();
-        const auto back = client_.Get(*tensor, kTimeout, {.channels = 2});
+        const auto back = client_.Get(*tensor, kTensorTimeout, {.channels = 2});
         ASSERT_TRUE(back.ok()) << back.status();
-        EXPECT_EQ(Floats(*back), values);
+        EXPECT_EQ(FloatsOf(*back), values);
       }
     });
   }
@@ -168,9 +169,9 @@ class ClientTensorsQuotaTest : public ClientTensorsTest {
 
 TEST_F(ClientTensorsQuotaTest, TellsTheFiguresWhenTheServerIsFull) {
   const std::vector<float> values(5'000'000);
-  const auto first = client_.Put(Of(values, {5'000'000}), kTimeout);
+  const auto first = client_.Put(Of(values, {5'000'000}), kTensorTimeout);
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = client_.Put(Of(values, {5'000'000}), kTimeout);
+  const auto second = client_.Put(Of(values, {5'000'000}), kTensorTimeout);
   EXPECT_TRUE(absl::IsResourceExhausted(second.status()));
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("20000000 bytes"));
 }

@@ -5,11 +5,14 @@
 #include <grpcpp/grpcpp.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace warpline {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Starts the daemon named by $WARPLINED (set by CMake) and waits for its READY line. A daemon that the test
 // left running is told to stop, and the test fails if it does not exit with 0: a crash, or a leak that a

@@ -12,13 +12,12 @@
 
 #include "tests/e2e/daemon.h"
 #include "tests/e2e/regions.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // The side of a product that takes the CPU a second or a few. Under TSan the plainest loops are fifty times
 // as slow, and a machine with other work has no end to wait for.
@@ -178,7 +177,9 @@ TEST_F(RegionAttacksTest, AThousandRegionsComeAndGo) {
   const double resident = daemon_.ResidentBytes();
   for (int i = 0; i < 1000; ++i) {
     // The one before may still be on its way out.
-    while (daemon_.Metric("warpline_regions") > 6) std::this_thread::yield();
+    AwaitThat(
+        "the end of a region", [&] { return daemon_.Metric("warpline_regions") <= 6; },
+        std::chrono::microseconds(0));
     const auto region = Region();
     ASSERT_FALSE(region->id().empty());
   }

@@ -16,8 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 std::vector<float> Iota(std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
   std::iota(values.begin(), values.end(), 0.0F);

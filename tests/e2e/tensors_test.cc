@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 void ExpectRefused(const grpc::Status& status, grpc::StatusCode code, const std::string& field,
                    const std::string& text) {
   EXPECT_EQ(status.error_code(), code) << status.error_message();

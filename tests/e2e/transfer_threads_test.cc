@@ -14,8 +14,6 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 // Takes the first chunk of the tensor and cancels the rest.
 void GetAndCancel(Tensors& tensors, const std::string& id) {
   grpc::ClientContext context;

@@ -8,11 +8,10 @@
 #include <string>
 
 #include "tests/e2e/tensors.h"
+#include "tests/testing/patience.h"
 
 namespace warpline {
 namespace {
-
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 class TransfersTest : public ::testing::Test {
  protected:
@@ -160,9 +159,7 @@ TEST(TensorDrainTest, UploadsInProgressAreWaitedForAndTensorsAreNot) {
   ASSERT_TRUE(daemon.AwaitMetric("grpc_server_started_total", "grpc_method=\"Put\"", 1));
   daemon.Signal(SIGTERM);
   grpc::Status late;
-  do {
-    late = tensors.Create(v1::DATA_TYPE_U8, {1}).status;
-  } while (late.ok());
+  AwaitThat("the drain", [&] { return !(late = tensors.Create(v1::DATA_TYPE_U8, {1}).status).ok(); });
   EXPECT_EQ(late.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(tensors.Put(id, kMiB, "x").status.error_code(), grpc::StatusCode::UNAVAILABLE);
   request.set_offset(kMiB);

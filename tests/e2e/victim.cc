@@ -19,7 +19,6 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr double kTtl = 1;
 
 class Victim {

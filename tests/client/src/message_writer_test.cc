@@ -19,7 +19,7 @@ std::vector<grpc::Slice> SlicesOf(const grpc::ByteBuffer& buffer) {
   return slices;
 }
 
-std::string Flat(const grpc::ByteBuffer& buffer) {
+std::string Joined(const grpc::ByteBuffer& buffer) {
   std::string bytes;
   for (const grpc::Slice& slice : SlicesOf(buffer)) {
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
@@ -44,7 +44,7 @@ TEST(MessageWriterTest, WritesWhatTheGeneratedParserReads) {
   const auto message = Encode(args);
   ASSERT_TRUE(message.ok()) << message.status();
   v1::GemmRequest request;
-  ASSERT_TRUE(request.ParseFromString(Flat(message->buffer)));
+  ASSERT_TRUE(request.ParseFromString(Joined(message->buffer)));
   EXPECT_EQ(request.a().data_type(), v1::DATA_TYPE_F32);
   EXPECT_EQ(request.a().shape_size(), 2);
   EXPECT_EQ(request.a().shape(1), 3);
@@ -71,7 +71,7 @@ TEST(MessageWriterTest, WritesNegativeNumbersAndEmptyArrays) {
   const auto message = Encode(args);
   ASSERT_TRUE(message.ok());
   v1::ReduceRequest request;
-  ASSERT_TRUE(request.ParseFromString(Flat(message->buffer)));
+  ASSERT_TRUE(request.ParseFromString(Joined(message->buffer)));
   EXPECT_TRUE(request.x().has_inline_());
   EXPECT_EQ(request.x().shape(1), 0);
   EXPECT_EQ(request.axes(0), -1);

@@ -30,7 +30,7 @@ using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
 constexpr absl::Duration kTimeout = absl::Seconds(30);
-constexpr std::size_t kBytes = 64 << 10;
+constexpr std::size_t kCallBytes = 64 << 10;
 
 class RegionCallTest : public ::testing::Test {
  protected:
@@ -40,7 +40,7 @@ class RegionCallTest : public ::testing::Test {
       : path_("/tmp/warpline_region_call_test." + std::to_string(::getpid())) {
     server_.emplace(path_);
     client_.emplace("unix:" + path_, ClientOptions{.max_retries = max_retries});
-    auto region = client_->OpenRegion(kBytes, kTimeout);
+    auto region = client_->OpenRegion(kCallBytes, kTimeout);
     EXPECT_THAT(region, IsOk());
     region_.emplace(*std::move(region));
     x_ = *region_->Allocate(DType::kI32, {1024});
@@ -123,11 +123,11 @@ TEST_F(RegionCallTest, GivesMemoryOutAgainOnlyAfterTheCall) {
   server_->AwaitWithdrawals(1);
   x_ = Array();
   EXPECT_EQ(region_->free_bytes(), before - 4096) << "operand and result are still the call's";
-  EXPECT_THAT(region_->Allocate(DType::kU8, {kBytes}).status(),
+  EXPECT_THAT(region_->Allocate(DType::kU8, {kCallBytes}).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("become free when the calls")));
   server_->ConfirmAll();
   done.wait();
-  EXPECT_EQ(region_->free_bytes(), kBytes);
+  EXPECT_EQ(region_->free_bytes(), kCallBytes);
 }
 
 TEST_F(RegionCallTest, TheEndOfTheConnectionEndsTheWait) {
@@ -150,7 +150,7 @@ TEST_F(RegionCallTest, TheEndOfTheConnectionEndsTheWait) {
 }
 
 TEST_F(RegionCallTest, WaitsForEveryRegionOfTheCall) {
-  auto other = client_->OpenRegion(kBytes, kTimeout);
+  auto other = client_->OpenRegion(kCallBytes, kTimeout);
   ASSERT_THAT(other, IsOk());
   server_->holds_withdrawals = true;
   std::atomic<bool> returned = false;
@@ -165,7 +165,7 @@ TEST_F(RegionCallTest, WaitsForEveryRegionOfTheCall) {
   // One of the two may have come only now, and is confirmed at once.
   caller.join();
   EXPECT_THAT(server_->calls(), ElementsAre(1));
-  EXPECT_EQ(other->free_bytes(), kBytes);
+  EXPECT_EQ(other->free_bytes(), kCallBytes);
 }
 
 TEST_F(RegionCallTest, TheClientWaitsForItsCallbacks) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/client/src/fake_regions.h"
+#include "tests/testing/patience.h"
 #include "tests/testing/status_matchers.h"
 #include "warpline/client.h"
 
@@ -24,7 +25,7 @@ using ::testing::HasSubstr;
 using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
-constexpr absl::Duration kTimeout = absl::Seconds(30);
+constexpr absl::Duration kRegionTimeout = absl::Seconds(30);
 
 class RegionClientTest : public ::testing::Test {
  protected:
@@ -51,7 +52,7 @@ class RegionClientTest : public ::testing::Test {
 };
 
 TEST_F(RegionClientTest, RoundsUpToPages) {
-  const auto region = client_->OpenRegion(5000, kTimeout);
+  const auto region = client_->OpenRegion(5000, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   EXPECT_EQ(region->bytes(), 8192u);
   EXPECT_EQ(region->free_bytes(), 8192u);
@@ -59,53 +60,55 @@ TEST_F(RegionClientTest, RoundsUpToPages) {
 }
 
 TEST_F(RegionClientTest, RefusesWhatIsNoRegion) {
-  EXPECT_THAT(client_->OpenRegion(0, kTimeout).status(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(client_->OpenRegion(~std::size_t{0}, kTimeout).status(),
+  EXPECT_THAT(client_->OpenRegion(0, kRegionTimeout).status(), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(client_->OpenRegion(~std::size_t{0}, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(client_->OpenRegion(4096, absl::ZeroDuration()).status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
   Client far("localhost:1", {});
-  EXPECT_THAT(far.OpenRegion(4096, kTimeout).status(),
+  EXPECT_THAT(far.OpenRegion(4096, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("localhost:1")));
 }
 
 TEST_F(RegionClientTest, PassesTheServersRefusalsOn) {
   server_->open_status = grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "it shares no memory");
-  EXPECT_THAT(client_->OpenRegion(4096, kTimeout).status(),
+  EXPECT_THAT(client_->OpenRegion(4096, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("it shares no memory")));
   server_->open_status = grpc::Status::OK;
   server_->handover_error.emplace();
   server_->handover_error->set_code(grpc::StatusCode::NOT_FOUND);
   server_->handover_error->set_message("no such ticket");
-  EXPECT_THAT(client_->OpenRegion(4096, kTimeout).status(),
+  EXPECT_THAT(client_->OpenRegion(4096, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no such ticket")));
 }
 
 TEST_F(RegionClientTest, SaysWhereTheRegionSocketIsMissing) {
   Client other("unix:" + path_, {.region_socket = "/tmp/there is no such socket"});
-  EXPECT_THAT(other.OpenRegion(4096, kTimeout).status(),
+  EXPECT_THAT(other.OpenRegion(4096, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("/tmp/there is no such socket")));
   Client named("unix:" + path_, {.region_socket = path_ + ".regions"});
-  EXPECT_THAT(named.OpenRegion(4096, kTimeout).status(), IsOk());
+  EXPECT_THAT(named.OpenRegion(4096, kRegionTimeout).status(), IsOk());
 }
 
 TEST_F(RegionClientTest, AsksForAnotherTicketIfTheFirstHasExpired) {
   server_->ticket_ttl_seconds = 0;
-  EXPECT_THAT(client_->OpenRegion(4096, kTimeout).status(), IsOk());
+  EXPECT_THAT(client_->OpenRegion(4096, kRegionTimeout).status(), IsOk());
   EXPECT_EQ(server_->opened(), 2);
 }
 
 TEST_F(RegionClientTest, ComputesFromRegionToRegion) {
-  auto region = client_->OpenRegion(1 << 20, kTimeout);
+  auto region = client_->OpenRegion(1 << 20, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 1000, 7), y = Filled(*region, 1000, 0);
-  const auto at_y = client_->Transpose({.x = x.View()}, kTimeout, {.destination = {y.data(), y.bytes()}});
+  const auto at_y =
+      client_->Transpose({.x = x.View()}, kRegionTimeout, {.destination = {y.data(), y.bytes()}});
   ASSERT_THAT(at_y, IsOk());
   EXPECT_EQ(at_y->array.data(), y.data());
   EXPECT_EQ(std::memcmp(x.data(), y.data(), x.bytes()), 0);
   const std::size_t before = region->free_bytes();
   {
-    const auto anew = client_->Transpose({.x = x.View()}, kTimeout, {.destination = {.region = &*region}});
+    const auto anew =
+        client_->Transpose({.x = x.View()}, kRegionTimeout, {.destination = {.region = &*region}});
     ASSERT_THAT(anew, IsOk());
     EXPECT_EQ(FirstOf(anew->array), 7);
     EXPECT_LT(region->free_bytes(), before);
@@ -115,22 +118,22 @@ TEST_F(RegionClientTest, ComputesFromRegionToRegion) {
 }
 
 TEST_F(RegionClientTest, ReadsAPartOfAnArray) {
-  auto region = client_->OpenRegion(1 << 20, kTimeout);
+  auto region = client_->OpenRegion(1 << 20, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 1000, 0);
   ConstArray part = x.View();
   part.data = static_cast<const std::int32_t*>(x.data()) + 3;
   part.shape = {10};
-  const auto result = client_->Transpose({.x = part}, kTimeout);
+  const auto result = client_->Transpose({.x = part}, kRegionTimeout);
   ASSERT_THAT(result, IsOk());
   EXPECT_EQ(FirstOf(result->array), 3);
   part.shape = {1022};  // beyond the array, though within the region
-  EXPECT_THAT(client_->Transpose({.x = part}, kTimeout).status(),
+  EXPECT_THAT(client_->Transpose({.x = part}, kRegionTimeout).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("x: 4088 bytes of a region")));
 }
 
 TEST_F(RegionClientTest, MixesWhatIsSharedAndWhatIsSent) {
-  auto region = client_->OpenRegion(1 << 20, kTimeout);
+  auto region = client_->OpenRegion(1 << 20, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 10, 5);
   const std::vector<std::int32_t> sent = {9, 8};
@@ -144,7 +147,7 @@ TEST_F(RegionClientTest, MixesWhatIsSharedAndWhatIsSent) {
   }
   args.inputs = {{"s", ConstArray{DType::kI32, {2}, 0, sent.data()}}, {"x", x.View()}};
   args.destinations = {{.region = &*region}, {}};
-  const auto result = client_->Run(args, kTimeout);
+  const auto result = client_->Run(args, kRegionTimeout);
   ASSERT_THAT(result, IsOk());
   EXPECT_EQ(FirstOf(result->outputs[0].second), 9);
   EXPECT_EQ(FirstOf(result->outputs[1].second), 5);
@@ -153,11 +156,11 @@ TEST_F(RegionClientTest, MixesWhatIsSharedAndWhatIsSent) {
 }
 
 TEST_F(RegionClientTest, RefusesDestinationsThatCannotBe) {
-  auto region = client_->OpenRegion(8192, kTimeout);
+  auto region = client_->OpenRegion(8192, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 1024, 0);
   const auto call = [&](const Destination& destination) {
-    return client_->Transpose({.x = x.View()}, kTimeout, {.destination = destination}).status();
+    return client_->Transpose({.x = x.View()}, kRegionTimeout, {.destination = destination}).status();
   };
   const Array small = Filled(*region, 10, 0);
   EXPECT_THAT(call({small.data(), small.bytes()}),
@@ -170,23 +173,24 @@ TEST_F(RegionClientTest, RefusesDestinationsThatCannotBe) {
   EXPECT_THAT(call({.keep = absl::Seconds(1), .region = &*region}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   Client other("unix:" + path_, {});
-  EXPECT_THAT(other.Transpose({.x = x.View()}, kTimeout, {.destination = {.region = &*region}}).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("another client")));
+  EXPECT_THAT(
+      other.Transpose({.x = x.View()}, kRegionTimeout, {.destination = {.region = &*region}}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("another client")));
   EXPECT_THAT(server_->sources(), ElementsAre()) << "none of them was sent";
   // Elements in another client's region are sent like any others.
-  EXPECT_THAT(other.Transpose({.x = x.View()}, kTimeout).status(), IsOk());
+  EXPECT_THAT(other.Transpose({.x = x.View()}, kRegionTimeout).status(), IsOk());
   EXPECT_THAT(server_->sources(), ElementsAre("inline"));
 }
 
 TEST_F(RegionClientTest, ArraysKeepTheRegionOpen) {
-  auto region = client_->OpenRegion(8192, kTimeout);
+  auto region = client_->OpenRegion(8192, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   std::optional<Array> x = Filled(*region, 100, 3);
   const absl::StatusOr<Region> moved = *std::move(region);
   region = absl::UnknownError("moved");
   std::optional<Array> copy = x;
   x.reset();
-  EXPECT_THAT(client_->Transpose({.x = copy->View()}, kTimeout), IsOk());
+  EXPECT_THAT(client_->Transpose({.x = copy->View()}, kRegionTimeout), IsOk());
   EXPECT_THAT(server_->sources(), ElementsAre("region"));
   server_->AwaitRegions(1);
 }
@@ -194,18 +198,18 @@ TEST_F(RegionClientTest, ArraysKeepTheRegionOpen) {
 TEST_F(RegionClientTest, ClosesTheRegionWithTheLastThatUsesIt) {
   std::optional<Array> x;
   {
-    auto region = client_->OpenRegion(8192, kTimeout);
+    auto region = client_->OpenRegion(8192, kRegionTimeout);
     ASSERT_THAT(region, IsOk());
     x = Filled(*region, 100, 3);
   }
   server_->AwaitRegions(1);
-  EXPECT_THAT(client_->Transpose({.x = x->View()}, kTimeout), IsOk());
+  EXPECT_THAT(client_->Transpose({.x = x->View()}, kRegionTimeout), IsOk());
   x.reset();
   server_->AwaitRegions(0);
 }
 
 TEST_F(RegionClientTest, RegionsOutliveTheirClient) {
-  auto region = client_->OpenRegion(8192, kTimeout);
+  auto region = client_->OpenRegion(8192, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 100, 3);
   client_.reset();
@@ -216,23 +220,23 @@ TEST_F(RegionClientTest, RegionsOutliveTheirClient) {
 }
 
 TEST_F(RegionClientTest, LosesRegionsWithTheServerAndOpensNewOnes) {
-  auto region = client_->OpenRegion(8192, kTimeout);
+  auto region = client_->OpenRegion(8192, kRegionTimeout);
   ASSERT_THAT(region, IsOk());
   const Array x = Filled(*region, 100, 3);
   server_->CloseRegions();
-  while (region->status().ok()) ::usleep(1000);
+  AwaitThat("the end of the region", [&] { return !region->status().ok(); });
   const auto lost = StatusIs(absl::StatusCode::kUnavailable, HasSubstr("the server closed"));
-  EXPECT_THAT(client_->Transpose({.x = x.View()}, kTimeout).status(), lost);
+  EXPECT_THAT(client_->Transpose({.x = x.View()}, kRegionTimeout).status(), lost);
   EXPECT_THAT(region->Allocate(DType::kI32, {1}).status(), lost);
   EXPECT_EQ(FirstOf(x), 3) << "the memory is there until the arrays have gone";
   server_.reset();
   server_.emplace(path_);
-  auto other = client_->OpenRegion(8192, kTimeout);
+  auto other = client_->OpenRegion(8192, kRegionTimeout);
   // It may be by this call that the channel hears of the end of its connection.
-  if (absl::IsUnavailable(other.status())) other = client_->OpenRegion(8192, kTimeout);
+  if (absl::IsUnavailable(other.status())) other = client_->OpenRegion(8192, kRegionTimeout);
   ASSERT_THAT(other, IsOk());
   const Array y = Filled(*other, 100, 4);
-  EXPECT_THAT(client_->Transpose({.x = y.View()}, kTimeout), IsOk());
+  EXPECT_THAT(client_->Transpose({.x = y.View()}, kRegionTimeout), IsOk());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr DType kF32 = DType::kF32;
 
-void Expect(const std::optional<ArrayType>& type, DType dtype, const Shape& shape, std::size_t bytes) {
+void ExpectType(const std::optional<ArrayType>& type, DType dtype, const Shape& shape, std::size_t bytes) {
   ASSERT_TRUE(type.has_value());
   EXPECT_EQ(type->dtype, dtype);
   EXPECT_EQ(type->shape, shape);
@@ -21,13 +21,13 @@ void Expect(const std::optional<ArrayType>& type, DType dtype, const Shape& shap
 Operand Of(DType dtype, const Shape& shape) { return {.dtype = dtype, .shape = shape}; }
 
 TEST(ResultTypeTest, TransposesAreAsLargeAsTheyWere) {
-  Expect(ResultTypeOf(TransposeArgs{.x = Of(kF32, {2, 3, 5})}), kF32, {2, 5, 3}, 120);
-  Expect(ResultTypeOf(TransposeArgs{.x = Of(DType::kC128, {2, 3, 5}), .perm = {2, 0, 1}}), DType::kC128,
-         {5, 2, 3}, 480);
-  Expect(ResultTypeOf(TransposeArgs{.x = Of(kF32, {})}), kF32, {}, 4);
+  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(kF32, {2, 3, 5})}), kF32, {2, 5, 3}, 120);
+  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(DType::kC128, {2, 3, 5}), .perm = {2, 0, 1}}), DType::kC128,
+             {5, 2, 3}, 480);
+  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(kF32, {})}), kF32, {}, 4);
   Operand padded = Of(kF32, {2, 3});
   padded.row_stride = 100;
-  Expect(ResultTypeOf(TransposeArgs{.x = padded}), kF32, {3, 2}, 24);
+  ExpectType(ResultTypeOf(TransposeArgs{.x = padded}), kF32, {3, 2}, 24);
   for (const std::vector<int>& perm : {std::vector<int>{0}, {0, 0}, {0, 2}, {-1, 0}}) {
     EXPECT_FALSE(ResultTypeOf(TransposeArgs{.x = Of(kF32, {2, 3}), .perm = perm}).has_value());
   }
@@ -35,11 +35,11 @@ TEST(ResultTypeTest, TransposesAreAsLargeAsTheyWere) {
 
 TEST(ResultTypeTest, ProductsBroadcastTheirBatches) {
   GemmArgs args{.a = Of(kF32, {7, 1, 2, 3}), .b = Of(kF32, {4, 3, 5})};
-  Expect(ResultTypeOf(args), kF32, {7, 4, 2, 5}, 7 * 4 * 2 * 5 * 4);
+  ExpectType(ResultTypeOf(args), kF32, {7, 4, 2, 5}, 7 * 4 * 2 * 5 * 4);
   args = {.a = Of(DType::kI8, {3, 2}), .b = Of(DType::kI8, {5, 3}), .trans_a = true, .trans_b = true};
-  Expect(ResultTypeOf(args), DType::kI32, {2, 5}, 40);
+  ExpectType(ResultTypeOf(args), DType::kI32, {2, 5}, 40);
   args = {.a = Of(DType::kBF16, {2, 3}), .b = Of(DType::kBF16, {3, 0}), .out_data_type = kF32};
-  Expect(ResultTypeOf(args), kF32, {2, 0}, 0);
+  ExpectType(ResultTypeOf(args), kF32, {2, 0}, 0);
   EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {2, 3}), .b = Of(kF32, {2, 3})}).has_value());
   EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {3}), .b = Of(kF32, {3, 2})}).has_value());
   EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {2, 2, 3}), .b = Of(kF32, {3, 3, 2})}).has_value());
@@ -47,13 +47,13 @@ TEST(ResultTypeTest, ProductsBroadcastTheirBatches) {
 
 TEST(ResultTypeTest, ReductionsHaveTheTypeOfTheirOperation) {
   ReduceArgs args{.x = Of(DType::kU16, {2, 3, 5}), .axes = {-1}};
-  Expect(ResultTypeOf(args), DType::kU64, {2, 3}, 48);
+  ExpectType(ResultTypeOf(args), DType::kU64, {2, 3}, 48);
   args.keepdims = true;
   args.op = v1::REDUCE_OP_MEAN;
-  Expect(ResultTypeOf(args), DType::kF64, {2, 3, 1}, 48);
+  ExpectType(ResultTypeOf(args), DType::kF64, {2, 3, 1}, 48);
   args.out_data_type = kF32;
-  Expect(ResultTypeOf(args), kF32, {2, 3, 1}, 24);
-  Expect(ResultTypeOf(ReduceArgs{.x = Of(kF32, {2, 3}), .op = v1::REDUCE_OP_ARGMAX}), DType::kI64, {}, 8);
+  ExpectType(ResultTypeOf(args), kF32, {2, 3, 1}, 24);
+  ExpectType(ResultTypeOf(ReduceArgs{.x = Of(kF32, {2, 3}), .op = v1::REDUCE_OP_ARGMAX}), DType::kI64, {}, 8);
   args.axes = {3};
   EXPECT_FALSE(ResultTypeOf(args).has_value());
   args = {.x = Of(kF32, {2}), .op = static_cast<v1::ReduceOp>(99)};
@@ -71,10 +71,10 @@ TEST(ResultTypeTest, ProgramsAreFollowedStepByStep) {
   for (const char* name : {"p", "s", "r", "6.add", "none"}) args.program.add_outputs(name);
   std::vector<std::optional<ArrayType>> types = ResultTypesOf(args);
   ASSERT_EQ(types.size(), 5u);
-  Expect(types[0], kF32, {2, 5}, 40);
-  Expect(types[1], DType::kF64, {5, 2}, 80);
-  Expect(types[2], DType::kF64, {2}, 16);
-  Expect(types[3], DType::kF64, {5, 2}, 80);
+  ExpectType(types[0], kF32, {2, 5}, 40);
+  ExpectType(types[1], DType::kF64, {5, 2}, 80);
+  ExpectType(types[2], DType::kF64, {2}, 16);
+  ExpectType(types[3], DType::kF64, {5, 2}, 80);
   EXPECT_FALSE(types[4].has_value());
   args.inputs[0].second = {.resident = "id"};
   for (const std::optional<ArrayType>& type : ResultTypesOf(args)) EXPECT_FALSE(type.has_value());
@@ -102,7 +102,7 @@ TEST(ResultTypeTest, TensorsOfUnknownShapeHaveResultsOfUnknownShape) {
   Operand tensor{.resident = "id"};
   EXPECT_FALSE(ResultTypeOf(TransposeArgs{.x = tensor}).has_value());
   tensor.shape = {2, 3};
-  Expect(ResultTypeOf(TransposeArgs{.x = tensor}), kF32, {3, 2}, 24);
+  ExpectType(ResultTypeOf(TransposeArgs{.x = tensor}), kF32, {3, 2}, 24);
 }
 
 TEST(ResultTypeTest, AbsurdSizesHaveNone) {

@@ -27,7 +27,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kTimeout = absl::Seconds(30);
+constexpr absl::Duration kTensorTimeout = absl::Seconds(30);
 constexpr std::int64_t kMiB = 1 << 20;
 
 // An error after which the call is to be made again in 10 ms.
@@ -89,13 +89,13 @@ TEST_F(TensorClientTest, BringsElementsThereAndBack) {
   for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{4}, kMiB, 5 * kMiB - 4}) {
     for (const int channels : {0, 1, 3}) {
       const absl::StatusOr<Tensor> tensor =
-          client.Put(FirstBytes(bytes), kTimeout, {.ttl = absl::Minutes(1), .channels = channels});
+          client.Put(FirstBytes(bytes), kTensorTimeout, {.ttl = absl::Minutes(1), .channels = channels});
       ASSERT_TRUE(tensor.ok()) << tensor.status();
       EXPECT_EQ(tensor->info().ttl, absl::Minutes(1));
       EXPECT_EQ(tensor->shape(), (Shape{bytes / 4}));
       EXPECT_EQ(StoredBytes(tensor->id()), Expected(bytes));
       EXPECT_EQ(fake_.tensors().at(tensor->id()).info.missing_bytes(), 0);
-      const absl::StatusOr<Array> back = client.Get(*tensor, kTimeout, {.channels = channels});
+      const absl::StatusOr<Array> back = client.Get(*tensor, kTensorTimeout, {.channels = channels});
       ASSERT_TRUE(back.ok()) << back.status();
       ASSERT_EQ(back->bytes(), static_cast<std::size_t>(bytes));
       EXPECT_EQ(std::memcmp(back->data(), elements_.data(), back->bytes()), 0);
@@ -112,7 +112,7 @@ TEST_F(TensorClientTest, CarriesRangesAtTheSameTime) {
     return Await([&] { return calls == 3; }) ? grpc::Status::OK
                                              : grpc::Status(grpc::StatusCode::INTERNAL, "alone");
   };
-  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTimeout, {.channels = 3});
+  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTensorTimeout, {.channels = 3});
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(fake_.count("Put"), 3u);
   EXPECT_EQ(StoredBytes(tensor->id()), Expected(5 * kMiB));
@@ -123,7 +123,7 @@ TEST_F(TensorClientTest, LeavesThePaddingOfRowsHere) {
   for (const std::int64_t columns : {std::int64_t{3}, std::int64_t{3000}}) {
     const std::int64_t stride = columns + 2, rows = 200;
     const absl::StatusOr<Tensor> tensor =
-        client.Put({DType::kI32, {rows, columns}, stride, elements_.data()}, kTimeout);
+        client.Put({DType::kI32, {rows, columns}, stride, elements_.data()}, kTensorTimeout);
     ASSERT_TRUE(tensor.ok()) << tensor.status();
     std::string expected;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -135,15 +135,15 @@ TEST_F(TensorClientTest, LeavesThePaddingOfRowsHere) {
 
 TEST_F(TensorClientTest, WritesToTheDestination) {
   Client client(target_, {});
-  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(kMiB), kTimeout);
+  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(kMiB), kTensorTimeout);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   std::vector<std::int32_t> back(kMiB / 4);
-  ASSERT_TRUE(client.Get(tensor->id(), kTimeout, {.destination = {back.data(), kMiB}}).ok());
+  ASSERT_TRUE(client.Get(tensor->id(), kTensorTimeout, {.destination = {back.data(), kMiB}}).ok());
   EXPECT_EQ(std::memcmp(back.data(), elements_.data(), kMiB), 0);
   EXPECT_TRUE(absl::IsResourceExhausted(
-      client.Get(*tensor, kTimeout, {.destination = {back.data(), kMiB - 1}}).status()));
+      client.Get(*tensor, kTensorTimeout, {.destination = {back.data(), kMiB - 1}}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
-      client.Get(*tensor, kTimeout, {.destination = {.keep = absl::Minutes(1)}}).status()));
+      client.Get(*tensor, kTensorTimeout, {.destination = {.keep = absl::Minutes(1)}}).status()));
 }
 
 TEST_F(TensorClientTest, SendsARangeAgain) {
@@ -155,7 +155,7 @@ TEST_F(TensorClientTest, SendsARangeAgain) {
     const std::size_t before = fake_.count("Put");
     std::vector<std::size_t> progress;
     const absl::StatusOr<Tensor> tensor =
-        patient.Put(FirstBytes(5 * kMiB), kTimeout,
+        patient.Put(FirstBytes(5 * kMiB), kTensorTimeout,
                     {.channels = 2, .progress = [&](std::size_t bytes) { progress.push_back(bytes); }});
     ASSERT_TRUE(tensor.ok()) << tensor.status();
     EXPECT_EQ(fake_.count("Put") - before, 4u);  // two ranges, one of them three times
@@ -164,18 +164,18 @@ TEST_F(TensorClientTest, SendsARangeAgain) {
 
     fake_.put_fault = Once(3 * kMiB, {status});
     Client once(target_, {});
-    EXPECT_EQ(static_cast<int>(once.Put(FirstBytes(5 * kMiB), kTimeout).status().code()),
+    EXPECT_EQ(static_cast<int>(once.Put(FirstBytes(5 * kMiB), kTensorTimeout).status().code()),
               static_cast<int>(status.error_code()));
   }
   // Without a delay from the server it is no use.
   fake_.put_fault = Once(0, {grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full")});
   Client patient(target_, {.max_retries = 2});
-  EXPECT_TRUE(absl::IsResourceExhausted(patient.Put(FirstBytes(4), kTimeout).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(patient.Put(FirstBytes(4), kTensorTimeout).status()));
 }
 
 TEST_F(TensorClientTest, GoesOnWhereAGetFailed) {
   Client client(target_, {.max_retries = 1});
-  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTimeout);
+  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTensorTimeout);
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   std::atomic<int> firsts = 0;
   const FakeTensors::Fault fault = Once(3 * kMiB, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone")});
@@ -183,7 +183,7 @@ TEST_F(TensorClientTest, GoesOnWhereAGetFailed) {
     firsts += at == 0 ? 1 : 0;
     return fault(context, at);
   };
-  const absl::StatusOr<Array> back = client.Get(*tensor, kTimeout, {.channels = 1});
+  const absl::StatusOr<Array> back = client.Get(*tensor, kTensorTimeout, {.channels = 1});
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(std::memcmp(back->data(), elements_.data(), back->bytes()), 0);
   EXPECT_EQ(firsts, 1);
@@ -193,14 +193,14 @@ TEST_F(TensorClientTest, GoesOnWhereAGetFailed) {
 TEST_F(TensorClientTest, AsksWhetherARangeThatSeemedToFailIsThere) {
   Client client(target_, {.max_retries = 3});
   fake_.late_fault = Once(0, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone")});
-  absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(2 * kMiB), kTimeout, {.channels = 1});
+  absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(2 * kMiB), kTensorTimeout, {.channels = 1});
   ASSERT_TRUE(tensor.ok()) << tensor.status();
   EXPECT_EQ(StoredBytes(tensor->id()), Expected(2 * kMiB));
   EXPECT_EQ(fake_.count("Renew"), 1u);
   // An error that means what it says is reported.
   fake_.put_fault = Once(0, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone"),
                              grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "wrong")});
-  tensor = client.Put(FirstBytes(2 * kMiB), kTimeout, {.channels = 1});
+  tensor = client.Put(FirstBytes(2 * kMiB), kTensorTimeout, {.channels = 1});
   EXPECT_TRUE(absl::IsInvalidArgument(tensor.status())) << tensor.status();
   EXPECT_EQ(fake_.count("Renew"), 2u);
 }
@@ -219,7 +219,7 @@ TEST_F(TensorClientTest, EndsAllChannelsWhenOneFailsAndDropsTheTensor) {
     cancelled += Await([&] { return context.IsCancelled(); }) ? 1 : 0;
     return grpc::Status(grpc::StatusCode::CANCELLED, "cancelled");
   };
-  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTimeout, {.channels = 3});
+  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTensorTimeout, {.channels = 3});
   EXPECT_TRUE(absl::IsDataLoss(tensor.status())) << tensor.status();
   EXPECT_TRUE(Await([&] { return cancelled == 2; }));
   EXPECT_TRUE(Await([&] { return fake_.tensors().empty(); }));
@@ -238,7 +238,7 @@ TEST_F(TensorClientTest, ObeysTheDeadline) {
   memory.reset();  // a sanitizer sees who still reads it
   EXPECT_TRUE(absl::IsDeadlineExceeded(put.status())) << put.status();
   fake_.put_fault = nullptr;
-  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTimeout);
+  const absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(5 * kMiB), kTensorTimeout);
   fake_.get_fault = stuck;
   EXPECT_TRUE(absl::IsDeadlineExceeded(client.Get(*tensor, absl::Milliseconds(200)).status()));
   for (absl::Duration timeout : {absl::ZeroDuration(), absl::InfiniteDuration()}) {
@@ -251,15 +251,15 @@ TEST_F(TensorClientTest, DropsATensorWithItsHandleUnlessItIsReleased) {
   std::string released;
   {
     Client client(target_, {});
-    absl::StatusOr<Tensor> first = client.Put(FirstBytes(4), kTimeout);
-    absl::StatusOr<Tensor> second = client.Put(FirstBytes(8), kTimeout);
-    const absl::StatusOr<Tensor> third = client.Put(FirstBytes(12), kTimeout);
+    absl::StatusOr<Tensor> first = client.Put(FirstBytes(4), kTensorTimeout);
+    absl::StatusOr<Tensor> second = client.Put(FirstBytes(8), kTensorTimeout);
+    const absl::StatusOr<Tensor> third = client.Put(FirstBytes(12), kTensorTimeout);
     ASSERT_THAT(fake_.tensors(), SizeIs(3));
     const std::string id = first->id();
     { const Tensor moved = *std::move(first); }
     EXPECT_TRUE(Await([&] { return fake_.tensors().count(id) == 0; }));
     released = second->Release();
-    *second = *std::move(client.Attach(released, kTimeout));
+    *second = *std::move(client.Attach(released, kTensorTimeout));
     EXPECT_EQ(second->bytes(), 8u);
   }  // the client drops the third
   ASSERT_THAT(fake_.tensors(), SizeIs(1));
@@ -270,7 +270,7 @@ TEST_F(TensorClientTest, HandlesMayOutliveTheClient) {
   std::optional<Tensor> tensor;
   {
     Client client(target_, {});
-    tensor = *client.Put(FirstBytes(4), kTimeout);
+    tensor = *client.Put(FirstBytes(4), kTensorTimeout);
   }
   EXPECT_THAT(fake_.tensors(), IsEmpty());
   tensor.reset();
@@ -279,41 +279,41 @@ TEST_F(TensorClientTest, HandlesMayOutliveTheClient) {
 TEST_F(TensorClientTest, RenewsLeasesWhileThereAreHandles) {
   Client client(target_, {});
   fake_.ttl_seconds = 0.1;
-  absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(4), kTimeout);
+  absl::StatusOr<Tensor> tensor = client.Put(FirstBytes(4), kTensorTimeout);
   EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= 3; }));
   const std::string id = tensor->Release();
   // An attached one is renewed if that is asked for, but not dropped.
   const std::size_t before = fake_.count("Renew");
   {
-    const auto attached = client.Attach(id, kTimeout, {.renew = true});
+    const auto attached = client.Attach(id, kTensorTimeout, {.renew = true});
     EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= before + 4; }));
   }
   EXPECT_THAT(fake_.tensors(), SizeIs(1));
-  const absl::StatusOr<TensorInfo> renewed = client.Renew(id, absl::Seconds(7), kTimeout);
+  const absl::StatusOr<TensorInfo> renewed = client.Renew(id, absl::Seconds(7), kTensorTimeout);
   ASSERT_TRUE(renewed.ok()) << renewed.status();
   EXPECT_EQ(renewed->ttl, absl::Seconds(7));
 }
 
 TEST_F(TensorClientTest, ListsAllPages) {
   Client client(target_, {});
-  EXPECT_THAT(*client.ListTensors(kTimeout), IsEmpty());
-  const auto a = client.Put(FirstBytes(4), kTimeout), b = client.Put(FirstBytes(8), kTimeout);
-  const absl::StatusOr<std::vector<TensorInfo>> tensors = client.ListTensors(kTimeout);
+  EXPECT_THAT(*client.ListTensors(kTensorTimeout), IsEmpty());
+  const auto a = client.Put(FirstBytes(4), kTensorTimeout), b = client.Put(FirstBytes(8), kTensorTimeout);
+  const absl::StatusOr<std::vector<TensorInfo>> tensors = client.ListTensors(kTensorTimeout);
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   ASSERT_THAT(*tensors, SizeIs(2));
   EXPECT_EQ((*tensors)[0].id, a->id());
   EXPECT_EQ((*tensors)[1].bytes, 8u);
-  EXPECT_TRUE(client.Drop(a->id(), kTimeout).ok());
-  EXPECT_TRUE(absl::IsNotFound(client.Drop(a->id(), kTimeout)));
-  EXPECT_TRUE(absl::IsNotFound(client.Get(a->id(), kTimeout).status()));
+  EXPECT_TRUE(client.Drop(a->id(), kTensorTimeout).ok());
+  EXPECT_TRUE(absl::IsNotFound(client.Drop(a->id(), kTensorTimeout)));
+  EXPECT_TRUE(absl::IsNotFound(client.Get(a->id(), kTensorTimeout).status()));
 }
 
 TEST_F(TensorClientTest, RefusesWhatCannotBePut) {
   Client client(target_, {});
-  EXPECT_TRUE(absl::IsInvalidArgument(client.Put(FirstBytes(-4), kTimeout).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(client.Put(FirstBytes(-4), kTensorTimeout).status()));
   for (const int channels : {-1, 17}) {
     EXPECT_TRUE(
-        absl::IsInvalidArgument(client.Put(FirstBytes(4), kTimeout, {.channels = channels}).status()));
+        absl::IsInvalidArgument(client.Put(FirstBytes(4), kTensorTimeout, {.channels = channels}).status()));
   }
   EXPECT_EQ(fake_.count("Create"), 0u);
 }

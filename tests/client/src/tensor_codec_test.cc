@@ -10,16 +10,16 @@
 namespace warpline::client {
 namespace {
 
-std::string Flat(const grpc::ByteBuffer& buffer) {
+std::string Dumped(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;
   EXPECT_TRUE(buffer.DumpToSingleSlice(&slice).ok());
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
 
 template <typename Request>
-Request Parsed(const OutgoingMessage& message) {
+Request ParsedMessage(const OutgoingMessage& message) {
   Request request;
-  EXPECT_TRUE(request.ParseFromString(Flat(message.buffer)));
+  EXPECT_TRUE(request.ParseFromString(Dumped(message.buffer)));
   return request;
 }
 
@@ -46,14 +46,14 @@ TEST(EncodePutTest, MakesPutRequests) {
   std::iota(elements.begin(), elements.end(), 0);
   const ConstArray array{DType::kI32, {10'000}, 0, elements.data()};
   const OutgoingMessage message = EncodePut("some id", array, 4001, 39'999);
-  const auto request = Parsed<v1::PutRequest>(message);
+  const auto request = ParsedMessage<v1::PutRequest>(message);
   EXPECT_EQ(request.id(), "some id");
   EXPECT_EQ(request.offset(), 4001);
   EXPECT_EQ(request.data(), std::string(reinterpret_cast<const char*>(elements.data()) + 4001, 35'998));
   // The elements are borrowed.
   ASSERT_NE(message.tracker, nullptr);
   EXPECT_EQ(message.tracker->borrowed(), 1u);
-  EXPECT_EQ(Parsed<v1::PutRequest>(EncodePut("", array, 0, 8)).id(), "");
+  EXPECT_EQ(ParsedMessage<v1::PutRequest>(EncodePut("", array, 0, 8)).id(), "");
 }
 
 TEST(EncodePutTest, CountsElementsWithoutThePaddingOfRows) {
@@ -62,7 +62,7 @@ TEST(EncodePutTest, CountsElementsWithoutThePaddingOfRows) {
   const std::array<std::uint16_t, 6> dense = {1, 2, 3, 4, 5, 6};
   for (std::size_t begin = 0; begin < sizeof(dense); ++begin) {
     for (std::size_t end = begin + 1; end <= sizeof(dense); ++end) {
-      EXPECT_EQ(Parsed<v1::PutRequest>(EncodePut("", array, begin, end)).data(),
+      EXPECT_EQ(ParsedMessage<v1::PutRequest>(EncodePut("", array, begin, end)).data(),
                 std::string(reinterpret_cast<const char*>(dense.data()) + begin, end - begin));
     }
   }
@@ -70,12 +70,13 @@ TEST(EncodePutTest, CountsElementsWithoutThePaddingOfRows) {
 
 TEST(EncodeCreateTest, SaysWhatIsToBeMade) {
   const ConstArray array{DType::kBF16, {2, 3}, 5, nullptr};
-  auto request = Parsed<v1::CreateRequest>(EncodeCreate(array, {}));
+  auto request = ParsedMessage<v1::CreateRequest>(EncodeCreate(array, {}));
   EXPECT_EQ(request.data_type(), v1::DATA_TYPE_BF16);
   EXPECT_EQ(request.shape_size(), 2);
   EXPECT_EQ(request.ttl_seconds(), 0);
   EXPECT_FALSE(request.has_device());
-  request = Parsed<v1::CreateRequest>(EncodeCreate(array, {.ttl = absl::Milliseconds(250), .device = 0}));
+  request =
+      ParsedMessage<v1::CreateRequest>(EncodeCreate(array, {.ttl = absl::Milliseconds(250), .device = 0}));
   EXPECT_EQ(request.ttl_seconds(), 0.25);
   EXPECT_TRUE(request.has_device());
 }
