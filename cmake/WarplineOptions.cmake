@@ -135,6 +135,16 @@ else()
   endif()
 endif()
 
+# Host sources that use CUDA or ask whether it is there. Only these are compiled anew when a build is switched to CUDA: the
+# headers and the definition are theirs, and not their target's.
+function(warpline_sees_cuda)
+  if(WARPLINE_HAVE_CUDA)
+    set(include ${CUDAToolkit_INCLUDE_DIRS})
+    list(TRANSFORM include PREPEND -isystem)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_DEFINITIONS WARPLINE_HAVE_CUDA COMPILE_OPTIONS "${include}")
+  endif()
+endfunction()
+
 option(WARPLINE_NVTX "NVTX ranges around the stages of a request (docs/profiling.md)" OFF)
 if(WARPLINE_NVTX)
   find_package(CUDAToolkit REQUIRED)  # its headers only: also without the CUDA backend
