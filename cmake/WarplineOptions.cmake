@@ -93,6 +93,9 @@ function(warpline_precompile target)
   endif()
 endfunction()
 
+# Off for clang-tidy, which looks at each file.
+option(WARPLINE_UNITY "Compile files of tests, and those that use CLI11, several at a time" ON)
+
 set(WARPLINE_CUDA AUTO CACHE STRING "Compile the CUDA backend: AUTO (if a suitable nvcc works), ON or OFF")
 set_property(CACHE WARPLINE_CUDA PROPERTY STRINGS AUTO ON OFF)
 # A name rather than the list, so that a preset can ask for it whatever the cache holds.
