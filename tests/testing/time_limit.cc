@@ -13,7 +13,7 @@
 namespace warpline::testing {
 namespace {
 
-// What the handler writes, which may not allocate.
+// The handler writes this, and may not allocate.
 char message[512];
 
 void EndOfPatience(int) {
