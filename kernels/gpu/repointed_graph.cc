@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/gpu/capture.h"
+#include "kernels/gpu/driver_function.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 
@@ -22,26 +23,15 @@ absl::Status ToStatus(CUresult result) {
   return gpu::ToStatus(static_cast<cudaError_t>(result), kDoing);
 }
 
-// From the driver that is here: linking to it would keep the program from starting where there is none.
-template <typename Function>
-Function Find(const char* name, unsigned version) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
-  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<Function>(function);
-}
-
 struct Driver {
   PFN_cuGraphKernelNodeGetParams_v12000 get_params =
-      Find<PFN_cuGraphKernelNodeGetParams_v12000>("cuGraphKernelNodeGetParams", 12000);
+      FindDriverFunction<PFN_cuGraphKernelNodeGetParams_v12000>("cuGraphKernelNodeGetParams", 12000);
   PFN_cuGraphExecKernelNodeSetParams_v12000 set_params =
-      Find<PFN_cuGraphExecKernelNodeSetParams_v12000>("cuGraphExecKernelNodeSetParams", 12000);
+      FindDriverFunction<PFN_cuGraphExecKernelNodeSetParams_v12000>("cuGraphExecKernelNodeSetParams", 12000);
   PFN_cuFuncGetParamInfo_v12040 function_info =
-      Find<PFN_cuFuncGetParamInfo_v12040>("cuFuncGetParamInfo", 12040);
+      FindDriverFunction<PFN_cuFuncGetParamInfo_v12040>("cuFuncGetParamInfo", 12040);
   PFN_cuKernelGetParamInfo_v12040 kernel_info =
-      Find<PFN_cuKernelGetParamInfo_v12040>("cuKernelGetParamInfo", 12040);
+      FindDriverFunction<PFN_cuKernelGetParamInfo_v12040>("cuKernelGetParamInfo", 12040);
 
   bool is_complete() const {
     return get_params != nullptr && set_params != nullptr && function_info != nullptr &&

@@ -2,25 +2,17 @@
 
 #include <cudaTypedefs.h>
 
+#include "kernels/gpu/driver_function.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::gpu {
 namespace {
 
-// From the driver that is here: linking to it would keep the program from starting where there is none.
-PFN_cuStreamWriteValue32_v11070 FindStreamWriteValue32() {
-  constexpr unsigned kVersion = 11070;  // the first whose words need no attribute of the device
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuStreamWriteValue32", &function, kVersion,
-                                                             cudaEnableDefault, &found);
-  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<PFN_cuStreamWriteValue32_v11070>(function);
-}
-
 PFN_cuStreamWriteValue32_v11070 StreamWriteValue32() {
-  static const auto function = FindStreamWriteValue32();
+  constexpr unsigned kVersion = 11070;  // the first whose words need no attribute of the device
+  static const auto function =
+      FindDriverFunction<PFN_cuStreamWriteValue32_v11070>("cuStreamWriteValue32", kVersion);
   return function;
 }
 

@@ -40,7 +40,7 @@ class CudaLane : public Lane {
                       std::size_t device_bytes) const override;
 
  private:
-  // A graph costs as much as dozens of launches, and a client may never send such a program again.
+  // Making a graph takes three captures, and a client may never send such a program again.
   static constexpr int kCallsBeforeGraph = 8;
   // An entry is made at once with all that the program's possible paths need. So a known signature never
   // needs another capture.

@@ -36,14 +36,18 @@ struct Operands {
   ConstArray a, b;
 };
 
+v1::Step& AddStep(RunArgs& args, const char* name, std::initializer_list<const char*> inputs) {
+  v1::Step& step = *args.program.add_steps();
+  step.set_name(name);
+  for (const char* input : inputs) step.add_inputs(input);
+  return step;
+}
+
 absl::StatusOr<std::uint16_t> OneProgram(Client& client, const Operands& x) {
   RunArgs args;
   args.inputs = {{"a", x.a}, {"b", x.b}};
   const auto add = [&](const char* name, std::initializer_list<const char*> inputs) -> v1::Step& {
-    v1::Step& step = *args.program.add_steps();
-    step.set_name(name);
-    for (const char* input : inputs) step.add_inputs(input);
-    return step;
+    return AddStep(args, name, inputs);
   };
   add("product", {"a", "b"}).mutable_gemm();
   add("turned", {"product"}).mutable_transpose();
@@ -66,10 +70,7 @@ absl::StatusOr<std::uint16_t> FiveSteps(Client& client, const Tensor& a, const T
   RunArgs args;
   args.inputs = {{"a", a}, {"b", b}};
   const auto add = [&](const char* name, std::initializer_list<const char*> inputs) -> v1::Step& {
-    v1::Step& step = *args.program.add_steps();
-    step.set_name(name);
-    for (const char* input : inputs) step.add_inputs(input);
-    return step;
+    return AddStep(args, name, inputs);
   };
   add("product", {"a", "b"}).mutable_gemm();
   add("shifted", {"product", "a"}).mutable_add();

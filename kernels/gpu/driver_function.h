@@ -1,0 +1,23 @@
+// Functions of the CUDA driver that the runtime has no equal for.
+#ifndef WARPLINE_KERNELS_GPU_DRIVER_FUNCTION_H_
+#define WARPLINE_KERNELS_GPU_DRIVER_FUNCTION_H_
+
+#include <cuda_runtime_api.h>
+
+namespace warpline::gpu {
+
+// Returns the function from the driver that is here, as of this version (12040 for 12.4); null if it has
+// none. Linking to the driver would keep the program from starting where there is no driver.
+template <typename Function>
+Function FindDriverFunction(const char* name, unsigned version) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
+  return reinterpret_cast<Function>(function);
+}
+
+}  // namespace warpline::gpu
+
+#endif  // WARPLINE_KERNELS_GPU_DRIVER_FUNCTION_H_
