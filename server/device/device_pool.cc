@@ -2,13 +2,25 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
+#include "kernels/align.h"
 #include "kernels/gpu/status.h"
 #include "kernels/status_macros.h"
 
 namespace warpline {
 
 using gpu::ToStatus;
+
+namespace {
+
+// The runtime rounds the sizes of blocks up to this.
+constexpr std::size_t kBlockUnit = 512;
+// Few, as they are searched one after the other, and as each is a hole between blocks of other sizes.
+constexpr std::size_t kMaxKeptBlocks = 64;
+constexpr std::size_t kKeptShare = 8;  // of the pool's bytes, an eighth
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<DevicePool>> DevicePool::Create(const Options& options, Metrics& metrics) {
   std::unique_ptr<DevicePool> pool(new DevicePool(options, metrics));
@@ -36,10 +48,12 @@ DevicePool::DevicePool(const Options& options, Metrics& metrics)
     : ordinal_(options.ordinal),
       bytes_(options.bytes),
       used_(metrics.DeviceMemoryBytes(options.ordinal, options.used_state)),
-      free_(metrics.DeviceMemoryBytes(options.ordinal, options.free_state)) {}
+      free_(metrics.DeviceMemoryBytes(options.ordinal, options.free_state)),
+      kept_(kMaxKeptBlocks, options.bytes / kKeptShare) {}
 
 DevicePool::~DevicePool() {
   if (stream_ == nullptr) return;
+  Free(kept_.TakeAll());
   cudaStreamSynchronize(stream_.get());
   free_.Set(0);
 }
@@ -61,17 +75,45 @@ absl::Status DevicePool::Grow() {
 absl::StatusOr<Buffer> DevicePool::Take(std::size_t bytes) {
   const Place place{.kind = Place::Kind::kDevice, .device = ordinal_};
   if (bytes == 0) return Buffer({}, place, nullptr);
-  void* block = nullptr;
-  RETURN_IF_ERROR(ToStatus(cudaMallocFromPoolAsync(&block, bytes, pool_.get(), stream_.get()),
-                           "taking a block of the device's pool"));
+  const std::size_t rounded = AlignUp(bytes, kBlockUnit);
+  std::optional<KeptBlocks::Block> block = kept_.Take(rounded);
+  if (!block.has_value()) {
+    ASSIGN_OR_RETURN(block, TakeNew(rounded));
+  }
   used_.Add(static_cast<double>(bytes));
   free_.Add(-static_cast<double>(bytes));
-  const std::shared_ptr<void> owner(block, [this, bytes](void* taken) { GiveBack(taken, bytes); });
-  RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream_.get()), "taking a block of the device's pool"));
-  return Buffer({static_cast<std::byte*>(block), bytes}, place, owner);
+  const std::shared_ptr<void> owner(block->address, [this, rounded, bytes](void* taken) {
+    Free(kept_.Keep({taken, rounded}));
+    used_.Add(-static_cast<double>(bytes));
+    free_.Add(static_cast<double>(bytes));
+  });
+  return Buffer({static_cast<std::byte*>(block->address), bytes}, place, owner);
+}
+
+absl::StatusOr<KeptBlocks::Block> DevicePool::TakeNew(std::size_t bytes) {
+  KeptBlocks::Block block{.bytes = bytes};
+  const auto take = [&] {
+    return cudaMallocFromPoolAsync(&block.address, bytes, pool_.get(), stream_.get());
+  };
+  cudaError_t taken = take();
+  if (taken == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it does not stay
+    // The blocks that are kept may be what is missing.
+    Free(kept_.TakeAll());
+    RETURN_IF_ERROR(
+        ToStatus(cudaStreamSynchronize(stream_.get()), "waiting for blocks of the device's pool"));
+    taken = take();
+  }
+  RETURN_IF_ERROR(ToStatus(taken, "taking a block of the device's pool"));
+  const absl::Status ended =
+      ToStatus(cudaStreamSynchronize(stream_.get()), "taking a block of the device's pool");
+  if (!ended.ok()) Free({block});
+  RETURN_IF_ERROR(ended);
+  return block;
 }
 
 bool DevicePool::HasAtHand(std::size_t bytes) const {
+  if (kept_.Has(AlignUp(bytes, kBlockUnit))) return true;
   std::uint64_t reserved = 0, used = 0;
   if (cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
       cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess) {
@@ -81,12 +123,12 @@ bool DevicePool::HasAtHand(std::size_t bytes) const {
   return used <= reserved && reserved - used >= bytes;
 }
 
-void DevicePool::GiveBack(void* block, std::size_t bytes) {
+void DevicePool::Free(const std::vector<KeptBlocks::Block>& blocks) {
+  if (blocks.empty()) return;
   // This may be any thread, which would otherwise make a context on the first device of the node.
   cudaSetDevice(cuda_ordinal_);
-  cudaFreeAsync(block, stream_.get());  // an error means that the context is lost, and the block with it
-  used_.Add(-static_cast<double>(bytes));
-  free_.Add(static_cast<double>(bytes));
+  // An error means that the context is lost, and the blocks with it.
+  for (const KeptBlocks::Block& block : blocks) cudaFreeAsync(block.address, stream_.get());
 }
 
 }  // namespace warpline

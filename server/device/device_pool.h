@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/gpu/handle.h"
+#include "server/device/kept_blocks.h"
 #include "server/memory/buffer.h"
 #include "server/observe/metrics.h"
 
@@ -18,7 +20,8 @@ namespace warpline {
 
 // A pool of the CUDA runtime, which keeps what it has once taken of the device. It gives out blocks on a
 // stream of its own and waits for it. That stream is idle but for this, so a block takes some microseconds,
-// and whoever gets it may use it on any stream at once.
+// and whoever gets it may use it on any stream at once. Of the blocks that come back it keeps some, which are
+// given out again without asking the runtime.
 //
 // Thread-safe. Outlives its blocks.
 class DevicePool {
@@ -58,12 +61,15 @@ class DevicePool {
   DevicePool(const Options& options, Metrics& metrics);
   absl::Status KeepAll();
   absl::Status Grow();
-  void GiveBack(void* block, std::size_t bytes);
+  // Takes a block that is not kept.
+  absl::StatusOr<KeptBlocks::Block> TakeNew(std::size_t bytes);
+  void Free(const std::vector<KeptBlocks::Block>& blocks);
 
   const int ordinal_;
   int cuda_ordinal_ = 0;
   const std::size_t bytes_;
   Gauge used_, free_;
+  KeptBlocks kept_;  // holes in the pool, which Take closes when it finds no room
   Pool pool_;
   gpu::Stream stream_;
 };

@@ -82,6 +82,19 @@ TEST_F(DevicePoolTest, BlocksThatCameBackInAnyOrderMakeOneAgain) {
   }
 }
 
+TEST_F(DevicePoolTest, ABlockThatCameBackIsGivenOutAgain) {
+  auto first = pool_->Take(1000);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::byte* const address = first->bytes().data();
+  *first = Buffer();
+  const auto other = pool_->Take(2 * kMiB);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_NE(other->bytes().data(), address);
+  const auto again = pool_->Take(1024);  // as much as 1000 bytes took
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->bytes().data(), address);
+}
+
 TEST_F(DevicePoolTest, TenThousandBlocksTakeNothingMoreOfTheDevice) {
   std::size_t before = 0, after = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&before, &total), cudaSuccess);

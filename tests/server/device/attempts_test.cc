@@ -13,7 +13,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr char kProblem[] = "gemm f32 64x64x64";
+constexpr char kAttempted[] = "gemm f32 64x64x64";
 
 class AttemptsTest : public testing::Test {
  protected:
@@ -30,7 +30,7 @@ class AttemptsTest : public testing::Test {
 };
 
 TEST_F(AttemptsTest, WhoeverFailsWithADeviceIsCondemnedOnce) {
-  const Attempts::Attempt attempt(attempts_, 1, kProblem, "cublas:2");
+  const Attempts::Attempt attempt(attempts_, 1, kAttempted, "cublas:2");
   attempts_.Blame(1, "context lost");
   attempts_.Blame(1, "context lost");
   EXPECT_THAT(events_, ElementsAre("1: gemm f32 64x64x64: cublas:2"));
@@ -38,20 +38,20 @@ TEST_F(AttemptsTest, WhoeverFailsWithADeviceIsCondemnedOnce) {
 
 TEST_F(AttemptsTest, WhatHasEndedIsNotToBlame) {
   attempts_.Blame(0, "context lost");
-  { const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas"); }
+  { const Attempts::Attempt attempt(attempts_, 0, kAttempted, "cublas"); }
   attempts_.Blame(0, "context lost");
   EXPECT_THAT(events_, IsEmpty());
 }
 
 TEST_F(AttemptsTest, OneDeviceSaysNothingOfAnother) {
-  const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas");
+  const Attempts::Attempt attempt(attempts_, 0, kAttempted, "cublas");
   attempts_.Blame(1, "context lost");
   EXPECT_THAT(events_, IsEmpty());
 }
 
 TEST_F(AttemptsTest, AnAttemptThatIsNotBlamedLeavesNoTrace) {
   for (const char* variant : {"cublas", "cublas:2", "cublas:3"}) {
-    const Attempts::Attempt attempt(attempts_, 0, kProblem, variant);
+    const Attempts::Attempt attempt(attempts_, 0, kAttempted, variant);
   }
   const Attempts::Attempt attempt(attempts_, 0, "sum f32 4096 all", "cub");
   attempts_.Blame(0, "context lost");
@@ -74,10 +74,10 @@ TEST_F(AttemptsTest, OneThatNeverEndsIsAStallAndIsCondemnedBeforeTheProcessEnds)
     }
   };
   attempts_.Watch(watchdog);
-  { const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas"); }
+  { const Attempts::Attempt attempt(attempts_, 0, kAttempted, "cublas"); }
   pass(100);
   EXPECT_THAT(events_, IsEmpty());
-  const Attempts::Attempt attempt(attempts_, 0, kProblem, "cublas:2");
+  const Attempts::Attempt attempt(attempts_, 0, kAttempted, "cublas:2");
   pass(10);
   EXPECT_THAT(events_, IsEmpty());
   pass(2);

@@ -23,13 +23,13 @@ using ::testing::HasSubstr;
 using ::warpline::testing::IsOk;
 using ::warpline::testing::StatusIs;
 
-constexpr OwnerId kOwner = 1, kOther = 2;
+constexpr OwnerId kRegionOwner = 1, kRegionOther = 2;
 constexpr std::size_t kPage = 4096;
 
 class RegionStoreTest : public ::testing::Test {
  protected:
   // A region of so many pages, whose memory keeps its share of the limits.
-  std::string Made(std::size_t pages = 4, OwnerId owner = kOwner) {
+  std::string Made(std::size_t pages = 4, OwnerId owner = kRegionOwner) {
     const auto ticket = store_.Open(CallerWith(owner), pages * kPage);
     EXPECT_THAT(ticket, IsOk());
     auto reservation = store_.Redeem(*ticket);
@@ -47,7 +47,7 @@ class RegionStoreTest : public ::testing::Test {
     return store_.Add(owner, Buffer(bytes, {.kind = Place::Kind::kPinned}, std::move(memory)));
   }
   absl::StatusOr<Buffer> Use(const std::string& id, std::int64_t call = 0) {
-    return store_.Use(kOwner, id, 0, kPage, call);
+    return store_.Use(kRegionOwner, id, 0, kPage, call);
   }
   bool WithdrawnAtOnce(const std::string& id, std::int64_t call) {
     bool ended = false;
@@ -68,19 +68,19 @@ class RegionStoreTest : public ::testing::Test {
 
 TEST_F(RegionStoreTest, ASliceIsWhereItsRegionSays) {
   const std::string id = Made();
-  const auto all = store_.Use(kOwner, id, 0, 4 * kPage, 0);
-  const auto slice = store_.Use(kOwner, id, 100, kPage, 1);
+  const auto all = store_.Use(kRegionOwner, id, 0, 4 * kPage, 0);
+  const auto slice = store_.Use(kRegionOwner, id, 100, kPage, 1);
   ASSERT_THAT(slice, IsOk());
   EXPECT_EQ(slice->bytes().data(), all->bytes().data() + 100);
   EXPECT_EQ(slice->bytes().size(), kPage);
   EXPECT_EQ(slice->place().kind, Place::Kind::kPinned);
-  EXPECT_THAT(store_.Use(kOwner, id, 4 * kPage, 0, 0), IsOk());  // nothing, at the end
+  EXPECT_THAT(store_.Use(kRegionOwner, id, 4 * kPage, 0, 0), IsOk());  // nothing, at the end
 }
 
 TEST_F(RegionStoreTest, ASliceMustLieInItsRegion) {
   const std::string id = Made();
   const auto refused = [&](std::int64_t offset, std::size_t bytes) {
-    return store_.Use(kOwner, id, offset, bytes, 0).status().code() == absl::StatusCode::kOutOfRange;
+    return store_.Use(kRegionOwner, id, offset, bytes, 0).status().code() == absl::StatusCode::kOutOfRange;
   };
   EXPECT_TRUE(refused(0, 4 * kPage + 1));
   EXPECT_TRUE(refused(1, 4 * kPage));
@@ -93,9 +93,9 @@ TEST_F(RegionStoreTest, ASliceMustLieInItsRegion) {
 
 TEST_F(RegionStoreTest, OnlyItsOwnerHasARegion) {
   const std::string id = Made();
-  EXPECT_THAT(store_.Use(kOther, id, 0, 1, 0),
+  EXPECT_THAT(store_.Use(kRegionOther, id, 0, 1, 0),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(id.substr(id.size() - 8))));
-  EXPECT_THAT(store_.Use(kOther, id, 0, 1, 0),
+  EXPECT_THAT(store_.Use(kRegionOther, id, 0, 1, 0),
               StatusIs(absl::StatusCode::kNotFound, ::testing::Not(HasSubstr(id))));
   EXPECT_THAT(Use("nonsense"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("no region")));
   RegionStore another({}, metrics_);
@@ -105,7 +105,7 @@ TEST_F(RegionStoreTest, OnlyItsOwnerHasARegion) {
 }
 
 TEST_F(RegionStoreTest, ATicketIsGoodOnce) {
-  const std::string ticket = *store_.Open(CallerWith(kOwner), kPage);
+  const std::string ticket = *store_.Open(CallerWith(kRegionOwner), kPage);
   EXPECT_THAT(store_.Redeem("no ticket"), StatusIs(absl::StatusCode::kNotFound, HasSubstr("ticket")));
   EXPECT_THAT(store_.Redeem(ticket), IsOk());
   EXPECT_THAT(store_.Redeem(ticket), StatusIs(absl::StatusCode::kNotFound, HasSubstr("used")));
@@ -113,17 +113,17 @@ TEST_F(RegionStoreTest, ATicketIsGoodOnce) {
 }
 
 TEST_F(RegionStoreTest, ATicketThatIsNotPresentedGivesItsShareBack) {
-  const std::string late = *store_.Open(CallerWith(kOwner), 60 * kPage);
+  const std::string late = *store_.Open(CallerWith(kRegionOwner), 60 * kPage);
   EXPECT_EQ(Bytes(), 60 * kPage);
-  EXPECT_THAT(store_.Open(CallerWith(kOwner), kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("take 245760")));
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
-  EXPECT_THAT(store_.Open(CallerWith(kOwner), 60 * kPage), IsOk());
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), 60 * kPage), IsOk());
   EXPECT_THAT(store_.Redeem(late), StatusIs(absl::StatusCode::kNotFound, HasSubstr("expired")));
 }
 
 TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
-  const auto refusal = [&](std::size_t bytes) { return store_.Open(CallerWith(kOwner), bytes).status(); };
+  const auto refusal = [&](std::size_t bytes) { return store_.Open(CallerWith(kRegionOwner), bytes).status(); };
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kPage + 1, std::size_t{1} << 63 | 1}) {
     EXPECT_EQ(FieldOf(refusal(bytes)), "size_bytes") << bytes;
   }
@@ -141,19 +141,19 @@ TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
 
 TEST_F(RegionStoreTest, OneOwnerDoesNotTakeAllAndAllTogetherHaveALimit) {
   Made(60);
-  EXPECT_THAT(store_.Open(CallerWith(kOther), 41 * kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 41 * kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 1 regions")));
-  EXPECT_THAT(store_.Open(CallerWith(kOther), 40 * kPage), IsOk());
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), 40 * kPage), IsOk());
   EXPECT_EQ(metrics_.regions.Value(), 2);
 }
 
 TEST_F(RegionStoreTest, RegionsAreBoundedInNumber) {
   std::vector<std::string> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(Made(1));
-  EXPECT_THAT(store_.Open(CallerWith(kOwner), kPage),
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOwner), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("--regions-per-owner")));
-  for (int i = 0; i < 2; ++i) ids.push_back(Made(1, kOther));
-  EXPECT_THAT(store_.Open(CallerWith(kOther), kPage),
+  for (int i = 0; i < 2; ++i) ids.push_back(Made(1, kRegionOther));
+  EXPECT_THAT(store_.Open(CallerWith(kRegionOther), kPage),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("of 5 shared regions 5 are in use")));
   for (const std::string& id : ids) store_.Remove(id);
   EXPECT_EQ(store_.size(), 0u);
@@ -250,7 +250,7 @@ class RegionShareTest : public ::testing::Test {
 };
 
 TEST_F(RegionShareTest, OneOpenDoesNotTakeAll) {
-  EXPECT_EQ(store_.MaxBytesOf(CallerWith(kOwner)), 120 * kPage);
+  EXPECT_EQ(store_.MaxBytesOf(CallerWith(kRegionOwner)), 120 * kPage);
   EXPECT_EQ(store_.MaxBytesOf({.owner = kAnonymous, .claimant = {.share = 1, .client = 1}}), 90 * kPage);
   const absl::Status never = Open(1, 1, 91).status();
   EXPECT_THAT(never, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("can never be had")));
@@ -316,13 +316,13 @@ TEST(RegionQuotaTest, WhatIsUsedOfAQuotaIsShown) {
                      .limits_of = [](OwnerId) { return OwnerLimits{.region_bytes = 4 * kPage}; },
                      .owner_metrics = &owners},
                     metrics);
-  const auto region = store.Open(CallerWith(kOwner), 3 * kPage);
+  const auto region = store.Open(CallerWith(kRegionOwner), 3 * kPage);
   ASSERT_THAT(region, IsOk());
-  EXPECT_DOUBLE_EQ(owners.Of(kOwner).region_quota_ratio.Value(), 0.75);
+  EXPECT_DOUBLE_EQ(owners.Of(kRegionOwner).region_quota_ratio.Value(), 0.75);
   // Owners without series of their own share one, of which a ratio would say nothing.
-  ASSERT_THAT(store.Open(CallerWith(kOther), 2 * kPage), IsOk());
-  EXPECT_EQ(owners.Of(kOther).label, OwnerMetrics::kOthers);
-  EXPECT_EQ(owners.Of(kOther).region_quota_ratio.Value(), 0);
+  ASSERT_THAT(store.Open(CallerWith(kRegionOther), 2 * kPage), IsOk());
+  EXPECT_EQ(owners.Of(kRegionOther).label, OwnerMetrics::kOthers);
+  EXPECT_EQ(owners.Of(kRegionOther).region_quota_ratio.Value(), 0);
 }
 
 TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
@@ -333,16 +333,16 @@ TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
                      .max_regions_per_owner = 100,
                      .limits_of =
                          [](OwnerId owner) {
-                           return owner == kOwner ? OwnerLimits{.region_bytes = 3 * kPage} : OwnerLimits();
+                           return owner == kRegionOwner ? OwnerLimits{.region_bytes = 3 * kPage} : OwnerLimits();
                          }},
                     metrics);
-  ASSERT_THAT(store.Open(CallerWith(kOwner), 2 * kPage), IsOk());
-  const absl::Status full = store.Open(CallerWith(kOwner), 2 * kPage).status();
+  ASSERT_THAT(store.Open(CallerWith(kRegionOwner), 2 * kPage), IsOk());
+  const absl::Status full = store.Open(CallerWith(kRegionOwner), 2 * kPage).status();
   EXPECT_THAT(full, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("quota")));
   EXPECT_TRUE(RetryAfterOf(full).has_value());
-  EXPECT_FALSE(RetryAfterOf(store.Open(CallerWith(kOwner), 4 * kPage).status()).has_value())
+  EXPECT_FALSE(RetryAfterOf(store.Open(CallerWith(kRegionOwner), 4 * kPage).status()).has_value())
       << "waiting does not help";
-  EXPECT_THAT(store.Open(CallerWith(kOther), 50 * kPage), IsOk());
+  EXPECT_THAT(store.Open(CallerWith(kRegionOther), 50 * kPage), IsOk());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace warpline {
 namespace {
 
-constexpr std::size_t kBytes = 256 << 10;
+constexpr std::size_t kCacheBytes = 256 << 10;
 constexpr OwnerId kAlice = 1, kBob = 2, kCarol = 3;
 
 PlanPtr AnyPlan() { return std::make_shared<const Plan>(); }
@@ -18,7 +18,7 @@ class PlanCacheTest : public ::testing::Test {
  protected:
   void Insert(const std::string& key, OwnerId owner = kAlice) {
     cache_.Insert(key, AnyPlan(), owner, now_);
-    ASSERT_LE(cache_.BytesOf(kAlice) + cache_.BytesOf(kBob) + cache_.BytesOf(kCarol), kBytes);
+    ASSERT_LE(cache_.BytesOf(kAlice) + cache_.BytesOf(kBob) + cache_.BytesOf(kCarol), kCacheBytes);
   }
   bool Has(const std::string& key) { return cache_.Find(key, now_) != nullptr; }
   // New plans, none of which is used again.
@@ -28,7 +28,7 @@ class PlanCacheTest : public ::testing::Test {
   static std::string Key(const std::string& name, int i) { return name + " " + std::to_string(i); }
 
   Metrics metrics_;
-  PlanCache cache_{kBytes, metrics_};
+  PlanCache cache_{kCacheBytes, metrics_};
   MonotonicTime now_;
   int flood_ = 0;
 };
@@ -69,7 +69,7 @@ TEST_F(PlanCacheTest, DropsTheLeastRecentlyUsedForLackOfRoom) {
 }
 
 TEST_F(PlanCacheTest, DoesNotKeepAPlanThatTakesTooMuchOfIt) {
-  Insert(std::string(kBytes / 16, 'x'));
+  Insert(std::string(kCacheBytes / 16, 'x'));
   EXPECT_EQ(metrics_.plan_cache.entries.Value(), 0);
   EXPECT_EQ(cache_.owners(), 0u);
 }
@@ -77,7 +77,7 @@ TEST_F(PlanCacheTest, DoesNotKeepAPlanThatTakesTooMuchOfIt) {
 TEST_F(PlanCacheTest, APlanInUseOutlivesItsEntry) {
   PlanPtr used;
   {
-    PlanCache cache(kBytes, metrics_);
+    PlanCache cache(kCacheBytes, metrics_);
     cache.Insert("a", AnyPlan(), kAlice, now_);
     used = cache.Find("a", now_);
   }
@@ -87,21 +87,21 @@ TEST_F(PlanCacheTest, APlanInUseOutlivesItsEntry) {
 TEST_F(PlanCacheTest, AFloodNeverEvictsWhatAnotherOwnerHasWithinItsShare) {
   // Bob was first, and uses his plans no more.
   int plans = 0;
-  while (cache_.BytesOf(kBob) < kBytes / 2 - kBytes / 16) Insert(Key("bob's", plans++), kBob);
+  while (cache_.BytesOf(kBob) < kCacheBytes / 2 - kCacheBytes / 16) Insert(Key("bob's", plans++), kBob);
   ASSERT_GT(plans, 10);
   Flood(kAlice, 5000);
   for (int i = 0; i < plans; ++i) EXPECT_TRUE(Has(Key("bob's", i))) << i;
-  EXPECT_GT(cache_.BytesOf(kAlice), kBytes / 2 - kBytes / 16);
+  EXPECT_GT(cache_.BytesOf(kAlice), kCacheBytes / 2 - kCacheBytes / 16);
 }
 
 TEST_F(PlanCacheTest, AnOwnerBeyondItsShareLosesItToOneThatComesLater) {
   Flood(kAlice, 5000);
-  ASSERT_GT(cache_.BytesOf(kAlice), kBytes - kBytes / 16);
+  ASSERT_GT(cache_.BytesOf(kAlice), kCacheBytes - kCacheBytes / 16);
   int plans = 0;
-  while (cache_.BytesOf(kBob) < kBytes / 2 - kBytes / 16) Insert(Key("bob's", plans++), kBob);
+  while (cache_.BytesOf(kBob) < kCacheBytes / 2 - kCacheBytes / 16) Insert(Key("bob's", plans++), kBob);
   for (int i = 0; i < plans; ++i) EXPECT_TRUE(Has(Key("bob's", i))) << i;
   Flood(kCarol, 5000);
-  for (OwnerId owner : {kAlice, kBob, kCarol}) EXPECT_GT(cache_.BytesOf(owner), kBytes / 3 - kBytes / 16);
+  for (OwnerId owner : {kAlice, kBob, kCarol}) EXPECT_GT(cache_.BytesOf(owner), kCacheBytes / 3 - kCacheBytes / 16);
 }
 
 TEST_F(PlanCacheTest, ChargesGoWithTheEntries) {
@@ -134,7 +134,7 @@ TEST_F(PlanCacheTest, ManyOwnersLeaveNothingBehind) {
     ASSERT_TRUE(Has(Key("of", i)));
   }
   EXPECT_EQ(static_cast<double>(cache_.owners()), metrics_.plan_cache.entries.Value());
-  EXPECT_LT(cache_.owners(), kBytes / sizeof(Plan));
+  EXPECT_LT(cache_.owners(), kCacheBytes / sizeof(Plan));
 }
 
 }  // namespace

@@ -8,16 +8,16 @@
 namespace warpline {
 namespace {
 
-constexpr Claimant kA{.share = 1}, kB{.share = 2};
+constexpr Claimant kWorkerA{.share = 1}, kWorkerB{.share = 2};
 
 TEST(FairWorkersTest, AClaimantWithManyTasksDoesNotHoldUpAnother) {
   std::string order;
   {
     FairWorkers workers(1);
     std::promise<void> go;
-    workers.Post(kA, [future = go.get_future().share()] { future.wait(); });
-    for (int i = 0; i < 20; ++i) workers.Post(kA, [&] { order += 'a'; });
-    for (int i = 0; i < 3; ++i) workers.Post(kB, [&] { order += 'b'; });
+    workers.Post(kWorkerA, [future = go.get_future().share()] { future.wait(); });
+    for (int i = 0; i < 20; ++i) workers.Post(kWorkerA, [&] { order += 'a'; });
+    for (int i = 0; i < 3; ++i) workers.Post(kWorkerB, [&] { order += 'b'; });
     go.set_value();
   }
   EXPECT_EQ(order.size(), 23u) << "every task has run at the end";
