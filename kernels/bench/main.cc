@@ -25,6 +25,7 @@
 #include "kernels/bench/harness/ladder.h"
 #include "kernels/bench/harness/roofs.h"
 #include "kernels/bench/harness/variants_of.h"
+#include "kernels/bench/report/choice_text.h"
 #include "kernels/bench/report/json.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/suites/articles.h"
@@ -81,7 +82,7 @@ struct Flags {
     app.add_flag(
         "--list", list,
         "list the variants by their step in the ladder, of --ops and --variants only, or the problems of "
-        "--problems or --suite=breadth, and end");
+        "--problems or --suite=breadth with the server's choice for each, and end");
   }
 };
 
@@ -303,12 +304,17 @@ int Main(const Flags& flags, const std::string& command) {
     return 0;
   }
   const std::vector<Case> cases = CasesOf(flags);
-  if (flags.list) {
-    for (const Case& each : cases) std::printf("%s\n", ProblemText(each.problem).c_str());
-    return 0;
-  }
   std::string why_not;
   const std::optional<Device> device = OpenDevice(&why_not);
+  if (flags.list) {
+    constexpr DeviceTraits kH200 = {.compute_capability = 90, .multiprocessors = 132, .has_cublaslt = true};
+    if (!device) std::printf("# There is no GPU. These are the choices on an H200.\n");
+    for (const Case& each : cases) {
+      std::printf("%s  # %s\n", ProblemText(each.problem).c_str(),
+                  ChoiceText(each.problem, device ? device->context.traits : kH200).c_str());
+    }
+    return 0;
+  }
   if (!device) {
     std::printf("skipped: %s\n", why_not.c_str());
     return kSkipped;

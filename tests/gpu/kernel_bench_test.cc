@@ -20,6 +20,7 @@
 #include "kernels/bench/harness/ladder.h"
 #include "kernels/bench/harness/operand_slots.h"
 #include "kernels/bench/harness/reference.h"
+#include "kernels/bench/report/choice_text.h"
 #include "kernels/bench/report/json.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/report/result.h"
@@ -40,6 +41,22 @@ std::vector<std::string> Labels(const std::vector<Case>& cases) {
   std::vector<std::string> labels;
   for (const Case& each : cases) labels.push_back(Label(each.problem));
   return labels;
+}
+
+TEST(KernelBenchChoiceTextTest, SaysWhichKernelAndHowItCutsTheProblem) {
+  const DeviceTraits traits = {.compute_capability = 90, .multiprocessors = 132, .has_cublaslt = true};
+  const std::pair<const char*, const char*> kTexts[] = {
+      {"transpose f32 1024x1024 1,0", "tiles: elements of 4 bytes, 1024x1024"},
+      {"transpose f32 33x31 1,0", "box: elements of 4 bytes, 5 boxes with 1088 bytes of shared memory"},
+      {"transpose f32 64x64 0,1", "copy: 16384 bytes"},
+      {"mean f32 4096x4096 0",
+       "columns: 4096 results in 512 CTAs of 256 threads, 16 to a result, workspace 2097152 bytes"},
+      {"gemm f32 256x256x256", "cublas: workspace 33554432 bytes"},
+      {"add f32 1000x1000 *0", "packs: a pack of x is dense, of y vectors"},
+      {"sum f32 4000000x1 1", "copy"}};
+  for (const auto& [problem, text] : kTexts) {
+    EXPECT_EQ(ChoiceText(*ParseProblem(problem), traits), text) << problem;
+  }
 }
 
 std::vector<Case> Cases(std::vector<std::string> ops, std::vector<std::string> types,

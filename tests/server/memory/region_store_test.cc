@@ -123,7 +123,9 @@ TEST_F(RegionStoreTest, ATicketThatIsNotPresentedGivesItsShareBack) {
 }
 
 TEST_F(RegionStoreTest, SizesThatCanNeverBeHadAreToldFromThoseThatMustWait) {
-  const auto refusal = [&](std::size_t bytes) { return store_.Open(CallerWith(kRegionOwner), bytes).status(); };
+  const auto refusal = [&](std::size_t bytes) {
+    return store_.Open(CallerWith(kRegionOwner), bytes).status();
+  };
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, kPage + 1, std::size_t{1} << 63 | 1}) {
     EXPECT_EQ(FieldOf(refusal(bytes)), "size_bytes") << bytes;
   }
@@ -333,7 +335,8 @@ TEST(RegionQuotaTest, AnOwnerGetsNoMoreThanItsQuota) {
                      .max_regions_per_owner = 100,
                      .limits_of =
                          [](OwnerId owner) {
-                           return owner == kRegionOwner ? OwnerLimits{.region_bytes = 3 * kPage} : OwnerLimits();
+                           return owner == kRegionOwner ? OwnerLimits{.region_bytes = 3 * kPage}
+                                                        : OwnerLimits();
                          }},
                     metrics);
   ASSERT_THAT(store.Open(CallerWith(kRegionOwner), 2 * kPage), IsOk());

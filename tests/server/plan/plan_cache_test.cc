@@ -101,7 +101,8 @@ TEST_F(PlanCacheTest, AnOwnerBeyondItsShareLosesItToOneThatComesLater) {
   while (cache_.BytesOf(kBob) < kCacheBytes / 2 - kCacheBytes / 16) Insert(Key("bob's", plans++), kBob);
   for (int i = 0; i < plans; ++i) EXPECT_TRUE(Has(Key("bob's", i))) << i;
   Flood(kCarol, 5000);
-  for (OwnerId owner : {kAlice, kBob, kCarol}) EXPECT_GT(cache_.BytesOf(owner), kCacheBytes / 3 - kCacheBytes / 16);
+  for (OwnerId owner : {kAlice, kBob, kCarol})
+    EXPECT_GT(cache_.BytesOf(owner), kCacheBytes / 3 - kCacheBytes / 16);
 }
 
 TEST_F(PlanCacheTest, ChargesGoWithTheEntries) {
