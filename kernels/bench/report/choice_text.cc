@@ -12,8 +12,7 @@ namespace {
 std::string Text(std::monostate) { return {}; }
 
 std::string Text(const CanonicalTranspose& transpose) {
-  return absl::StrCat(absl::StrJoin(transpose.dims.begin(), transpose.dims.begin() + transpose.rank, "x"),
-                      " elements");
+  return absl::StrJoin(transpose.dims.begin(), transpose.dims.begin() + transpose.rank, "x");
 }
 std::string Text(const TileWalk& walk) {
   // The kernel cuts a walk without tiles when it is launched.
