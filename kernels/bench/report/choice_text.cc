@@ -16,7 +16,8 @@ std::string Text(const CanonicalTranspose& transpose) {
 }
 std::string Text(const TileWalk& walk) {
   // The kernel cuts a walk without tiles when it is launched.
-  const std::string sides = absl::StrCat(walk.batch.Count(), " matrices of ", walk.ny, "x", walk.nx);
+  const std::string sides = absl::StrCat(
+      walk.batch.Count(), walk.batch.Count() == 1 ? " matrix of " : " matrices of ", walk.ny, "x", walk.nx);
   return walk.tiles_x == 0 ? sides : absl::StrCat(sides, " in ", walk.Tiles(), " tiles");
 }
 std::string Text(const JoinedTiles& tiles) { return Text(tiles.walk); }
@@ -29,7 +30,7 @@ std::string Text(const SmallBlocks& blocks) {
 
 std::string Text(const TransposePlan& plan) {
   if (plan.kernel == TransposeKernel::kCopy) return absl::StrCat(plan.in_bytes, " bytes");
-  return absl::StrCat("elements of ", plan.element_bytes, " bytes, ",
+  return absl::StrCat("elements of ", plan.element_bytes, plan.element_bytes == 1 ? " byte, " : " bytes, ",
                       std::visit([](const auto& shape) { return Text(shape); }, plan.shape));
 }
 
