@@ -42,6 +42,8 @@ if(WARPLINE_GRPC_CONFIG)
   target_link_libraries(warpline_protobuf INTERFACE protobuf::libprotobuf)
   target_link_libraries(warpline_grpc INTERFACE gRPC::grpc++ gRPC::grpc++_error_details warpline_protobuf warpline_absl
                                                 warpline_openssl ZLIB::ZLIB Threads::Threads)
+  add_library(warpline_shared_grpc INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(warpline_shared_grpc INTERFACE warpline_grpc)
   return()
 endif()
 
@@ -55,6 +57,15 @@ endforeach()
 get_filename_component(archive_dir ${WARPLINE_grpc_ARCHIVE} DIRECTORY)
 file(GLOB absl_archives ${archive_dir}/libabsl_*.a)
 list(FILTER absl_archives EXCLUDE REGEX "_test_util|scoped_set_env")
+
+# The same as shared libraries, for what is a shared library itself.
+add_library(warpline_shared_grpc INTERFACE IMPORTED GLOBAL)
+file(GLOB shared_absl ${archive_dir}/libabsl_*.so)
+list(FILTER shared_absl EXCLUDE REGEX "_test_util|scoped_set_env|absl_flags")
+foreach(name IN ITEMS grpc++_error_details grpc++ grpc gpr protobuf ssl crypto)
+  target_link_libraries(warpline_shared_grpc INTERFACE ${archive_dir}/lib${name}.so)
+endforeach()
+target_link_libraries(warpline_shared_grpc INTERFACE ${shared_absl} Threads::Threads)
 
 # Imported, so that exported targets may refer to it by name.
 function(warpline_join_archives name)

@@ -1,0 +1,64 @@
+#include "client/abi/client.h"
+
+#include <cstdlib>
+#include <memory>
+
+#include "client/abi/error.h"
+#include "cmake/version.h"
+#include "kernels/status_macros.h"
+
+using warpline::abi::Guarded;
+using warpline::abi::KnownPart;
+using warpline::abi::TextOf;
+
+const char* warpline_version() { return warpline::kVersion; }
+
+warpline_error* warpline_client_create(const char* target, const warpline_client_options* options,
+                                       warpline_client** out) {
+  return Guarded([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const warpline_client_options given, KnownPart(options));
+    if (given.max_retries < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("max_retries is ", given.max_retries, ": 0 or more"));
+    }
+    *out = new warpline_client(target, {.channel = {.own_connection = given.own_connection != 0,
+                                                    .tls = {.ca = TextOf(given.tls_ca),
+                                                            .cert = TextOf(given.tls_cert),
+                                                            .key = TextOf(given.tls_key)},
+                                                    .token = TextOf(given.token)},
+                                        .max_retries = given.max_retries,
+                                        .region_socket = TextOf(given.region_socket)});
+    return absl::OkStatus();
+  });
+}
+
+void warpline_client_free(warpline_client* client) {
+  // In a child the threads that it waits for do not exist.
+  if (client != nullptr && client->Check().ok()) delete client;
+}
+
+warpline_error* warpline_client_serving(warpline_client* client, double timeout, int32_t* out) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(const bool serving, client->client.IsServing("", absl::Seconds(timeout)));
+    *out = serving ? 1 : 0;
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_client_info(warpline_client* client, double timeout, uint8_t** out, size_t* size) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(const warpline::v1::GetInfoResponse info,
+                     client->client.GetInfo(absl::Seconds(timeout)));
+    const std::size_t bytes = info.ByteSizeLong();
+    auto copy = std::make_unique<uint8_t[]>(bytes);
+    if (!info.SerializeToArray(copy.get(), static_cast<int>(bytes))) {
+      return absl::InternalError("the server's GetInfoResponse cannot be written");
+    }
+    *out = copy.release();
+    *size = bytes;
+    return absl::OkStatus();
+  });
+}
+
+void warpline_bytes_free(uint8_t* bytes) { delete[] bytes; }

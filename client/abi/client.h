@@ -1,0 +1,56 @@
+// A client of the C interface, and what its calls have in common.
+#ifndef WARPLINE_CLIENT_ABI_CLIENT_H_
+#define WARPLINE_CLIENT_ABI_CLIENT_H_
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "warpline/client.h"
+#include "warpline/warpline.h"
+
+struct warpline_client {
+  warpline_client(const char* target, const warpline::client::ClientOptions& options)
+      : client(target, options) {}
+
+  // FAILED_PRECONDITION in a forked child: gRPC's threads are not there.
+  absl::Status Check() const {
+    if (getpid() == process) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("this client was made by process ", process,
+                                                      "; a forked child needs a client of its own"));
+  }
+
+  const pid_t process = getpid();
+  warpline::client::Client client;
+};
+
+namespace warpline::abi {
+
+// Options that the caller may not know whole: what a smaller structure lacks is zero. Null: all zero.
+template <typename Options>
+absl::StatusOr<Options> KnownPart(const Options* given) {
+  Options options = {};
+  if (given == nullptr) return options;
+  if (given->size < sizeof(size_t)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("options.size is ", given->size, ": the size of the structure"));
+  }
+  std::memcpy(&options, given, std::min(given->size, sizeof(Options)));
+  return options;
+}
+
+inline std::string TextOf(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+inline absl::Duration TimeoutOf(double seconds) {
+  constexpr absl::Duration kDefault = absl::Seconds(60);
+  return seconds == 0 ? kDefault : absl::Seconds(seconds);
+}
+
+}  // namespace warpline::abi
+
+#endif  // WARPLINE_CLIENT_ABI_CLIENT_H_

@@ -1,0 +1,36 @@
+#include "client/abi/program.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/abi/error.h"
+#include "kernels/status_macros.h"
+#include "warpline/program.h"
+
+using warpline::abi::Guarded;
+
+warpline_error* warpline_program_parse(const char* text, warpline_program** out) {
+  return Guarded([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(warpline::v1::Program program, warpline::client::ParseExpression(text));
+    *out = new warpline_program{std::move(program)};
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_program_decode(const uint8_t* bytes, size_t size, warpline_program** out) {
+  return Guarded([&]() -> absl::Status {
+    warpline::v1::Program program;
+    if (size > std::numeric_limits<int>::max() || !program.ParseFromArray(bytes, static_cast<int>(size))) {
+      return absl::InvalidArgumentError(absl::StrCat("the ", size, " bytes are no warpline.v1.Program"));
+    }
+    *out = new warpline_program{std::move(program)};
+    return absl::OkStatus();
+  });
+}
+
+size_t warpline_program_output_count(const warpline_program* program) {
+  return static_cast<size_t>(program->program.outputs_size());
+}
+
+void warpline_program_free(warpline_program* program) { delete program; }

@@ -1,0 +1,174 @@
+// Runs of programs of the C interface, those that wait and those that do not.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/abi/array.h"
+#include "client/abi/client.h"
+#include "client/abi/error.h"
+#include "client/abi/program.h"
+#include "client/abi/queue.h"
+#include "client/abi/result.h"
+#include "client/abi/tensor.h"
+#include "client/src/result_type.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::abi {
+namespace {
+
+// A call as the C++ library takes it.
+struct Prepared {
+  client::RunArgs args;
+  std::vector<std::optional<HostArray>> outs;  // of the destinations that have one
+  absl::Duration timeout;
+  client::CallOptions options;
+};
+
+struct Inputs {
+  const warpline_input* data;
+  std::size_t count;
+};
+struct Destinations {
+  const warpline_destination* data;
+  std::size_t count;
+};
+
+absl::StatusOr<client::Operand> ToOperand(const warpline_input& input) {
+  const int given = (input.array != nullptr) + (input.tensor != nullptr) + (input.id != nullptr);
+  if (given != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", input.name, ": ", given, " of array, tensor and id; one is needed"));
+  }
+  if (input.tensor != nullptr) return client::Operand(input.tensor->tensor);
+  if (input.id != nullptr) return client::Operand{.resident = input.id};
+  ASSIGN_OR_RETURN(const HostArray host, ToHostArray(*input.array, absl::StrCat("input ", input.name)));
+  return ToConstArray(host);
+}
+
+absl::Status Differs(std::size_t output, const HostArray& out, DType dtype, const Shape& shape) {
+  return absl::InvalidArgumentError(absl::StrCat("destination ", output, ": out is ",
+                                                 std::string(Name(out.dtype)), ToString(out.shape),
+                                                 ", the output ", std::string(Name(dtype)), ToString(shape)));
+}
+
+absl::StatusOr<client::Destination> ToDestination(const warpline_destination& given, std::size_t index,
+                                                  std::optional<HostArray>& out) {
+  const int places = (given.out != nullptr) + (given.region != nullptr) + (given.keep != 0);
+  if (places > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("destination ", index, ": more than one of out, region and keep"));
+  }
+  client::Destination destination;
+  if (given.keep != 0) destination.keep = absl::Seconds(given.ttl);
+  if (given.region != nullptr) {
+    destination.region = const_cast<client::Region*>(&given.region->region);
+  }
+  if (given.out != nullptr) {
+    ASSIGN_OR_RETURN(out, ToHostArray(*given.out, absl::StrCat("destination ", index)));
+    if (out->IsDense()) {
+      destination.data = out->data;
+      destination.bytes = out->bytes;
+    }
+  }
+  return destination;
+}
+
+absl::StatusOr<Prepared> Prepare(const warpline_program& program, const Inputs& inputs,
+                                 const Destinations& destinations, const warpline_call_options* options) {
+  Prepared call;
+  ASSIGN_OR_RETURN(const warpline_call_options given, KnownPart(options));
+  call.timeout = TimeoutOf(given.timeout);
+  call.options.request_id = TextOf(given.request_id);
+  call.args.program = program.program;
+  call.args.reproducible = given.reproducible != 0;
+  for (std::size_t i = 0; i < inputs.count; ++i) {
+    if (inputs.data[i].name == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no name"));
+    }
+    ASSIGN_OR_RETURN(client::Operand operand, ToOperand(inputs.data[i]));
+    call.args.inputs.emplace_back(inputs.data[i].name, std::move(operand));
+  }
+  const auto outputs = static_cast<std::size_t>(program.program.outputs_size());
+  if (destinations.count != 0 && destinations.count != outputs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(destinations.count, " destinations for ", outputs, " outputs"));
+  }
+  call.outs.resize(destinations.count);
+  bool has_outs = false;
+  for (std::size_t i = 0; i < destinations.count; ++i) {
+    ASSIGN_OR_RETURN(client::Destination destination, ToDestination(destinations.data[i], i, call.outs[i]));
+    call.args.destinations.push_back(std::move(destination));
+    has_outs = has_outs || call.outs[i].has_value();
+  }
+  if (!has_outs) return call;
+  // Before anything is sent, where the types can be told.
+  const std::vector<std::optional<client::ArrayType>> types = ResultTypesOf(call.args);
+  for (std::size_t i = 0; i < call.outs.size() && i < types.size(); ++i) {
+    const std::optional<HostArray>& out = call.outs[i];
+    if (!out.has_value() || !types[i].has_value()) continue;
+    if (out->dtype != types[i]->dtype || out->shape != types[i]->shape) {
+      return Differs(i, *out, types[i]->dtype, types[i]->shape);
+    }
+  }
+  return call;
+}
+
+// Writes results to the destinations that are not dense.
+absl::Status Deliver(const std::vector<std::optional<HostArray>>& outs, const client::RunResult& result) {
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (!outs[i].has_value()) continue;
+    const client::Array& array = result.outputs[i].second;
+    if (array.dtype() != outs[i]->dtype || array.shape() != outs[i]->shape) {
+      return Differs(i, *outs[i], array.dtype(), array.shape());
+    }
+    if (array.data() != outs[i]->data) Scatter(array.data(), *outs[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace warpline::abi
+
+using warpline::abi::Deliver;
+using warpline::abi::Guarded;
+using warpline::abi::Prepare;
+using warpline::abi::Prepared;
+
+warpline_error* warpline_run(warpline_client* client, const warpline_program* program,
+                             const warpline_input* inputs, size_t input_count,
+                             const warpline_destination* destinations, size_t destination_count,
+                             const warpline_call_options* options, warpline_result** out) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(const Prepared call,
+                     Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
+    ASSIGN_OR_RETURN(warpline::client::RunResult result,
+                     client->client.Run(call.args, call.timeout, call.options));
+    RETURN_IF_ERROR(Deliver(call.outs, result));
+    *out = new warpline_result(result);
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_submit(warpline_client* client, const warpline_program* program,
+                                const warpline_input* inputs, size_t input_count,
+                                const warpline_destination* destinations, size_t destination_count,
+                                const warpline_call_options* options, warpline_queue* queue,
+                                void* user_data) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(Prepared call,
+                     Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
+    client->client.RunAsync(
+        call.args, call.timeout, call.options,
+        [queue, user_data, outs = std::move(call.outs)](absl::StatusOr<warpline::client::RunResult> result) {
+          absl::Status status = result.status();
+          if (status.ok()) status = Deliver(outs, *result);
+          queue->Push({.user_data = user_data,
+                       .status = status,
+                       .result = status.ok() ? std::make_unique<warpline_result>(*result) : nullptr});
+        });
+    return absl::OkStatus();
+  });
+}
