@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/abi/process.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::abi {
@@ -99,17 +100,32 @@ absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view n
   if (!bytes.ok()) return error(std::string(bytes.status().message()));
   array.bytes = *bytes;
   array.strides = RowMajorStrides(array.shape);
-  for (int i = 0; tensor.strides != nullptr && i < tensor.ndim; ++i) array.strides[i] = tensor.strides[i];
+  for (int i = 0; tensor.strides != nullptr && i < tensor.ndim; ++i) {
+    // The stride of an axis with one element does not count, and may be any number.
+    if (array.shape[i] != 1) array.strides[i] = tensor.strides[i];
+  }
   if (tensor.data == nullptr && array.bytes > 0) return error("there is no data");
   array.data = static_cast<std::byte*>(tensor.data) + (array.bytes > 0 ? tensor.byte_offset : 0);
   return array;
+}
+
+absl::Status CheckWritable(const HostArray& array, std::string_view name) {
+  for (int i = 0; i < array.shape.rank; ++i) {
+    if (array.shape[i] > 1 && array.strides[i] == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(name), ": axis ", i, " has the stride 0, so that elements lie on each other"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array) {
   client::ConstArray operand{.dtype = array.dtype, .shape = array.shape, .data = array.data};
   if (array.IsDense()) return operand;
   const int rank = array.shape.rank;
-  if (rank >= 2 && array.strides[rank - 2] > array.shape[rank - 1]) {
+  // Padding is sent, too: with more of it than elements, a copy is less.
+  if (rank >= 2 && array.strides[rank - 2] > array.shape[rank - 1] &&
+      array.strides[rank - 2] / 2 <= array.shape[rank - 1]) {
     HostArray padded = array;
     padded.strides = RowMajorStrides(array.shape, array.strides[rank - 2]);
     bool rows_only = true;
@@ -147,4 +163,4 @@ View::View(DType dtype, const Shape& shape, void* data)
 
 const DLTensor* warpline_array_view(const warpline_array* array) { return array->view.get(); }
 
-void warpline_array_free(warpline_array* array) { delete array; }
+void warpline_array_free(warpline_array* array) { warpline::abi::FreeInItsProcess(array); }

@@ -2,6 +2,8 @@
 #ifndef WARPLINE_CLIENT_ABI_ARRAY_H_
 #define WARPLINE_CLIENT_ABI_ARRAY_H_
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -33,6 +35,9 @@ struct HostArray {
 };
 absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view name);
 
+// INVALID_ARGUMENT, with `name`, if neighbours along an axis are one element: results cannot go there.
+absl::Status CheckWritable(const HostArray& array, std::string_view name);
+
 // The array as an operand. Only its rows may be padded, else it owns a dense copy.
 absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array);
 
@@ -59,6 +64,7 @@ struct warpline_array {
   explicit warpline_array(warpline::client::Array of)
       : array(std::move(of)), view(array.dtype(), array.shape(), array.data()) {}
 
+  const pid_t process = getpid();
   const warpline::client::Array array;
   const warpline::abi::View view;
 };

@@ -16,6 +16,12 @@ const char* warpline_version() { return warpline::kVersion; }
 warpline_error* warpline_client_create(const char* target, const warpline_client_options* options,
                                        warpline_client** out) {
   return Guarded([&]() -> absl::Status {
+    static const pid_t first_process = getpid();  // that made a client
+    if (getpid() != first_process) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", first_process,
+                       " has made a client, and this is a forked child, where gRPC does not work"));
+    }
     ASSIGN_OR_RETURN(const warpline_client_options given, KnownPart(options));
     if (given.max_retries < 0) {
       return absl::InvalidArgumentError(absl::StrCat("max_retries is ", given.max_retries, ": 0 or more"));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -22,8 +23,8 @@ struct warpline_client {
   // FAILED_PRECONDITION in a forked child: gRPC's threads are not there.
   absl::Status Check() const {
     if (getpid() == process) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat("this client was made by process ", process,
-                                                      "; a forked child needs a client of its own"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("this client was made by process ", process, ", of which this is a forked child"));
   }
 
   const pid_t process = getpid();
@@ -43,6 +44,15 @@ absl::StatusOr<Options> KnownPart(const Options* given) {
   }
   std::memcpy(&options, given, std::min(given->size, sizeof(Options)));
   return options;
+}
+
+// INVALID_ARGUMENT for what gRPC cannot send.
+inline absl::Status CheckRequestId(const char* id) {
+  const std::string_view text = id == nullptr ? "" : id;
+  const bool printable = std::all_of(text.begin(), text.end(),
+                                     [](char character) { return character > ' ' && character <= '~'; });
+  if (printable && text.size() <= 128) return absl::OkStatus();
+  return absl::InvalidArgumentError("request_id: up to 128 printable ASCII characters without spaces");
 }
 
 inline std::string TextOf(const char* text) { return text == nullptr ? std::string() : std::string(text); }

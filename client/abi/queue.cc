@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/abi/error.h"
+#include "client/abi/process.h"
 
 warpline_queue::~warpline_queue() { close(descriptor_); }
 
@@ -24,7 +25,7 @@ void warpline_queue::Push(warpline_call call) {
 std::unique_ptr<warpline_call> warpline_queue::Pop(double seconds) {
   std::unique_lock<std::mutex> lock(mutex_);
   constexpr double kLongest = 1e7;  // seconds; the clock's numbers end somewhere
-  const std::chrono::duration<double> longest(std::clamp(seconds, 0.0, kLongest));
+  const std::chrono::duration<double> longest(seconds > 0 ? std::min(seconds, kLongest) : 0.0);
   pushed_.wait_for(lock, longest, [this] { return !calls_.empty(); });
   if (calls_.empty()) return nullptr;
   std::unique_ptr<warpline_call> call = std::move(calls_.front());
@@ -49,7 +50,7 @@ warpline_call* warpline_queue_next(warpline_queue* queue, double seconds) {
   return queue->Pop(seconds).release();
 }
 
-void warpline_queue_free(warpline_queue* queue) { delete queue; }
+void warpline_queue_free(warpline_queue* queue) { warpline::abi::FreeInItsProcess(queue); }
 
 void* warpline_call_user_data(const warpline_call* call) { return call->user_data; }
 

@@ -2,6 +2,8 @@
 #ifndef WARPLINE_CLIENT_ABI_QUEUE_H_
 #define WARPLINE_CLIENT_ABI_QUEUE_H_
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -20,6 +22,8 @@ struct warpline_call {
 // Thread-safe.
 struct warpline_queue {
  public:
+  const pid_t process = getpid();
+
   // `descriptor`: an eventfd, which becomes the queue's.
   explicit warpline_queue(int descriptor) : descriptor_(descriptor) {}
   ~warpline_queue();

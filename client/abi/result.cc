@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "client/abi/process.h"
+
 warpline_result::warpline_result(warpline::client::RunResult& run) : execution(std::move(run.execution)) {
   for (std::size_t i = 0; i < run.outputs.size(); ++i) {
     const bool stays = i < run.tensors.size() && run.tensors[i].has_value();
@@ -52,4 +54,4 @@ warpline_stage_seconds warpline_result_seconds(const warpline_result* result) {
           .device = times.device()};
 }
 
-void warpline_result_free(warpline_result* result) { delete result; }
+void warpline_result_free(warpline_result* result) { warpline::abi::FreeInItsProcess(result); }

@@ -14,6 +14,7 @@ struct warpline_result {
   // Moves the outputs out of it.
   explicit warpline_result(warpline::client::RunResult& run);
 
+  const pid_t process = getpid();
   std::vector<std::unique_ptr<warpline_array>> arrays;  // null: it stays on the server, or was taken
   std::vector<std::unique_ptr<warpline_tensor>> tensors;
   warpline::v1::Execution execution;

@@ -66,6 +66,7 @@ absl::StatusOr<client::Destination> ToDestination(const warpline_destination& gi
   }
   if (given.out != nullptr) {
     ASSIGN_OR_RETURN(out, ToHostArray(*given.out, absl::StrCat("destination ", index)));
+    RETURN_IF_ERROR(CheckWritable(*out, absl::StrCat("destination ", index)));
     if (out->IsDense()) {
       destination.data = out->data;
       destination.bytes = out->bytes;
@@ -78,6 +79,7 @@ absl::StatusOr<Prepared> Prepare(const warpline_program& program, const Inputs& 
                                  const Destinations& destinations, const warpline_call_options* options) {
   Prepared call;
   ASSIGN_OR_RETURN(const warpline_call_options given, KnownPart(options));
+  RETURN_IF_ERROR(CheckRequestId(given.request_id));
   call.timeout = TimeoutOf(given.timeout);
   call.options.request_id = TextOf(given.request_id);
   call.args.program = program.program;

@@ -5,24 +5,17 @@
 #include "absl/strings/str_cat.h"
 #include "client/abi/client.h"
 #include "client/abi/error.h"
+#include "client/abi/process.h"
 #include "kernels/status_macros.h"
 
+using warpline::abi::CheckRequestId;
+using warpline::abi::FreeInItsProcess;
 using warpline::abi::Guarded;
 using warpline::abi::HostArray;
 using warpline::abi::KnownPart;
 using warpline::abi::TextOf;
 using warpline::abi::TimeoutOf;
 using warpline::abi::ToHostArray;
-
-namespace {
-
-// Both lie in this process's memory after a fork, but not their threads.
-template <typename Handle>
-void FreeInItsProcess(Handle* handle) {
-  if (handle != nullptr && handle->process == getpid()) delete handle;
-}
-
-}  // namespace
 
 const DLTensor* warpline_tensor_type(const warpline_tensor* tensor) { return tensor->type.get(); }
 
@@ -39,6 +32,7 @@ warpline_error* warpline_put(warpline_client* client, const DLTensor* array,
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
     ASSIGN_OR_RETURN(const warpline_transfer_options given, KnownPart(options));
+    RETURN_IF_ERROR(CheckRequestId(given.request_id));
     ASSIGN_OR_RETURN(const HostArray host, ToHostArray(*array, "array"));
     ASSIGN_OR_RETURN(const warpline::client::ConstArray operand, ToConstArray(host));
     ASSIGN_OR_RETURN(
@@ -58,10 +52,12 @@ warpline_error* warpline_get(warpline_client* client, const char* id, const DLTe
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
     ASSIGN_OR_RETURN(const warpline_transfer_options given, KnownPart(options));
+    RETURN_IF_ERROR(CheckRequestId(given.request_id));
     std::optional<HostArray> host;
     warpline::client::Destination destination;
     if (to != nullptr) {
       ASSIGN_OR_RETURN(host, ToHostArray(*to, "to"));
+      RETURN_IF_ERROR(CheckWritable(*host, "to"));
       if (host->IsDense()) destination = {.data = host->data, .bytes = host->bytes};
     }
     ASSIGN_OR_RETURN(warpline::client::Array array,

@@ -96,10 +96,12 @@ absl::StatusOr<KeptBlocks::Block> DevicePool::TakeNew(std::size_t bytes) {
     return cudaMallocFromPoolAsync(&block.address, bytes, pool_.get(), stream_.get());
   };
   cudaError_t taken = take();
-  if (taken == cudaErrorMemoryAllocation) {
+  // The blocks that are kept may be what is missing. Others may come back meanwhile.
+  while (taken == cudaErrorMemoryAllocation) {
+    const std::vector<KeptBlocks::Block> kept = kept_.TakeAll();
+    if (kept.empty()) break;
     cudaGetLastError();  // it does not stay
-    // The blocks that are kept may be what is missing.
-    Free(kept_.TakeAll());
+    Free(kept);
     RETURN_IF_ERROR(
         ToStatus(cudaStreamSynchronize(stream_.get()), "waiting for blocks of the device's pool"));
     taken = take();

@@ -106,6 +106,7 @@ static void arrays_may_have_any_strides(warpline_client* client) {
   transposes(client, "every second", 20, 2, 0);
   transposes(client, "backwards", -10, -1, 100);
   transposes(client, "broadcast", 0, 1, 3);
+  transposes(client, "rows far apart", 40, 1, 0);
 }
 
 static void results_go_where_they_shall(warpline_client* client) {
@@ -232,6 +233,24 @@ static void bad_input_is_refused(warpline_client* client) {
   options.size = sizeof(options);
   options.timeout = -1;
   refused(warpline_run(client, program, &input, 1, NULL, 0, &options, &result), WARPLINE_INVALID_ARGUMENT, "");
+  options.timeout = 0;
+  options.request_id = "two\nlines";
+  refused(warpline_run(client, program, &input, 1, NULL, 0, &options, &result), WARPLINE_INVALID_ARGUMENT,
+          "request_id");
+  options.request_id = NULL;
+  int64_t twice[] = {0, 1}, far[] = {INT64_MAX, 1}, row[] = {1, kElements};
+  const DLTensor same = matrix_of(data, shape, twice);
+  warpline_destination there;
+  memset(&there, 0, sizeof(there));
+  there.out = &same;
+  refused(warpline_run(client, program, &input, 1, &there, 1, NULL, &result), WARPLINE_INVALID_ARGUMENT,
+          "destination 0: axis 0 has the stride 0");
+  const DLTensor one_row = matrix_of(data, row, far); /* the stride of one element does not count */
+  input.array = &one_row;
+  ok(warpline_run(client, program, &input, 1, NULL, 0, NULL, &result));
+  warpline_result_free(result);
+  result = NULL;
+  input.array = &x;
   options.size = 1;
   refused(warpline_run(client, program, &input, 1, NULL, 0, &options, &result), WARPLINE_INVALID_ARGUMENT,
           "options.size is 1");
@@ -351,6 +370,8 @@ static void a_forked_child_gets_an_error(warpline_client* client) {
     warpline_tensor* other = NULL;
     refused(warpline_client_serving(client, 10, &serving), WARPLINE_FAILED_PRECONDITION, "forked child");
     refused(warpline_put(client, &x, NULL, &other), WARPLINE_FAILED_PRECONDITION, "forked child");
+    warpline_client* another = NULL;
+    refused(warpline_client_create("unix:/none", NULL, &another), WARPLINE_FAILED_PRECONDITION, "forked child");
     warpline_tensor_free(tensor);
     warpline_client_free(client);
     _exit(0);

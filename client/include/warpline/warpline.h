@@ -14,12 +14,12 @@
  * Errors: functions that can fail return NULL for success, else an error that the caller frees. What an
  * `out` argument points at is then unchanged.
  *
- * Threads: clients, programs, results and regions may be used by several threads at a time; a tensor, an
- * error and a call by one at a time. Freeing is not using: free an object when no other thread uses it. NULL
- * may be freed.
+ * Threads: clients, programs, queues and regions may be used by several threads at a time; all else by one at
+ * a time. Freeing is not using: free an object when no other thread uses it. NULL may be freed.
  *
- * Processes: a forked child must not use the client of its parent. Its calls there return
- * WARPLINE_FAILED_PRECONDITION, and freeing does nothing.
+ * Processes: gRPC does not survive a fork. In a child of a process that has made a client, calls and new
+ * clients return WARPLINE_FAILED_PRECONDITION, and freeing does nothing. A child that runs another program
+ * (exec) is not affected.
  *
  * Stability: the library's name changes when a function or a structure changes in a way that programs notice.
  * Structures of options begin with their size and may grow at their end. Fields that are zero are defaults.
@@ -43,7 +43,14 @@ extern "C" {
 /* Arrays are described by DLTensor of DLPack 1.x (https://dmlc.github.io/dlpack). A program that includes
  * dlpack/dlpack.h, too, includes it first. */
 #ifndef DLPACK_DLPACK_H_
-typedef enum { kDLCPU = 1, kDLCUDAHost = 3 } DLDeviceType;
+#ifdef __cplusplus
+typedef enum : int32_t {
+#else
+typedef enum {
+#endif
+  kDLCPU = 1,
+  kDLCUDAHost = 3
+} DLDeviceType;
 typedef struct {
   DLDeviceType device_type;
   int32_t device_id;
@@ -210,7 +217,7 @@ typedef struct {
 
 /* Where an output goes. All zero: new memory. */
 typedef struct {
-  const DLTensor* out;           /* an array of the output's type and shape */
+  const DLTensor* out;           /* of the output's type and shape, no element twice */
   const warpline_region* region; /* new memory in this region */
   int32_t keep;                  /* not 0: the output stays on the server */
   double ttl;                    /* seconds of the lease of what stays; 0: the server's default */
@@ -221,6 +228,7 @@ typedef struct {
   double timeout;         /* 0: 60 s */
   const char* request_id; /* NULL: the server makes one */
   int32_t reproducible;   /* not 0: the same bits in each run on a device */
+  int32_t reserved;       /* 0 */
 } warpline_call_options;
 
 typedef struct warpline_result warpline_result;
@@ -228,8 +236,8 @@ typedef struct warpline_result warpline_result;
 /* Runs a program and waits. `destinations` is NULL, or has one for each output. Inputs must not change, and
  * `out` must not be used, until the call returns. After an error nothing writes to `out` any more.
  *
- * INVALID_ARGUMENT for arrays that are not in host memory, of a type or rank that the API lacks, or of
- * another type or shape than the program allows, with the fields at fault. */
+ * INVALID_ARGUMENT for arrays that are not in host memory, or of a type or rank that the API lacks; and, from
+ * the server and with the fields at fault, where the program does not allow their type or shape. */
 WARPLINE_EXPORT warpline_error* warpline_run(warpline_client* client, const warpline_program* program,
                                              const warpline_input* inputs, size_t input_count,
                                              const warpline_destination* destinations,
@@ -273,8 +281,8 @@ WARPLINE_EXPORT warpline_call* warpline_queue_next(warpline_queue* queue, double
 WARPLINE_EXPORT void warpline_queue_free(warpline_queue* queue);
 
 /* As warpline_run, but returns at once; the call comes to `queue` when it has ended, `user_data` with it.
- * The arrays and tensors of inputs and destinations must stay as they are until then. It is not made again
- * after an error, whatever max_retries is. */
+ * The arrays, tensors and regions of inputs and destinations must stay as they are until then. It is not
+ * made again after an error, whatever max_retries is. */
 WARPLINE_EXPORT warpline_error* warpline_submit(warpline_client* client, const warpline_program* program,
                                                 const warpline_input* inputs, size_t input_count,
                                                 const warpline_destination* destinations,
