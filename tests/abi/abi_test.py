@@ -3,7 +3,6 @@
 abi_test.py WARPLINED LIBRARY TEST EXAMPLE
 """
 
-import os
 import re
 import subprocess
 import sys
