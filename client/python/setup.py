@@ -1,9 +1,12 @@
-"""Builds the package: protoc writes its messages, and the version is the checkout's. Everything else is in
-pyproject.toml.
+"""Builds the package: libwarpline.so.0 and the module warpline._core over it, the messages that protoc writes, and the
+version, which is the checkout's. Everything else is in pyproject.toml.
 
-Nothing generated stays in the source tree, but by an editable install (pip install -e), which runs from there.
+The library is that of $WARPLINE_BUILD, else of the checkout's build/release if that is of the same version, else it is
+built in build/python-core, where it takes a few minutes the first time. Nothing generated stays in the source tree
+beside build/, except by an editable install (pip install -e), which runs from there.
 """
 
+import ctypes
 import os
 import re
 import shutil
@@ -12,36 +15,122 @@ import sys
 import tempfile
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.egg_info import egg_info
 from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
-PROTO = "warpline/v1/warpline.proto"
-# Python stubs (--pyi_out) came with 3.20.
-OLDEST_PROTOC = (3, 20)
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE))
+
+import build_core  # noqa: E402
+
+HEADER = ROOT / "client/include/warpline/warpline.h"
+LIBRARY = "libwarpline.so.0"
+# What building the library needs.
+APT = ("sudo apt-get install g++ cmake ninja-build libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev "
+       "libabsl-dev libssl-dev")
+# Compilers of gRPC code take up to so much.
+COMPILER_BYTES = 1_500_000_000
 # Removed when the interpreter ends.
 SCRATCH = tempfile.TemporaryDirectory(prefix="warpline-")
+CORE_SOURCE = Path(SCRATCH.name, "_core.c")
 
 
 def version() -> str:
-    """That of the project, as the checkout's CMakeLists.txt has it; of an sdist, its own."""
-    for path, pattern in ((HERE / "PKG-INFO", r"^Version: (\S+)$"),
-                          (HERE.parent.parent / "CMakeLists.txt", r"^project\(warpline VERSION (\S+)")):
-        found = re.search(pattern, path.read_text(), re.M) if path.is_file() else None
-        if found:
-            return found[1]
-    sys.exit(f"neither {HERE}/PKG-INFO nor {HERE.parent.parent}/CMakeLists.txt has the version")
+    """That of the project, as the checkout's CMakeLists.txt has it."""
+    lists = ROOT / "CMakeLists.txt"
+    found = re.search(r"^project\(warpline VERSION (\S+)", lists.read_text(), re.M) if lists.is_file() else None
+    if not found or not HEADER.is_file():
+        sys.exit(f"{HERE} is not in a checkout of warpline, of which the package is built")
+    return found[1]
 
 
-def proto_root() -> Path:
-    """The folder below which PROTO lies: the sdist's own copy, else the checkout's."""
-    for root in (HERE / "proto", HERE.parent.parent / "proto"):
-        if (root / PROTO).is_file():
-            return root
-    sys.exit(f"{PROTO} is neither in {HERE}/proto nor in {HERE.parent.parent}/proto")
+def fault(library: Path) -> str:
+    """What keeps the package from bundling a library: another version, or functions that it lacks. "" if nothing."""
+    if not library.is_file():
+        return "there is none"
+    try:
+        loaded = ctypes.CDLL(str(library))
+        loaded.warpline_version.restype = ctypes.c_char_p
+        found = loaded.warpline_version().decode()
+    except (OSError, AttributeError) as error:
+        return str(error)
+    if found != version():
+        return f"its version is {found} and not {version()}"
+    missing = [name for name in build_core.functions(HEADER.read_text()) if not hasattr(loaded, name)]
+    return f"it lacks {', '.join(missing)}" if missing else ""
+
+
+def jobs() -> int:
+    """As many compilers as there are CPUs and memory for."""
+    memory = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
+    room = int(memory[1]) * 1024 // COMPILER_BYTES if memory else 1
+    return max(1, min(room, len(os.sched_getaffinity(0))))
+
+
+def build_library() -> Path:
+    """Builds the library alone, without CUDA and what only the server needs."""
+    folder = ROOT / "build/python-core"
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    commands = [["cmake", "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", "-DWARPLINE_CLIENT_ONLY=ON"],
+                ["cmake", "--build", folder, "--target", "warpline_abi", "-j", str(jobs())]]
+    for command in commands:
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        except FileNotFoundError:
+            sys.exit(f"warpline needs CMake to build its library: {APT}")
+        if done.returncode:
+            sys.exit(f"{done.stdout[-4000:]}\nwarpline's library cannot be built (above). It needs: {APT}")
+    return folder / "lib" / LIBRARY
+
+
+def library() -> Path:
+    """The library to bundle; it is built if there is none."""
+    given = os.environ.get("WARPLINE_BUILD")
+    folder = Path(given) if given else ROOT / "build/release"
+    found = folder.resolve() / "lib" / LIBRARY
+    reason = fault(found)
+    if not reason:
+        return found
+    if given:
+        sys.exit(f"{found} of $WARPLINE_BUILD cannot be used: {reason}")
+    print(f"warpline: {found} is not taken, as {reason}; building it", flush=True)
+    return build_library()
+
+
+class BuildExt(build_ext):
+    """The module, and beside it the library, which it finds there."""
+
+    def run(self):
+        bundled = library()
+        build_core.builder(HEADER).emit_c_code(str(CORE_SOURCE))
+        for extension in self.extensions:
+            extension.extra_objects = [str(bundled)]
+        super().run()
+        shutil.copyfile(bundled, self.target())
+
+    def target(self):
+        return Path(HERE / "src" if self.inplace else self.build_lib, "warpline", LIBRARY)
+
+    def get_outputs(self):
+        return super().get_outputs() + [str(self.target())]
+
+
+CORE = Extension("warpline._core", [str(CORE_SOURCE)], include_dirs=[str(ROOT / "client/include")],
+                 define_macros=[("Py_LIMITED_API", build_core.LIMITED_API)], py_limited_api=True,
+                 # From 3.11 on Python.h leaves out what cffi's code relies on.
+                 extra_compile_args=["-include", "stdlib.h", "-include", "string.h"],
+                 extra_link_args=["-Wl,-rpath,$ORIGIN"])
+
+# --- The messages, as long as something imports warpline.v1: delete from here to the next line like this one, and
+# BuildPy below.
+PROTO = "warpline/v1/warpline.proto"
+# Python stubs (--pyi_out) came with 3.20.
+OLDEST_PROTOC = (3, 20)
 
 
 def protoc() -> str:
@@ -61,7 +150,7 @@ class BuildPy(build_py):
         super().run()
         target = HERE / "src" if self.editable_mode else Path(self.build_lib)
         target.mkdir(parents=True, exist_ok=True)
-        subprocess.run([protoc(), f"--proto_path={proto_root()}", f"--python_out={target}",
+        subprocess.run([protoc(), f"--proto_path={ROOT / 'proto'}", f"--python_out={target}",
                         f"--pyi_out={target}", PROTO], check=True)
         (target / "warpline/v1/__init__.py").write_text('"""Generated by protoc from warpline.proto."""\n')
 
@@ -69,6 +158,7 @@ class BuildPy(build_py):
         generated = [f"{self.build_lib}/warpline/v1/{name}"
                      for name in ("__init__.py", "warpline_pb2.py", "warpline_pb2.pyi")]
         return super().get_outputs(include_bytecode) + generated
+# ---
 
 
 class Build(build):
@@ -88,13 +178,12 @@ class EggInfo(egg_info):
 
 
 class Sdist(sdist):
-    """With the API's definition, which a checkout has further up."""
-
-    def make_release_tree(self, base_dir, files):
-        super().make_release_tree(base_dir, files)
-        copy = Path(base_dir, "proto", PROTO)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(proto_root() / PROTO, copy)
+    def run(self):
+        sys.exit("there is no sdist of warpline: the package bundles a C++ library that is built from the checkout. "
+                 "Build a wheel: client/python/make_wheel, or ./quickstart wheel")
 
 
-setup(version=version(), cmdclass={"build": Build, "build_py": BuildPy, "egg_info": EggInfo, "sdist": Sdist})
+setup(version=version(), ext_modules=[CORE],
+      # One wheel for Python 3.11 and all later ones.
+      options={"bdist_wheel": {"py_limited_api": "cp311"}},
+      cmdclass={"build": Build, "build_ext": BuildExt, "build_py": BuildPy, "egg_info": EggInfo, "sdist": Sdist})
