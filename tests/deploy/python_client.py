@@ -8,34 +8,29 @@ import sys
 
 from dashboard import ROOT
 
-PROTO = "warpline/v1/warpline.proto"
 
-
-def compiler():
-    """The command that generates messages: $PROTOC, protoc, or that of grpcio-tools. None if there is none."""
-    found = os.environ.get("PROTOC") or shutil.which("protoc")
-    if found:
-        return [found]
-    tools = [sys.executable, "-m", "grpc_tools.protoc"]
-    return tools if subprocess.run([*tools, "--version"], capture_output=True).returncode == 0 else None
+def missing():
+    """What the distribution lacks for building the package, or ""."""
+    if not (os.environ.get("PROTOC") or shutil.which("protoc")):
+        return "protoc"
+    needs = "import cffi, setuptools, venv, wheel"
+    return "" if subprocess.run(["/usr/bin/python3", "-c", needs], capture_output=True).returncode == 0 else needs
 
 
 def folder_of(directory, given=None):
-    """The folder in which the package `warpline` lies, with its messages: `given`, or a copy of the sources below
-    `directory`. Exits with 77 where the messages cannot be generated."""
+    """The folder in which the package `warpline` lies: `given`, or what its wheel holds, below `directory`. Exits with 77
+    where the wheel cannot be built."""
     if given is not None:
-        if not pathlib.Path(given, "warpline/v1/warpline_pb2.py").is_file():
-            sys.exit(f"{given} has no warpline/v1/warpline_pb2.py")
+        if not pathlib.Path(given, "warpline/_core.abi3.so").is_file():
+            sys.exit(f"{given} has no warpline/_core.abi3.so")
         return os.path.abspath(given)
-    protoc = compiler()
-    if protoc is None:
-        print("skipped: no protoc here; --python takes a folder that was made elsewhere (python_client.py)")
+    lacking = missing()
+    if lacking:
+        print(f"skipped: no {lacking} here; --python takes a folder that was made elsewhere (python_client.py)")
         sys.exit(77)
     target = os.path.join(os.path.abspath(directory), "python")
-    shutil.copytree(ROOT / "client/python/src", target, dirs_exist_ok=True,
-                    ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
-    subprocess.run([*protoc, f"--proto_path={ROOT}/proto", f"--python_out={target}", PROTO], check=True)
-    pathlib.Path(target, "warpline/v1/__init__.py").touch()
+    wheel = subprocess.run([ROOT / "client/python/make_wheel", target], stdout=subprocess.PIPE, text=True, check=True).stdout
+    shutil.unpack_archive(wheel.strip(), target, "zip")
     return target
 
 

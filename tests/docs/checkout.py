@@ -42,12 +42,14 @@ class Checkout:
         self.addresses[SOCKET] = str(self.folder / "warpline.sock")
         (self.folder / "build/release").mkdir(parents=True)
         (self.folder / "build/release/bin").symlink_to(bin_folder)
+        (self.folder / "build/release/lib").symlink_to(pathlib.Path(bin_folder).resolve().parent / "lib")
         for name in ("proto", "client/python", "deploy"):
             shutil.copytree(ROOT / name, self.folder / name,
                             ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
         for config in (self.folder / "deploy/haproxy").iterdir():
             config.write_text(self.with_own_addresses(config.read_text()))
-        for name in ("CMakeLists.txt", "LICENSE"):
+        # The last one is what the Python package builds its module of.
+        for name in ("CMakeLists.txt", "LICENSE", "client/include"):
             (self.folder / name).symlink_to(ROOT / name)
         local = "127.0.0.1,localhost"
         self.environment = os.environ | {
