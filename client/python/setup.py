@@ -109,8 +109,11 @@ class BuildExt(build_ext):
         bundled = library()
         build_core.builder(HEADER).emit_c_code(str(CORE_SOURCE))
         for extension in self.extensions:
-            extension.extra_objects = [str(bundled)]
+            extension.sources, extension.extra_objects = [str(CORE_SOURCE)], [str(bundled)]
         super().run()
+        # setuptools would take it for a file of the package, which must not lie elsewhere.
+        for extension in self.extensions:
+            extension.sources = []
         shutil.copyfile(bundled, self.target())
 
     def target(self):
@@ -120,7 +123,7 @@ class BuildExt(build_ext):
         return super().get_outputs() + [str(self.target())]
 
 
-CORE = Extension("warpline._core", [str(CORE_SOURCE)], include_dirs=[str(ROOT / "client/include")],
+CORE = Extension("warpline._core", [], include_dirs=[str(ROOT / "client/include")],
                  define_macros=[("Py_LIMITED_API", build_core.LIMITED_API)], py_limited_api=True,
                  # From 3.11 on Python.h leaves out what cffi's code relies on.
                  extra_compile_args=["-include", "stdlib.h", "-include", "string.h"],
