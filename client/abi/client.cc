@@ -1,9 +1,15 @@
 #include "client/abi/client.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "client/abi/error.h"
+#include "client/src/interrupt.h"
 #include "cmake/version.h"
 #include "kernels/status_macros.h"
 
@@ -42,10 +48,20 @@ void warpline_client_free(warpline_client* client) {
   if (client != nullptr && client->Check().ok()) delete client;
 }
 
-warpline_error* warpline_client_serving(warpline_client* client, double timeout, int32_t* out) {
+void warpline_client_close(warpline_client* client) {
+  if (client->Check().ok()) client->client.Close();
+}
+
+void warpline_set_interrupt(int32_t (*interrupt)(void*), void* data) {
+  warpline::client::SetInterrupt(interrupt == nullptr ? std::function<bool()>()
+                                                      : [interrupt, data] { return interrupt(data) != 0; });
+}
+
+warpline_error* warpline_client_serving(warpline_client* client, const char* service, double timeout,
+                                        int32_t* out) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
-    ASSIGN_OR_RETURN(const bool serving, client->client.IsServing("", absl::Seconds(timeout)));
+    ASSIGN_OR_RETURN(const bool serving, client->client.IsServing(TextOf(service), absl::Seconds(timeout)));
     *out = serving ? 1 : 0;
     return absl::OkStatus();
   });
@@ -63,6 +79,27 @@ warpline_error* warpline_client_info(warpline_client* client, double timeout, ui
     }
     *out = copy.release();
     *size = bytes;
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_client_info_json(warpline_client* client, double timeout, uint8_t** out,
+                                          size_t* size) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(const warpline::v1::GetInfoResponse info,
+                     client->client.GetInfo(absl::Seconds(timeout)));
+    google::protobuf::util::JsonPrintOptions options;
+    options.always_print_primitive_fields = true;
+    options.preserve_proto_field_names = true;
+    std::string text;
+    if (!google::protobuf::util::MessageToJsonString(info, &text, options).ok()) {
+      return absl::InternalError("the server's GetInfoResponse cannot be written as JSON");
+    }
+    auto copy = std::make_unique<uint8_t[]>(text.size());
+    std::memcpy(copy.get(), text.data(), text.size());
+    *out = copy.release();
+    *size = text.size();
     return absl::OkStatus();
   });
 }

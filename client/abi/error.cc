@@ -19,6 +19,10 @@ const char* warpline_error_request_id(const warpline_error* error) {
   return error->details.request_id.c_str();
 }
 
+int32_t warpline_error_answered(const warpline_error* error) { return error->details.answered ? 1 : 0; }
+
+int32_t warpline_error_attempts(const warpline_error* error) { return error->details.attempts; }
+
 double warpline_error_retry_seconds(const warpline_error* error) {
   const auto& delay = error->details.retry_delay;
   return delay.has_value() ? absl::ToDoubleSeconds(*delay) : -1;

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
+#include "client/src/interrupt.h"
 #include "warpline/error.h"
 #include "warpline/warpline.h"
 
@@ -26,6 +27,7 @@ warpline_error* ToError(const absl::Status& status);
 template <typename Body>
 warpline_error* Guarded(const Body& body) noexcept {
   static_assert(std::is_same_v<decltype(body()), absl::Status>);
+  client::BeginInterruptible();
   try {
     return ToError(body());
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,9 @@
 #include "client/abi/program.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +26,19 @@ warpline_error* warpline_program_decode(const uint8_t* bytes, size_t size, warpl
     warpline::v1::Program program;
     if (size > std::numeric_limits<int>::max() || !program.ParseFromArray(bytes, static_cast<int>(size))) {
       return absl::InvalidArgumentError(absl::StrCat("the ", size, " bytes are no warpline.v1.Program"));
+    }
+    *out = new warpline_program{std::move(program)};
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_program_from_json(const char* text, warpline_program** out) {
+  return Guarded([&]() -> absl::Status {
+    warpline::v1::Program program;
+    const auto status = google::protobuf::util::JsonStringToMessage(text, &program);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the text is no warpline.v1.Program in JSON: ", std::string(status.message())));
     }
     *out = new warpline_program{std::move(program)};
     return absl::OkStatus();

@@ -13,11 +13,10 @@
 
 warpline_queue::~warpline_queue() { close(descriptor_); }
 
-void warpline_queue::Push(warpline_call call) {
-  auto ended = std::make_unique<warpline_call>(std::move(call));
+void warpline_queue::Push(std::unique_ptr<warpline_call> call) {
   // Notified under the lock: whoever takes the last call may free the queue.
   const std::lock_guard<std::mutex> lock(mutex_);
-  calls_.push_back(std::move(ended));
+  calls_.push_back(std::move(call));
   if (calls_.size() == 1) eventfd_write(descriptor_, 1);
   pushed_.notify_one();
 }
@@ -53,6 +52,8 @@ warpline_call* warpline_queue_next(warpline_queue* queue, double seconds) {
 void warpline_queue_free(warpline_queue* queue) { warpline::abi::FreeInItsProcess(queue); }
 
 void* warpline_call_user_data(const warpline_call* call) { return call->user_data; }
+
+void warpline_call_cancel(warpline_call* call) { call->stop.request_stop(); }
 
 warpline_error* warpline_call_finish(warpline_call* call, warpline_result** out) {
   const std::unique_ptr<warpline_call> ended(call);

@@ -8,13 +8,16 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 
 #include "absl/status/status.h"
 #include "client/abi/result.h"
 #include "warpline/warpline.h"
 
+// It lives from the moment that it is submitted until it is finished.
 struct warpline_call {
   void* user_data = nullptr;
+  std::stop_source stop;
   absl::Status status;
   std::unique_ptr<warpline_result> result;  // null unless the status is OK
 };
@@ -31,7 +34,7 @@ struct warpline_queue {
   warpline_queue& operator=(const warpline_queue&) = delete;
 
   int descriptor() const { return descriptor_; }
-  void Push(warpline_call call);
+  void Push(std::unique_ptr<warpline_call> call);
   // Null if none came within so many seconds.
   std::unique_ptr<warpline_call> Pop(double seconds);
 

@@ -11,6 +11,7 @@
 #include "warpline/warpline.h"
 
 struct warpline_result {
+  warpline_result() = default;
   // Moves the outputs out of it.
   explicit warpline_result(warpline::client::RunResult& run);
 

@@ -1,4 +1,6 @@
 // Runs of programs of the C interface, those that wait and those that do not.
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "client/abi/array.h"
 #include "client/abi/client.h"
 #include "client/abi/error.h"
+#include "client/abi/operation.h"
 #include "client/abi/program.h"
 #include "client/abi/queue.h"
 #include "client/abi/result.h"
@@ -23,6 +26,7 @@ struct Prepared {
   std::vector<std::optional<HostArray>> outs;  // of the destinations that have one
   absl::Duration timeout;
   client::CallOptions options;
+  std::optional<client::OperationArgs> operation;  // in place of the program
 };
 
 struct Inputs {
@@ -103,6 +107,12 @@ absl::StatusOr<Prepared> Prepare(const warpline_program& program, const Inputs& 
     call.args.destinations.push_back(std::move(destination));
     has_outs = has_outs || call.outs[i].has_value();
   }
+  if (given.own_request != 0) {
+    call.operation = ToOperation(call.args);
+    if (call.operation.has_value() && !call.args.destinations.empty()) {
+      call.options.destination = call.args.destinations[0];
+    }
+  }
   if (!has_outs) return call;
   // Before anything is sent, where the types can be told.
   const std::vector<std::optional<client::ArrayType>> types = ResultTypesOf(call.args);
@@ -129,13 +139,46 @@ absl::Status Deliver(const std::vector<std::optional<HostArray>>& outs, const cl
   return absl::OkStatus();
 }
 
+// The result of a single operation as that of a program.
+client::RunResult ToRunResult(client::Result result) {
+  client::RunResult run;
+  run.outputs.emplace_back("", std::move(result.array));
+  run.tensors.push_back(std::move(result.tensor));
+  run.execution = std::move(result.execution);
+  return run;
+}
+
+absl::StatusOr<client::RunResult> Compute(client::Client& client, const Prepared& call) {
+  if (!call.operation.has_value()) return client.Run(call.args, call.timeout, call.options);
+  ASSIGN_OR_RETURN(client::Result result, client.Call(*call.operation, call.timeout, call.options));
+  return ToRunResult(std::move(result));
+}
+
+void Start(client::Client& client, const Prepared& call,
+           std::function<void(absl::StatusOr<client::RunResult>)> done) {
+  if (!call.operation.has_value()) {
+    return client.RunAsync(call.args, call.timeout, call.options, std::move(done));
+  }
+  client.CallAsync(*call.operation, call.timeout, call.options,
+                   [done = std::move(done)](absl::StatusOr<client::Result> result) {
+                     if (!result.ok()) return done(result.status());
+                     done(ToRunResult(*std::move(result)));
+                   });
+}
+
 }  // namespace
 }  // namespace warpline::abi
 
 using warpline::abi::Deliver;
 using warpline::abi::Guarded;
+using warpline::abi::HostArray;
 using warpline::abi::Prepare;
 using warpline::abi::Prepared;
+using warpline::abi::Start;
+using warpline::abi::ToHostArray;
+using warpline::client::Operand;
+using warpline::client::RunArgs;
+using warpline::client::RunResult;
 
 warpline_error* warpline_run(warpline_client* client, const warpline_program* program,
                              const warpline_input* inputs, size_t input_count,
@@ -145,8 +188,7 @@ warpline_error* warpline_run(warpline_client* client, const warpline_program* pr
     RETURN_IF_ERROR(client->Check());
     ASSIGN_OR_RETURN(const Prepared call,
                      Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
-    ASSIGN_OR_RETURN(warpline::client::RunResult result,
-                     client->client.Run(call.args, call.timeout, call.options));
+    ASSIGN_OR_RETURN(RunResult result, Compute(client->client, call));
     RETURN_IF_ERROR(Deliver(call.outs, result));
     *out = new warpline_result(result);
     return absl::OkStatus();
@@ -156,21 +198,54 @@ warpline_error* warpline_run(warpline_client* client, const warpline_program* pr
 warpline_error* warpline_submit(warpline_client* client, const warpline_program* program,
                                 const warpline_input* inputs, size_t input_count,
                                 const warpline_destination* destinations, size_t destination_count,
-                                const warpline_call_options* options, warpline_queue* queue,
-                                void* user_data) {
+                                const warpline_call_options* options, warpline_queue* queue, void* user_data,
+                                warpline_call** call) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
-    ASSIGN_OR_RETURN(Prepared call,
+    ASSIGN_OR_RETURN(Prepared prepared,
                      Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
-    client->client.RunAsync(
-        call.args, call.timeout, call.options,
-        [queue, user_data, outs = std::move(call.outs)](absl::StatusOr<warpline::client::RunResult> result) {
-          absl::Status status = result.status();
-          if (status.ok()) status = Deliver(outs, *result);
-          queue->Push({.user_data = user_data,
-                       .status = status,
-                       .result = status.ok() ? std::make_unique<warpline_result>(*result) : nullptr});
-        });
+    auto submitted = std::make_unique<warpline_call>();
+    submitted->user_data = user_data;
+    prepared.options.stop = submitted->stop.get_token();
+    warpline_call* const ended = submitted.release();
+    // It may have ended, and be gone, when Start returns.
+    if (call != nullptr) *call = ended;
+    Start(client->client, prepared,
+          [queue, ended, outs = std::move(prepared.outs)](absl::StatusOr<RunResult> result) {
+            ended->status = result.status();
+            if (result.ok()) ended->status = Deliver(outs, *result);
+            if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
+            queue->Push(std::unique_ptr<warpline_call>(ended));
+          });
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_infer(const warpline_program* program, const warpline_input* inputs,
+                               size_t input_count, warpline_result** out) {
+  return Guarded([&]() -> absl::Status {
+    RunArgs args{.program = program->program};
+    for (std::size_t i = 0; i < input_count; ++i) {
+      if (inputs[i].name == nullptr || inputs[i].array == nullptr) {
+        return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no name or no array"));
+      }
+      ASSIGN_OR_RETURN(const HostArray host,
+                       ToHostArray(*inputs[i].array, absl::StrCat("input ", inputs[i].name)));
+      args.inputs.emplace_back(inputs[i].name, Operand{.dtype = host.dtype, .shape = host.shape});
+    }
+    auto result = std::make_unique<warpline_result>();
+    const std::vector<std::optional<warpline::client::ArrayType>> types =
+        warpline::client::ResultTypesOf(args);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      if (!types[i].has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("the inputs give no output ", i, ", ",
+                                                       program->program.outputs(static_cast<int>(i))));
+      }
+      result->arrays.push_back(std::make_unique<warpline_array>(
+          warpline::client::Array::Over(types[i]->dtype, types[i]->shape, nullptr, types[i]->bytes)));
+      result->tensors.push_back(nullptr);
+    }
+    *out = result.release();
     return absl::OkStatus();
   });
 }

@@ -1,11 +1,15 @@
 #include "client/abi/tensor.h"
 
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/abi/client.h"
 #include "client/abi/error.h"
 #include "client/abi/process.h"
+#include "client/abi/result.h"
 #include "kernels/status_macros.h"
 
 using warpline::abi::CheckRequestId;
@@ -22,6 +26,14 @@ const DLTensor* warpline_tensor_type(const warpline_tensor* tensor) { return ten
 const char* warpline_tensor_id(const warpline_tensor* tensor) { return tensor->tensor.id().c_str(); }
 
 int32_t warpline_tensor_device(const warpline_tensor* tensor) { return tensor->tensor.device(); }
+
+uint64_t warpline_tensor_missing_bytes(const warpline_tensor* tensor) {
+  return tensor->tensor.info().missing_bytes;
+}
+
+double warpline_tensor_lease_seconds(const warpline_tensor* tensor) {
+  return absl::ToDoubleSeconds(tensor->tensor.info().ttl);
+}
 
 void warpline_tensor_release(warpline_tensor* tensor) { tensor->tensor.Release(); }
 
@@ -47,7 +59,7 @@ warpline_error* warpline_put(warpline_client* client, const DLTensor* array,
   });
 }
 
-warpline_error* warpline_get(warpline_client* client, const char* id, const DLTensor* to,
+warpline_error* warpline_get(warpline_client* client, const warpline_tensor* tensor, const DLTensor* to,
                              const warpline_transfer_options* options, warpline_array** out) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
@@ -61,7 +73,7 @@ warpline_error* warpline_get(warpline_client* client, const char* id, const DLTe
       if (host->IsDense()) destination = {.data = host->data, .bytes = host->bytes};
     }
     ASSIGN_OR_RETURN(warpline::client::Array array,
-                     client->client.Get(id, TimeoutOf(given.timeout),
+                     client->client.Get(tensor->tensor, TimeoutOf(given.timeout),
                                         {.destination = destination,
                                          .channels = given.channels,
                                          .request_id = TextOf(given.request_id)}));
@@ -86,11 +98,30 @@ warpline_error* warpline_drop(warpline_client* client, const char* id, double ti
   });
 }
 
-warpline_error* warpline_renew(warpline_client* client, const char* id, double ttl, double timeout) {
+warpline_error* warpline_renew(warpline_client* client, const char* id, double ttl, double timeout,
+                               warpline_tensor** out) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
     const std::optional<absl::Duration> length = ttl == 0 ? std::nullopt : std::optional(absl::Seconds(ttl));
-    return client->client.Renew(id, length, absl::Seconds(timeout)).status();
+    ASSIGN_OR_RETURN(warpline::client::TensorInfo info,
+                     client->client.Renew(id, length, absl::Seconds(timeout)));
+    if (out != nullptr) *out = new warpline_tensor(warpline::client::Tensor(std::move(info)));
+    return absl::OkStatus();
+  });
+}
+
+warpline_error* warpline_list(warpline_client* client, double timeout, warpline_result** out) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(std::vector<warpline::client::TensorInfo> tensors,
+                     client->client.ListTensors(absl::Seconds(timeout)));
+    auto result = std::make_unique<warpline_result>();
+    for (warpline::client::TensorInfo& info : tensors) {
+      result->arrays.push_back(nullptr);
+      result->tensors.push_back(std::make_unique<warpline_tensor>(warpline::client::Tensor(std::move(info))));
+    }
+    *out = result.release();
+    return absl::OkStatus();
   });
 }
 

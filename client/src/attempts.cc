@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/src/interrupt.h"
 #include "warpline/error.h"
 
 namespace warpline::client {
@@ -20,6 +21,9 @@ constexpr absl::Duration kFirstRetryDelay = absl::Milliseconds(100);
 bool WindowWasLowered(const absl::Status& status) {
   return absl::IsInternal(status) && status.message() == "Received RST_STREAM with error code 1";
 }
+
+// gRPC's own, for a call that arrives while a server closes its connections. CANCELLED of a server is final.
+bool CutOff(const absl::Status& status) { return absl::IsCancelled(status) && !DetailsOf(status).answered; }
 
 // Clients that a restart has cut off at one time should not all come back at one time. A delay that the
 // server gives is spread by the server.
@@ -37,8 +41,8 @@ absl::Status CheckTimeout(absl::Duration timeout) {
 }
 
 std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
-  if (failed_ >= max_retries_) return std::nullopt;
-  const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status);
+  if (failed_ >= max_retries_ || closed_.stop_requested() || WasInterrupted()) return std::nullopt;
+  const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status) || CutOff(status);
   if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
   std::optional<absl::Duration> delay = DetailsOf(status).retry_delay;
   if (!delay && is_unavailable) delay = Jittered(kFirstRetryDelay * (1 << std::min(failed_, 8)));

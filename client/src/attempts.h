@@ -3,6 +3,8 @@
 #define WARPLINE_CLIENT_SRC_ATTEMPTS_H_
 
 #include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -15,7 +17,9 @@ absl::Status CheckTimeout(absl::Duration timeout);
 // The attempts of one call. Not thread-safe.
 class Attempts {
  public:
-  Attempts(int max_retries, absl::Time deadline) : max_retries_(max_retries), deadline_(deadline) {}
+  // None follows once `closed` is requested.
+  Attempts(int max_retries, absl::Time deadline, std::stop_token closed = {})
+      : max_retries_(max_retries), deadline_(deadline), closed_(std::move(closed)) {}
 
   absl::Time deadline() const { return deadline_; }
   // How many have failed so that another followed.
@@ -26,6 +30,7 @@ class Attempts {
  private:
   int max_retries_;
   absl::Time deadline_;
+  std::stop_token closed_;
   int failed_ = 0;
 };
 

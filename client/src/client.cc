@@ -47,6 +47,10 @@ class Client::Impl {
   Impl(const std::string& target, const ClientOptions& options)
       : regions_(target, options), connection_(target, options), tensors_(connection_) {}
 
+  void Close() {
+    tensors_.Close();
+    connection_.Close();
+  }
   TensorClient& tensors() { return tensors_; }
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
     return regions_.Open(connection_, bytes, timeout);
@@ -73,7 +77,9 @@ class Client::Impl {
   auto Call(const std::string& method, const Encode& encode, const Decode& decode, absl::Duration timeout,
             const CallOptions& options) -> decltype(decode(grpc::ByteBuffer(), SharedPlaces()));
   template <typename Encode, typename Decode, typename Done>
-  void CallAsync(const std::string& method, const Encode& encode, Decode decode, absl::Duration timeout,
+  struct Repeated;
+  template <typename Encode, typename Decode, typename Done>
+  void CallAsync(const std::string& method, Encode encode, Decode decode, absl::Duration timeout,
                  const CallOptions& options, Done done);
 
   RegionClient regions_;  // calls in flight use it
@@ -97,32 +103,70 @@ auto Client::Impl::Call(const std::string& method, const Encode& encode, const D
   return decode(response, attempt->places());
 }
 
+// A call that nobody waits for, with its attempts.
 template <typename Encode, typename Decode, typename Done>
-void Client::Impl::CallAsync(const std::string& method, const Encode& encode, Decode decode,
-                             absl::Duration timeout, const CallOptions& options, Done done) {
-  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
-  const auto attempt = std::make_shared<RegionCall>(regions_);
-  absl::StatusOr<OutgoingMessage> message = encode(*attempt);
-  if (!message.ok()) return done(message.status());
-  auto ended = [this, attempt, decode = std::move(decode),
-                done = std::move(done)](const absl::StatusOr<grpc::ByteBuffer>& response) {
-    if (response.ok()) {
-      auto result = decode(*response, attempt->places());
-      attempt->Release();
-      return done(std::move(result));
-    }
-    if (!attempt->uses_regions()) return done(response.status());
-    // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
-    regions_.callbacks().Expect();
-    attempt->Withdraw([this, attempt, done, status = response.status()] {
-      regions_.callbacks().Run([attempt, done, status] {
+struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Encode, Decode, Done>> {
+  Repeated(Impl& client, std::string method, Encode encode, Decode decode, Done done,
+           const CallOptions& options, absl::Time deadline)
+      : client(client),
+        method(std::move(method)),
+        encode(std::move(encode)),
+        decode(std::move(decode)),
+        done(std::move(done)),
+        request_id(options.request_id),
+        stop(options.stop),
+        attempts(std::make_shared<Attempts>(client.connection_.AttemptsUntil(deadline))) {}
+
+  void Start() {
+    const auto attempt = std::make_shared<RegionCall>(client.regions_);
+    absl::StatusOr<OutgoingMessage> message = encode(*attempt);
+    if (!message.ok()) return done(message.status());
+    auto ended = [self = this->shared_from_this(),
+                  attempt](const absl::StatusOr<grpc::ByteBuffer>& response) {
+      if (response.ok()) {
+        auto result = self->decode(*response, attempt->places());
         attempt->Release();
-        done(status);
+        return self->done(std::move(result));
+      }
+      if (!attempt->uses_regions()) return self->Failed(response.status());
+      // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
+      CallbackThread& callbacks = self->client.regions_.callbacks();
+      callbacks.Expect();
+      attempt->Withdraw([self, attempt, &callbacks, status = response.status()] {
+        callbacks.Run([self, attempt, status] {
+          attempt->Release();
+          self->Failed(status);
+        });
       });
-    });
-  };
-  connection_.channel().CallAsync(method, *std::move(message), absl::Now() + timeout, options.request_id,
-                                  std::move(ended));
+    };
+    client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id,
+                                           std::move(ended), stop);
+  }
+
+  void Failed(const absl::Status& status) {
+    const auto self = this->shared_from_this();
+    client.connection_.RetryAsync(
+        attempts, status, stop, [self] { self->Start(); },
+        [self](absl::Status last) { self->done(std::move(last)); });
+  }
+
+  Impl& client;
+  const std::string method;
+  const Encode encode;
+  const Decode decode;
+  const Done done;
+  const std::string request_id;
+  const std::stop_token stop;
+  const std::shared_ptr<Attempts> attempts;
+};
+
+template <typename Encode, typename Decode, typename Done>
+void Client::Impl::CallAsync(const std::string& method, Encode encode, Decode decode, absl::Duration timeout,
+                             const CallOptions& options, Done done) {
+  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  std::make_shared<Repeated<Encode, Decode, Done>>(*this, method, std::move(encode), std::move(decode),
+                                                   std::move(done), options, absl::Now() + timeout)
+      ->Start();
 }
 
 namespace {
@@ -171,10 +215,9 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
 
 void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<Result>)> done) {
-  const auto encode = [&](RegionCall& attempt) {
+  const auto encode = [args, destination = options.destination](RegionCall& attempt) {
     return std::visit(
-        [&](const auto& operation) { return EncodeWithRegions(operation, options.destination, attempt); },
-        args);
+        [&](const auto& operation) { return EncodeWithRegions(operation, destination, attempt); }, args);
   };
   const auto decode = [destination = options.destination, make_tensor = tensors_.make_tensor()](
                           const grpc::ByteBuffer& response, const SharedPlaces& places) {
@@ -185,7 +228,7 @@ void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeou
 
 void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<RunResult>)> done) {
-  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
+  const auto encode = [args](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
   const auto decode = [outputs = OutputsOf(args), destinations = args.destinations,
                        make_tensor = tensors_.make_tensor()](const grpc::ByteBuffer& response,
                                                              const SharedPlaces& places) {
@@ -197,6 +240,7 @@ void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, con
 Client::Client(const std::string& target, const ClientOptions& options)
     : impl_(std::make_unique<Impl>(target, options)) {}
 Client::~Client() = default;
+void Client::Close() { impl_->Close(); }
 
 absl::StatusOr<Result> Client::Transpose(const TransposeArgs& args, absl::Duration timeout,
                                          const CallOptions& options) {
@@ -210,6 +254,11 @@ absl::StatusOr<Result> Client::Gemm(const GemmArgs& args, absl::Duration timeout
 
 absl::StatusOr<Result> Client::Reduce(const ReduceArgs& args, absl::Duration timeout,
                                       const CallOptions& options) {
+  return impl_->Compute(args, timeout, options);
+}
+
+absl::StatusOr<Result> Client::Call(const OperationArgs& args, absl::Duration timeout,
+                                    const CallOptions& options) {
   return impl_->Compute(args, timeout, options);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/src/grpc_error.h"
 #include "client/src/tls_probe.h"
 #include "kernels/status_macros.h"
 
@@ -13,15 +14,16 @@ Connection::Connection(const std::string& target, const ClientOptions& options)
     : target_(target),
       tls_(options.channel.tls),
       token_(options.channel.token),
-      max_retries_(options.max_retries) {
-  channels_.push_back(std::make_unique<RawChannel>(target, options.channel));
+      max_retries_(options.max_retries),
+      retries_([this](absl::Duration delay) { channel().Pause(delay); }) {
+  channels_.push_back(std::make_unique<RawChannel>(target, options.channel, closed_.get_token()));
 }
 
 RawChannel& Connection::channel(std::size_t index) {
   const std::lock_guard lock(mutex_);
   while (index >= channels_.size()) {
     channels_.push_back(std::make_unique<RawChannel>(
-        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}));
+        target_, ChannelOptions{.own_connection = true, .tls = tls_, .token = token_}, closed_.get_token()));
   }
   return *channels_[index];
 }
@@ -37,10 +39,38 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
         channel().Call(method, std::move(message), deadline, request_id);
     if (response.ok()) return response;
     if (failed != nullptr) failed();
+    // Waiting does not mend it, so it is looked for once.
+    if (attempts.failed() == 0) RETURN_IF_ERROR(TlsProblem(response.status(), deadline));
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());
-    if (!delay) return WithTlsProblem(response.status(), target_, tls_, deadline);
+    if (!delay) return WithAttempts(response.status(), attempts.failed() + 1);
     channel().Pause(*delay);
   }
+}
+
+absl::Status Connection::TlsProblem(const absl::Status& status, absl::Time deadline) const {
+  if (!absl::IsUnavailable(status)) return absl::OkStatus();
+  absl::Status problem = WithTlsProblem(status, target_, tls_, deadline);
+  return HasTlsProblem(problem) ? problem : absl::OkStatus();
+}
+
+void Connection::RetryAsync(const std::shared_ptr<Attempts>& attempts, const absl::Status& status,
+                            const std::stop_token& stop, std::function<void()> again,
+                            std::function<void(absl::Status)> done) {
+  const int failed = attempts->failed();
+  const std::optional<absl::Duration> delay =
+      stop.stop_requested() ? std::nullopt : attempts->DelayAfter(status);
+  const bool explain = failed == 0 && absl::IsUnavailable(status);
+  auto next = [this, attempts, status, failed, explain, retry = delay.has_value(), again = std::move(again),
+               done = std::move(done)](bool open) {
+    if (open && explain) {
+      if (absl::Status problem = TlsProblem(status, attempts->deadline()); !problem.ok())
+        return done(problem);
+    }
+    if (open && retry) return again();
+    done(WithAttempts(status, failed + 1));
+  };
+  if (!delay && !explain) return next(false);
+  retries_.After(delay.value_or(absl::ZeroDuration()), stop, std::move(next));
 }
 
 }  // namespace warpline::client

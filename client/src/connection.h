@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "client/src/attempts.h"
 #include "client/src/message_writer.h"
 #include "client/src/raw_channel.h"
+#include "client/src/retry_thread.h"
 #include "warpline/options.h"
 
 namespace warpline::client {
@@ -22,11 +24,14 @@ namespace warpline::client {
 class Connection {
  public:
   Connection(const std::string& target, const ClientOptions& options);
+  ~Connection() { retries_.Close(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // The channel of that number, which is made when it is first asked for. The first is as the options say;
   // each of the others has a connection of its own.
   RawChannel& channel(std::size_t index = 0);
-  Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline}; }
+  Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline, closed_.get_token()}; }
 
   // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
   // attempt that was sent and ended with an error, and before anything else happens. If no connection comes
@@ -36,11 +41,26 @@ class Connection {
                                         absl::Time deadline, const std::string& request_id,
                                         const std::function<void()>& failed = nullptr);
 
+  // What to do after an attempt that failed: calls `again` if there is to be another, after the delay that
+  // there must be; else `done` with the error. `stop` ends the delay.
+  void RetryAsync(const std::shared_ptr<Attempts>& attempts, const absl::Status& status,
+                  const std::stop_token& stop, std::function<void()> again,
+                  std::function<void(absl::Status)> done);
+
+  // Calls in flight, and all that come later, end with CANCELLED.
+  void Close() { closed_.request_stop(); }
+  bool closed() const { return closed_.stop_requested(); }
+
  private:
+  // The error as the caller gets it, if TLS is why there is no connection; OK if it is not.
+  absl::Status TlsProblem(const absl::Status& status, absl::Time deadline) const;
+
   const std::string target_;
   const TlsOptions tls_;
   const std::string token_;
   const int max_retries_;
+  std::stop_source closed_;
+  RetryThread retries_;  // calls in flight use it
   std::mutex mutex_;
   std::vector<std::unique_ptr<RawChannel>> channels_;
 };

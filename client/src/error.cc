@@ -2,6 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/grpc_error.h"
 #include "client/src/raw_channel.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
 constexpr char kRequestIdUrl[] = "warpline/x-request-id";
+constexpr char kAttemptsUrl[] = "warpline/attempts";
 
 absl::Duration ToDuration(const google::protobuf::Duration& duration) {
   return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
@@ -37,10 +39,19 @@ absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext&
                       entry == trailers.end() ? "" : std::string(entry->second.data(), entry->second.size()));
 }
 
+absl::Status WithAttempts(absl::Status status, int attempts) {
+  if (!status.ok()) status.SetPayload(kAttemptsUrl, absl::Cord(absl::StrCat(attempts)));
+  return status;
+}
+
 ErrorDetails DetailsOf(const absl::Status& status) {
   ErrorDetails details;
   if (const auto id = status.GetPayload(kRequestIdUrl)) details.request_id = std::string(*id);
+  if (const auto attempts = status.GetPayload(kAttemptsUrl)) {
+    (void)absl::SimpleAtoi(std::string(*attempts), &details.attempts);
+  }
   const auto payload = status.GetPayload(kDetailsUrl);
+  details.answered = payload.has_value();
   google::rpc::Status proto;
   if (!payload || !proto.ParseFromString(std::string(*payload))) return details;
   for (const google::protobuf::Any& any : proto.details()) {

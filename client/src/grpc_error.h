@@ -16,6 +16,8 @@ namespace warpline::client {
 absl::Status ToAbslStatus(const grpc::Status& status, const std::string& request_id);
 // Returns the status of a call that is over, with the request id that its server gave.
 absl::Status ToAbslStatus(const grpc::Status& status, const grpc::ClientContext& context);
+// Adds to an error how often the call was made.
+absl::Status WithAttempts(absl::Status status, int attempts);
 
 }  // namespace warpline::client
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/src/grpc_error.h"
+#include "client/src/interrupt.h"
 #include "client/src/tls.h"
 
 namespace warpline::client {
@@ -73,6 +74,15 @@ struct CallState {
   std::unique_ptr<ResponseReader> reader;
 };
 
+// Cancels a call while this exists, if one asks for it.
+struct Cancel {
+  grpc::ClientContext* context;
+  void operator()() const { context->TryCancel(); }
+};
+using CancelOn = std::stop_callback<Cancel>;
+
+absl::Status Closed() { return absl::CancelledError("the client is closed"); }
+
 bool HoldsBorrowed(const std::shared_ptr<SendTracker>& tracker) {
   return tracker != nullptr && tracker->borrowed() > 0;
 }
@@ -89,14 +99,20 @@ std::unique_ptr<grpc::ClientContext> RawChannel::NewContext(absl::Time deadline,
 }
 
 struct RawChannel::AsyncCall {
-  AsyncCall(std::unique_ptr<grpc::ClientContext> context, std::shared_ptr<SendTracker> tracker, Done done)
-      : state(std::move(context)), tracker(std::move(tracker)), done(std::move(done)) {}
+  AsyncCall(std::unique_ptr<grpc::ClientContext> context, std::shared_ptr<SendTracker> tracker, Done done,
+            const std::stop_token& closed, const std::stop_token& stop)
+      : state(std::move(context)),
+        tracker(std::move(tracker)),
+        done(std::move(done)),
+        on_close(closed, Cancel{state.context.get()}),
+        on_stop(stop, Cancel{state.context.get()}) {}
 
   CallState state;
   std::shared_ptr<SendTracker> tracker;
   Done done;
   // gRPC orders start and end already; this is for the thread sanitizer, which does not see into it.
   std::atomic<bool> started = false;
+  CancelOn on_close, on_stop;
 };
 
 // The rest of a call whose memory may not be released yet.
@@ -106,8 +122,9 @@ struct RawChannel::FinishedCall {
   Done done;
 };
 
-RawChannel::RawChannel(const std::string& target, const ChannelOptions& options)
+RawChannel::RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed)
     : authorization_(options.token.empty() ? "" : absl::StrCat("Bearer ", options.token)),
+      closed_(std::move(closed)),
       channel_(Connect(target, options, broken_)),
       stub_(channel_) {}
 
@@ -127,8 +144,11 @@ void RawChannel::Pause(absl::Duration delay) const {
   const absl::Time end = absl::Now() + delay;
   // A thread that waits for the connection also drives gRPC's attempts to connect. Without one, gRPC looks
   // after them only every 5 seconds.
-  if (broken_.ok()) channel_->WaitForConnected(absl::ToChronoTime(end));
-  absl::SleepFor(end - absl::Now());
+  while (absl::Now() < end && !closed_.stop_requested() && !Interrupted()) {
+    const absl::Time step = std::min(end, absl::Now() + absl::FromChrono(kInterruptPeriod));
+    if (broken_.ok()) channel_->WaitForConnected(absl::ToChronoTime(step));
+    absl::SleepFor(step - absl::Now());
+  }
 }
 
 // The caller's thread polls a queue of its own, which spares a small request the hand-over from another
@@ -136,8 +156,10 @@ void RawChannel::Pause(absl::Duration delay) const {
 absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, OutgoingMessage message,
                                                   absl::Time deadline, const std::string& request_id) {
   if (!broken_.ok()) return broken_;
+  if (closed_.stop_requested()) return Closed();
   grpc::CompletionQueue queue;
   std::optional<CallState> state(std::in_place, NewContext(deadline, request_id));
+  std::optional<CancelOn> on_close(std::in_place, closed_, Cancel{state->context.get()});
   const std::shared_ptr<SendTracker> tracker = message.tracker;
   state->reader = stub_.PrepareUnaryCall(state->context.get(), method, message.buffer, &queue);
   message.buffer.Clear();  // what remains are gRPC's own references
@@ -145,8 +167,9 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
   state->reader->Finish(&state->response, &state->status, &*state);
   void* tag = nullptr;
   bool ok = false;
-  queue.Next(&tag, &ok);  // the queue's only event
+  AwaitEvent(queue, *state->context, &tag, &ok);  // the queue's only event
   absl::StatusOr<grpc::ByteBuffer> outcome = state->TakeOutcome();
+  on_close.reset();
   state.reset();  // of a cancelled call, this is what drops the message
   // Polling, as what remains may be waiting for a socket.
   while (HoldsBorrowed(tracker)) queue.AsyncNext(&tag, &ok, system_clock::now() + kReleasePeriod);
@@ -157,11 +180,12 @@ absl::StatusOr<grpc::ByteBuffer> RawChannel::Call(const std::string& method, Out
 }
 
 void RawChannel::CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
-                           const std::string& request_id, Done done) {
+                           const std::string& request_id, Done done, const std::stop_token& stop) {
   if (!broken_.ok()) return done(broken_);
+  if (closed_.stop_requested()) return done(Closed());
   std::call_once(thread_once_, [this] { thread_ = std::thread(&RawChannel::Poll, this); });
   auto call = std::make_unique<AsyncCall>(NewContext(deadline, request_id), std::move(message.tracker),
-                                          std::move(done));
+                                          std::move(done), closed_, stop);
   call->state.reader = stub_.PrepareUnaryCall(call->state.context.get(), method, message.buffer, &queue_);
   message.buffer.Clear();
   call->state.reader->StartCall();

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -34,8 +35,9 @@ class RawChannel {
   using Done = std::function<void(absl::StatusOr<grpc::ByteBuffer>)>;
 
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves. If the
-  // files of the options are no good, every call fails.
-  RawChannel(const std::string& target, const ChannelOptions& options);
+  // files of the options are no good, every call fails. `closed` ends calls, and those that come later, with
+  // CANCELLED.
+  RawChannel(const std::string& target, const ChannelOptions& options, std::stop_token closed = {});
   // Waits for the calls in flight; their callbacks must not start new ones.
   ~RawChannel();
 
@@ -48,13 +50,15 @@ class RawChannel {
                                         absl::Time deadline, const std::string& request_id);
 
   // The same without waiting: `done` runs on this channel's thread, so the next response waits for it. It
-  // may start calls.
+  // may start calls. `stop` cancels the call.
   void CallAsync(const std::string& method, OutgoingMessage message, absl::Time deadline,
-                 const std::string& request_id, Done done);
+                 const std::string& request_id, Done done, const std::stop_token& stop = {});
 
-  // Waits for so long, between two attempts of a call, and has the channel connect meanwhile.
+  // Waits for so long, between two attempts of a call, and has the channel connect meanwhile. Returns sooner
+  // when it is closed or the thread is interrupted.
   void Pause(absl::Duration delay) const;
 
+  const std::stop_token& closed() const { return closed_; }
   grpc::GenericStub& stub() { return stub_; }
   // Returns the context of one call. `request_id` may be empty.
   std::unique_ptr<grpc::ClientContext> NewContext(absl::Time deadline, const std::string& request_id) const;
@@ -65,7 +69,8 @@ class RawChannel {
   void Poll();
 
   const std::string authorization_;  // the header; empty: none
-  absl::Status broken_;              // why there can be no call
+  const std::stop_token closed_;
+  absl::Status broken_;  // why there can be no call
   std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   grpc::CompletionQueue queue_;

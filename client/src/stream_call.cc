@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "client/src/grpc_error.h"
+#include "client/src/interrupt.h"
 
 namespace warpline::client {
 
 StreamCall::StreamCall(RawChannel& channel, const std::string& method, absl::Time deadline,
                        const std::string& request_id)
-    : context_(channel.NewContext(deadline, request_id)) {
+    : context_(channel.NewContext(deadline, request_id)),
+      on_close_(std::in_place, channel.closed(), [context = context_.get()] { context->TryCancel(); }) {
   stream_ = channel.stub().PrepareCall(context_.get(), method, &queue_);
   stream_->StartCall(this);
   began_ = Await();
@@ -22,6 +24,7 @@ StreamCall::~StreamCall() {
   }
   // This drops the messages of a cancelled call.
   stream_ = nullptr;
+  on_close_.reset();
   context_ = nullptr;
   void* tag = nullptr;
   bool ok = false;
@@ -39,7 +42,7 @@ StreamCall::~StreamCall() {
 bool StreamCall::Await() {
   void* tag = nullptr;
   bool ok = false;
-  return queue_.Next(&tag, &ok) && ok;
+  return AwaitEvent(queue_, *context_, &tag, &ok) && ok;
 }
 
 bool StreamCall::Write(OutgoingMessage message, bool last) {

@@ -7,8 +7,10 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,7 @@ class StreamCall {
   // In the order that destruction needs.
   grpc::CompletionQueue queue_;
   std::unique_ptr<grpc::ClientContext> context_;
+  std::optional<std::stop_callback<std::function<void()>>> on_close_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   std::vector<std::shared_ptr<SendTracker>> trackers_;  // of what may still be borrowed
   bool began_ = false;

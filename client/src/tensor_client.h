@@ -27,10 +27,12 @@ class TensorClient {
   // The connection must outlive this.
   explicit TensorClient(Connection& connection)
       : connection_(connection), leases_(std::make_shared<Leases>(connection.channel())) {}
-  ~TensorClient() { leases_->Close(); }
+  ~TensorClient() { Close(); }
   TensorClient(const TensorClient&) = delete;
   TensorClient& operator=(const TensorClient&) = delete;
 
+  // Drops the tensors that there are handles of.
+  void Close() { leases_->Close(); }
   // Makes the handles of tensors that are new, and ours; also when this has gone, but then they do nothing.
   MakeTensor make_tensor() const {
     return [leases = leases_](TensorInfo info) { return Tensor(std::move(info), leases, true); };

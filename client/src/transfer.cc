@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/src/grpc_error.h"
+#include "client/src/interrupt.h"
 #include "client/src/methods.h"
 #include "client/src/tensor_codec.h"
 #include "kernels/status_macros.h"
@@ -120,10 +123,15 @@ absl::Status Transfer::Retry(Attempts& attempts, const std::function<absl::Statu
     const absl::Status status = attempt();
     if (status.ok()) return status;
     const std::optional<absl::Duration> delay = attempts.DelayAfter(status);
-    if (!delay) return status;
-    std::unique_lock lock(mutex_);
+    if (!delay) return WithAttempts(status, attempts.failed() + 1);
+    const absl::Time end = absl::Now() + *delay;
     const auto stopped = [this] { return !failure_.ok(); };
-    if (stopping_.wait_for(lock, absl::ToChronoNanoseconds(*delay), stopped)) return status;
+    while (absl::Now() < end) {
+      if (connection_.closed() || Interrupted()) return status;
+      std::unique_lock lock(mutex_);
+      const absl::Duration left = std::min(end - absl::Now(), absl::FromChrono(kInterruptPeriod));
+      if (stopping_.wait_for(lock, absl::ToChronoNanoseconds(left), stopped)) return status;
+    }
   }
 }
 

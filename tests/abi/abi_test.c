@@ -178,16 +178,16 @@ static void tensors_stay_until_they_are_freed(warpline_client* client) {
   warpline_program_free(program);
 
   warpline_array* array = NULL;
-  ok(warpline_get(client, warpline_tensor_id(doubled), NULL, NULL, &array));
+  ok(warpline_get(client, doubled, NULL, NULL, &array));
   for (int i = 0; i < kElements; ++i) EXPECT(((float*)warpline_array_view(array)->data)[i] == 2 * data[i]);
   warpline_array_free(array);
   float back[2 * kElements];
   int64_t every_second[] = {2 * kColumns, 2};
   const DLTensor to = matrix_of(back, shape, every_second);
-  ok(warpline_get(client, warpline_tensor_id(doubled), &to, NULL, NULL));
+  ok(warpline_get(client, doubled, &to, NULL, NULL));
   for (int i = 0; i < kElements; ++i) EXPECT(back[2 * i] == 2 * data[i]);
 
-  ok(warpline_renew(client, warpline_tensor_id(tensor), 30, 10));
+  ok(warpline_renew(client, warpline_tensor_id(tensor), 30, 10, NULL));
   warpline_tensor* attached = NULL;
   ok(warpline_attach(client, warpline_tensor_id(tensor), 0, 10, &attached));
   warpline_tensor_free(attached); /* it is somebody else's, and stays */
@@ -290,7 +290,7 @@ static void calls_come_to_their_queue(warpline_client* client) {
   for (intptr_t i = 0; i < kCalls; ++i) {
     outs[i] = matrix_of(results[i], turned, NULL);
     destinations[i].out = &outs[i];
-    ok(warpline_submit(client, program, &input, 1, &destinations[i], 1, NULL, queue, (void*)i));
+    ok(warpline_submit(client, program, &input, 1, &destinations[i], 1, NULL, queue, (void*)i, NULL));
   }
   char seen[kCalls] = {0};
   for (int i = 0; i < kCalls; ++i) {
@@ -306,7 +306,7 @@ static void calls_come_to_their_queue(warpline_client* client) {
   }
   EXPECT(poll(&readable, 1, 0) == 0);
   warpline_program* wrong = parse("transpose(x, perm=[0, 0])");
-  ok(warpline_submit(client, wrong, &input, 1, NULL, 0, NULL, queue, NULL));
+  ok(warpline_submit(client, wrong, &input, 1, NULL, 0, NULL, queue, NULL, NULL));
   warpline_call* call = warpline_queue_next(queue, 60);
   EXPECT(call != NULL);
   warpline_result* result = NULL;
@@ -368,7 +368,7 @@ static void a_forked_child_gets_an_error(warpline_client* client) {
   if (child == 0) {
     int32_t serving = 0;
     warpline_tensor* other = NULL;
-    refused(warpline_client_serving(client, 10, &serving), WARPLINE_FAILED_PRECONDITION, "forked child");
+    refused(warpline_client_serving(client, NULL, 10, &serving), WARPLINE_FAILED_PRECONDITION, "forked child");
     refused(warpline_put(client, &x, NULL, &other), WARPLINE_FAILED_PRECONDITION, "forked child");
     warpline_client* another = NULL;
     refused(warpline_client_create("unix:/none", NULL, &another), WARPLINE_FAILED_PRECONDITION, "forked child");
@@ -379,7 +379,7 @@ static void a_forked_child_gets_an_error(warpline_client* client) {
   int status = 0;
   EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
   warpline_array* array = NULL;
-  ok(warpline_get(client, warpline_tensor_id(tensor), NULL, NULL, &array)); /* the child has dropped nothing */
+  ok(warpline_get(client, tensor, NULL, NULL, &array)); /* the child has dropped nothing */
   warpline_array_free(array);
   warpline_tensor_free(tensor);
 }
@@ -388,7 +388,7 @@ static void clients_come_and_go(const char* address) {
   for (int i = 0; i < 200; ++i) {
     warpline_client* client = connect_to(address);
     int32_t serving = 0;
-    ok(warpline_client_serving(client, 60, &serving));
+    ok(warpline_client_serving(client, NULL, 60, &serving));
     EXPECT(serving == 1);
     warpline_client_free(client);
   }
@@ -418,7 +418,7 @@ int main(int argc, char** argv) {
   clients_come_and_go(argv[1]);
   warpline_client* nobody = connect_to("unix:/nonexistent/socket");
   int32_t serving = 0;
-  refused(warpline_client_serving(nobody, 5, &serving), WARPLINE_UNAVAILABLE, "");
+  refused(warpline_client_serving(nobody, NULL, 5, &serving), WARPLINE_UNAVAILABLE, "");
   warpline_client_free(nobody);
   warpline_client_free(NULL);
   warpline_error_free(NULL);

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   warpline_result_free(result);
 
   warpline_array* copy = NULL;
-  check(warpline_get(client, warpline_tensor_id(tensor), NULL, NULL, &copy));
+  check(warpline_get(client, tensor, NULL, NULL, &copy));
   printf("what was put:");
   print(warpline_array_view(copy));
   warpline_array_free(copy);

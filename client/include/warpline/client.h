@@ -38,6 +38,10 @@ class Client {
   // with its lease. Regions are lost, but arrays keep their memory.
   ~Client();
 
+  // Drops the tensors that there are handles of. Calls in flight, and all that come later, end with
+  // CANCELLED.
+  void Close();
+
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -46,6 +50,9 @@ class Client {
   absl::StatusOr<Result> Gemm(const GemmArgs& args, absl::Duration timeout, const CallOptions& options = {});
   absl::StatusOr<Result> Reduce(const ReduceArgs& args, absl::Duration timeout,
                                 const CallOptions& options = {});
+  // Any of these three.
+  absl::StatusOr<Result> Call(const OperationArgs& args, absl::Duration timeout,
+                              const CallOptions& options = {});
   absl::StatusOr<RunResult> Run(const RunArgs& args, absl::Duration timeout, const CallOptions& options = {});
 
   // Makes a resident tensor of an array of any size, which travels in pieces over one connection or several.
@@ -78,8 +85,8 @@ class Client {
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);
 
-  // Any of the operations, without waiting and without retries. `done` runs on a thread of the client's, or
-  // at once on the caller's if the request cannot be sent. The destinations must stay until then.
+  // Any of the operations, without waiting. `done` runs on a thread of the client's, or at once on the
+  // caller's if the request cannot be sent. The destinations must stay until then.
   void CallAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                  std::function<void(absl::StatusOr<Result>)> done);
   void RunAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,

@@ -21,6 +21,10 @@ struct ErrorDetails {
   std::vector<FieldViolation> violations;
   // Set if the server says that trying again later can succeed.
   std::optional<absl::Duration> retry_delay;
+  // True if the server sent the error; false if it is gRPC's or the client's.
+  bool answered = false;
+  // How often the call was made.
+  int attempts = 0;
 };
 
 // Returns the details of a status that a call of this library returned; empty details for any other status.

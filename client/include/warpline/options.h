@@ -2,6 +2,7 @@
 #ifndef WARPLINE_OPTIONS_H_
 #define WARPLINE_OPTIONS_H_
 
+#include <stop_token>
 #include <string>
 
 #include "warpline/array.h"
@@ -47,6 +48,8 @@ struct CallOptions {
   // The destination of the result. Run does not use it: RunArgs has one destination for each output. The
   // memory must stay valid until the call is over.
   Destination destination{};
+  // Ends a call of CallAsync or RunAsync early, with CANCELLED.
+  std::stop_token stop{};
 };
 
 }  // namespace warpline::client

@@ -110,6 +110,10 @@ WARPLINE_EXPORT int32_t warpline_error_code(const warpline_error* error); /* of 
 /* The strings live as long as the error. None is NULL. */
 WARPLINE_EXPORT const char* warpline_error_message(const warpline_error* error);
 WARPLINE_EXPORT const char* warpline_error_request_id(const warpline_error* error); /* "": there is none */
+/* 1 if the server answered; 0 if the error is gRPC's or the client's. */
+WARPLINE_EXPORT int32_t warpline_error_answered(const warpline_error* error);
+/* How often the call was made; 0 if that is not known. */
+WARPLINE_EXPORT int32_t warpline_error_attempts(const warpline_error* error);
 /* The seconds after which the server says that trying again can succeed; below 0: it does not say so. */
 WARPLINE_EXPORT double warpline_error_retry_seconds(const warpline_error* error);
 /* The fields of the request that the error is about, and what is wrong with each; `index` is below the count.
@@ -144,19 +148,29 @@ typedef struct {
 WARPLINE_EXPORT warpline_error* warpline_client_create(const char* target,
                                                        const warpline_client_options* options,
                                                        warpline_client** out);
-/* Waits for calls in flight and drops the tensors that there are handles of, which takes a few seconds at
- * most. Arrays of results keep their memory. */
+/* Drops the tensors that there are handles of, which takes a few seconds at most. Calls in flight, and all
+ * that come later, end with CANCELLED. */
+WARPLINE_EXPORT void warpline_client_close(warpline_client* client);
+/* The same, if it was not done before, and waits for calls that were submitted. Arrays of results keep their
+ * memory. */
 WARPLINE_EXPORT void warpline_client_free(warpline_client* client);
 
 /* `timeout` of all calls is in seconds, finite and above zero. */
 
-/* Whether the server serves: 1 or 0. */
-WARPLINE_EXPORT warpline_error* warpline_client_serving(warpline_client* client, double timeout,
-                                                        int32_t* out);
+/* Asks grpc.health.v1 about one service, or the whole server (NULL). Writes 1 if it serves, else 0. */
+WARPLINE_EXPORT warpline_error* warpline_client_serving(warpline_client* client, const char* service,
+                                                        double timeout, int32_t* out);
 /* Writes a serialised warpline.v1.GetInfoResponse. The caller frees it by warpline_bytes_free. */
 WARPLINE_EXPORT warpline_error* warpline_client_info(warpline_client* client, double timeout, uint8_t** out,
                                                      size_t* size);
+/* The same message as JSON, with the names of warpline.proto and with all fields. Not terminated. */
+WARPLINE_EXPORT warpline_error* warpline_client_info_json(warpline_client* client, double timeout,
+                                                          uint8_t** out, size_t* size);
 WARPLINE_EXPORT void warpline_bytes_free(uint8_t* bytes);
+
+/* Sets what calls of this thread ask about 20 times a second while they wait; NULL: nothing. If it does not
+ * return 0, the call ends soon with CANCELLED. Languages ask here for signals. */
+WARPLINE_EXPORT void warpline_set_interrupt(int32_t (*interrupt)(void*), void* data);
 
 /* --- Programs */
 
@@ -170,6 +184,8 @@ WARPLINE_EXPORT warpline_error* warpline_program_parse(const char* text, warplin
 /* Takes a serialised warpline.v1.Program, which may have several outputs. */
 WARPLINE_EXPORT warpline_error* warpline_program_decode(const uint8_t* bytes, size_t size,
                                                         warpline_program** out);
+/* Takes a warpline.v1.Program as JSON, with the names of warpline.proto. */
+WARPLINE_EXPORT warpline_error* warpline_program_from_json(const char* text, warpline_program** out);
 WARPLINE_EXPORT size_t warpline_program_output_count(const warpline_program* program);
 WARPLINE_EXPORT void warpline_program_free(warpline_program* program);
 
@@ -188,6 +204,9 @@ WARPLINE_EXPORT const DLTensor* warpline_tensor_type(const warpline_tensor* tens
 /* A secret that gives access to the elements. Lives as long as the tensor. */
 WARPLINE_EXPORT const char* warpline_tensor_id(const warpline_tensor* tensor);
 WARPLINE_EXPORT int32_t warpline_tensor_device(const warpline_tensor* tensor);
+/* The bytes that must still be put, and the seconds of the lease, when the server told of the tensor. */
+WARPLINE_EXPORT uint64_t warpline_tensor_missing_bytes(const warpline_tensor* tensor);
+WARPLINE_EXPORT double warpline_tensor_lease_seconds(const warpline_tensor* tensor);
 /* Makes the tensor last as long as its lease: this handle neither renews nor drops it any more. */
 WARPLINE_EXPORT void warpline_tensor_release(warpline_tensor* tensor);
 /* Drops the tensor, without waiting, if this handle owns it. */
@@ -228,7 +247,9 @@ typedef struct {
   double timeout;         /* 0: 60 s */
   const char* request_id; /* NULL: the server makes one */
   int32_t reproducible;   /* not 0: the same bits in each run on a device */
-  int32_t reserved;       /* 0 */
+  /* Not 0: a program of one transpose, gemm or reduce is sent as the request of that name, of which errors
+   * then name the fields. */
+  int32_t own_request;
 } warpline_call_options;
 
 typedef struct warpline_result warpline_result;
@@ -243,6 +264,11 @@ WARPLINE_EXPORT warpline_error* warpline_run(warpline_client* client, const warp
                                              const warpline_destination* destinations,
                                              size_t destination_count, const warpline_call_options* options,
                                              warpline_result** out);
+
+/* Writes the types and shapes of a program's outputs: a result whose arrays have no data. Of the inputs only
+ * types and shapes are read. INVALID_ARGUMENT where a server would refuse them. */
+WARPLINE_EXPORT warpline_error* warpline_infer(const warpline_program* program, const warpline_input* inputs,
+                                               size_t input_count, warpline_result** out);
 
 /* The outputs, in the order of the program. `index` is below the count. */
 WARPLINE_EXPORT size_t warpline_result_count(const warpline_result* result);
@@ -281,14 +307,16 @@ WARPLINE_EXPORT warpline_call* warpline_queue_next(warpline_queue* queue, double
 WARPLINE_EXPORT void warpline_queue_free(warpline_queue* queue);
 
 /* As warpline_run, but returns at once; the call comes to `queue` when it has ended, `user_data` with it.
- * The arrays, tensors and regions of inputs and destinations must stay as they are until then. It is not
- * made again after an error, whatever max_retries is. */
+ * The arrays, tensors and regions of inputs and destinations must stay as they are until then. `call` is
+ * NULL, or gets the call, for warpline_call_cancel. */
 WARPLINE_EXPORT warpline_error* warpline_submit(warpline_client* client, const warpline_program* program,
                                                 const warpline_input* inputs, size_t input_count,
                                                 const warpline_destination* destinations,
                                                 size_t destination_count,
                                                 const warpline_call_options* options, warpline_queue* queue,
-                                                void* user_data);
+                                                void* user_data, warpline_call** call);
+/* Has the call end soon. It comes to its queue as others do. Not after warpline_call_finish. */
+WARPLINE_EXPORT void warpline_call_cancel(warpline_call* call);
 WARPLINE_EXPORT void* warpline_call_user_data(const warpline_call* call);
 /* Takes the result of a call that has ended, or its error. Once. Frees the call. */
 WARPLINE_EXPORT warpline_error* warpline_call_finish(warpline_call* call, warpline_result** out);
@@ -309,13 +337,18 @@ WARPLINE_EXPORT warpline_error* warpline_put(warpline_client* client, const DLTe
                                              const warpline_transfer_options* options, warpline_tensor** out);
 /* Copies the elements of a tensor to `to`, an array of its type and shape, or if that is NULL to new memory,
  * which is written to `out`. One of the two is NULL. NOT_FOUND if there is no such tensor any more. */
-WARPLINE_EXPORT warpline_error* warpline_get(warpline_client* client, const char* id, const DLTensor* to,
-                                             const warpline_transfer_options* options, warpline_array** out);
+WARPLINE_EXPORT warpline_error* warpline_get(warpline_client* client, const warpline_tensor* tensor,
+                                             const DLTensor* to, const warpline_transfer_options* options,
+                                             warpline_array** out);
 /* Ends the lease of a tensor now. NOT_FOUND as above. */
 WARPLINE_EXPORT warpline_error* warpline_drop(warpline_client* client, const char* id, double timeout);
-/* Begins the lease anew, with another length if ttl is not 0. */
+/* Begins the lease anew, with another length if ttl is not 0. `out` is NULL, or gets what the server tells: a
+ * handle that neither renews nor drops. */
 WARPLINE_EXPORT warpline_error* warpline_renew(warpline_client* client, const char* id, double ttl,
-                                               double timeout);
+                                               double timeout, warpline_tensor** out);
+/* Lists the caller's tensors, whoever made them, in the order of their ids, as the tensors of a result.
+ * These handles neither renew nor drop. `timeout` is for each page of 1000. */
+WARPLINE_EXPORT warpline_error* warpline_list(warpline_client* client, double timeout, warpline_result** out);
 /* A handle of a tensor of somebody else, which it does not drop. It renews the lease if `renew` is not 0. */
 WARPLINE_EXPORT warpline_error* warpline_attach(warpline_client* client, const char* id, int32_t renew,
                                                 double timeout, warpline_tensor** out);
