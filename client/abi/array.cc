@@ -110,7 +110,7 @@ absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view n
 }
 
 absl::Status CheckWritable(const HostArray& array, std::string_view name) {
-  for (int i = 0; i < array.shape.rank; ++i) {
+  for (int i = 0; i < array.shape.rank && array.bytes > 0; ++i) {
     if (array.shape[i] > 1 && array.strides[i] == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           std::string(name), ": axis ", i, " has the stride 0, so that elements lie on each other"));

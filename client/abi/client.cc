@@ -10,6 +10,7 @@
 
 #include "client/abi/error.h"
 #include "client/src/interrupt.h"
+#include "client/src/tls.h"
 #include "cmake/version.h"
 #include "kernels/status_macros.h"
 
@@ -32,10 +33,11 @@ warpline_error* warpline_client_create(const char* target, const warpline_client
     if (given.max_retries < 0) {
       return absl::InvalidArgumentError(absl::StrCat("max_retries is ", given.max_retries, ": 0 or more"));
     }
+    const warpline::client::TlsOptions tls{
+        .ca = TextOf(given.tls_ca), .cert = TextOf(given.tls_cert), .key = TextOf(given.tls_key)};
+    RETURN_IF_ERROR(warpline::client::CredentialsFor(target, tls).status());
     *out = new warpline_client(target, {.channel = {.own_connection = given.own_connection != 0,
-                                                    .tls = {.ca = TextOf(given.tls_ca),
-                                                            .cert = TextOf(given.tls_cert),
-                                                            .key = TextOf(given.tls_key)},
+                                                    .tls = tls,
                                                     .token = TextOf(given.token)},
                                         .max_retries = given.max_retries,
                                         .region_socket = TextOf(given.region_socket)});
@@ -55,6 +57,11 @@ void warpline_client_close(warpline_client* client) {
 void warpline_set_interrupt(int32_t (*interrupt)(void*), void* data) {
   warpline::client::SetInterrupt(interrupt == nullptr ? std::function<bool()>()
                                                       : [interrupt, data] { return interrupt(data) != 0; });
+}
+
+char* warpline_client_take_warning(warpline_client* client) {
+  (void)client;
+  return nullptr;
 }
 
 warpline_error* warpline_client_serving(warpline_client* client, const char* service, double timeout,

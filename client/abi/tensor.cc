@@ -21,6 +21,25 @@ using warpline::abi::TextOf;
 using warpline::abi::TimeoutOf;
 using warpline::abi::ToHostArray;
 
+namespace {
+
+struct ArrayType {
+  warpline::DType dtype;
+  warpline::Shape shape{};
+};
+
+absl::StatusOr<ArrayType> ToArrayType(const DLDataType& dtype, int32_t ndim, const int64_t* shape) {
+  ASSIGN_OR_RETURN(const warpline::DType type, warpline::abi::ToDType(dtype));
+  if (ndim < 0 || ndim > warpline::kMaxRank) {
+    return absl::InvalidArgumentError(absl::StrCat(ndim, " axes; the limit is ", warpline::kMaxRank));
+  }
+  ArrayType array{.dtype = type};
+  for (int i = 0; i < ndim; ++i) array.shape.Append(shape[i]);
+  return array;
+}
+
+}  // namespace
+
 const DLTensor* warpline_tensor_type(const warpline_tensor* tensor) { return tensor->type.get(); }
 
 const char* warpline_tensor_id(const warpline_tensor* tensor) { return tensor->tensor.id().c_str(); }
@@ -36,6 +55,13 @@ double warpline_tensor_lease_seconds(const warpline_tensor* tensor) {
 }
 
 void warpline_tensor_release(warpline_tensor* tensor) { tensor->tensor.Release(); }
+
+void warpline_tensor_drop(warpline_tensor* tensor) {
+  if (tensor->process != getpid()) return;
+  // The handle that is assigned over lets go of the tensor.
+  warpline::client::TensorInfo info = tensor->tensor.info();
+  tensor->tensor = warpline::client::Tensor(std::move(info));
+}
 
 void warpline_tensor_free(warpline_tensor* tensor) { FreeInItsProcess(tensor); }
 
@@ -147,19 +173,29 @@ warpline_error* warpline_region_open(warpline_client* client, size_t bytes, doub
   });
 }
 
+warpline_error* warpline_empty(warpline_client* client, DLDataType dtype, int32_t ndim, const int64_t* shape,
+                               double timeout, warpline_array** out) {
+  return Guarded([&]() -> absl::Status {
+    RETURN_IF_ERROR(client->Check());
+    ASSIGN_OR_RETURN(const ArrayType type, ToArrayType(dtype, ndim, shape));
+    ASSIGN_OR_RETURN(const std::size_t bytes,
+                     warpline::client::ByteSize({.dtype = type.dtype, .shape = type.shape}));
+    ASSIGN_OR_RETURN(warpline::client::Array array,
+                     warpline::client::Array::Allocate(type.dtype, type.shape, bytes));
+    (void)timeout;
+    *out = new warpline_array(std::move(array));
+    return absl::OkStatus();
+  });
+}
+
 warpline_error* warpline_region_allocate(warpline_region* region, DLDataType dtype, int32_t ndim,
                                          const int64_t* shape, warpline_array** out) {
   return Guarded([&]() -> absl::Status {
     if (region->process != getpid()) {
       return absl::FailedPreconditionError("a forked child does not have the memory of this region");
     }
-    ASSIGN_OR_RETURN(const warpline::DType type, warpline::abi::ToDType(dtype));
-    if (ndim < 0 || ndim > warpline::kMaxRank) {
-      return absl::InvalidArgumentError(absl::StrCat(ndim, " axes; the limit is ", warpline::kMaxRank));
-    }
-    warpline::Shape sizes;
-    for (int i = 0; i < ndim; ++i) sizes.Append(shape[i]);
-    ASSIGN_OR_RETURN(warpline::client::Array array, region->region.Allocate(type, sizes));
+    ASSIGN_OR_RETURN(const ArrayType type, ToArrayType(dtype, ndim, shape));
+    ASSIGN_OR_RETURN(warpline::client::Array array, region->region.Allocate(type.dtype, type.shape));
     *out = new warpline_array(std::move(array));
     return absl::OkStatus();
   });

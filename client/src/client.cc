@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "client/src/arrived.h"
 #include "client/src/attempts.h"
 #include "client/src/codec.h"
 #include "client/src/connection.h"
@@ -308,7 +309,7 @@ absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
                        GetInfoMethod(), [] { return MessageWriter().Finish(); }, timeout));
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   v1::GetInfoResponse info;
-  if (!info.ParseFromString(bytes)) return absl::InternalError("the server's GetInfoResponse is not valid");
+  if (!info.ParseFromString(bytes)) return BadResponse("no GetInfoResponse");
   return info;
 }
 
@@ -329,14 +330,14 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
   ASSIGN_OR_RETURN(const std::string bytes, Flatten(response));
   google::protobuf::UnknownFieldSet fields;
   if (!fields.ParseFromString(bytes)) {
-    return absl::InternalError("the server's HealthCheckResponse is not valid");
+    return BadResponse("no HealthCheckResponse");
   }
   std::uint64_t status = 0;
   for (int i = 0; i < fields.field_count(); ++i) {
     const google::protobuf::UnknownField& field = fields.field(i);
-    const bool is_status =
-        field.number() == kStatus && field.type() == google::protobuf::UnknownField::TYPE_VARINT;
-    if (is_status) status = field.varint();
+    if (field.number() != kStatus) continue;
+    if (field.type() != google::protobuf::UnknownField::TYPE_VARINT) return BadResponse("no HealthCheckResponse");
+    status = field.varint();
   }
   return status == kServing;
 }

@@ -48,7 +48,10 @@ class Connection {
                   std::function<void(absl::Status)> done);
 
   // Calls in flight, and all that come later, end with CANCELLED.
-  void Close() { closed_.request_stop(); }
+  void Close() {
+    closed_.request_stop();
+    retries_.Close();
+  }
   bool closed() const { return closed_.stop_requested(); }
 
  private:

@@ -1,5 +1,7 @@
 #include "warpline/error.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -63,7 +65,7 @@ ErrorDetails DetailsOf(const absl::Status& status) {
         details.violations.push_back({violation.field(), violation.description()});
       }
     } else if (any.UnpackTo(&retry)) {
-      details.retry_delay = ToDuration(retry.retry_delay());
+      details.retry_delay = std::max(ToDuration(retry.retry_delay()), absl::ZeroDuration());
     } else if (any.UnpackTo(&request) && details.request_id.empty()) {
       details.request_id = request.request_id();
     }

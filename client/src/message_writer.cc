@@ -58,7 +58,7 @@ void MessageWriter::Flush() {
 
 absl::StatusOr<OutgoingMessage> MessageWriter::Finish() && {
   if (size() > kMaxMessageBytes) {
-    return absl::InvalidArgumentError(
+    return absl::ResourceExhaustedError(
         absl::StrCat("the request has ", size(), " bytes; one message can have at most ", kMaxMessageBytes));
   }
   Flush();

@@ -22,7 +22,7 @@
 
 namespace warpline::client {
 
-inline constexpr int kMaxChannels = 16;
+inline constexpr int kMaxChannels = 64;
 
 // Bytes of a tensor's elements, [begin, end).
 struct ElementRange {

@@ -92,7 +92,7 @@ using Progress = std::function<void(std::size_t bytes)>;
 struct PutOptions {
   // The length of the lease from its last use or renewal; zero: the server's default.
   absl::Duration ttl{};
-  // The number of connections that carry the elements at the same time, at most 16. 0: one connection, or
+  // The number of connections that carry the elements at the same time, at most 64. 0: one connection, or
   // four for 64 MiB and more.
   int channels = 0;
   // The ordinal of the device; nothing: the device with the most memory left.

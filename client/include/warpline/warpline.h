@@ -130,6 +130,14 @@ WARPLINE_EXPORT const char* warpline_version(void);
 
 typedef struct warpline_client warpline_client;
 
+/* The memory that is shared with a server on this host. */
+enum {
+  WARPLINE_SHARED_EXPLICIT = 0, /* only regions that the caller opens */
+  /* Large ordinary arrays, too, where the server shares memory and there is room. Others go in messages. */
+  WARPLINE_SHARED_AUTO = 1,
+  WARPLINE_SHARED_ALWAYS = 2 /* the same, but it is an error if there is no room */
+};
+
 typedef struct {
   size_t size; /* sizeof(warpline_client_options) */
   /* Paths of PEM files: the CAs that may have signed the server's certificate (NULL: no TLS), and the
@@ -141,6 +149,9 @@ typedef struct {
   const char* region_socket; /* NULL: PATH.regions for a target unix:PATH */
   int32_t max_retries;       /* of a call, after errors that another attempt may mend; 0: none */
   int32_t own_connection;    /* not 0: a connection that no other client of the process has */
+  int32_t shared_memory;     /* one of WARPLINE_SHARED_... */
+  uint64_t pool_bytes;       /* of all regions that the library opens for ordinary arrays; 0: 2 GiB */
+  uint64_t share_from_bytes; /* ordinary arrays of fewer bytes travel in messages; 0: 128 KiB */
 } warpline_client_options;
 
 /* Makes a client, which connects at its first call. Target: "host:port", "unix:/path", or anything else that
@@ -209,7 +220,9 @@ WARPLINE_EXPORT uint64_t warpline_tensor_missing_bytes(const warpline_tensor* te
 WARPLINE_EXPORT double warpline_tensor_lease_seconds(const warpline_tensor* tensor);
 /* Makes the tensor last as long as its lease: this handle neither renews nor drops it any more. */
 WARPLINE_EXPORT void warpline_tensor_release(warpline_tensor* tensor);
-/* Drops the tensor, without waiting, if this handle owns it. */
+/* Drops the tensor, without waiting, if this handle owns it, and no more then. */
+WARPLINE_EXPORT void warpline_tensor_drop(warpline_tensor* tensor);
+/* The same, and frees the handle. */
 WARPLINE_EXPORT void warpline_tensor_free(warpline_tensor* tensor);
 
 /* Opens a region of so many bytes, rounded up to whole pages. FAILED_PRECONDITION if the client has no region
@@ -223,6 +236,14 @@ WARPLINE_EXPORT warpline_error* warpline_region_allocate(warpline_region* region
                                                          warpline_array** out);
 /* Closes the region when its arrays have gone, too. */
 WARPLINE_EXPORT void warpline_region_free(warpline_region* region);
+
+/* Allocates a dense array, not initialised, in memory that is shared with the server, beyond pool_bytes. Where
+ * none is shared, or none is left, it is ordinary memory; with WARPLINE_SHARED_ALWAYS that is an error. */
+WARPLINE_EXPORT warpline_error* warpline_empty(warpline_client* client, DLDataType dtype, int32_t ndim,
+                                               const int64_t* shape, double timeout, warpline_array** out);
+/* Takes the text of a warning that a user should see once, as that no memory can be shared; NULL if there is
+ * none. The caller frees it by warpline_bytes_free. */
+WARPLINE_EXPORT char* warpline_client_take_warning(warpline_client* client);
 
 /* --- Calls */
 
@@ -327,7 +348,7 @@ typedef struct {
   size_t size;            /* sizeof(warpline_transfer_options) */
   double timeout;         /* 0: 60 s */
   const char* request_id; /* NULL: the server makes one */
-  int32_t channels;       /* connections at the same time, at most 16; 0: as many as suit the size */
+  int32_t channels;       /* connections at the same time, at most 64; 0: as many as suit the size */
   int32_t device;         /* of put: the device plus 1; 0: the one with the most memory left */
   double ttl;             /* of put: seconds of the lease; 0: the server's default */
 } warpline_transfer_options;

@@ -9,7 +9,7 @@ from region_server import RegionServer
 from tensor_server import TensorServer
 
 import warpline
-from warpline import shipments
+from warpline import targets
 
 # Far longer than any test takes, on a slow machine too.
 SECONDS_MAX = 180
@@ -55,7 +55,7 @@ def client(request, daemon):
             yield connected
         return
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shipments, "SMALL_BYTES", 1)
+        patch.setattr(targets, "_SMALL_BYTES", 1)
         with warpline.connect(daemon.address, shared_memory="always", regions=daemon.regions) as connected:
             yield connected
 
@@ -63,7 +63,7 @@ def client(request, daemon):
 @pytest.fixture
 def usual_sizes(monkeypatch):
     """What is small is so, while a client of the fixture above may have it otherwise."""
-    monkeypatch.setattr(shipments, "SMALL_BYTES", 128 << 10)
+    monkeypatch.setattr(targets, "_SMALL_BYTES", 128 << 10)
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import numpy as np
 
 import warpline
-from warpline.dtypes import DTYPES
-from warpline.v1 import warpline_pb2 as v1
+from messages import DTYPES
+from messages import v1
 
 ALL = {name.removeprefix("DATA_TYPE_").lower(): DTYPES[number] for name, number in v1.DataType.items() if number}
 COMPLEX = ("c64", "c128")

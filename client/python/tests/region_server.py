@@ -13,8 +13,8 @@ from collections import Counter
 import numpy as np
 from tensor_server import CODE, TensorServer
 
-from warpline.dtypes import DTYPES, data_type
-from warpline.v1 import warpline_pb2 as v1
+from messages import DTYPES, data_type
+from messages import v1
 
 NEEDED, FORBIDDEN = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW, fcntl.F_SEAL_WRITE | 0x10
 

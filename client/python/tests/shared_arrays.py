@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpline.shared_shipments import address_of
+from messages import address_of
 
 LARGE = (300, 400)
 MIB = 1 << 20

@@ -11,9 +11,9 @@ from concurrent import futures
 import grpc
 import numpy as np
 
-from warpline.arrays import memory
-from warpline.dtypes import DTYPES, data_type
-from warpline.v1 import warpline_pb2 as v1
+from messages import memory
+from messages import DTYPES, data_type
+from messages import v1
 
 MAX_CHUNK = 4 << 20
 MAX_TTL = 3600

@@ -11,7 +11,7 @@ from test_regions import wait_until
 
 import warpline
 from warpline import copies, opener
-from warpline.shared_shipments import address_of
+from messages import address_of
 
 
 pytestmark = pytest.mark.usefixtures("usual_sizes")

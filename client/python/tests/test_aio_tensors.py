@@ -177,7 +177,7 @@ def test_failures_drop_and_retries_help(fake):
             fake.faults["Put"] = ["midway"]
             with pytest.raises(warpline.Unavailable):
                 await c.put(X, channels=3)
-            assert not fake.stored
+            await until(lambda: not fake.stored)
         async with warpline.aio.connect(fake.address, max_retries=2) as c:
             fake.faults["Put"], fake.faults["Get"] = ["counted"], ["midway"]
             t = await c.put(X)
@@ -207,7 +207,7 @@ def test_cancelling_the_task_cancels_the_transfer(fake, method):
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert await asyncio.to_thread(ended.wait, 30)
-            assert set(fake.stored) == {t.id}
+            await until(lambda: set(fake.stored) == {t.id})
 
     asyncio.run(check())
 

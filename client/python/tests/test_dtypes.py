@@ -3,11 +3,11 @@ import pytest
 
 import warpline
 from warpline import dtypes
-from warpline.v1 import warpline_pb2 as v1
+from messages import v1
 
 
 def test_every_type_of_the_api_has_a_dtype():
-    numbers = [number for number in v1.DataType.values() if number]
+    numbers = [name for name, number in v1.DataType.items() if number]
     assert sorted(dtypes.DTYPES) == sorted(numbers)
     for number in numbers:
         assert dtypes.data_type(dtypes.DTYPES[number]) == number
@@ -21,15 +21,15 @@ def test_bits_can_always_be_sent():
 
 def test_integers_by_any_name():
     for kind in (np.longlong, np.int_, np.intp):
-        assert dtypes.data_type(np.dtype(kind)) == v1.DATA_TYPE_I64
-    assert dtypes.data_type(np.dtype(">f4")) == v1.DATA_TYPE_F32
+        assert dtypes.data_type(np.dtype(kind)) == "DATA_TYPE_I64"
+    assert dtypes.data_type(np.dtype(">f4")) == "DATA_TYPE_F32"
 
 
 def test_names_are_those_of_numpy():
-    assert dtypes.result_data_type(None) == 0
-    assert dtypes.result_data_type("f8") == v1.DATA_TYPE_F64
-    assert dtypes.result_data_type(float) == v1.DATA_TYPE_F64
-    assert dtypes.result_data_type("bfloat16") == v1.DATA_TYPE_BF16
+    assert dtypes.result_data_type(None) == ""
+    assert dtypes.result_data_type("f8") == "DATA_TYPE_F64"
+    assert dtypes.result_data_type(float) == "DATA_TYPE_F64"
+    assert dtypes.result_data_type("bfloat16") == "DATA_TYPE_BF16"
     assert dtypes.result_data_type(warpline.float8_e5m2) == v1.DATA_TYPE_F8E5M2
     with pytest.raises(TypeError):
         dtypes.result_data_type("f16")  # NumPy's name of a long double

@@ -14,8 +14,7 @@ from tensor_server import abort
 from test_tensors import wait_until
 
 import warpline
-from warpline.leases import Event, Schedule
-from warpline.v1 import warpline_pb2 as v1
+from messages import v1
 
 CODE = grpc.StatusCode
 
@@ -26,50 +25,6 @@ def c(fake):
     fake.slack = 30
     with warpline.connect(fake.address) as client:
         yield client
-
-
-def renewed(ttl):
-    resident = v1.ResidentTensor(id="a", ttl_seconds=ttl)
-    tensor = v1.TensorInfo(resident=resident, data_type=v1.DATA_TYPE_U8, shape=[1], size_bytes=1)
-    return v1.RenewResponse(tensor=tensor).SerializeToString()
-
-
-def test_a_lease_is_renewed_at_half_its_time():
-    schedule = Schedule()
-    assert schedule.wait(0) == 3600 and schedule.due(0) == []
-    assert schedule.handle(Event(1, "a", 600, True), 0) is None
-    assert schedule.handle(Event(2, "b", 100, False), 0) is None
-    assert schedule.wait(0) == 50 and schedule.wait(49) == 1 and schedule.wait(60) == 0
-    assert schedule.due(49) == [] and schedule.due(50) == [(2, "b")] and len(schedule.due(300)) == 2
-    schedule.renewed(2, renewed(1000), 50)
-    assert schedule.wait(50) == 250
-    # What a server cannot mean does not make us busy.
-    schedule.renewed(2, renewed(0), 50)
-    assert schedule.wait(50) > 0.04
-
-
-def test_what_fails_is_tried_again_while_the_lease_lasts():
-    schedule = Schedule()
-    schedule.handle(Event(1, "a", 800, True), 0)
-    for code in (CODE.UNAVAILABLE, CODE.DEADLINE_EXCEEDED, None):
-        schedule.failed(1, code, 400)
-        assert schedule.wait(400) == 100
-    schedule.renewed(1, b"\xff", 400)
-    assert schedule.wait(400) == 100
-    schedule.failed(1, CODE.NOT_FOUND, 500)
-    assert schedule.wait(500) == 3600
-    schedule.failed(1, CODE.UNAVAILABLE, 500)
-    schedule.renewed(1, renewed(600), 500)
-    assert schedule.due(10_000) == []
-
-
-def test_what_is_no_longer_there_is_dropped_if_it_is_owned():
-    schedule = Schedule()
-    for key, owned in ((1, True), (2, False), (3, True), (4, False)):
-        schedule.handle(Event(key, f"id{key}", 10, owned), 0)
-    assert schedule.handle(Event(1, "id1", None, True), 0) == "id1"
-    assert schedule.handle(Event(2, "id2", None, False), 0) is None
-    assert schedule.end() == ["id3"] and schedule.wait(0) == 3600
 
 
 def test_renewal_outlives_failures(fake, c):
@@ -160,7 +115,8 @@ def test_an_error_in_the_with_block_does_not_wait_for_the_server(fake):
         with pytest.raises(RuntimeError, match="mine"), client.put(np.ones(1)) as t:
             fake.faults["Drop"] = [abort(CODE.UNAVAILABLE)] * 9
             raise RuntimeError("mine")
-        assert fake.count("Drop") == 1 and not t._owned
+        wait_until(lambda: fake.count("Drop") == 1)
+        assert not t._lease.owned
         fake.faults.clear()
 
 

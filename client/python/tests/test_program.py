@@ -5,15 +5,15 @@ import weakref
 import elements
 import numpy as np
 import pytest
+from messages import run_request
 
 import warpline
-from warpline.programs import compile_program
-from warpline.v1 import warpline_pb2 as v1
+from warpline.programs import plan_program
 
 
 def request(*tensors):
     """What is sent, parsed by protobuf."""
-    return v1.RunRequest.FromString(compile_program(tensors).body)
+    return run_request(plan_program(tensors))
 
 
 @pytest.fixture
@@ -103,9 +103,9 @@ def test_programs_do_not_mix():
     with pytest.raises(ValueError, match="another program"):
         s + t
     with pytest.raises(ValueError, match="another program"):
-        compile_program([s, t])
+        plan_program([s, t])
     with pytest.raises(ValueError):
-        compile_program([])
+        plan_program([])
 
 
 def test_placeholders_go_into_any_program(rng):
@@ -113,7 +113,7 @@ def test_placeholders_go_into_any_program(rng):
     free = x + x.sum(axis=0)
     p, q = warpline.program(), warpline.program()
     for program in (p, q):
-        sent = v1.RunRequest.FromString(compile_program([program.gemm(free, a)], {"x": a.T}).body)
+        sent = run_request(plan_program([program.gemm(free, a)], {"x": a.T}))
         assert [s.WhichOneof("operation") for s in sent.program.steps] == ["reduce", "add", "gemm"]
         assert {t.name: t.tensor.inline for t in sent.inputs}["x"] == a.T.tobytes() and len(sent.inputs) == 2
     with pytest.raises(ValueError, match="another program"):
@@ -121,7 +121,7 @@ def test_placeholders_go_into_any_program(rng):
     with pytest.raises(ValueError, match="different programs"):
         free.gemm(p.input(a), q.input(a))
     compiled = warpline.program(p.gemm(free, a))
-    assert compile_program([compiled], {"x": a}).body == compile_program([compiled], {"x": a}).body
+    assert plan_program([compiled], {"x": a}).program is plan_program([compiled], {"x": a}).program
 
 
 def test_several_threads_make_expressions():
@@ -131,7 +131,7 @@ def test_several_threads_make_expressions():
     def work(seed):
         for _ in range(100):
             a = np.full((3, 3), float(seed))
-            sent = v1.RunRequest.FromString(compile_program([(x + a).gemm(a.T)], {"x": a}).body)
+            sent = run_request(plan_program([(x + a).gemm(a.T)], {"x": a}))
             if [t.tensor.inline for t in sent.inputs] != [a.tobytes()] * 2:
                 failures.append(seed)
 

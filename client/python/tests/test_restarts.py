@@ -9,7 +9,7 @@ import pytest
 from daemon import Daemon
 from shared_arrays import LARGE, shared, values
 from tensor_server import CODE, abort
-from test_regions import wait_until
+from test_tensors import wait_until
 
 import warpline
 

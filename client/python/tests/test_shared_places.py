@@ -10,8 +10,8 @@ from test_regions import wait_until
 import warpline
 from warpline import calls
 from warpline.shapes import Kind
-from warpline.shared_shipments import address_of
-from warpline.v1 import warpline_pb2 as v1
+from messages import address_of
+from messages import v1
 
 pytestmark = pytest.mark.usefixtures("usual_sizes")
 

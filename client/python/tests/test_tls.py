@@ -141,8 +141,8 @@ def test_the_servers_certificate_is_not_trusted(tls_daemon, other_ca):
 
 
 @pytest.mark.parametrize("days, names, reason", [
-    (-1, "IP:127.0.0.1", "certificate has expired"),
-    (1, "IP:127.0.0.9", "IP address mismatch, certificate is not valid for '127.0.0.1'"),
+    (-1, "IP:127.0.0.1", "has expired"),
+    (1, "IP:127.0.0.9", "is not for 127.0.0.1"),
 ])
 def test_the_servers_certificate_is_no_good(ca, days, names, reason):
     port, server = serving(*ca.issue(f"bad{days}", days, names))
@@ -155,7 +155,7 @@ def test_the_servers_certificate_is_no_good(ca, days, names, reason):
 def test_a_client_certificate_is_wanted(mutual_daemon, ca, other_ca, alice):
     with warpline.connect(mutual_daemon.address, tls_ca=ca.file, tls_cert=alice[0], tls_key=alice[1]) as client:
         transposes(client)
-    assert "want a client certificate: tls_cert and tls_key" in refusal(mutual_daemon.address, tls_ca=ca.file)
+    assert "wants a client certificate" in refusal(mutual_daemon.address, tls_ca=ca.file)
     cert, key = other_ca.issue("mallory")
     said = refusal(mutual_daemon.address, tls_ca=ca.file, tls_cert=cert, tls_key=key)
     assert f"does not accept this client's certificate tls_cert={cert}" in said
@@ -171,10 +171,9 @@ def test_files_that_are_no_good(ca, alice, other_ca, tmp_path):
             warpline.connect("127.0.0.1:1", **tls)
         return str(error.value)
 
-    assert complaint(tls_ca="absent.crt") == "tls_ca is 'absent.crt': No such file or directory"
+    assert complaint(tls_ca="absent.crt") == "tls_ca=absent.crt: No such file or directory"
     assert "holds no certificate in PEM form" in complaint(tls_ca=alice[1])
-    assert "both, or neither" in complaint(tls_ca=ca.file, tls_cert=alice[0])
-    assert "it needs tls_ca" in complaint(tls_cert=alice[0], tls_key=alice[1])
+    assert "needs tls_key" in complaint(tls_ca=ca.file, tls_cert=alice[0])
+    assert "needs tls_ca" in complaint(tls_cert=alice[0], tls_key=alice[1])
     key = other_ca.issue("bob")[1]
-    assert "it is not the key of the certificate" in complaint(tls_ca=ca.file, tls_cert=alice[0], tls_key=key)
-    assert "one of the two" in complaint(tls_ca=ca.file, credentials=grpc.ssl_channel_credentials())
+    assert "is not the key of tls_cert" in complaint(tls_ca=ca.file, tls_cert=alice[0], tls_key=key)

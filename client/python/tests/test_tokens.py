@@ -61,7 +61,7 @@ def test_others_are_refused_at_once(alice, token):
         for call in (lambda: c.transpose(np.zeros((2, 3))), lambda: c.put(np.zeros(3)), c.info):
             with pytest.raises(warpline.Unauthenticated, match=r"connect's token_file= or token=") as refused:
                 call()
-            assert refused.value.code == grpc.StatusCode.UNAUTHENTICATED and "--token-file" not in str(refused.value)
+            assert refused.value.code == warpline.StatusCode.UNAUTHENTICATED and "--token-file" not in str(refused.value)
 
 
 def test_a_token_may_come_from_a_file(alice, tmp_path, monkeypatch):

@@ -15,23 +15,17 @@ warpline.aio.connect makes the asynchronous client. warpline.dtypes has the elem
 """
 
 import importlib.metadata
-from collections.abc import Sequence
-from typing import Any
-
-import grpc
-
-from warpline import aio, sending, tls
+from warpline import aio, core, targets
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
-                             InvalidArgument, NotFound, ResourceExhausted, Unauthenticated, Unavailable,
-                             Unimplemented)
+                             InvalidArgument, NotFound, ResourceExhausted, StatusCode, Unauthenticated,
+                             Unavailable, Unimplemented)
 from warpline.expressions import Expression
 from warpline.programs import Program, placeholder, program
 from warpline.reports import Device, Execution, Limits, Operation, ServerInfo, StageTimes, Variant
 from warpline.residents import TensorInfo
-from warpline.sending import MAX_RETRIES
-from warpline.shared import POOL_BYTES, Mode
+from warpline.targets import MAX_RETRIES, POOL_BYTES, Mode
 from warpline.tensors import Tensor
 
 try:
@@ -42,7 +36,7 @@ except importlib.metadata.PackageNotFoundError:  # runs from its source tree
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
-    "ServerInfo", "StageTimes", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented", "Variant",
+    "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented", "Variant",
     "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder", "program",
 ]
 
@@ -50,8 +44,7 @@ __all__ = [
 def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             token: str | None = None, token_file: str | None = None,
-            credentials: grpc.ChannelCredentials | None = None,
-            options: Sequence[tuple[str, Any]] = (), shared_memory: Mode = "auto", regions: str | None = None,
+            shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
     """Makes a client of the server at `target`. The first call opens the connection.
 
@@ -71,8 +64,6 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
     token: A token that identifies this client, for servers that require one. The client sends it with every call.
         Without TLS, anyone between client and server can read the token.
     token_file: Path of a file with the token. None, if there is no `token` either: $WARPLINE_TOKEN_FILE.
-    credentials: gRPC channel credentials, instead of the TLS arguments.
-    options: Additional gRPC channel arguments. gRPC's own retries are always off, even if a retryPolicy is given here.
     shared_memory: Selects whether elements travel in memory that is shared with the server. "auto": they do if the
         target is unix:/path or `regions` is given, and if the server shares memory. Elements that do not fit there
         travel in messages. "always": an error if memory cannot be shared (ValueError here; Unimplemented and
@@ -85,10 +76,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
         not reproducible raises InvalidArgument.
     """
     arguments = dict(locals())
-    client = Client(target, timeout=timeout, max_retries=max_retries,
-                    credentials=tls.credentials_for(target, credentials, tls_ca, tls_cert, tls_key),
-                    token=sending.check_token(token, token_file), options=options,
-                    shared_memory=shared_memory, regions=regions, pool_bytes=pool_bytes, reproducible=reproducible)
-    if arguments.pop("credentials") is None:
-        client._arguments = arguments
+    connection = targets.connection(target, timeout, max_retries, tls_ca, tls_cert, tls_key, token, token_file,
+                                    shared_memory, regions, pool_bytes)
+    client = Client(connection, reproducible)
+    client._arguments = arguments
     return client

@@ -1,38 +1,53 @@
-"""Converts arguments other than arrays to wire format: names of enumerations, axes, small integers."""
+"""Converts arguments other than arrays to the API's form: names of enumerations, axes, small integers."""
 
 import contextlib
+import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from warpline.v1 import warpline_pb2 as v1
+from warpline.names import Activation, Precision, ReduceOp
 
 # One axis, several axes, or None for all axes. -1 is the last axis.
 Axes = int | Iterable[int] | None
 
 
-def _enum(kind: Any, prefix: str, name: str | None, what: str) -> Any:
-    """The number of an enumeration value. `name` is its name in lower case, without the prefix."""
+def _enum(names: Any, prefix: str, name: str | None, what: str) -> str | None:
+    """The API's name of an enumeration value. `name` is the name in lower case, without the prefix; one of `names`."""
     if name is None:
-        return 0
-    numbers = {key.removeprefix(prefix).lower(): number for key, number in kind.items() if number}
-    if name not in numbers:
-        raise ValueError(f"{what} is {name!r}; there are {', '.join(numbers)}")
-    return numbers[name]
+        return None
+    if name not in get_args(names):
+        raise ValueError(f"{what} is {name!r}; there are {', '.join(get_args(names))}")
+    return f"{prefix}{name.upper()}"
 
 
-def reduce_op(name: str) -> v1.ReduceOp:
-    return _enum(v1.ReduceOp, "REDUCE_OP_", name, "op")
+def reduce_op(name: str) -> str | None:
+    return _enum(ReduceOp, "REDUCE_OP_", name, "op")
 
 
-def activation_of(name: str | None) -> v1.Activation:
-    return _enum(v1.Activation, "ACTIVATION_", name, "activation")
+def activation_of(name: str | None) -> str | None:
+    return _enum(Activation, "ACTIVATION_", name, "activation")
 
 
-def precision_of(name: str | None) -> v1.Precision:
-    return _enum(v1.Precision, "PRECISION_", name, "precision")
+def precision_of(name: str | None) -> str | None:
+    return _enum(Precision, "PRECISION_", name, "precision")
+
+
+def fields_of(**fields: Any) -> dict[str, Any]:
+    """The fields of a step as JSON, without those that are None, "", False or empty: these are defaults. Floats that
+    JSON lacks are strings, as protobuf has them."""
+    return {name: _json(value) for name, value in fields.items()
+            if value is not None and value is not False and value != "" and value != []}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def axes_of(axis: Axes) -> list[int]:
@@ -73,7 +88,7 @@ def factor_of(name: str, value: float | None) -> float | None:
     """Checks a number for an optional float field. Raises TypeError for anything but a number or None."""
     if value is not None and not hasattr(value, "__float__") and not hasattr(value, "__index__"):
         raise TypeError(f"{name} is {value!r}: expected a number")
-    return value
+    return None if value is None else float(value)
 
 
 def beta_of(beta: float | None, has_c: bool) -> float | None:

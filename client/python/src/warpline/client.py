@@ -4,24 +4,22 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
 
-import grpc
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, direct, residents, shared, transfers
+from warpline import calls, core, direct, residents, targets
+from warpline._core import ffi, lib
 from warpline.arrays import Array
 from warpline.arguments import Axes
 from warpline.calls import Call, Input, Report
-from warpline.connections import Connection
 from warpline.expressions import Operators
-from warpline.leases import Leases
 from warpline.names import Activation, Precision, ReduceOp
-from warpline.programs import Program, compile_program
+from warpline.programs import Program, plan_program
 from warpline.reductions import Reductions
 from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
-from warpline.sending import HEALTH_METHOD, MAX_RETRIES
 from warpline.tensors import Tensor
+from warpline.transfers import attach, drop, empty, get, info, is_serving, put, renew, tensors
 
 
 class Client(Reductions):
@@ -59,25 +57,17 @@ class Client(Reductions):
     the response has the same size. With shared memory, a request takes one copy. A response takes none, or one with
     `out=`. Arrays from `empty` are never copied: the server reads them in place, and writes to them in place as `out=`.
 
-    A client that connect made without `credentials` can be pickled. The unpickled client makes a new connection with
+    A client can be pickled. The unpickled client makes a new connection with
     the same arguments, including the token. It reads certificates on the machine where it is unpickled.
     """
 
-    # The arguments of connect. None if connect did not make this client, or was given credentials.
+    # The arguments of connect. None if connect did not make this client.
     _arguments: dict[str, Any] | None = None
 
-    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
-                 credentials: grpc.ChannelCredentials | None = None, token: str = "",
-                 options: Sequence[tuple[str, Any]] = (),
-                 shared_memory: shared.Mode = "auto", regions: str | None = None,
-                 pool_bytes: int = shared.POOL_BYTES, reproducible: bool = False) -> None:
-        """See warpline.connect."""
+    def __init__(self, connection: core.Connection, reproducible: bool) -> None:
+        """Use warpline.connect."""
+        self._connection = connection
         self._reproducible = reproducible
-        path = shared.region_socket(target, shared_memory, regions)
-        pool_bytes = shared.check_pool_bytes(pool_bytes)
-        connection = self._connection = Connection(target, timeout, max_retries, credentials, options, token)
-        self._leases = Leases(connection)
-        self._shared = shared.Shared(lambda: connection, path, shared_memory, pool_bytes, regions is not None)
 
     def __enter__(self) -> "Client":
         self._connection.check_open()
@@ -91,9 +81,7 @@ class Client(Reductions):
         """Drops the resident tensors that this client still owns, and closes the connection. Dropping takes a few
         seconds at most. Calls in flight and later calls raise Cancelled. Memory stays shared with the server until
         the last call in flight has raised."""
-        self._leases.close()
         self._connection.close()
-        self._shared.close()
 
     @overload
     def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ..., out: Array | None = ...,
@@ -221,8 +209,8 @@ class Client(Reductions):
         inputs: For each placeholder, by its name, an array or a resident tensor. Raises TypeError if names are missing
             or unknown.
         """
-        call = compile_program(expressions, inputs, keep, ttl, out)
-        results = self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
+        call = plan_program(expressions, inputs, keep, ttl, out)
+        results = self._results(call, calls.outs_of(out, len(call.keep.results)), timeout, request_id, report)
         return results[0] if len(results) == 1 else tuple(results)
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
@@ -239,8 +227,7 @@ class Client(Reductions):
         channels: Connections to use at once, 1 to 64. None: 4 from 64 MiB on, else 1.
         timeout: Seconds for the whole transfer.
         """
-        info = transfers.Put(self._connection, x, ttl, device, channels, timeout, request_id).run()
-        return self._tensor(info)
+        return Tensor(self, put(self._connection, x, ttl, device, channels, timeout, request_id), owned=True)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
               timeout: float | None = None) -> Array:
@@ -253,9 +240,7 @@ class Client(Reductions):
         shape: Sizes of the axes.
         dtype: Any element type of the API. Raises TypeError for other types, and for a non-native byte order.
         """
-        self._connection.check_open()
-        attempts = self._connection.attempts(timeout, None)
-        return self._connection.retry(attempts, lambda: self._shared.empty(shape, dtype, attempts.left()))
+        return empty(self._connection, shape, dtype, timeout)
 
     def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """Finds a resident tensor that somebody else owns. The tensor is not dropped with the returned object. This
@@ -264,10 +249,7 @@ class Client(Reductions):
         id: Id of the tensor. Keep it secret.
         renew: If true, the lease is renewed in the background while the object lives.
         """
-        body = residents.encode_renew(residents.check_id(id))
-        response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
-        info = calls.valid(residents.decode_created, response, request_id)
-        return Tensor(self, self._connection, info, self._leases if renew else None, owned=False)
+        return Tensor(self, attach(self._connection, id, renew, timeout), owned=False)
 
     def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
         """Lists the caller's resident tensors, including those that other clients of the same owner made. Tensors are
@@ -275,19 +257,11 @@ class Client(Reductions):
 
         timeout: Seconds for each page of 1000 tensors.
         """
-        found: list[TensorInfo] = []
-        token = ""
-        while True:
-            body = residents.encode_list(token)
-            response, request_id = self._connection.invoke(residents.LIST_METHOD, body, timeout, None)
-            page, token = calls.valid(residents.decode_list, response, request_id)
-            found += page
-            if not token:
-                return found
+        return tensors(self._connection, timeout)
 
     def info(self, *, timeout: float | None = None) -> ServerInfo:
         """Asks the server for its version, devices, operations and limits."""
-        return calls.decode_info(*self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
+        return info(self._connection, timeout)
 
     def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """Asks grpc.health.v1 whether the server takes requests. A server answers False, for example, while it drains.
@@ -295,12 +269,11 @@ class Client(Reductions):
 
         service: Name of one service, such as "warpline.v1.KernelService". "": the whole server.
         """
-        body = calls.encode_health(service)
-        return calls.decode_health(*self._connection.invoke(HEALTH_METHOD, body, timeout, None))
+        return is_serving(self._connection, service, timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._arguments is None:
-            raise TypeError("this client cannot be pickled: warpline.connect makes such that can, without credentials=")
+            raise TypeError("this client cannot be pickled: warpline.connect makes such that can")
         return _connect, (self._arguments,)
 
     def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
@@ -309,21 +282,27 @@ class Client(Reductions):
 
     def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                  report: Report | None) -> list[Array | Tensor]:
-        attempts = self._connection.attempts(timeout, request_id)
-        if self._reproducible:
-            call.request.options.reproducible = True
-        shipment = self._shared.ship(call, outs)
-        try:
-            response = self._connection.send(shipment, attempts)
-            results = shipment.deliver(response, attempts.request_id, report)
-        except BaseException:
-            shipment.abandon()
-            raise
-        return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
+        connection = self._connection
+        timeout = targets.check_timeout(connection.timeout if timeout is None else timeout)
+        request_id = targets.check_request_id(request_id)
+        request = calls.Request(call, outs, timeout, request_id, self._reproducible)
+        out = ffi.new("warpline_result **")
+        connection.call(lib.warpline_run, *request.arguments, out, request_id=request_id)
+        results = request.results(out[0], report)
+        if any(call.keep.results):
+            return [Tensor(self, result, owned=True) if kept else result
+                    for result, kept in zip(results, call.keep.results)]
+        return results
 
-    def _tensor(self, info: TensorInfo) -> Tensor:
-        """Makes the handle of a new tensor that this client owns."""
-        return Tensor(self, self._connection, info, self._leases, owned=True)
+    def _get(self, tensor: residents.Resident, out: Array | None, channels: int | None, timeout: float | None,
+             request_id: str | None) -> Array:
+        return get(self._connection, tensor, out, channels, timeout, request_id)
+
+    def _drop(self, id: str, timeout: float | None) -> None:
+        drop(self._connection, id, timeout)
+
+    def _renew(self, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
+        return renew(self._connection, id, ttl, timeout)
 
 
 def _connect(arguments: dict[str, Any]) -> Client:

@@ -37,5 +37,4 @@ def reduce(x: Any, op: ReduceOp, axis: Axes, keepdims: bool, dtype: npt.DTypeLik
 
 
 def _run(expression: Expression, keep: Keep) -> Call:
-    plan = plan_program([expression])
-    return calls.run(plan.program, plan.inputs, keep)
+    return plan_program([expression])._replace(keep=keep)

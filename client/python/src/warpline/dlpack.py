@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from warpline.dtypes import DTYPES
-from warpline.v1 import warpline_pb2 as v1
 
 # Devices whose memory the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged.
 _HOST_DEVICES = {1, 3, 11, 13}
 
 # (type code, bits) of the element types that np.from_dlpack rejects.
-_NOT_IN_NUMPY = {(4, 16): v1.DATA_TYPE_BF16, (10, 8): v1.DATA_TYPE_F8E4M3, (12, 8): v1.DATA_TYPE_F8E5M2}
+_NOT_IN_NUMPY = {(4, 16): "DATA_TYPE_BF16", (10, 8): "DATA_TYPE_F8E4M3", (12, 8): "DATA_TYPE_F8E5M2"}
 
 
 class _DLTensor(ctypes.Structure):
@@ -55,10 +54,10 @@ def _read(capsule: Any) -> np.ndarray[Any, Any] | None:
     """Makes a view of a capsule's tensor if NumPy lacks its element type; else returns None. The view keeps the capsule
     alive, which owns the memory."""
     tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
-    number = _NOT_IN_NUMPY.get((tensor.type_code, tensor.type_bits))
-    if number is None or tensor.type_lanes != 1:
+    name = _NOT_IN_NUMPY.get((tensor.type_code, tensor.type_bits))
+    if name is None or tensor.type_lanes != 1:
         return None
-    dtype = DTYPES[number]
+    dtype = DTYPES[name]
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if 0 in shape:
         return np.empty(shape, dtype)

@@ -1,11 +1,29 @@
 """The exceptions that a failed call raises."""
 
-import random
-from typing import Any, NamedTuple
+import enum
+from typing import NamedTuple
 
-import grpc
 
-from warpline import hints, wire
+class StatusCode(enum.Enum):
+    """The codes of gRPC, with its names and numbers."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
 class FieldViolation(NamedTuple):
@@ -21,7 +39,7 @@ class Error(Exception):
     Some classes are also subclasses of Python's own exceptions: `except ValueError` catches InvalidArgument,
     TimeoutError catches DeadlineExceeded, and ConnectionError catches Unavailable.
 
-    code: The grpc.StatusCode.
+    code: The StatusCode.
     message: The server's text, or gRPC's.
     request_id: Finds the request in the server's log.
     violations: List of FieldViolation: the fields of the request that are wrong.
@@ -30,7 +48,7 @@ class Error(Exception):
         request.
     """
 
-    def __init__(self, code: grpc.StatusCode, message: str, request_id: str = "",
+    def __init__(self, code: StatusCode, message: str, request_id: str = "",
                  violations: list[FieldViolation] | None = None, retry_after: float | None = None) -> None:
         super().__init__()
         # Some of the classes are OSErrors, whose constructor takes several arguments as errno and file name.
@@ -91,50 +109,19 @@ class Internal(Error):
 
 
 _CLASSES = {
-    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgument,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
-    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
-    grpc.StatusCode.UNAVAILABLE: Unavailable,
-    grpc.StatusCode.UNIMPLEMENTED: Unimplemented,
-    grpc.StatusCode.CANCELLED: Cancelled,
-    grpc.StatusCode.NOT_FOUND: NotFound,
-    grpc.StatusCode.FAILED_PRECONDITION: FailedPrecondition,
-    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
-    grpc.StatusCode.INTERNAL: Internal,
+    StatusCode.INVALID_ARGUMENT: InvalidArgument,
+    StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
+    StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    StatusCode.UNAVAILABLE: Unavailable,
+    StatusCode.UNIMPLEMENTED: Unimplemented,
+    StatusCode.CANCELLED: Cancelled,
+    StatusCode.NOT_FOUND: NotFound,
+    StatusCode.FAILED_PRECONDITION: FailedPrecondition,
+    StatusCode.UNAUTHENTICATED: Unauthenticated,
+    StatusCode.INTERNAL: Internal,
 }
 
-# First delay in seconds after UNAVAILABLE if the server gives none, for example while it restarts. Each further
-# delay is twice as long.
-_FIRST_RETRY_DELAY = 0.1
-# gRPC 1.51 in a server lowers the windows of its connections as received messages fill its memory. It then resets a
-# stream that has more unread bytes than the new window and ends with a separate frame. Uploads end that way.
-_WINDOW_WAS_LOWERED = "Received RST_STREAM with error code 1"
-
-
-def from_rpc_error(error: Any, request_id: str) -> Error:
-    """Converts a grpc.RpcError. The details in its trailers are parsed by hand: generated classes of google.rpc would
-    clash with those of googleapis-common-protos, because protobuf has one registry per process."""
-    violations: list[FieldViolation] = []
-    retry_after = None
-    trailers = {key: value for key, value in error.trailing_metadata() or ()}
-    status = trailers.get("grpc-status-details-bin", b"")
-    try:
-        for name, detail in _details(memoryview(status)):
-            if name == "google.rpc.BadRequest":
-                violations += _violations(detail)
-            elif name == "google.rpc.RetryInfo":
-                retry_after = _retry_delay(detail)
-            elif name == "google.rpc.RequestInfo":
-                request_id = _texts(detail).get(1) or request_id
-    except ValueError:
-        pass  # Details that cannot be parsed are left out.
-    message = hints.hinted(error.code(), error.details() or "")
-    made = of_code(error.code(), message, request_id, violations, retry_after)
-    made.answered = bool(status)
-    return made
-
-
-def of_code(code: grpc.StatusCode, message: str, request_id: str = "", violations: list[FieldViolation] | None = None,
+def of_code(code: StatusCode, message: str, request_id: str = "", violations: list[FieldViolation] | None = None,
             retry_after: float | None = None) -> Error:
     """Makes an error of the class for `code`."""
     return _CLASSES.get(code, Error)(code, message, request_id, violations, retry_after)
@@ -149,53 +136,4 @@ def reworded(error: Error, message: str) -> Error:
 
 def closed(request_id: str) -> Error:
     """The error of a call that the client's close ended, or that was made after close."""
-    return Cancelled(grpc.StatusCode.CANCELLED, "the client is closed", request_id)
-
-
-def retry_delay(error: Error, attempt: int) -> float | None:
-    """Seconds to wait before the next attempt, after `attempt` earlier failures. None: do not retry. Every call is safe
-    to retry: a partly executed call does no harm."""
-    if isinstance(error, ResourceExhausted) or error.code is grpc.StatusCode.ABORTED:
-        return error.retry_after
-    if not isinstance(error, Unavailable) and not _is_of_grpc_alone(error):
-        return None
-    if error.retry_after is not None:
-        return error.retry_after  # The server has already added jitter.
-    # Jitter: clients that a restart disconnected together should not all return at the same time.
-    return _FIRST_RETRY_DELAY * 2 ** min(attempt, 8) * random.uniform(0.5, 1.5)
-
-
-def _is_of_grpc_alone(error: Error) -> bool:
-    """True for an error that gRPC made, not the server, and that a retry may avoid. gRPC reports CANCELLED for a call
-    that arrives while a server closes its connections. A CANCELLED from the server itself is final."""
-    return not error.answered and (isinstance(error, Cancelled) or error.message == _WINDOW_WAS_LOWERED)
-
-
-def _details(status: memoryview) -> list[tuple[str, memoryview]]:
-    """Parses google.rpc.Status.details: the name of each message, and the message."""
-    details = []
-    for number, value in wire.fields(status):
-        if number != 3:
-            continue
-        any_fields = {n: wire.submessage(v) for n, v in wire.fields(wire.submessage(value))}
-        url = str(any_fields.get(1, b""), "utf-8")
-        details.append((url.rpartition("/")[2], any_fields.get(2, status[:0])))
-    return details
-
-
-def _texts(message: memoryview) -> dict[int, str]:
-    return {n: str(v, "utf-8") for n, v in wire.fields(message) if not isinstance(v, int)}
-
-
-def _violations(bad_request: memoryview) -> list[FieldViolation]:
-    texts = [_texts(wire.submessage(v)) for n, v in wire.fields(bad_request) if n == 1]
-    return [FieldViolation(t.get(1, ""), t.get(2, "")) for t in texts]
-
-
-def _retry_delay(retry_info: memoryview) -> float:
-    delay = 0.0
-    for number, value in wire.fields(retry_info):
-        if number == 1:
-            duration = {n: wire.integer(v) for n, v in wire.fields(wire.submessage(value)) if n in (1, 2)}
-            delay = duration.get(1, 0) + duration.get(2, 0) / 1e9
-    return max(delay, 0.0)
+    return Cancelled(StatusCode.CANCELLED, "the client is closed", request_id)

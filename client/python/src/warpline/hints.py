@@ -2,7 +2,7 @@
 
 import re
 
-import grpc
+from warpline.errors import StatusCode
 
 _TOO_LARGE = ("put large arrays on the server first (client.put), leave large results there (keep=True), or raise the "
               "server's --max-inline-bytes")
@@ -14,17 +14,17 @@ _NO_ROOM = "the request is far larger than the server's --max-inline-bytes, or i
 _TOKEN = "connect's token_file= or token="
 
 
-def hinted(code: grpc.StatusCode, message: str) -> str:
+def hinted(code: StatusCode, message: str) -> str:
     """The message of an error, with advice if there is any."""
-    if code is grpc.StatusCode.UNAUTHENTICATED and "token" in message:
+    if code is StatusCode.UNAUTHENTICATED and "token" in message:
         # The server's own hint is for the command line.
         replaced = message.replace("--token-file of our clients", _TOKEN)
         return replaced if replaced != message else _with(message, _TOKEN)
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in message:
+    if code is StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in message:
         return _with(message, _TOO_LARGE)
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and message == _BUFFERS_FULL:
+    if code is StatusCode.RESOURCE_EXHAUSTED and message == _BUFFERS_FULL:
         return _with(message, f"{_NO_ROOM}: {_TOO_LARGE}")
-    if code is grpc.StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
+    if code is StatusCode.INVALID_ARGUMENT and re.search(_ELEMENTS_TOO_LARGE, message):
         return _with(message, _TOO_LARGE)
     return message
 

@@ -14,6 +14,7 @@ arrays have changed. Placeholders take new arrays in each run:
 The server checks shapes and types. Its errors name the step by the name that the caller gave, or by kind and number.
 """
 
+import json
 import operator
 import re
 import weakref
@@ -23,15 +24,14 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, shapes
+from warpline import arguments, calls, core
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
-from warpline.arguments import Axes
+from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
 from warpline.dtypes import DTYPES, result_data_type
 from warpline.expressions import Expression, Operation, Operators, is_number
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote, Resident, ResidentOperand
-from warpline.v1 import warpline_pb2 as v1
 
 
 class Program:
@@ -92,33 +92,33 @@ class Program:
             inputs.append(self._expression(c))
         if bias is not None:
             inputs.append(self._expression(bias))
-        step = v1.GemmStep(
+        step = fields_of(
             trans_a=arguments.flag_of("trans_a", trans_a) != a_swapped,
             trans_b=arguments.flag_of("trans_b", trans_b) != b_swapped,
             alpha=arguments.factor_of("alpha", alpha), beta=beta,
             precision=arguments.precision_of(precision), has_bias=bias is not None,
             activation=arguments.activation_of(activation), out_data_type=result_data_type(dtype))
-        return self._step("gemm", inputs, step, variant, name, _dtype_of(step.out_data_type))
+        return self._step("gemm", inputs, step, variant, name, _dtype_of(result_data_type(dtype)))
 
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
         """Reduces axes, as `Client.reduce` does."""
-        step = v1.ReduceStep(op=arguments.reduce_op(op), axes=arguments.axes_of(axis),
-                             keepdims=arguments.flag_of("keepdims", keepdims),
-                             ddof=arguments.ddof_of(ddof), out_data_type=result_data_type(dtype))
-        return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(step.out_data_type))
+        step = fields_of(op=arguments.reduce_op(op), axes=arguments.axes_of(axis),
+                         keepdims=arguments.flag_of("keepdims", keepdims),
+                         ddof=arguments.ddof_of(ddof), out_data_type=result_data_type(dtype))
+        return self._step("reduce", [self._expression(x)], step, variant, name, _dtype_of(result_data_type(dtype)))
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
              name: str = "") -> Expression:
         """Converts elements to another data type, as `Expression.astype` does. Neither type may be complex or an 8-bit
         float."""
-        step = v1.CastStep(data_type=result_data_type(dtype))
-        return self._step("cast", [self._expression(x)], step, variant, name, _dtype_of(step.data_type))
+        number = result_data_type(dtype)
+        return self._step("cast", [self._expression(x)], fields_of(data_type=number), variant, name, _dtype_of(number))
 
     def scale(self, x: Operators | Input, factor: float, *, variant: str = "", name: str = "") -> Expression:
         """Multiplies x by a number, and keeps the dtype of x: any except bool, complex types and 8-bit floats.
         Integers take an integer factor in [-2^53, 2^53], and are multiplied modulo 2^bits."""
-        given, step = self._expression(x), v1.ScaleStep(factor=_factor(factor))
+        given, step = self._expression(x), fields_of(factor=_factor(factor))
         return self._step("scale", [given], step, variant, name, given._dtype)
 
     def add(self, x: Operators | Input, y: Operators | Input, *, variant: str = "",
@@ -133,7 +133,7 @@ class Program:
             right = self._expression(y)
             left = self.input(right._element(x)) if is_number(x) else self._expression(x)
         dtype = right._dtype if left._dtype is None else left._dtype
-        return self._step("add", [left, right], v1.AddStep(), variant, name, dtype)
+        return self._step("add", [left, right], {}, variant, name, dtype)
 
     def _swapped(self, x: Operators) -> Expression:
         """Swaps the last two axes of x, for any number of axes."""
@@ -147,8 +147,8 @@ class Program:
         return self._permutation(source, perm, True)
 
     def _transposed(self, x: Expression, perm: Sequence[int], variant: str = "", name: str = "") -> Expression:
-        """perm: the permutation in wire format; empty swaps the last two axes."""
-        return self._step("transpose", [x], v1.TransposeStep(perm=perm), variant, name, x._dtype)
+        """perm: the permutation as the API has it; empty swaps the last two axes."""
+        return self._step("transpose", [x], fields_of(perm=list(perm)), variant, name, x._dtype)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError("a program is no array: a client's run computes its outputs")
@@ -207,19 +207,14 @@ class Program:
 
     def _rank(self, expression: Expression) -> int | None:
         """Number of axes of the expression. None if the client does not know it, for example of placeholders."""
-        kinds: dict[Expression, shapes.Kind] = {}
-        try:
-            for x in _needed([expression]):
-                if x._operation is not None:
-                    given = [kinds[y] for y in x._inputs]
-                    kinds[x] = shapes.result_of(x._operation.kind, x._operation.fields, given)
-                elif x._operand is not None:
-                    kinds[x] = x._operand.kind
-                else:
-                    return None
-        except shapes.Unknown:
+        if expression._operand is not None:
+            return expression._operand.rank
+        if any(x._operation is None and x._operand is None for x in _needed([expression])):
             return None
-        return len(kinds[expression].shape)
+        graph = _graph_of([expression])
+        inputs = [(name, x._operand.data_type, x._operand.shape) for name, x in graph.inputs if x._operand is not None]
+        kinds = core.infer(graph.program, inputs)
+        return None if kinds is None else len(kinds[0][1])
 
 
 # The program of expressions that contain only resident tensors and placeholders. They can be used in any program.
@@ -232,8 +227,8 @@ def _common(programs: Sequence[Program]) -> Program | None:
     return None if len(found) > 1 else found.pop() if found else FREE
 
 
-def _dtype_of(number: v1.DataType) -> np.dtype[Any] | None:
-    """The dtype of a number of the API; None for the operation's default."""
+def _dtype_of(number: str) -> np.dtype[Any] | None:
+    """The dtype of a data type of the API; None for the operation's default, ""."""
     return DTYPES.get(number)
 
 
@@ -245,7 +240,7 @@ def _factor(factor: Any) -> Any:
     try:
         integer = operator.index(factor)
     except TypeError:
-        return factor  # Not an integer: protobuf accepts real numbers and rejects the rest.
+        return arguments.factor_of("factor", factor)
     if abs(integer) > 1 << 53:
         raise ValueError(f"factor is {integer}: an integer lies in [-2^53, 2^53]; floats take a float beyond that")
     return integer
@@ -279,7 +274,7 @@ def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
 class Graph(NamedTuple):
     """The steps that compute some expressions, and their inputs."""
 
-    message: v1.Program
+    program: core.Program
     # The inputs with their names, in the order in which they are sent.
     inputs: list[tuple[str, Expression]]
 
@@ -336,10 +331,10 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
             name += "_"
         taken.add(name)
         names[x] = name
-    steps = [v1.Step(name=names[x], inputs=[names[y] for y in x._inputs], variant=x._operation.variant,
-                     **{x._operation.kind: x._operation.fields}) for x in needed if x._operation]
-    message = v1.Program(steps=steps, outputs=[names[x] for x in outputs])
-    return Graph(message, [(names[x], x) for x in needed if x._operation is None])
+    steps = [{"name": names[x], "inputs": [names[y] for y in x._inputs], "variant": x._operation.variant,
+              x._operation.kind: x._operation.fields} for x in needed if x._operation]
+    message = {"steps": steps, "outputs": [names[x] for x in outputs]}
+    return Graph(core.program(json.dumps(message)), [(names[x], x) for x in needed if x._operation is None])
 
 
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
@@ -361,27 +356,13 @@ def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | No
     return [FREE._expression(x) for x in given], None
 
 
-class Plan(NamedTuple):
-    """The arguments of calls.run."""
-
-    program: v1.Program
-    inputs: list[tuple[str, AnyOperand]]
-    keep: calls.Keep
-
-
 def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
-                 keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Plan:
-    """Plans the steps and inputs that compute expressions, or the outputs of a program. Reads no elements. The other
-    arguments are those of Client.run."""
+                 keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Call:
+    """The call that computes expressions, or the outputs of a program. Reads no elements. The other arguments are those
+    of Client.run."""
     outputs, program = outputs_of(given)
     kept = calls.keep_of(keep, ttl, out, len(outputs))
     graph = program._graph if program and program._graph else _graph_of(outputs)
     if program:
         program._graph = graph
-    return Plan(graph.message, graph.operands(inputs or {}), kept)
-
-
-def compile_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
-                    keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Call:
-    """Makes the request that plan_program plans."""
-    return calls.run(*plan_program(given, inputs, keep, ttl, out))
+    return Call(graph.program, graph.operands(inputs or {}), kept)

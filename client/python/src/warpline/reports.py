@@ -1,13 +1,14 @@
 """Plain data classes that describe a server, and how it carried out a request."""
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from warpline._core import ffi, lib
 from warpline.dtypes import DTYPES
-from warpline.v1 import warpline_pb2 as v1
 
 
 @dataclass(frozen=True)
@@ -90,35 +91,44 @@ class ServerInfo:
     limits: Limits  # its limits
 
 
-def _dtypes(numbers: Iterable[v1.DataType]) -> tuple[np.dtype[Any], ...]:
+def _dtypes(names: Iterable[str]) -> tuple[np.dtype[Any], ...]:
     """Skips data types that this package does not know: a newer server may have more."""
-    return tuple(DTYPES[number] for number in numbers if number in DTYPES)
+    return tuple(DTYPES[name] for name in names if name in DTYPES)
 
 
-def execution_of(message: v1.Execution) -> Execution:
-    times = message.stage_times
-    return Execution(request_id=message.request_id, backend=message.backend, device=message.device,
-                     variants=tuple(message.variants),
-                     stage_times=StageTimes(convert=times.convert, admission=times.admission, queue=times.queue,
-                                            stage=times.stage, device=times.device))
+def execution_of(result: Any) -> Execution:
+    """What a warpline_result tells."""
+    seconds = lib.warpline_result_seconds(result)
+    variants = tuple(_read(lib.warpline_result_variant(result, i))
+                     for i in range(lib.warpline_result_variant_count(result)))
+    return Execution(request_id=_read(lib.warpline_result_request_id(result)),
+                     backend=_read(lib.warpline_result_backend(result)), device=lib.warpline_result_device(result),
+                     variants=variants,
+                     stage_times=StageTimes(convert=seconds.convert, admission=seconds.admission, queue=seconds.queue,
+                                            stage=seconds.stage, device=seconds.device))
 
 
-def server_info_of(message: v1.GetInfoResponse) -> ServerInfo:
-    devices = tuple(Device(ordinal=device.ordinal, name=device.name, compute_capability=device.compute_capability,
-                           lanes=device.lanes, memory_bytes=device.memory_bytes, resident_bytes=device.resident_bytes)
-                    for device in message.devices)
+def _read(pointer: Any) -> str:
+    return str(ffi.string(pointer), "utf-8", "replace")
+
+
+def server_info_of(text: bytes) -> ServerInfo:
+    """Reads a GetInfoResponse that is JSON, in which 64-bit integers are strings."""
+    message = json.loads(text)
+    devices = tuple(Device(ordinal=device["ordinal"], name=device["name"],
+                           compute_capability=device["compute_capability"], lanes=device["lanes"],
+                           memory_bytes=int(device["memory_bytes"]), resident_bytes=int(device["resident_bytes"]))
+                    for device in message["devices"])
     operations = tuple(
-        Operation(name=operation.name, dtypes=_dtypes(operation.data_types),
-                  variants=tuple(Variant(name=variant.name, summary=variant.summary,
-                                         reproducible=variant.reproducible, dtypes=_dtypes(variant.data_types),
-                                         configurations=tuple(variant.configurations))
-                                 for variant in operation.variants))
-        for operation in message.operations)
-    limits = message.limits
+        Operation(name=operation["name"], dtypes=_dtypes(operation["data_types"]),
+                  variants=tuple(Variant(name=variant["name"], summary=variant["summary"],
+                                         reproducible=variant["reproducible"], dtypes=_dtypes(variant["data_types"]),
+                                         configurations=tuple(variant["configurations"]))
+                                 for variant in operation["variants"]))
+        for operation in message["operations"])
+    # Absent if the server does not tell its limits.
+    limits = message.get("limits", {})
     return ServerInfo(
-        version=message.version, revision=message.revision, backend=message.backend, devices=devices,
+        version=message["version"], revision=message["revision"], backend=message["backend"], devices=devices,
         operations=operations,
-        limits=Limits(max_inline_bytes=limits.max_inline_bytes, max_jobs=limits.max_jobs,
-                      max_job_bytes=limits.max_job_bytes, max_rank=limits.max_rank,
-                      max_device_seconds=limits.max_device_seconds, max_chunk_bytes=limits.max_chunk_bytes,
-                      max_ttl_seconds=limits.max_ttl_seconds, max_region_bytes=limits.max_region_bytes))
+        limits=Limits(**{field.name: field.type(limits.get(field.name, 0)) for field in fields(Limits)}))

@@ -1,19 +1,16 @@
 """Resident tensors of the blocking client."""
 
-import contextlib
 import os
-from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, errors, residents, transfers
+from warpline import errors
+from warpline._core import lib
 from warpline.arrays import Array
-from warpline.connections import Connection
 from warpline.expressions import Expression, Operators, computed_array
-from warpline.leases import CALL_TIMEOUT, Leases
 from warpline.programs import FREE, Program
 from warpline.residents import Resident, TensorInfo
 
@@ -45,6 +42,33 @@ class Handle(Resident, Operators):
         return self.dtype
 
 
+class Owner:
+    """What a Tensor does with its lease; for both clients. Objects that share a lease share this."""
+
+    def __init__(self, handle: Any, owned: bool) -> None:
+        """handle: the warpline_tensor."""
+        self._handle = handle
+        self._process = os.getpid()
+        self.owned = owned
+
+    @property
+    def here(self) -> bool:
+        """False in a child of the process that made the tensor."""
+        return os.getpid() == self._process
+
+    def drop(self) -> None:
+        """Drops the tensor in the background."""
+        if self.here:
+            lib.warpline_tensor_drop(self._handle)
+        self.owned = False
+
+    def release(self) -> None:
+        """Neither renews nor drops the tensor any more."""
+        if self.here:
+            lib.warpline_tensor_release(self._handle)
+        self.owned = False
+
+
 class Tensor(Handle):
     """An array that stays on a device of the server. `client.put(x)` returns one, and so do calls with `keep=True`. A
     tensor never changes. Calls of its client take a tensor in place of any array, without sending its bytes.
@@ -58,26 +82,28 @@ class Tensor(Handle):
     neither renews nor drops its parent's tensors.
     """
 
-    def __init__(self, client: "Client", connection: Connection, info: TensorInfo, leases: Leases | None,
-                 owned: bool) -> None:
-        """leases: renews the lease of the tensor; None: the lease is not renewed."""
-        super().__init__(info)
+    def __init__(self, client: "Client", handle: Any, owned: bool) -> None:
+        """handle: the warpline_tensor, which renews the lease if it is to be renewed."""
+        super().__init__(handle)
         self._client = client
-        self._connection = connection
-        self._process = os.getpid()
-        self._owned = owned
-        self._let_go: Callable[[], object] | None = leases.keep(self, info.ttl, owned) if leases else None
+        self._lease = Owner(self._handle, owned)
+
+    def __copy__(self) -> "Tensor":
+        """Another object for the same tensor. They share the lease: the tensor is dropped with the last of them."""
+        copied = object.__new__(Tensor)
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def __enter__(self) -> "Tensor":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  traceback: TracebackType | None) -> None:
-        if not self._owned:
+        if not self._lease.owned:
             self.release()
             return
         if kind is not None:
-            self._drop_once()
+            self._lease.drop()  # without waiting: the server may be gone
         else:
             self.drop()
 
@@ -94,7 +120,7 @@ class Tensor(Handle):
         timeout: Seconds for the whole transfer. None: the client's own.
         request_id: As in Client.
         """
-        return transfers.Get(self._connection, self, out, channels, timeout, request_id).run()
+        return self._client._get(self, out, channels, timeout, request_id)
 
     def drop(self, *, timeout: float | None = None) -> None:
         """Ends the lease now. It is not an error if the tensor is gone already or if its server has restarted. It is
@@ -103,32 +129,21 @@ class Tensor(Handle):
 
         timeout: Seconds. None: the client's own.
         """
-        if os.getpid() != self._process:
+        if not self._lease.here:
             return
         self.release()
         try:
-            self._connection.invoke(residents.DROP_METHOD, residents.encode_drop(self.id), timeout, None)
+            self._client._drop(self.id, timeout)
         except (errors.NotFound, errors.FailedPrecondition):
             pass
         except errors.Cancelled:
-            if not self._connection.closed:
+            if not self._client._connection.closed:
                 raise
-
-    def _drop_once(self) -> None:
-        """Tries once to drop the tensor, after another error. Ignores errors of the drop: the first error says more,
-        and the server may be gone."""
-        if os.getpid() == self._process:
-            body = residents.encode_drop(self.release())
-            with contextlib.suppress(errors.Error):
-                self._connection.ask(residents.DROP_METHOD, body, CALL_TIMEOUT)
 
     def release(self) -> str:
         """Releases the tensor from this object, which no longer renews or drops it. The tensor lasts until its lease
         ends. Returns the id, with which `Client.tensor` finds the tensor in any process."""
-        if self._let_go is not None and os.getpid() == self._process:
-            self._let_go()
-        self._let_go = None
-        self._owned = False
+        self._lease.release()
         return self.id
 
     def renew(self, ttl: float | None = None, *, timeout: float | None = None) -> TensorInfo:
@@ -137,9 +152,7 @@ class Tensor(Handle):
         ttl: New duration of the lease in seconds. None: the same as before.
         timeout: Seconds for the call. None: the client's own.
         """
-        body = residents.encode_renew(self.id, ttl)
-        response, request_id = self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
-        return calls.valid(residents.decode_created, response, request_id)
+        return self._client._renew(self.id, ttl, timeout)
 
     def _compute(self, expression: Any) -> Any:
         return self._client.run(expression)

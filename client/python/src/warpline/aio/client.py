@@ -1,52 +1,42 @@
 """The asynchronous client."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, overload
 
-import grpc
 import numpy as np
 import numpy.typing as npt
 
-from warpline import calls, connections, direct, residents, shared, transfers
-from warpline.aio import tensors
-from warpline.aio.connection import Connection
-from warpline.aio.leases import Leases
+from warpline import calls, core, direct, targets, transfers
+from warpline._core import lib
+from warpline.aio.calls import Calls
 from warpline.aio.reductions import Reductions
-from warpline.aio.tensors import Tensor, Transport
-from warpline.aio.threads import copying, in_thread, unless_small
-from warpline.arrays import Array
+from warpline.aio.tensors import Tensor
+from warpline.aio.threads import calling, copying, unless_small
+from warpline.arrays import Array, Operand
 from warpline.arguments import Axes
 from warpline.calls import Call, Input, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import Program, plan_program
 from warpline.reports import ServerInfo
-from warpline.residents import TensorInfo
-from warpline.sending import HEALTH_METHOD, MAX_RETRIES
+from warpline.residents import Resident, TensorInfo
 
 
 class Client(Reductions):
     """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
 
-    Threads copy elements of more than 1 MiB, and elements that go into shared memory. gRPC makes its own copies of
-    requests and responses on the loop's thread, except for `put` and `numpy`. Cancelling the task cancels the call.
+    No call blocks the loop: the library's threads send and receive, and threads copy elements of more than 1 MiB.
+    Cancelling the task cancels the call.
     """
 
-    def __init__(self, target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
-                 credentials: grpc.ChannelCredentials | None = None, token: str = "",
-                 options: Sequence[tuple[str, Any]] = (),
-                 shared_memory: shared.Mode = "auto", regions: str | None = None,
-                 pool_bytes: int = shared.POOL_BYTES, reproducible: bool = False) -> None:
-        """See warpline.connect."""
+    def __init__(self, connection: core.Connection, reproducible: bool) -> None:
+        """Use warpline.aio.connect."""
+        self._connection = connection
         self._reproducible = reproducible
-        path = shared.region_socket(target, shared_memory, regions)
-        pool_bytes = shared.check_pool_bytes(pool_bytes)
-        self._connection = Connection(target, timeout, max_retries, credentials, options, token)
-        self._transport = Transport(self._connection, lambda: connections.Connection(
-            target, timeout, max_retries, credentials, options, token))
-        self._leases = Leases(self._connection)
-        self._shared = shared.Shared(self._transport.bulk, path, shared_memory, pool_bytes, regions is not None)
+        self._calls: Calls | None = None
+        # Its end closes the client: asyncio.run closes generators that are left.
+        self._end: AsyncGenerator[None, None] | None = None
 
     async def __aenter__(self) -> "Client":
         self._connection.check_open()
@@ -58,10 +48,9 @@ class Client(Reductions):
 
     async def close(self) -> None:
         """See warpline.Client.close."""
-        await self._leases.close()
-        await self._transport.close()
-        await self._connection.close()
-        self._shared.close()
+        await calling(self._connection.close)
+        if self._calls is not None:
+            await self._calls.close()
 
     @overload
     async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ...,
@@ -152,55 +141,45 @@ class Client(Reductions):
                   keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
                   request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
         """See warpline.Client.run."""
-        plan = plan_program(expressions, inputs, keep, ttl, out)
-        call = calls.run(*plan)
-        results = await self._results(call, calls.outs_of(out, len(call.keeps)), timeout, request_id, report)
+        call = plan_program(expressions, inputs, keep, ttl, out)
+        results = await self._results(call, calls.outs_of(out, len(call.keep.results)), timeout, request_id, report)
         return results[0] if len(results) == 1 else tuple(results)
 
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """See warpline.Client.put."""
-        bulk = self._transport.bulk()
-        # After a cancellation nobody receives the Tensor: it becomes garbage, which drops the tensor.
-        info = await tensors.run(lambda: transfers.Put(bulk, x, ttl, device, channels, timeout, request_id),
-                                 discard=self._tensor)
-        return self._tensor(info)
+        await self._begin()
+        handle = await calling(lambda: transfers.put(self._connection, x, ttl, device, channels, timeout, request_id),
+                               lib.warpline_tensor_free)
+        return Tensor(self, handle, owned=True)
 
     async def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = np.float64, *,
                     timeout: float | None = None) -> Array:
         """See warpline.Client.empty."""
-        self._connection.check_open()
-        attempts = self._connection.attempts(timeout, None)
-        return await self._connection.retry(
-            attempts, lambda: in_thread(lambda: self._shared.empty(shape, dtype, attempts.left())))
+        return await calling(lambda: transfers.empty(self._connection, shape, dtype, timeout))
 
     async def tensor(self, id: str, *, renew: bool = False, timeout: float | None = None) -> Tensor:
         """See warpline.Client.tensor."""
-        body = residents.encode_renew(residents.check_id(id))
-        response, request_id = await self._connection.invoke(residents.RENEW_METHOD, body, timeout, None)
-        info = calls.valid(residents.decode_created, response, request_id)
-        return Tensor(self._transport, info, self._leases if renew else None, owned=False)
+        handle = await calling(lambda: transfers.attach(self._connection, id, renew, timeout), lib.warpline_tensor_free)
+        return Tensor(self, handle, owned=False)
 
     async def tensors(self, *, timeout: float | None = None) -> list[TensorInfo]:
         """See warpline.Client.tensors."""
-        found: list[TensorInfo] = []
-        token = ""
-        while True:
-            body = residents.encode_list(token)
-            response, request_id = await self._connection.invoke(residents.LIST_METHOD, body, timeout, None)
-            page, token = calls.valid(residents.decode_list, response, request_id)
-            found += page
-            if not token:
-                return found
+        return await calling(lambda: transfers.tensors(self._connection, timeout))
 
     async def info(self, *, timeout: float | None = None) -> ServerInfo:
         """See warpline.Client.info."""
-        return calls.decode_info(*await self._connection.invoke(calls.INFO_METHOD, b"", timeout, None))
+        return await calling(lambda: transfers.info(self._connection, timeout))
 
     async def is_serving(self, service: str = "", *, timeout: float | None = None) -> bool:
         """See warpline.Client.is_serving."""
-        body = calls.encode_health(service)
-        return calls.decode_health(*await self._connection.invoke(HEALTH_METHOD, body, timeout, None))
+        return await calling(lambda: transfers.is_serving(self._connection, service, timeout))
+
+    async def _begin(self) -> None:
+        """Call this in the loop before other calls."""
+        if self._end is None:
+            self._end = _closing(self._connection)
+            await anext(self._end)
 
     async def _result(self, call: Call, out: Array | None, timeout: float | None, request_id: str | None,
                       report: Report | None) -> Any:
@@ -208,26 +187,33 @@ class Client(Reductions):
 
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                        report: Report | None) -> list[Array | Tensor]:
-        attempts = self._connection.attempts(timeout, request_id)
-        if self._reproducible:
-            call.request.options.reproducible = True
-        shipment = self._shared.ship(call, outs)
-        try:
-            response = await self._connection.send(shipment, attempts)
-            copied = shipment.shared_bytes + sum(out.nbytes for out in outs if out is not None)
-            results = await unless_small(copied, lambda: shipment.deliver(response, attempts.request_id, report))
-        except GeneratorExit:
-            # Nobody awaits this coroutine any more.
-            shipment.abandon(wait=False)
-            raise
-        except BaseException:
-            if shipment.waits:
-                await in_thread(shipment.abandon)
-            else:
-                shipment.abandon()
-            raise
-        return [self._tensor(result) if isinstance(result, TensorInfo) else result for result in results]
+        connection = self._connection
+        seconds = targets.check_timeout(connection.timeout if timeout is None else timeout)
+        id = targets.check_request_id(request_id)
+        connection.check_open()
+        await self._begin()
+        if self._calls is None:
+            self._calls = Calls(connection)
+        nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
+        request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible))
+        result = await self._calls.run(request, id, nbytes)
+        results = request.results(result, report)
+        return [Tensor(self, result, owned=True) if kept else result
+                for result, kept in zip(results, call.keep.results)]
 
-    def _tensor(self, info: TensorInfo) -> Tensor:
-        """Makes the handle of a new tensor that this client owns."""
-        return Tensor(self._transport, info, self._leases, owned=True)
+    async def _get(self, tensor: Resident, out: Array | None, channels: int | None, timeout: float | None,
+                   request_id: str | None) -> Array:
+        return await calling(lambda: transfers.get(self._connection, tensor, out, channels, timeout, request_id))
+
+    async def _drop(self, id: str, timeout: float | None) -> None:
+        await calling(lambda: transfers.drop(self._connection, id, timeout))
+
+    async def _renew(self, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
+        return await calling(lambda: transfers.renew(self._connection, id, ttl, timeout))
+
+
+async def _closing(connection: core.Connection) -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        await calling(connection.close)

@@ -1,0 +1,284 @@
+"""The functions of libwarpline.so.0: calls of them, and arrays, programs and errors as Python has them."""
+
+import atexit
+import functools
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpline import errors, hints
+from warpline._core import ffi, lib
+from warpline.dtypes import DTYPES, data_type
+
+Array = np.ndarray[Any, Any]
+
+NULL = ffi.NULL
+
+# DLPack's code and bits of each element type.
+_DLPACK = {"BOOL": (6, 8), "U8": (1, 8), "U16": (1, 16), "U32": (1, 32), "U64": (1, 64), "I8": (0, 8), "I16": (0, 16),
+           "I32": (0, 32), "I64": (0, 64), "F16": (2, 16), "BF16": (4, 16), "F32": (2, 32), "F64": (2, 64),
+           "C64": (5, 64), "C128": (5, 128), "F8E4M3": (10, 8), "F8E5M2": (12, 8)}
+_TYPES = {f"DATA_TYPE_{name}": ffi.new("DLDataType *", (code, bits, 1))[0] for name, (code, bits) in _DLPACK.items()}
+_DTYPES = {pair: DTYPES[f"DATA_TYPE_{name}"] for name, pair in _DLPACK.items()}
+
+
+# --- Interrupts
+
+# What signal handlers have raised while the main thread waited in the library.
+_raised: list[BaseException] = []
+_main_thread = threading.main_thread()
+
+
+def _remember(kind: Any, error: BaseException, traceback: Any) -> int:
+    _raised.append(error)
+    return 1
+
+
+# Python runs the handlers of signals when this function begins. What they raise comes to _remember.
+@ffi.def_extern(error=1, onerror=_remember)  # type: ignore[misc]  # cffi has no type hints
+def warpline_python_poll(data: Any) -> int:
+    return bool(data) and bool(ffi.from_handle(data).is_set())
+
+
+def _hear_signals() -> None:
+    """Makes calls of the main thread end when a signal handler raises."""
+    if threading.current_thread() is _main_thread:
+        lib.warpline_set_interrupt(lib.warpline_python_poll, NULL)
+
+
+_hear_signals()
+
+
+def interruptible(work: Callable[[], Any], stop: threading.Event) -> Any:
+    """Runs `work` in this thread, and ends its calls once `stop` is set."""
+    handle = ffi.new_handle(stop)
+    lib.warpline_set_interrupt(lib.warpline_python_poll, handle)
+    try:
+        return work()
+    finally:
+        lib.warpline_set_interrupt(NULL, NULL)
+
+
+# --- Text and programs
+
+
+@functools.lru_cache(maxsize=4096)
+def text(value: str) -> Any:
+    """The terminated bytes of a str."""
+    return ffi.new("char[]", value.encode())
+
+
+def _read(pointer: Any) -> str:
+    return str(ffi.string(pointer), "utf-8", "replace")
+
+
+class Program:
+    """A program of the library. message: warpline.v1.Program, as protobuf's JSON. outputs: their names."""
+
+    def __init__(self, message: str) -> None:
+        """Raises InvalidArgument if the message is not valid."""
+        self.message = message
+        self.outputs: list[str] = json.loads(message)["outputs"]
+        out = ffi.new("warpline_program **")
+        check(lib.warpline_program_from_json(message.encode(), out))
+        self.handle = ffi.gc(out[0], lib.warpline_program_free)
+
+
+program = functools.lru_cache(maxsize=1024)(Program)
+
+
+@functools.lru_cache(maxsize=1024)
+def operation(kind: str, inputs: tuple[str, ...], fields: tuple[tuple[str, Any], ...], variant: str) -> Program:
+    """The program of a single operation, whose result is called like it."""
+    step = {"name": kind, "inputs": inputs, "variant": variant, kind: dict(fields)}
+    return program(json.dumps({"steps": [step], "outputs": [kind]}))
+
+
+# --- Arrays
+
+
+def in_elements(array: Array) -> Array:
+    """The array itself, or a copy of it if its strides are not whole elements, or its byte order is another one."""
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    size = array.itemsize
+    return np.ascontiguousarray(array) if any(stride % size for stride in array.strides) else array
+
+
+def describe(array: Array, kept: list[Any]) -> Any:
+    """The DLTensor of an array, which `in_elements` has returned. It is valid as long as `kept`."""
+    tensor = ffi.new("DLTensor *")
+    shape = array.shape
+    tensor.data = ffi.cast("void *", array.__array_interface__["data"][0])
+    tensor.device.device_type = lib.kDLCPU
+    tensor.ndim = ndim = len(shape)
+    tensor.dtype = _TYPES[data_type(array.dtype)]
+    if array.flags.c_contiguous:
+        sizes = ffi.new("int64_t[]", shape)
+    else:
+        size = array.itemsize
+        sizes = ffi.new("int64_t[]", [*shape, *(stride // size for stride in array.strides)])
+        tensor.strides = sizes + ndim
+    tensor.shape = sizes
+    kept += (array, sizes, tensor)
+    return tensor
+
+
+def dlpack_type(name: str) -> Any:
+    """The DLDataType of a data type of the API."""
+    return _TYPES[name]
+
+
+def kind_of(view: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """The dtype and shape that a DLTensor describes."""
+    return _DTYPES[view.dtype.code, view.dtype.bits], tuple(ffi.unpack(view.shape, view.ndim))
+
+
+def own(array: Any) -> Array:
+    """A warpline_array as an array of NumPy, which frees it."""
+    view = lib.warpline_array_view(array)
+    dtype, shape = kind_of(view)
+    nbytes = dtype.itemsize
+    for n in shape:
+        nbytes *= n
+    if not nbytes:
+        lib.warpline_array_free(array)
+        return np.empty(shape, dtype)
+    memory = ffi.gc(ffi.cast("char *", view.data), lambda _: lib.warpline_array_free(array))
+    return np.ndarray(shape, dtype, ffi.buffer(memory, nbytes))
+
+
+def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> list[tuple[np.dtype[Any], Any]] | None:
+    """The dtypes and shapes of a program's outputs. None if the server would refuse the inputs, which are given by
+    name, data type and shape."""
+    given = ffi.new("warpline_input[]", len(inputs))
+    kept: list[Any] = []
+    for slot, (name, number, shape) in zip(given, inputs):
+        tensor, sizes = ffi.new("DLTensor *"), ffi.new("int64_t[]", list(shape))
+        tensor.device.device_type, tensor.ndim = lib.kDLCPU, len(shape)
+        tensor.dtype, tensor.shape = _TYPES[number], sizes
+        slot.name, slot.array = text(name), tensor
+        kept += (tensor, sizes)
+    out = ffi.new("warpline_result **")
+    error = lib.warpline_infer(program.handle, given, len(inputs), out)
+    if error:
+        lib.warpline_error_free(error)
+        return None
+    result = ffi.gc(out[0], lib.warpline_result_free)
+    return [kind_of(lib.warpline_result_array(result, i)) for i in range(lib.warpline_result_count(result))]
+
+
+# --- Errors
+
+
+def error_of(error: Any, request_id: str = "") -> tuple[errors.Error, int]:
+    """The exception for a warpline_error, which it frees, and the number of attempts."""
+    violations = [errors.FieldViolation(_read(lib.warpline_error_violation_field(error, i)),
+                                        _read(lib.warpline_error_violation_text(error, i)))
+                  for i in range(lib.warpline_error_violation_count(error))]
+    code = errors.StatusCode(lib.warpline_error_code(error))
+    retry_after = lib.warpline_error_retry_seconds(error)
+    made = errors.of_code(code, hints.hinted(code, _read(lib.warpline_error_message(error))),
+                          _read(lib.warpline_error_request_id(error)) or request_id, violations,
+                          retry_after if retry_after >= 0 else None)
+    made.answered = bool(lib.warpline_error_answered(error))
+    attempts = lib.warpline_error_attempts(error)
+    lib.warpline_error_free(error)
+    return made, attempts
+
+
+def check(error: Any) -> None:
+    """Raises the error of a function of the library; NULL is none."""
+    if error:
+        raise error_of(error)[0]
+
+
+# --- Clients
+
+
+_RETRIED = (errors.StatusCode.CANCELLED, errors.StatusCode.UNAVAILABLE, errors.StatusCode.RESOURCE_EXHAUSTED,
+            errors.StatusCode.ABORTED)
+
+
+class Connection:
+    """A client of the library. Threads may share it.
+
+    handle: the warpline_client. process: the one that made it. A forked child cannot use it.
+    """
+
+    def __init__(self, target: str, timeout: float, **options: Any) -> None:
+        """options: those of warpline_client_options."""
+        _hear_signals()
+        self.target = target
+        self.timeout = timeout
+        self.process = os.getpid()
+        self._closed = False
+        given = ffi.new("warpline_client_options *")
+        given.size = ffi.sizeof("warpline_client_options")
+        kept = []
+        for name, value in options.items():
+            if isinstance(value, str):
+                kept.append(value := ffi.new("char[]", os.fsencode(value)))
+            if value is not None:
+                setattr(given, name, value)
+        out = ffi.new("warpline_client **")
+        try:
+            check(lib.warpline_client_create(target.encode(), given, out))
+        except errors.InvalidArgument as error:
+            raise ValueError(error.message) from None
+        self.handle = ffi.gc(out[0], lib.warpline_client_free)
+        _open.add(self)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """Drops the tensors that the client owns. Calls in flight and later calls raise Cancelled."""
+        if not self._closed:
+            self._closed = True
+            lib.warpline_client_close(self.handle)
+
+    def check_open(self) -> None:
+        """Raises Cancelled after `close`."""
+        if self._closed:
+            raise errors.closed("")
+
+    def call(self, function: Callable[..., Any], *arguments: Any, request_id: str = "") -> None:
+        """Calls a function of the library. Raises its error, and what a signal handler has raised meanwhile."""
+        self.check_open()
+        begun = time.monotonic()
+        error = function(self.handle, *arguments)
+        if _raised and threading.current_thread() is _main_thread:
+            if error:
+                lib.warpline_error_free(error)
+            raise _raised.pop()
+        if error:
+            raise self.error(error, begun, request_id)
+
+    def error(self, error: Any, begun: float, request_id: str) -> errors.Error:
+        """The exception for the error of a call that began then, on the clock time.monotonic."""
+        made, attempts = error_of(error, request_id)
+        # The close ended the call, or the wait for its next attempt.
+        if self._closed and made.code in _RETRIED:
+            return errors.closed(made.request_id)
+        if made.answered or made.code is not errors.StatusCode.UNAVAILABLE or not attempts:
+            return made
+        message = hints.unreachable(made.message, self.target, attempts, time.monotonic() - begun)
+        return errors.reworded(made, message)
+
+
+# Their tensors are dropped at the end of a script that does not close its clients.
+_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for connection in list(_open):
+        connection.close()

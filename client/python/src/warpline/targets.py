@@ -1,0 +1,167 @@
+"""Checks the arguments of connect and of calls that say where to and how long."""
+
+import ipaddress
+import math
+import numbers
+import operator
+import os
+import re
+import sys
+import uuid
+from typing import Literal
+
+from warpline import core
+from warpline._core import lib
+
+_DEFAULT_PORT = 50051
+_MAX_CHANNELS = 64
+
+# Default number of retries of a call. With the delays of the library they take about 6.3 seconds, enough for a server
+# to restart.
+MAX_RETRIES = 6
+
+# Selects whether elements travel in memory that is shared with the server.
+Mode = Literal["auto", "always", "never"]
+
+# Default size of a client's pool, in bytes.
+POOL_BYTES = 2 << 30
+# Ordinary arrays of fewer bytes travel in messages.
+_SMALL_BYTES = 128 << 10
+
+
+def check_timeout(timeout: float) -> float:
+    """Checks a timeout in seconds. Raises TypeError unless it is a number, and ValueError unless it is above zero and
+    finite: every call has a deadline."""
+    if not isinstance(timeout, numbers.Real):
+        raise TypeError(f"timeout is {timeout!r}: a number of seconds")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout is {timeout}: seconds above zero, and finite")
+    return timeout
+
+
+def check_max_retries(max_retries: int) -> int:
+    """Checks max_retries. Raises TypeError unless it is an integer, and ValueError if it is below zero."""
+    try:
+        count = operator.index(max_retries)
+    except TypeError:
+        raise TypeError(f"max_retries is {max_retries!r}: an integer, 0 or more") from None
+    if count < 0:
+        raise ValueError(f"max_retries is {count}: 0 or more")
+    return count
+
+
+def check_request_id(request_id: str | None) -> str:
+    """Checks a request id; makes a new id for None. Raises ValueError for an id that cannot be sent."""
+    if request_id is None:
+        return uuid.uuid4().hex
+    if not 1 <= len(request_id) <= 128 or not all(" " < character <= "~" for character in request_id):
+        raise ValueError(f"request_id is {request_id!r}: 1 to 128 printable ASCII characters without spaces")
+    return request_id
+
+
+def check_target(target: str) -> str:
+    """Checks a target. Adds the default port to a host without one. Returns names with a gRPC scheme (unix:, dns:)
+    unchanged. Raises ValueError for "", a URL, an invalid port, and a socket path without its scheme."""
+    if not target:
+        raise ValueError("the target is '': host:port")
+    if re.match(r"[a-z]*(http|grpc)s?://", target, re.IGNORECASE):
+        raise ValueError(f"the target is {target!r}: host:port, without a scheme of the web's")
+    if "/" in target.partition(":")[0]:
+        raise ValueError(f"the target is {target!r}: expected unix:{target} for a unix socket, or host:port")
+    if re.fullmatch(r"[\w.-]+|\[[^\]]*\]", target):
+        return f"{target}:{_DEFAULT_PORT}"
+    try:
+        return f"[{ipaddress.IPv6Address(target)}]:{_DEFAULT_PORT}"
+    except ValueError:
+        pass
+    # gRPC would truncate a port that is too large, and use 0 for a missing port.
+    port = re.fullmatch(r".*:(\d*)", target)
+    if port and not target.startswith("unix") and not 1 <= int(port[1] or 0) <= 65535:
+        raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
+    # For a port that is not a number, gRPC would use 0 or the leading digits. It knows the service names http and
+    # https, and schemes as in dns:host.
+    host = r"(?!(unix|unix-abstract|dns|ipv4|ipv6|vsock|xds):)([\w.-]+|\[[^\]]*\])"
+    if not port and re.fullmatch(host + r":(?!https?$)[^/,]*", target):
+        raise ValueError(f"the target is {target!r}: host:port, with a port from 1 to 65535")
+    return target
+
+
+def check_token(token: str | None, token_file: str | None) -> str:
+    """The token from these two arguments of `connect`; "" if there is none. Raises ValueError for an invalid token."""
+    if token is not None and token_file is not None:
+        raise ValueError("token and token_file are given: one of the two")
+    if token is None:
+        path = os.environ.get("WARPLINE_TOKEN_FILE", "") if token_file is None else os.fspath(token_file)
+        if not path:
+            return ""
+        try:
+            with open(path, encoding="ascii") as file:
+                token = file.read().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(f"token_file is {path!r}: {error}") from None
+    # Errors are logged, so the message must not contain the token.
+    if not re.fullmatch(r"[!-~]+", token):
+        raise ValueError(f"token has {len(token)} characters: one or more, printable ASCII without spaces")
+    return token
+
+
+def check_channels(channels: int | None) -> int:
+    """Checks a number of channels, and makes 0 of None: as many as suit the size. Raises ValueError if it is out of
+    range."""
+    if channels is None:
+        return 0
+    if not 1 <= channels <= _MAX_CHANNELS:
+        raise ValueError(f"channels is {channels}: 1 to {_MAX_CHANNELS}")
+    return channels
+
+
+def tls_files(target: str, tls_ca: str | None, tls_cert: str | None, tls_key: str | None) -> dict[str, str]:
+    """The paths of PEM files from these arguments of `connect`, or else from the environment; "" for none."""
+    # A unix socket cannot be intercepted, and the server does not use TLS there.
+    if target.startswith(("unix:", "unix-abstract:")):
+        return {}
+    given = {"tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key}
+    return {name: os.environ.get(f"WARPLINE_{name.upper()}", "") if path is None else os.fspath(path)
+            for name, path in given.items()}
+
+
+def region_socket(target: str, mode: str, regions: str | None) -> str | None:
+    """The path of the server's region socket; None: no memory is shared. Raises ValueError for arguments that
+    contradict each other."""
+    if mode not in ("auto", "always", "never"):
+        raise ValueError(f"shared_memory is {mode!r}; there are auto, always, never")
+    if mode == "never" or mode == "auto" and sys.platform != "linux":
+        return None
+    unix = re.fullmatch(r"unix:(?://(?=/))?(.+)", target)
+    path = regions if regions is not None else f"{unix[1]}.regions" if unix else None
+    if mode == "always" and path is None:
+        raise ValueError(f"shared_memory is 'always', but {target!r} is no unix socket: give the server's, regions=")
+    if mode == "always" and sys.platform != "linux":
+        raise ValueError(f"shared_memory is 'always', but this is {sys.platform}, not linux")
+    return path
+
+
+def check_pool_bytes(pool_bytes: int) -> int:
+    """Checks pool_bytes. Raises TypeError unless it is an integer, and ValueError unless it is above zero."""
+    try:
+        count = operator.index(pool_bytes)
+    except TypeError:
+        raise TypeError(f"pool_bytes is {pool_bytes!r}: a number of bytes, such as 1 << 30") from None
+    if count <= 0:
+        raise ValueError(f"pool_bytes is {count}: bytes, above zero")
+    return count
+
+
+def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None, tls_cert: str | None,
+               tls_key: str | None, token: str | None, token_file: str | None, shared_memory: Mode,
+               regions: str | None, pool_bytes: int) -> core.Connection:
+    """The connection of a client with these arguments of `connect`."""
+    path = region_socket(target, shared_memory, regions)
+    pool_bytes = check_pool_bytes(pool_bytes)
+    sharing = lib.WARPLINE_SHARED_EXPLICIT
+    if path is not None:
+        sharing = lib.WARPLINE_SHARED_ALWAYS if shared_memory == "always" else lib.WARPLINE_SHARED_AUTO
+    return core.Connection(
+        check_target(target), check_timeout(timeout), max_retries=check_max_retries(max_retries),
+        token=check_token(token, token_file), region_socket=regions, shared_memory=sharing, pool_bytes=pool_bytes,
+        share_from_bytes=_SMALL_BYTES, **tls_files(target, tls_ca, tls_cert, tls_key))
