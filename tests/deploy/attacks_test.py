@@ -178,12 +178,12 @@ class Transfers(Victim):
     BYTES = 2 << 20
 
     def prepare(self):
-        from warpline.v1 import warpline_pb2 as v1
+        import warpline_pb2 as v1
         self.data = os.urandom(self.BYTES)
         self.create = v1.CreateRequest(data_type=v1.DATA_TYPE_U8, shape=[self.BYTES]).SerializeToString()
 
     def call(self, channel):
-        from warpline.v1 import warpline_pb2 as v1
+        import warpline_pb2 as v1
         made = self.ask(channel.unary_unary, "Tensor", "Create", self.create)
         id = v1.CreateResponse.FromString(made).tensor.resident.id
         parts = [v1.PutRequest(id=id, offset=offset, data=self.data[offset:offset + (1 << 20)]).SerializeToString()
@@ -202,7 +202,7 @@ class Shapes(Victim):
         self.columns = 1000
 
     def call(self, channel):
-        from warpline.v1 import warpline_pb2 as v1
+        import warpline_pb2 as v1
         self.columns += 1
         x = v1.Tensor(data_type=v1.DATA_TYPE_F32, shape=[1, self.columns], inline=bytes(4 * self.columns))
         step = v1.Step(name="y", inputs=["x", "x"], add=v1.AddStep())
@@ -214,7 +214,7 @@ class Creates(Victim):
     """Makes resident tensors, and drops them."""
 
     def call(self, channel):
-        from warpline.v1 import warpline_pb2 as v1
+        import warpline_pb2 as v1
         request = v1.CreateRequest(data_type=v1.DATA_TYPE_F32, shape=[16]).SerializeToString()
         made = v1.CreateResponse.FromString(self.ask(channel.unary_unary, "Tensor", "Create", request))
         drop = v1.DropRequest(id=made.tensor.resident.id).SerializeToString()

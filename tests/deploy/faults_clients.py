@@ -11,7 +11,7 @@ import numpy as np
 
 from faults import KERNELS, OPTIONS
 from soak_calls import outer, slow_program, tensor
-from warpline.v1 import warpline_pb2 as v1
+import warpline_pb2 as v1
 
 # Of gRPC, each second, whether calls are in progress or not.
 KEEPALIVE = [("grpc.keepalive_time_ms", 1000), ("grpc.keepalive_timeout_ms", 1000),

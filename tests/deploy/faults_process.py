@@ -13,7 +13,7 @@ from daemon import wait_until
 from faults import (KERNELS, MIB, OPTIONS, Loop, await_rest, check, code_of, ending, free_port, serves, tell,
                     transpose_of)
 from soak_calls import slow_program, tensor
-from warpline.v1 import warpline_pb2 as v1
+import warpline_pb2 as v1
 
 
 def killed_daemon(scene):

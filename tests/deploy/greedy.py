@@ -89,7 +89,7 @@ def unread_gets(client):
 def slow_puts(client):
     """64 Puts of 2 MiB that get 32 KiB a second each."""
     import grpc
-    from warpline.v1 import warpline_pb2 as v1
+    import warpline_pb2 as v1
     channel = grpc.insecure_channel(client.arguments.address)
     create = channel.unary_unary("/warpline.v1.TensorService/Create", v1.CreateRequest.SerializeToString,
                                  v1.CreateResponse.FromString)
@@ -146,7 +146,7 @@ def lists(client):
 
 def empty_tensors(client):
     """Tensors without elements, until no more are to be had."""
-    from warpline.v1 import warpline_pb2 as v1
+    import warpline_pb2 as v1
     body = message(v1.CreateRequest(data_type=v1.DATA_TYPE_F32, shape=[0], ttl_seconds=86400).SerializeToString())
     identity.append((b"authorization", b"Bearer " + client.token.encode()))
     target = Target(client.arguments.address, None)

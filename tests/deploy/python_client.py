@@ -1,10 +1,11 @@
-"""The Python client without an installation: a folder for sys.path."""
+"""The Python client without an installation: a folder for sys.path, with the messages of the API as warpline_pb2."""
 
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from dashboard import ROOT
 
@@ -31,6 +32,12 @@ def folder_of(directory, given=None):
     target = os.path.join(os.path.abspath(directory), "python")
     wheel = subprocess.run([ROOT / "client/python/make_wheel", target], stdout=subprocess.PIPE, text=True, check=True).stdout
     shutil.unpack_archive(wheel.strip(), target, "zip")
+    proto = "warpline/v1/warpline.proto"
+    with tempfile.TemporaryDirectory() as scratch:
+        protoc = os.environ.get("PROTOC", "protoc")
+        subprocess.run([protoc, f"--proto_path={ROOT}/proto", f"--python_out={scratch}", proto], check=True)
+        # Under another name: the package is called warpline.
+        shutil.copy(f"{scratch}/warpline/v1/warpline_pb2.py", target)
     return target
 
 

@@ -4,7 +4,7 @@ type and order of summation, and are compared with NumPy's bit by bit."""
 import numpy as np
 
 import warpline
-from warpline.v1 import warpline_pb2 as v1
+import warpline_pb2 as v1
 
 KERNELS = "/warpline.v1.KernelService/"
 

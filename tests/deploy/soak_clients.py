@@ -33,7 +33,7 @@ import http2
 import soak_calls
 import warpline
 from soak_ledger import METHODS, RARE, Counting, Ledger
-from warpline.v1 import warpline_pb2 as v1
+import warpline_pb2 as v1
 
 MIB = 1 << 20
 CODE = grpc.StatusCode

@@ -166,7 +166,7 @@ def test_an_error_in_the_with_block_does_not_wait_for_the_server(fake):
                 async with await client.put(X):
                     fake.faults["Drop"] = [abort(CODE.UNAVAILABLE)] * 9
                     raise RuntimeError("mine")
-            assert fake.count("Drop") == 1
+            await until(lambda: fake.count("Drop") == 1)
 
     asyncio.run(check())
 

@@ -15,13 +15,21 @@ warpline.aio.connect makes the asynchronous client. warpline.dtypes has the elem
 """
 
 import importlib.metadata
-from warpline import aio, core, targets
+try:
+    from warpline import _core  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"warpline._core cannot be loaded ({error}): the package needs Linux, and a build of it for this machine "
+        "(client/python/README.md). Elsewhere, use plain gRPC: client/examples/python_grpcio/example.py") from error
+
+from warpline import aio, targets
 from warpline.client import Client
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
                              InvalidArgument, NotFound, ResourceExhausted, StatusCode, Unauthenticated,
                              Unavailable, Unimplemented)
 from warpline.expressions import Expression
+from warpline.local import local
 from warpline.programs import Program, placeholder, program
 from warpline.reports import Device, Execution, Limits, Operation, ServerInfo, StageTimes, Variant
 from warpline.residents import TensorInfo
@@ -37,7 +45,7 @@ __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
     "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented", "Variant",
-    "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "placeholder", "program",
+    "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "local", "placeholder", "program",
 ]
 
 
