@@ -241,6 +241,8 @@ WARPLINE_EXPORT void warpline_region_free(warpline_region* region);
  * none is shared, or none is left, it is ordinary memory; with WARPLINE_SHARED_ALWAYS that is an error. */
 WARPLINE_EXPORT warpline_error* warpline_empty(warpline_client* client, DLDataType dtype, int32_t ndim,
                                                const int64_t* shape, double timeout, warpline_array** out);
+/* 1 if the memory lies in a region that the client shares with its server, which then is not sent; else 0. */
+WARPLINE_EXPORT int32_t warpline_client_shares(const warpline_client* client, const void* data, size_t bytes);
 /* Takes the text of a warning that a user should see once, as that no memory can be shared; NULL if there is
  * none. The caller frees it by warpline_bytes_free. */
 WARPLINE_EXPORT char* warpline_client_take_warning(warpline_client* client);

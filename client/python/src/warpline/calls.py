@@ -37,6 +37,8 @@ INLINE = Keep()
 def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int = 1) -> Keep:
     """Makes the Keep of `count` results from a bool for all, or one bool for each. Raises ValueError if the arguments
     contradict each other."""
+    if keep is False and ttl is None and count == 1:
+        return INLINE
     results = [keep] * count if isinstance(keep, (bool, np.bool_)) else list(keep)
     if len(results) != count or not all(isinstance(one, (bool, np.bool_)) for one in results):
         raise ValueError(f"keep is {keep!r}: True, False, or one of them for each of {count} results")

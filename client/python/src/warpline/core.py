@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ _DLPACK = {"BOOL": (6, 8), "U8": (1, 8), "U16": (1, 16), "U32": (1, 32), "U64": 
            "I32": (0, 32), "I64": (0, 64), "F16": (2, 16), "BF16": (4, 16), "F32": (2, 32), "F64": (2, 64),
            "C64": (5, 64), "C128": (5, 128), "F8E4M3": (10, 8), "F8E5M2": (12, 8)}
 _TYPES = {f"DATA_TYPE_{name}": ffi.new("DLDataType *", (code, bits, 1))[0] for name, (code, bits) in _DLPACK.items()}
+_CPU = ffi.new("DLDevice *", (lib.kDLCPU, 0))[0]
 _DTYPES = {pair: DTYPES[f"DATA_TYPE_{name}"] for name, pair in _DLPACK.items()}
 
 
@@ -105,6 +107,8 @@ def operation(kind: str, inputs: tuple[str, ...], fields: tuple[tuple[str, Any],
 
 def in_elements(array: Array) -> Array:
     """The array itself, or a copy of it if its strides are not whole elements, or its byte order is another one."""
+    if array.flags.c_contiguous and array.dtype.isnative:
+        return array
     if not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("="))
     size = array.itemsize
@@ -113,21 +117,22 @@ def in_elements(array: Array) -> Array:
 
 def describe(array: Array, kept: list[Any]) -> Any:
     """The DLTensor of an array, which `in_elements` has returned. It is valid as long as `kept`."""
-    tensor = ffi.new("DLTensor *")
-    shape = array.shape
-    tensor.data = ffi.cast("void *", array.__array_interface__["data"][0])
-    tensor.device.device_type = lib.kDLCPU
-    tensor.ndim = ndim = len(shape)
-    tensor.dtype = _TYPES[data_type(array.dtype)]
+    shape, strides = array.shape, NULL
     if array.flags.c_contiguous:
         sizes = ffi.new("int64_t[]", shape)
     else:
         size = array.itemsize
         sizes = ffi.new("int64_t[]", [*shape, *(stride // size for stride in array.strides)])
-        tensor.strides = sizes + ndim
-    tensor.shape = sizes
+        strides = sizes + len(shape)
+    data = ffi.cast("void *", array.__array_interface__["data"][0])
+    tensor = ffi.new("DLTensor *", (data, _CPU, len(shape), _type_of(array.dtype), sizes, strides))
     kept += (array, sizes, tensor)
     return tensor
+
+
+@functools.lru_cache
+def _type_of(dtype: np.dtype[Any]) -> Any:
+    return _TYPES[data_type(dtype)]
 
 
 def dlpack_type(name: str) -> Any:
@@ -219,6 +224,7 @@ class Connection:
         self.timeout = timeout
         self.process = os.getpid()
         self._closed = False
+        self._shares = options.get("shared_memory") == lib.WARPLINE_SHARED_AUTO
         given = ffi.new("warpline_client_options *")
         given.size = ffi.sizeof("warpline_client_options")
         kept = []
@@ -259,8 +265,16 @@ class Connection:
             if error:
                 lib.warpline_error_free(error)
             raise _raised.pop()
+        self.warn()
         if error:
             raise self.error(error, begun, request_id)
+
+    def warn(self) -> None:
+        """Issues the library's warning, if there is one."""
+        if self._shares and (text := lib.warpline_client_take_warning(self.handle)):
+            message = _read(text)
+            lib.warpline_bytes_free(ffi.cast("uint8_t *", text))
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
 
     def error(self, error: Any, begun: float, request_id: str) -> errors.Error:
         """The exception for the error of a call that began then, on the clock time.monotonic."""

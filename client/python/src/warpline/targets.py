@@ -5,9 +5,9 @@ import math
 import numbers
 import operator
 import os
+import random
 import re
 import sys
-import uuid
 from typing import Literal
 
 from warpline import core
@@ -27,6 +27,11 @@ Mode = Literal["auto", "always", "never"]
 POOL_BYTES = 2 << 30
 # Ordinary arrays of fewer bytes travel in messages.
 _SMALL_BYTES = 128 << 10
+
+
+# Ids need not be secret. A forked child must not repeat its parent's.
+_random = random.Random()
+os.register_at_fork(after_in_child=_random.seed)
 
 
 def check_timeout(timeout: float) -> float:
@@ -53,7 +58,7 @@ def check_max_retries(max_retries: int) -> int:
 def check_request_id(request_id: str | None) -> str:
     """Checks a request id; makes a new id for None. Raises ValueError for an id that cannot be sent."""
     if request_id is None:
-        return uuid.uuid4().hex
+        return f"{_random.getrandbits(128):032x}"
     if not 1 <= len(request_id) <= 128 or not all(" " < character <= "~" for character in request_id):
         raise ValueError(f"request_id is {request_id!r}: 1 to 128 printable ASCII characters without spaces")
     return request_id

@@ -89,6 +89,7 @@ class Calls:
             raise
         out = ffi.new("warpline_result **")
         error = lib.warpline_call_finish(ended, out)
+        self._connection.warn()
         if error:
             raise self._connection.error(error, begun, request_id)
         return out[0]
