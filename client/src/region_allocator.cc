@@ -11,18 +11,36 @@ namespace {
 
 std::size_t RoundUp(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
+std::size_t AlignmentOf(std::size_t bytes) {
+  return bytes >= RegionAllocator::kLargeAlignment ? RegionAllocator::kLargeAlignment
+                                                   : RegionAllocator::kSmallAlignment;
+}
+
 }  // namespace
 
 RegionAllocator::RegionAllocator(std::size_t bytes) : bytes_(bytes) { AddGap(0, bytes); }
 
+RegionAllocator::Sizes::const_iterator RegionAllocator::FindGap(std::size_t size,
+                                                                std::size_t alignment) const {
+  return std::find_if(sizes_.lower_bound({size, 0}), sizes_.end(), [&](const auto& gap) {
+    return RoundUp(gap.second, alignment) - gap.second <= gap.first - size;
+  });
+}
+
+std::optional<std::size_t> RegionAllocator::SmallestGap(std::size_t bytes) const {
+  if (bytes > bytes_) return std::nullopt;
+  const auto gap = FindGap(RoundUp(std::max<std::size_t>(bytes, 1), kSmallAlignment), AlignmentOf(bytes));
+  if (gap == sizes_.end()) return std::nullopt;
+  return gap->first;
+}
+
 absl::StatusOr<std::size_t> RegionAllocator::Allocate(std::size_t bytes) {
-  const std::size_t alignment = bytes >= kLargeAlignment ? kLargeAlignment : kSmallAlignment;
+  const std::size_t alignment = AlignmentOf(bytes);
   // A size too large to be rounded up does not fit either.
   const std::size_t size = bytes > bytes_ ? bytes : RoundUp(std::max<std::size_t>(bytes, 1), kSmallAlignment);
-  for (auto gap = sizes_.lower_bound({size, 0}); gap != sizes_.end(); ++gap) {
+  if (const auto gap = FindGap(size, alignment); gap != sizes_.end()) {
     const auto [gap_bytes, gap_offset] = *gap;
     const std::size_t offset = RoundUp(gap_offset, alignment);
-    if (offset - gap_offset > gap_bytes - size) continue;
     RemoveGap(gap_offset, gap_bytes);
     if (offset > gap_offset) AddGap(gap_offset, offset - gap_offset);
     const std::size_t end = offset + size, gap_end = gap_offset + gap_bytes;

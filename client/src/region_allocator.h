@@ -27,6 +27,8 @@ class RegionAllocator {
   // Offset of a new block. It has at least one byte. ResourceExhausted, with the figures, if no gap is large
   // enough.
   absl::StatusOr<std::size_t> Allocate(std::size_t bytes);
+  // Returns the size of the gap that Allocate would use; nothing if no gap is large enough.
+  std::optional<std::size_t> SmallestGap(std::size_t bytes) const;
   // `offset` is that of a block which was not freed yet.
   void Free(std::size_t offset);
 
@@ -49,6 +51,10 @@ class RegionAllocator {
     bool freed = false;
   };
   using Blocks = std::map<std::size_t, Block>;
+  using Sizes = std::set<std::pair<std::size_t, std::size_t>>;
+
+  // Returns the smallest gap with room for a block of `size` bytes, at this alignment.
+  Sizes::const_iterator FindGap(std::size_t size, std::size_t alignment) const;
 
   void AddGap(std::size_t offset, std::size_t bytes);
   void RemoveGap(std::size_t offset, std::size_t bytes);
@@ -56,9 +62,9 @@ class RegionAllocator {
 
   const std::size_t bytes_;
   std::size_t free_bytes_ = 0, busy_bytes_ = 0;
-  Blocks blocks_;                                        // by offset
-  std::map<std::size_t, std::size_t> gaps_;              // bytes, by offset
-  std::set<std::pair<std::size_t, std::size_t>> sizes_;  // bytes and offset of each gap
+  Blocks blocks_;                            // by offset
+  std::map<std::size_t, std::size_t> gaps_;  // bytes, by offset
+  Sizes sizes_;                              // bytes and offset of each gap
 };
 
 }  // namespace warpline::client

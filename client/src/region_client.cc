@@ -23,28 +23,6 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4096;
 
-struct Ticket {
-  std::string text;
-  absl::Time expires;
-};
-
-absl::StatusOr<Ticket> Reserve(Connection& connection, std::size_t bytes, absl::Time deadline) {
-  v1::OpenRequest request;
-  request.set_size_bytes(static_cast<std::int64_t>(bytes));
-  const auto encode = [&] {
-    MessageWriter message;
-    message.Append(request.SerializeAsString());
-    return std::move(message).Finish();
-  };
-  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   connection.Call(OpenRegionMethod(), encode, deadline, ""));
-  ASSIGN_OR_RETURN(Arrived<v1::OpenResponse> arrived,
-                   ReadResponse<v1::OpenResponse>(response, InlineField()));
-  if (arrived.message.ticket().empty()) return BadResponse("a region without a ticket");
-  return Ticket{std::move(*arrived.message.mutable_ticket()),
-                absl::Now() + absl::Seconds(arrived.message.ttl_seconds())};
-}
-
 }  // namespace
 
 RegionClient::RegionClient(std::string target, const ClientOptions& options)
@@ -70,21 +48,53 @@ absl::StatusOr<Region> RegionClient::Open(Connection& connection, std::size_t by
         absl::StrCat("a region of ", bytes, " bytes: it has at least 1 and at most ", kMaxBytes));
   }
   const std::size_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  ASSIGN_OR_RETURN(const std::string path, RegionSocketPath(target_, socket_));
+  ASSIGN_OR_RETURN(const std::string path, SocketPath());
   // Asked first, since the server may refuse, and memory takes long.
-  ASSIGN_OR_RETURN(Ticket ticket, Reserve(connection, size, deadline));
-  ASSIGN_OR_RETURN(std::unique_ptr<RegionMemory> memory, RegionMemory::Create(size));
+  ASSIGN_OR_RETURN(RegionTicket ticket, Reserve(connection, size, deadline, /*retries=*/true));
+  ASSIGN_OR_RETURN(std::shared_ptr<SharedRegion> shared,
+                   HandOver(connection, std::move(ticket), path, deadline));
+  return Region(std::move(shared));
+}
+
+absl::StatusOr<std::string> RegionClient::SocketPath() const { return RegionSocketPath(target_, socket_); }
+
+absl::StatusOr<RegionTicket> RegionClient::Reserve(Connection& connection, std::size_t bytes,
+                                                   absl::Time deadline, bool retries) {
+  v1::OpenRequest request;
+  request.set_size_bytes(static_cast<std::int64_t>(bytes));
+  const auto encode = [&] {
+    MessageWriter message;
+    message.Append(request.SerializeAsString());
+    return std::move(message).Finish();
+  };
+  absl::StatusOr<grpc::ByteBuffer> response;
+  if (retries) {
+    response = connection.Call(OpenRegionMethod(), encode, deadline, "");
+  } else {
+    ASSIGN_OR_RETURN(OutgoingMessage message, encode());
+    response = connection.channel().Call(OpenRegionMethod(), std::move(message), deadline, "");
+  }
+  if (!response.ok()) return response.status();
+  ASSIGN_OR_RETURN(Arrived<v1::OpenResponse> arrived,
+                   ReadResponse<v1::OpenResponse>(*response, InlineField()));
+  if (arrived.message.ticket().empty()) return BadResponse("a region without a ticket");
+  return RegionTicket{std::move(*arrived.message.mutable_ticket()), bytes,
+                      absl::Now() + absl::Seconds(arrived.message.ttl_seconds())};
+}
+
+absl::StatusOr<std::shared_ptr<SharedRegion>> RegionClient::HandOver(Connection& connection,
+                                                                     RegionTicket ticket,
+                                                                     const std::string& path,
+                                                                     absl::Time deadline) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RegionMemory> memory, RegionMemory::Create(ticket.bytes));
   RETURN_IF_ERROR(memory->Populate());
   if (absl::Now() >= ticket.expires) {
-    ASSIGN_OR_RETURN(ticket, Reserve(connection, size, deadline));
+    ASSIGN_OR_RETURN(ticket, Reserve(connection, ticket.bytes, deadline, /*retries=*/true));
   }
   ASSIGN_OR_RETURN(RegionSocket socket, RegionSocket::Connect(path, deadline));
   ASSIGN_OR_RETURN(std::string id, socket.HandOver(ticket.text, memory->fd(), deadline));
   memory->CloseFd();
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<SharedRegion> shared,
-      SharedRegion::Start(std::move(memory), std::move(socket), std::move(id), table_, watcher_));
-  return Region(std::move(shared));
+  return SharedRegion::Start(std::move(memory), std::move(socket), std::move(id), table_, watcher_);
 }
 
 }  // namespace warpline::client

@@ -20,6 +20,13 @@
 
 namespace warpline::client {
 
+// The server's permission to hand over a region of `bytes` bytes.
+struct RegionTicket {
+  std::string text;
+  std::size_t bytes = 0;
+  absl::Time expires;
+};
+
 // Opens them, and has what calls share that use them. Thread-safe. It must outlive all calls; regions may
 // outlive it, and are lost then.
 class RegionClient {
@@ -32,6 +39,15 @@ class RegionClient {
 
   // Implements Client::OpenRegion.
   absl::StatusOr<Region> Open(Connection& connection, std::size_t bytes, absl::Duration timeout);
+
+  // The steps of Open. The path is that of the region socket; FailedPrecondition if the target has none.
+  absl::StatusOr<std::string> SocketPath() const;
+  // Asks the server for a region of `bytes` bytes, a multiple of 4096. If `retries` is not set, asks once.
+  static absl::StatusOr<RegionTicket> Reserve(Connection& connection, std::size_t bytes, absl::Time deadline,
+                                              bool retries);
+  // Allocates the memory, and hands it over to the server.
+  absl::StatusOr<std::shared_ptr<SharedRegion>> HandOver(Connection& connection, RegionTicket ticket,
+                                                         const std::string& path, absl::Time deadline);
 
   const RegionTable& table() const { return *table_; }
   // Returns the next call number. All regions share the numbers, since one call gives all its slices the same

@@ -62,6 +62,12 @@ std::size_t SharedRegion::free_bytes() const {
   return allocator_.free_bytes();
 }
 
+std::optional<std::size_t> SharedRegion::SmallestGap(std::size_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  if (!status_.ok()) return std::nullopt;
+  return allocator_.SmallestGap(bytes);
+}
+
 absl::Status SharedRegion::status() const {
   const std::lock_guard lock(mutex_);
   return status_;

@@ -47,6 +47,8 @@ class SharedRegion : public Watched, public std::enable_shared_from_this<SharedR
   std::byte* data() const { return memory_->data(); }
   std::size_t bytes() const { return memory_->bytes(); }
   std::size_t free_bytes() const;
+  // See RegionAllocator. Nothing if the region is lost.
+  std::optional<std::size_t> SmallestGap(std::size_t bytes) const;
   // True if the region belongs to the client whose table this is.
   bool IsIn(const RegionTable& table) const { return table_.get() == &table; }
   // Unavailable, with the reason, once it is lost.

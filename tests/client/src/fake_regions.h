@@ -10,11 +10,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +33,9 @@ namespace warpline::client {
 
 // Returns the first operand, wherever that lies, to wherever it is to go. `variant` says what else to do:
 // "fail" fails, "slow" waits until the call is cancelled, and "fail once" fails the first time.
-class FakeRegions : public v1::KernelService::Service, public v1::RegionService::Service {
+class FakeRegions : public v1::KernelService::Service,
+                    public v1::RegionService::Service,
+                    public v1::InfoService::Service {
  public:
   // Listens at `path`, and with the region socket beside it.
   explicit FakeRegions(const std::string& path) : socket_path_(path + ".regions") {
@@ -47,6 +51,7 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
     builder.AddListeningPort("unix:" + path, grpc::InsecureServerCredentials());
     builder.RegisterService(static_cast<v1::KernelService::Service*>(this));
     builder.RegisterService(static_cast<v1::RegionService::Service*>(this));
+    builder.RegisterService(static_cast<v1::InfoService::Service*>(this));
     server_ = builder.BuildAndStart();
   }
   ~FakeRegions() override {
@@ -60,6 +65,10 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
   // The behaviour of this server. Set it only while nothing is going on.
   grpc::Status open_status;
   std::optional<v1::RegionError> handover_error;
+  // Bytes of all regions: those that GetInfo tells, and those that there really are. Regions count until they
+  // are closed.
+  std::atomic<std::int64_t> max_region_bytes = std::int64_t{1} << 40, quota = std::int64_t{1} << 40;
+  std::function<void()> on_transpose;  // runs first
   double ticket_ttl_seconds = 60;
   // Withdrawals wait until ConfirmAll.
   std::atomic<bool> holds_withdrawals = false;
@@ -89,6 +98,17 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
     changed_.wait(lock, [&] { return regions_.size() == count; });
   }
   int opened() const { return opened_; }
+  int asked() const { return asked_; }  // for a region, with or without success
+  int info_calls() const { return info_calls_; }
+  std::vector<std::int64_t> sizes() const {  // of all regions ever, in order
+    const std::lock_guard lock(mutex_);
+    return sizes_;
+  }
+  std::int64_t bytes() const {  // of the regions that are open
+    const std::lock_guard lock(mutex_);
+    return Bytes();
+  }
+  int sinks() const { return sinks_; }        // results that were written into regions
   std::vector<std::string> sources() const {  // of the requests' tensors, in order
     const std::lock_guard lock(mutex_);
     return sources_;
@@ -98,8 +118,23 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
     return calls_;
   }
 
-  grpc::Status Open(grpc::ServerContext*, const v1::OpenRequest*, v1::OpenResponse* response) override {
+  grpc::Status GetInfo(grpc::ServerContext*, const v1::GetInfoRequest*,
+                       v1::GetInfoResponse* response) override {
+    ++info_calls_;
+    response->mutable_limits()->set_max_region_bytes(max_region_bytes);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Open(grpc::ServerContext*, const v1::OpenRequest* request,
+                    v1::OpenResponse* response) override {
+    ++asked_;
     if (!open_status.ok()) return open_status;
+    const std::lock_guard lock(mutex_);
+    if (Bytes() + request->size_bytes() > quota) {
+      return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                          std::to_string(request->size_bytes()) + " bytes are not to be had");
+    }
+    sizes_.push_back(request->size_bytes());
     response->set_ticket("ticket " + std::to_string(++opened_));
     response->set_ttl_seconds(ticket_ttl_seconds);
     return grpc::Status::OK;
@@ -107,6 +142,7 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
 
   grpc::Status Transpose(grpc::ServerContext* context, const v1::TransposeRequest* request,
                          v1::TransposeResponse* response) override {
+    if (on_transpose != nullptr) on_transpose();
     const bool has_sink = request->options().sinks_size() > 0;
     return Copy(*context, request->variant(), request->x(), has_sink ? &request->options().sinks(0) : nullptr,
                 *response->mutable_y());
@@ -141,7 +177,10 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
       const std::lock_guard lock(mutex_);
       sources_.push_back(x.has_region() ? "region" : x.has_resident() ? "resident" : "inline");
       if (x.has_region()) calls_.insert(x.region().call());
-      if (sink != nullptr && sink->has_region()) calls_.insert(sink->region().call());
+      if (sink != nullptr && sink->has_region()) {
+        calls_.insert(sink->region().call());
+        ++sinks_;
+      }
     }
     if (variant == "fail" || (variant == "fail once" && !failed_.exchange(true))) {
       return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as it was told");
@@ -166,6 +205,12 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
     std::memmove(to, from, bytes);
     *y.mutable_region() = sink->region();
     return grpc::Status::OK;
+  }
+
+  std::int64_t Bytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& [fd, region] : regions_) bytes += static_cast<std::int64_t>(region.bytes);
+    return bytes;
   }
 
   char* At(const v1::RegionSlice& slice, std::size_t bytes) const {
@@ -264,13 +309,14 @@ class FakeRegions : public v1::KernelService::Service, public v1::RegionService:
   const std::string socket_path_;
   int listener_ = -1;
   std::atomic<bool> stopped_ = false, failed_ = false;
-  std::atomic<int> opened_ = 0;
+  std::atomic<int> opened_ = 0, asked_ = 0, info_calls_ = 0, sinks_ = 0;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, Region> regions_;  // by connection
   std::vector<std::pair<int, std::int64_t>> held_;
   std::set<std::int64_t> withdrawn_, calls_;
   std::vector<std::string> sources_;
+  std::vector<std::int64_t> sizes_;
   std::unique_ptr<grpc::Server> server_;
   std::thread thread_;
 };
