@@ -18,6 +18,9 @@ using warpline::abi::Guarded;
 using warpline::abi::KnownPart;
 using warpline::abi::TextOf;
 
+static_assert(static_cast<int>(warpline::client::SharedMemory::kAuto) == WARPLINE_SHARED_AUTO);
+static_assert(static_cast<int>(warpline::client::SharedMemory::kAlways) == WARPLINE_SHARED_ALWAYS);
+
 const char* warpline_version() { return warpline::kVersion; }
 
 warpline_error* warpline_client_create(const char* target, const warpline_client_options* options,
@@ -36,11 +39,18 @@ warpline_error* warpline_client_create(const char* target, const warpline_client
     const warpline::client::TlsOptions tls{
         .ca = TextOf(given.tls_ca), .cert = TextOf(given.tls_cert), .key = TextOf(given.tls_key)};
     RETURN_IF_ERROR(warpline::client::CredentialsFor(target, tls).status());
-    *out = new warpline_client(target, {.channel = {.own_connection = given.own_connection != 0,
-                                                    .tls = tls,
-                                                    .token = TextOf(given.token)},
-                                        .max_retries = given.max_retries,
-                                        .region_socket = TextOf(given.region_socket)});
+    if (given.shared_memory < WARPLINE_SHARED_EXPLICIT || given.shared_memory > WARPLINE_SHARED_ALWAYS) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shared_memory is ", given.shared_memory, ": one of WARPLINE_SHARED_..."));
+    }
+    warpline::client::ClientOptions made{
+        .channel = {.own_connection = given.own_connection != 0, .tls = tls, .token = TextOf(given.token)},
+        .max_retries = given.max_retries,
+        .region_socket = TextOf(given.region_socket),
+        .shared_memory = static_cast<warpline::client::SharedMemory>(given.shared_memory)};
+    if (given.pool_bytes != 0) made.pool_bytes = given.pool_bytes;
+    if (given.share_from_bytes != 0) made.share_from_bytes = given.share_from_bytes;
+    *out = new warpline_client(target, made);
     return absl::OkStatus();
   });
 }
@@ -60,8 +70,15 @@ void warpline_set_interrupt(int32_t (*interrupt)(void*), void* data) {
 }
 
 char* warpline_client_take_warning(warpline_client* client) {
-  (void)client;
-  return nullptr;
+  const std::string text = client->client.TakeWarning();
+  if (text.empty()) return nullptr;
+  auto copy = std::make_unique<uint8_t[]>(text.size() + 1);
+  std::memcpy(copy.get(), text.c_str(), text.size() + 1);
+  return reinterpret_cast<char*>(copy.release());
+}
+
+int32_t warpline_client_shares(const warpline_client* client, const void* data, size_t bytes) {
+  return client->client.Shares(data, bytes) ? 1 : 0;
 }
 
 warpline_error* warpline_client_serving(warpline_client* client, const char* service, double timeout,

@@ -178,11 +178,8 @@ warpline_error* warpline_empty(warpline_client* client, DLDataType dtype, int32_
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
     ASSIGN_OR_RETURN(const ArrayType type, ToArrayType(dtype, ndim, shape));
-    ASSIGN_OR_RETURN(const std::size_t bytes,
-                     warpline::client::ByteSize({.dtype = type.dtype, .shape = type.shape}));
     ASSIGN_OR_RETURN(warpline::client::Array array,
-                     warpline::client::Array::Allocate(type.dtype, type.shape, bytes));
-    (void)timeout;
+                     client->client.Empty(type.dtype, type.shape, absl::Seconds(timeout)));
     *out = new warpline_array(std::move(array));
     return absl::OkStatus();
   });

@@ -1,7 +1,9 @@
 #include "warpline/client.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,11 +16,16 @@
 #include "client/src/attempts.h"
 #include "client/src/codec.h"
 #include "client/src/connection.h"
+#include "client/src/grpc_error.h"
 #include "client/src/message_writer.h"
 #include "client/src/methods.h"
+#include "client/src/placed.h"
+#include "client/src/region_attempts.h"
 #include "client/src/region_call.h"
 #include "client/src/region_client.h"
+#include "client/src/region_pool.h"
 #include "client/src/result_type.h"
+#include "client/src/shared_region.h"
 #include "client/src/tensor_client.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "kernels/status_macros.h"
@@ -46,7 +53,11 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 class Client::Impl {
  public:
   Impl(const std::string& target, const ClientOptions& options)
-      : regions_(target, options), connection_(target, options), tensors_(connection_) {}
+      : regions_(target, options), connection_(target, options), tensors_(connection_) {
+    const SharedMemory mode = options.shared_memory;
+    const bool may_share = mode == SharedMemory::kAuto && regions_.SocketPath().ok();
+    if (may_share || mode == SharedMemory::kAlways) pool_.emplace(regions_, connection_, options);
+  }
 
   void Close() {
     tensors_.Close();
@@ -56,6 +67,9 @@ class Client::Impl {
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
     return regions_.Open(connection_, bytes, timeout);
   }
+  absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Duration timeout);
+  bool Shares(const void* data, std::size_t bytes) const;
+  std::string TakeWarning() { return pool_ ? pool_->TakeWarning() : ""; }
   // A call that has nothing to do with regions.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
@@ -73,101 +87,39 @@ class Client::Impl {
 
  private:
   // `encode` makes the message, and `decode` the result out of the response, both with the regions' part in
-  // the attempt.
+  // the attempt. The placement is that of the message.
   template <typename Encode, typename Decode>
-  auto Call(const std::string& method, const Encode& encode, const Decode& decode, absl::Duration timeout,
-            const CallOptions& options) -> decltype(decode(grpc::ByteBuffer(), SharedPlaces()));
-  template <typename Encode, typename Decode, typename Done>
+  auto Call(const std::string& method, Placement& placement, const Encode& encode, const Decode& decode,
+            absl::Duration timeout, const CallOptions& options)
+      -> decltype(decode(grpc::ByteBuffer(), SharedPlaces()));
+  template <typename Args, typename Outcome>
   struct Repeated;
-  template <typename Encode, typename Decode, typename Done>
-  void CallAsync(const std::string& method, Encode encode, Decode decode, absl::Duration timeout,
-                 const CallOptions& options, Done done);
+  template <typename Args, typename Outcome>
+  void Repeat(const std::string& method, const Args& args, absl::Duration timeout, const CallOptions& options,
+              std::function<void(absl::StatusOr<Outcome>)> done);
+  RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
-  RegionClient regions_;  // calls in flight use it
+  RegionClient regions_;            // calls in flight use it
+  std::optional<RegionPool> pool_;  // calls in flight use it
   Connection connection_;
   TensorClient tensors_;  // before the connection ends, it drops what is left
 };
 
 template <typename Encode, typename Decode>
-auto Client::Impl::Call(const std::string& method, const Encode& encode, const Decode& decode,
-                        absl::Duration timeout, const CallOptions& options)
+auto Client::Impl::Call(const std::string& method, Placement& placement, const Encode& encode,
+                        const Decode& decode, absl::Duration timeout, const CallOptions& options)
     -> decltype(decode(grpc::ByteBuffer(), SharedPlaces())) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
-  std::optional<RegionCall> attempt;
-  const auto encode_attempt = [&] { return encode(attempt.emplace(regions_)); };
-  // Not before the server has confirmed its end does the memory of a failed attempt belong to the caller
-  // again, or to the next attempt.
-  const auto failed = [&] { WithdrawAndWait(*attempt); };
-  ASSIGN_OR_RETURN(
-      const grpc::ByteBuffer response,
-      connection_.Call(method, encode_attempt, absl::Now() + timeout, options.request_id, failed));
-  return decode(response, attempt->places());
-}
-
-// A call that nobody waits for, with its attempts.
-template <typename Encode, typename Decode, typename Done>
-struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Encode, Decode, Done>> {
-  Repeated(Impl& client, std::string method, Encode encode, Decode decode, Done done,
-           const CallOptions& options, absl::Time deadline)
-      : client(client),
-        method(std::move(method)),
-        encode(std::move(encode)),
-        decode(std::move(decode)),
-        done(std::move(done)),
-        request_id(options.request_id),
-        stop(options.stop),
-        attempts(std::make_shared<Attempts>(client.connection_.AttemptsUntil(deadline))) {}
-
-  void Start() {
-    const auto attempt = std::make_shared<RegionCall>(client.regions_);
-    absl::StatusOr<OutgoingMessage> message = encode(*attempt);
-    if (!message.ok()) return done(message.status());
-    auto ended = [self = this->shared_from_this(),
-                  attempt](const absl::StatusOr<grpc::ByteBuffer>& response) {
-      if (response.ok()) {
-        auto result = self->decode(*response, attempt->places());
-        attempt->Release();
-        return self->done(std::move(result));
-      }
-      if (!attempt->uses_regions()) return self->Failed(response.status());
-      // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
-      CallbackThread& callbacks = self->client.regions_.callbacks();
-      callbacks.Expect();
-      attempt->Withdraw([self, attempt, &callbacks, status = response.status()] {
-        callbacks.Run([self, attempt, status] {
-          attempt->Release();
-          self->Failed(status);
-        });
-      });
-    };
-    client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id,
-                                           std::move(ended), stop);
-  }
-
-  void Failed(const absl::Status& status) {
-    const auto self = this->shared_from_this();
-    client.connection_.RetryAsync(
-        attempts, status, stop, [self] { self->Start(); },
-        [self](absl::Status last) { self->done(std::move(last)); });
-  }
-
-  Impl& client;
-  const std::string method;
-  const Encode encode;
-  const Decode decode;
-  const Done done;
-  const std::string request_id;
-  const std::stop_token stop;
-  const std::shared_ptr<Attempts> attempts;
-};
-
-template <typename Encode, typename Decode, typename Done>
-void Client::Impl::CallAsync(const std::string& method, Encode encode, Decode decode, absl::Duration timeout,
-                             const CallOptions& options, Done done) {
-  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
-  std::make_shared<Repeated<Encode, Decode, Done>>(*this, method, std::move(encode), std::move(decode),
-                                                   std::move(done), options, absl::Now() + timeout)
-      ->Start();
+  const absl::Time deadline = absl::Now() + timeout;
+  RegionAttempts attempts(regions_, connection_, placement, deadline);
+  const auto encode_attempt = [&]() -> absl::StatusOr<OutgoingMessage> {
+    ASSIGN_OR_RETURN(RegionCall* const attempt, attempts.Begin());
+    return encode(*attempt);
+  };
+  const auto failed = [&](const absl::Status& status) { return attempts.Failed(status); };
+  ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
+                   connection_.Call(method, encode_attempt, deadline, options.request_id, failed));
+  return decode(response, attempts.last().places());
 }
 
 namespace {
@@ -190,52 +142,173 @@ absl::StatusOr<OutgoingMessage> EncodeWithRegions(const RunArgs& args, RegionCal
   return Encode(args, attempt.places());
 }
 
+absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<OperationArgs>& placed, RegionCall& attempt) {
+  return std::visit(
+      [&](const auto& operation) { return EncodeWithRegions(operation, placed.destination(), attempt); },
+      placed.args());
+}
+
+absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<RunArgs>& placed, RegionCall& attempt) {
+  return EncodeWithRegions(placed.args(), attempt);
+}
+
+absl::StatusOr<Result> DecodePlaced(Placed<OperationArgs>& placed, const grpc::ByteBuffer& response,
+                                    const MakeTensor& make_tensor, const SharedPlaces& places) {
+  ASSIGN_OR_RETURN(Result result, DecodeResult(response, placed.destination(), make_tensor, places));
+  RETURN_IF_ERROR(placed.placement().Deliver(std::array{&result.array}));
+  return result;
+}
+
+absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::ByteBuffer& response,
+                                       const MakeTensor& make_tensor, const SharedPlaces& places) {
+  const RunArgs& args = placed.args();
+  ASSIGN_OR_RETURN(RunResult result,
+                   DecodeRunResult(response, OutputsOf(args), args.destinations, make_tensor, places));
+  std::vector<Array*> arrays;
+  for (auto& [name, array] : result.outputs) arrays.push_back(&array);
+  RETURN_IF_ERROR(placed.placement().Deliver(arrays));
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
                                              const CallOptions& options) {
-  const auto encode = [&](RegionCall& attempt) {
-    return std::visit(
-        [&](const auto& operation) { return EncodeWithRegions(operation, options.destination, attempt); },
-        args);
-  };
+  Placed<OperationArgs> placed(pool(), args, options.destination, /*keeps=*/false);
+  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
-    return DecodeResult(response, options.destination, tensors_.make_tensor(), places);
+    return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
-  return Call(MethodOf(args), encode, decode, timeout, options);
+  return Call(MethodOf(args), placed.placement(), encode, decode, timeout, options);
 }
 
 absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
                                                 const CallOptions& options) {
-  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
+  Placed<RunArgs> placed(pool(), args, {}, /*keeps=*/false);
+  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(placed.args(), attempt); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
-    return DecodeRunResult(response, OutputsOf(args), args.destinations, tensors_.make_tensor(), places);
+    return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
-  return Call(RunMethod(), encode, decode, timeout, options);
+  return Call(RunMethod(), placed.placement(), encode, decode, timeout, options);
+}
+
+// A call that nobody waits for, with its attempts.
+template <typename Args, typename Outcome>
+struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outcome>> {
+  Repeated(Impl& client, std::string method, const Args& args, const CallOptions& options, absl::Time deadline,
+           std::function<void(absl::StatusOr<Outcome>)> done)
+      : client(client),
+        method(std::move(method)),
+        placed(client.pool(), args, options.destination, /*keeps=*/true),
+        make_tensor(client.tensors_.make_tensor()),
+        request_id(options.request_id),
+        stop(options.stop),
+        attempts(std::make_shared<Attempts>(client.connection_.AttemptsUntil(deadline))),
+        done(std::move(done)) {}
+
+  void Start() {
+    Placement& placement = placed.placement();
+    // The call needs half of the time left.
+    const absl::Time now = absl::Now();
+    const absl::Status status =
+        placement.Place(now + (attempts->deadline() - now) / 2, client.connection_.may_retry());
+    if (!status.ok()) return Failed(status);
+    attempt = std::make_shared<RegionCall>(client.regions_, /*lost_is_ordinary=*/placement.active());
+    absl::StatusOr<OutgoingMessage> message = EncodePlaced(placed, *attempt);
+    if (!message.ok()) return done(message.status());
+    const auto ended = [self = this->shared_from_this()](const absl::StatusOr<grpc::ByteBuffer>& response) {
+      if (!response.ok()) return self->Withdraw(response.status());
+      auto outcome = DecodePlaced(self->placed, *response, self->make_tensor, self->attempt->places());
+      self->attempt->Release();
+      self->done(std::move(outcome));
+    };
+    client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id, ended,
+                                           stop);
+  }
+
+  // The attempt has failed. Its memory is the caller's, or the next attempt's, when the server has confirmed
+  // its end.
+  void Withdraw(const absl::Status& status) {
+    if (!attempt->uses_regions()) return Failed(status);
+    Placement& placement = placed.placement();
+    if (placement.active() && !placement.writes_in_place()) {
+      withdrawn = BeginWithdrawal(attempt);
+      return Failed(status);
+    }
+    // Neither this thread nor the one that hears of the end may be kept from its work by a callback.
+    CallbackThread& callbacks = client.regions_.callbacks();
+    callbacks.Expect();
+    attempt->Withdraw([self = this->shared_from_this(), &callbacks, status] {
+      callbacks.Run([self, status] { self->Failed(status); });
+    });
+  }
+
+  void Failed(const absl::Status& status) {
+    const auto self = this->shared_from_this();
+    // The server's codes for a region that it does not know, and for one that it lost meanwhile.
+    const bool strange = absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsAborted(status);
+    if (placed.placement().active() && strange && attempt != nullptr && attempt->uses_regions() && !resent) {
+      resent = true;
+      return client.connection_.Later([self, status](bool open) {
+        if (open && self->AwaitEnd() && self->attempt->lost_region()) return self->Start();
+        self->done(WithAttempts(status, self->attempts->failed() + 1));
+      });
+    }
+    client.connection_.RetryAsync(
+        attempts, status, stop,
+        [self, status] {
+          if (self->AwaitEnd()) return self->Start();
+          self->done(status);
+        },
+        [self](absl::Status last) { self->done(std::move(last)); });
+  }
+
+  // Waits until the server does not use the memory of the last attempt. False after the deadline.
+  bool AwaitEnd() { return AwaitWithdrawal(withdrawn, attempts->deadline(), client.connection_); }
+
+  Impl& client;
+  const std::string method;
+  Placed<Args> placed;
+  const MakeTensor make_tensor;
+  const std::string request_id;
+  const std::stop_token stop;
+  const std::shared_ptr<Attempts> attempts;
+  const std::function<void(absl::StatusOr<Outcome>)> done;
+  std::shared_ptr<RegionCall> attempt;  // the last
+  std::future<void> withdrawn;          // of the last attempt
+  bool resent = false;
+};
+
+template <typename Args, typename Outcome>
+void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Duration timeout,
+                          const CallOptions& options, std::function<void(absl::StatusOr<Outcome>)> done) {
+  if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
+  std::make_shared<Repeated<Args, Outcome>>(*this, method, args, options, absl::Now() + timeout,
+                                            std::move(done))
+      ->Start();
 }
 
 void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<Result>)> done) {
-  const auto encode = [args, destination = options.destination](RegionCall& attempt) {
-    return std::visit(
-        [&](const auto& operation) { return EncodeWithRegions(operation, destination, attempt); }, args);
-  };
-  const auto decode = [destination = options.destination, make_tensor = tensors_.make_tensor()](
-                          const grpc::ByteBuffer& response, const SharedPlaces& places) {
-    return DecodeResult(response, destination, make_tensor, places);
-  };
-  CallAsync(MethodOf(args), encode, decode, timeout, options, std::move(done));
+  Repeat(MethodOf(args), args, timeout, options, std::move(done));
 }
 
 void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<RunResult>)> done) {
-  const auto encode = [args](RegionCall& attempt) { return EncodeWithRegions(args, attempt); };
-  const auto decode = [outputs = OutputsOf(args), destinations = args.destinations,
-                       make_tensor = tensors_.make_tensor()](const grpc::ByteBuffer& response,
-                                                             const SharedPlaces& places) {
-    return DecodeRunResult(response, outputs, destinations, make_tensor, places);
-  };
-  CallAsync(RunMethod(), encode, decode, timeout, options, std::move(done));
+  CallOptions own{.request_id = options.request_id, .stop = options.stop};
+  Repeat(RunMethod(), args, timeout, own, std::move(done));
+}
+
+bool Client::Impl::Shares(const void* data, std::size_t bytes) const {
+  const std::shared_ptr<SharedRegion> region = regions_.table().Find(data, bytes);
+  return region != nullptr && region->status().ok();
+}
+
+absl::StatusOr<Array> Client::Impl::Empty(DType dtype, const Shape& shape, absl::Duration timeout) {
+  RETURN_IF_ERROR(CheckTimeout(timeout));
+  if (pool_) return pool_->Empty(dtype, shape, absl::Now() + timeout);
+  ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize({.dtype = dtype, .shape = shape}));
+  return Array::Allocate(dtype, shape, bytes);
 }
 
 Client::Client(const std::string& target, const ClientOptions& options)
@@ -302,6 +375,14 @@ absl::StatusOr<std::vector<TensorInfo>> Client::ListTensors(absl::Duration timeo
 absl::StatusOr<Region> Client::OpenRegion(std::size_t bytes, absl::Duration timeout) {
   return impl_->OpenRegion(bytes, timeout);
 }
+
+bool Client::Shares(const void* data, std::size_t bytes) const { return impl_->Shares(data, bytes); }
+
+absl::StatusOr<Array> Client::Empty(DType dtype, const Shape& shape, absl::Duration timeout) {
+  return impl_->Empty(dtype, shape, timeout);
+}
+
+std::string Client::TakeWarning() { return impl_->TakeWarning(); }
 
 absl::StatusOr<v1::GetInfoResponse> Client::GetInfo(absl::Duration timeout) {
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,

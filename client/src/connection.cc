@@ -30,7 +30,8 @@ RawChannel& Connection::channel(std::size_t index) {
 
 absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     const std::string& method, const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
-    absl::Time deadline, const std::string& request_id, const std::function<void()>& failed) {
+    absl::Time deadline, const std::string& request_id,
+    const std::function<bool(const absl::Status&)>& failed) {
   Attempts attempts = AttemptsUntil(deadline);
   while (true) {
     // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
@@ -38,7 +39,7 @@ absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     absl::StatusOr<grpc::ByteBuffer> response =
         channel().Call(method, std::move(message), deadline, request_id);
     if (response.ok()) return response;
-    if (failed != nullptr) failed();
+    if (failed != nullptr && failed(response.status())) continue;
     // Waiting does not mend it, so it is looked for once.
     if (attempts.failed() == 0) RETURN_IF_ERROR(TlsProblem(response.status(), deadline));
     const std::optional<absl::Duration> delay = attempts.DelayAfter(response.status());

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,21 +32,26 @@ class Connection {
   // The channel of that number, which is made when it is first asked for. The first is as the options say;
   // each of the others has a connection of its own.
   RawChannel& channel(std::size_t index = 0);
+  bool may_retry() const { return max_retries_ > 0; }
   Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline, closed_.get_token()}; }
 
   // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
-  // attempt that was sent and ended with an error, and before anything else happens. If no connection comes
-  // about, the error says what is wrong with TLS, where that is the reason.
+  // attempt that was sent and ended with an error, and before anything else happens. If it returns true, the
+  // next attempt follows at once, and does not count as a retry. If no connection comes about, the error says
+  // what is wrong with TLS, where that is the reason.
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Time deadline, const std::string& request_id,
-                                        const std::function<void()>& failed = nullptr);
+                                        const std::function<bool(const absl::Status&)>& failed = nullptr);
 
   // What to do after an attempt that failed: calls `again` if there is to be another, after the delay that
   // there must be; else `done` with the error. `stop` ends the delay.
   void RetryAsync(const std::shared_ptr<Attempts>& attempts, const absl::Status& status,
                   const std::stop_token& stop, std::function<void()> again,
                   std::function<void(absl::Status)> done);
+
+  // Calls `then` on the thread of retries: with true, or with false if the client is closed.
+  void Later(RetryThread::Then then) { retries_.After(absl::ZeroDuration(), {}, std::move(then)); }
 
   // Calls in flight, and all that come later, end with CANCELLED.
   void Close() {

@@ -42,7 +42,10 @@ const SharedPlaces& RegionCall::places() {
 absl::StatusOr<std::optional<v1::RegionSlice>> RegionCall::Slice(const void* data, std::size_t bytes) {
   std::shared_ptr<SharedRegion> region = regions_.table().Find(data, bytes);
   if (region == nullptr) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::optional<std::size_t> block, region->Pin(data, bytes));
+  const absl::StatusOr<std::optional<std::size_t>> pinned = region->Pin(data, bytes);
+  if (!pinned.ok() && lost_is_ordinary_) return std::nullopt;
+  if (!pinned.ok()) return pinned.status();
+  const std::optional<std::size_t> block = *pinned;
   if (!block) {
     return absl::InvalidArgumentError(
         absl::StrCat(bytes, " bytes of a region that lie in none of its arrays, or across their ends"));
@@ -86,6 +89,10 @@ absl::StatusOr<std::optional<SharedResult>> RegionCall::PlaceOne(const Destinati
   return result;
 }
 
+bool RegionCall::lost_region() const {
+  return std::any_of(uses_.begin(), uses_.end(), [](const Use& use) { return !use.region->status().ok(); });
+}
+
 void RegionCall::Withdraw(std::function<void()> ended) {
   // Shared, as this may be gone when the last of them calls back, which can be before all have been asked.
   std::vector<std::shared_ptr<SharedRegion>> regions;
@@ -115,6 +122,14 @@ void WithdrawAndWait(RegionCall& call) {
   });
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return ended; });
+}
+
+std::future<void> BeginWithdrawal(const std::shared_ptr<RegionCall>& call) {
+  // Shared with the callback, which may run after the caller has stopped waiting.
+  const auto ended = std::make_shared<std::promise<void>>();
+  std::future<void> future = ended->get_future();
+  call->Withdraw([call, ended] { ended->set_value(); });
+  return future;
 }
 
 }  // namespace warpline::client

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,8 +24,10 @@ namespace warpline::client {
 // anything but OK, this must stay until Withdraw has called back. Not thread-safe.
 class RegionCall {
  public:
-  // The regions must outlive this.
-  explicit RegionCall(RegionClient& regions) : regions_(regions) {}
+  // The regions must outlive this. `lost_is_ordinary`: arrays in lost regions travel in the message, like
+  // ordinary arrays. Otherwise they are errors.
+  explicit RegionCall(RegionClient& regions, bool lost_is_ordinary = false)
+      : regions_(regions), lost_is_ordinary_(lost_is_ordinary) {}
   ~RegionCall() { Release(); }
   RegionCall(const RegionCall&) = delete;
   RegionCall& operator=(const RegionCall&) = delete;
@@ -44,6 +47,8 @@ class RegionCall {
 
   // True if the request has slices.
   bool uses_regions() const { return !uses_.empty(); }
+  // True if one of the regions of the request is lost.
+  bool lost_region() const;
   // Asks all regions for the end of the call. `ended` runs once they have confirmed it, on the thread of the
   // last to do so; at once if there are none.
   void Withdraw(std::function<void()> ended);
@@ -62,6 +67,7 @@ class RegionCall {
                                                        const std::optional<ArrayType>& type);
 
   RegionClient& regions_;
+  const bool lost_is_ordinary_;
   std::int64_t number_ = 0;  // once there is a slice
   SharedPlaces places_;
   std::vector<Use> uses_;
@@ -69,6 +75,8 @@ class RegionCall {
 
 // Withdraws a call, and waits for the end of that.
 void WithdrawAndWait(RegionCall& call);
+// Withdraws a call, which lives until that has ended. The future becomes ready then.
+std::future<void> BeginWithdrawal(const std::shared_ptr<RegionCall>& call);
 
 }  // namespace warpline::client
 

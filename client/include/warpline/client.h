@@ -81,6 +81,17 @@ class Client {
   // ResourceExhausted, with the figures, if that is more than its limits allow, or than there is.
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout);
 
+  // Allocates a dense array, not initialised, which calls read and write in place: in shared memory, which
+  // does not count against ClientOptions::pool_bytes. The memory is free again when the array has gone. With
+  // SharedMemory::kExplicit it is ordinary memory. With kAuto it is ordinary memory if the server shares
+  // none, or has none left. With kAlways those are errors: see kAlways.
+  absl::StatusOr<Array> Empty(DType dtype, const Shape& shape, absl::Duration timeout);
+  // Returns true if this memory lies in a region that the client shares with its server.
+  bool Shares(const void* data, std::size_t bytes) const;
+  // Returns the text of a warning that the user should see: why large arrays travel in messages (kAuto).
+  // There is at most one for a client. Returns "" if there is none, or if it was returned before.
+  std::string TakeWarning();
+
   absl::StatusOr<v1::GetInfoResponse> GetInfo(absl::Duration timeout);
   // grpc.health.v1 Check of one service, or of the whole server (""): whether it is SERVING.
   absl::StatusOr<bool> IsServing(const std::string& service, absl::Duration timeout);

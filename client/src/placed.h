@@ -1,0 +1,97 @@
+// The arguments of one request as they are sent: those of the caller, but for what lies in the client's pool.
+#ifndef WARPLINE_CLIENT_SRC_PLACED_H_
+#define WARPLINE_CLIENT_SRC_PLACED_H_
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/src/placement.h"
+#include "client/src/region_pool.h"
+#include "client/src/result_type.h"
+#include "warpline/requests.h"
+
+namespace warpline::client {
+
+inline std::vector<std::optional<ArrayType>> TypesOf(const RunArgs& args) { return ResultTypesOf(args); }
+inline std::vector<std::optional<ArrayType>> TypesOf(const OperationArgs& args) {
+  return {std::visit([](const auto& operation) { return ResultTypeOf(operation); }, args)};
+}
+
+// Calls `visit` with each operand.
+template <typename Args, typename Visit>
+void ForEachOperand(Args& args, const Visit& visit) {
+  if constexpr (std::is_same_v<std::remove_const_t<Args>, RunArgs>) {
+    for (auto& [name, operand] : args.inputs) visit(operand);
+  } else if (auto* const gemm = std::get_if<GemmArgs>(&args)) {
+    visit(gemm->a);
+    visit(gemm->b);
+    if (gemm->c) visit(*gemm->c);
+    if (gemm->bias) visit(*gemm->bias);
+  } else if (auto* const transpose = std::get_if<TransposeArgs>(&args)) {
+    visit(transpose->x);
+  } else {
+    visit(std::get<ReduceArgs>(args).x);
+  }
+}
+
+// `Args` is OperationArgs or RunArgs.
+template <typename Args>
+class Placed {
+ public:
+  // `pool` may be null. `destination` is that of an operation. `keeps`: the arguments may go while args() is
+  // still needed.
+  Placed(RegionPool* pool, const Args& args, const Destination& destination, bool keeps)
+      : args_(&args), destination_(destination) {
+    const bool uses_pool = pool != nullptr && MayUse(*pool, args);
+    if (!uses_pool && !keeps) return;
+    args_ = &own_.emplace(args);
+    if (!uses_pool) return;
+    std::vector<Operand*> operands;
+    ForEachOperand(*own_, [&](Operand& operand) { operands.push_back(&operand); });
+    std::vector<std::optional<ArrayType>> types = TypesOf(args);
+    std::span<Destination> destinations(&destination_, 1);
+    if constexpr (std::is_same_v<Args, RunArgs>) {
+      own_->destinations.resize(std::max(own_->destinations.size(), types.size()));
+      destinations = own_->destinations;
+    }
+    types.resize(destinations.size());
+    placement_ = Placement(*pool, std::move(operands), destinations, std::move(types));
+  }
+  Placed(const Placed&) = delete;
+  Placed& operator=(const Placed&) = delete;
+
+  const Args& args() const { return *args_; }
+  const Destination& destination() const { return destination_; }
+  Placement& placement() { return placement_; }
+
+ private:
+  // False for most small calls, which then cost no more than without a pool.
+  static bool MayUse(const RegionPool& pool, const Args& args) {
+    bool may_use = !pool.table().empty();  // an array may lie in a region
+    ForEachOperand(args, [&](const Operand& operand) {
+      if (may_use || !operand.resident.empty()) return;
+      const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
+      may_use = bytes.ok() && *bytes >= pool.share_from_bytes();
+    });
+    if (may_use) return true;
+    const std::vector<std::optional<ArrayType>> types = TypesOf(args);
+    return std::any_of(types.begin(), types.end(), [&](const std::optional<ArrayType>& type) {
+      return type && type->bytes >= pool.share_from_bytes();
+    });
+  }
+
+  const Args* args_;
+  std::optional<Args> own_;
+  Destination destination_;
+  Placement placement_;
+};
+
+}  // namespace warpline::client
+
+#endif  // WARPLINE_CLIENT_SRC_PLACED_H_

@@ -1,0 +1,58 @@
+#include "client/src/region_attempts.h"
+
+#include <optional>
+
+#include "absl/time/clock.h"
+#include "client/src/interrupt.h"
+#include "kernels/status_macros.h"
+
+namespace warpline::client {
+
+bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const Connection& connection) {
+  if (!ended.valid()) return true;
+  while (ended.wait_for(kInterruptPeriod) != std::future_status::ready) {
+    if (absl::Now() >= deadline || connection.closed() || Interrupted()) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<RegionCall*> RegionAttempts::Begin() {
+  if (!AwaitWithdrawal(ended_, deadline_, connection_)) return error_;
+  RETURN_IF_ERROR(Place());
+  attempt_ = std::make_shared<RegionCall>(regions_, /*lost_is_ordinary=*/placement_.active());
+  return attempt_.get();
+}
+
+absl::Status RegionAttempts::Place() {
+  Attempts attempts = connection_.AttemptsUntil(deadline_);
+  while (true) {
+    // Placement uses at most half of the time left: the call needs the rest.
+    const absl::Time now = absl::Now();
+    absl::Status status = placement_.Place(now + (deadline_ - now) / 2, connection_.may_retry());
+    if (status.ok()) return status;
+    const std::optional<absl::Duration> delay = attempts.DelayAfter(status);
+    if (!delay) return status;
+    connection_.channel().Pause(*delay);
+  }
+}
+
+bool RegionAttempts::Failed(const absl::Status& status) {
+  error_ = status;
+  if (!placement_.active()) {
+    WithdrawAndWait(*attempt_);
+    return false;
+  }
+  ended_ = BeginWithdrawal(attempt_);
+  if (placement_.writes_in_place()) ended_.wait();
+  // The server's codes for an unknown region, and for one that it lost meanwhile.
+  const bool is_strange =
+      absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsAborted(status);
+  if (!attempt_->uses_regions() || !is_strange || was_resent_) return false;
+  // A region is certainly unknown to the server when its connection has ended, which this client may notice a
+  // little later.
+  if (!AwaitWithdrawal(ended_, deadline_, connection_)) return false;
+  was_resent_ = attempt_->lost_region();
+  return was_resent_;
+}
+
+}  // namespace warpline::client
