@@ -5,13 +5,8 @@ import re
 import numpy as np
 import pytest
 from shared_arrays import filled, values
-from test_regions import wait_until
 
 import warpline
-from warpline import calls
-from warpline.shapes import Kind
-from messages import address_of
-from messages import v1
 
 pytestmark = pytest.mark.usefixtures("usual_sizes")
 
@@ -93,9 +88,10 @@ def test_where_results_go(regions, watched):
     out = watched.empty((400, 300))
     watched.transpose(x, out=out)
     assert regions.seen == [("Transpose", 0, 1, 1)] and regions.regions
-    slice = watched._shared._pool().find(address_of(out))
-    served = regions.regions[slice.region.link.id].memory[slice.offset : slice.offset + out.nbytes]
-    assert np.array_equal(served.view("f8").reshape(400, 300), x.T)
+    assert np.array_equal(out, x.T)
+    # The server's view of the same memory.
+    served = np.concatenate([region.memory for region in regions.regions.values()])
+    assert served.tobytes().find(out.tobytes()) >= 0
 
 
 def test_out_of_any_kind(client):
@@ -123,24 +119,3 @@ def test_out_that_overlaps_an_operand(client):
     p = warpline.program()
     client.run(p.scale(x, 2.0), p.scale(x, 3.0), out=[a, a])
     assert np.array_equal(a, 3 * x)
-
-
-# --- Results that are not as foretold
-
-
-def test_results_of_another_shape(watched, monkeypatch):
-    """The true shape is what the server says."""
-    x = values()
-    monkeypatch.setattr(calls.Call, "results", lambda self: [Kind(v1.DATA_TYPE_F64, (500, 600))])
-    assert np.array_equal(watched.transpose(x), x.T)
-    out = watched.empty((500, 600))
-    with pytest.raises(warpline.Internal, match="was not to be"):
-        watched.transpose(x, out=out)
-
-
-def test_results_larger_than_their_slice(regions, watched, monkeypatch):
-    monkeypatch.setattr(calls.Call, "results", lambda self: [Kind(v1.DATA_TYPE_F64, (300, 200))])
-    with pytest.raises(warpline.Internal, match="was not to be"):
-        watched.transpose(values())
-    # Nothing in that region can be relied upon any more.
-    wait_until(lambda: not regions.regions)
