@@ -112,10 +112,7 @@ auto Client::Impl::Call(const std::string& method, Placement& placement, const E
   RETURN_IF_ERROR(CheckTimeout(timeout));
   const absl::Time deadline = absl::Now() + timeout;
   RegionAttempts attempts(regions_, connection_, placement, deadline);
-  const auto encode_attempt = [&]() -> absl::StatusOr<OutgoingMessage> {
-    ASSIGN_OR_RETURN(RegionCall* const attempt, attempts.Begin());
-    return encode(*attempt);
-  };
+  const auto encode_attempt = [&] { return attempts.Encode(encode); };
   const auto failed = [&](const absl::Status& status) { return attempts.Failed(status); };
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
                    connection_.Call(method, encode_attempt, deadline, options.request_id, failed));

@@ -71,13 +71,19 @@ class Placed {
   Placement& placement() { return placement_; }
 
  private:
-  // False for most small calls, which then cost no more than without a pool.
-  static bool MayUse(const RegionPool& pool, const Args& args) {
-    bool may_use = !pool.table().empty();  // an array may lie in a region
+  // False for most small calls, which then cost hardly more than without a pool.
+  bool MayUse(const RegionPool& pool, const Args& args) const {
+    const auto is_in_region = [&](const void* data) {
+      return data != nullptr && pool.table().Find(data, 0) != nullptr;
+    };
+    bool may_use = is_in_region(destination_.data);
+    if constexpr (std::is_same_v<Args, RunArgs>) {
+      for (const Destination& each : args.destinations) may_use = may_use || is_in_region(each.data);
+    }
     ForEachOperand(args, [&](const Operand& operand) {
       if (may_use || !operand.resident.empty()) return;
       const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
-      may_use = bytes.ok() && *bytes >= pool.share_from_bytes();
+      may_use = is_in_region(operand.data) || (bytes.ok() && *bytes >= pool.share_from_bytes());
     });
     if (may_use) return true;
     const std::vector<std::optional<ArrayType>> types = TypesOf(args);

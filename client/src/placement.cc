@@ -45,7 +45,7 @@ Placement::Placement(RegionPool& pool, std::vector<Operand*> operands, std::span
 
 absl::Status Placement::Place(absl::Time deadline, bool may_retry) {
   if (!active()) return absl::OkStatus();
-  if (is_placed_ && !is_lacking_ && !AnyLost()) return absl::OkStatus();
+  if (is_placed_ && !is_lacking_ && !lost_region()) return absl::OkStatus();
   GiveBack();
   absl::Status status = PlaceAll(deadline, may_retry);
   is_placed_ = status.ok();
@@ -153,7 +153,7 @@ bool Placement::IsFree(const void* data, std::size_t bytes) const {
                       [&](std::span<const std::byte> other) { return Overlap(place, other); });
 }
 
-bool Placement::AnyLost() const {
+bool Placement::lost_region() const {
   return std::any_of(regions_.begin(), regions_.end(), [](const std::shared_ptr<SharedRegion>& region) {
     return region == nullptr || !region->status().ok();
   });

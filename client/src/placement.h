@@ -32,6 +32,8 @@ class Placement {
   bool active() const { return pool_ != nullptr; }
   // True if the server may write to the caller's memory.
   bool writes_in_place() const { return writes_in_place_; }
+  // True if a region in which an array was placed is lost.
+  bool lost_region() const;
 
   // Copies large operands into the pool, and finds places for large results. To be called before each
   // attempt. It keeps what an earlier call placed, unless a region was lost or there was no server then. With
@@ -63,7 +65,6 @@ class Placement {
   // True if a result there would overlap no operand and no other such result. A failed attempt may write the
   // result, and a retry needs the operands unchanged.
   bool IsFree(const void* data, std::size_t bytes) const;
-  bool AnyLost() const;
   void GiveBack();
 
   RegionPool* pool_ = nullptr;

@@ -7,6 +7,12 @@
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
+namespace {
+
+// Limit of the times that one attempt is placed. A server that loses regions faster is of no use.
+constexpr int kMaxPlacements = 3;
+
+}  // namespace
 
 bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const Connection& connection) {
   if (!ended.valid()) return true;
@@ -16,11 +22,16 @@ bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const 
   return true;
 }
 
-absl::StatusOr<RegionCall*> RegionAttempts::Begin() {
+absl::StatusOr<OutgoingMessage> RegionAttempts::Encode(
+    const std::function<absl::StatusOr<OutgoingMessage>(RegionCall&)>& encode) {
   if (!AwaitWithdrawal(ended_, deadline_, connection_)) return error_;
-  RETURN_IF_ERROR(Place());
-  attempt_ = std::make_shared<RegionCall>(regions_, /*lost_is_ordinary=*/placement_.active());
-  return attempt_.get();
+  for (int i = 1;; ++i) {
+    RETURN_IF_ERROR(Place());
+    attempt_ = std::make_shared<RegionCall>(regions_, /*lost_is_ordinary=*/placement_.active());
+    absl::StatusOr<OutgoingMessage> message = encode(*attempt_);
+    // If a region was lost meanwhile, the message may have the elements of large arrays.
+    if (!message.ok() || i == kMaxPlacements || !placement_.lost_region()) return message;
+  }
 }
 
 absl::Status RegionAttempts::Place() {

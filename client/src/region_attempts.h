@@ -2,6 +2,7 @@
 #ifndef WARPLINE_CLIENT_SRC_REGION_ATTEMPTS_H_
 #define WARPLINE_CLIENT_SRC_REGION_ATTEMPTS_H_
 
+#include <functional>
 #include <future>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/src/connection.h"
+#include "client/src/message_writer.h"
 #include "client/src/placement.h"
 #include "client/src/region_call.h"
 #include "client/src/region_client.h"
@@ -26,10 +28,11 @@ class RegionAttempts {
   RegionAttempts(RegionClient& regions, Connection& connection, Placement& placement, absl::Time deadline)
       : regions_(regions), connection_(connection), placement_(placement), deadline_(deadline) {}
 
-  // Places the arrays of the next attempt, and returns the part that regions have in it. Waits first until
-  // the server no longer uses the memory of the previous attempt. If that lasts beyond the deadline, returns
-  // the error of the previous attempt. Other errors are those of Placement::Place.
-  absl::StatusOr<RegionCall*> Begin();
+  // Places the arrays of the next attempt, and makes its message. Waits first until the server no longer uses
+  // the memory of the previous attempt. If that lasts beyond the deadline, returns the error of the previous
+  // attempt. Other errors are those of Placement::Place and `encode`.
+  absl::StatusOr<OutgoingMessage> Encode(
+      const std::function<absl::StatusOr<OutgoingMessage>(RegionCall&)>& encode);
   // To be called after an attempt that was sent and failed. Returns true if the call should be sent again at
   // once, because a region was lost. The caller's memory is not used any more when this returns.
   bool Failed(const absl::Status& status);
