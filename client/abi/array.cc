@@ -119,13 +119,13 @@ absl::Status CheckWritable(const HostArray& array, std::string_view name) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array) {
+absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array, bool stays) {
   client::ConstArray operand{.dtype = array.dtype, .shape = array.shape, .data = array.data};
   if (array.IsDense()) return operand;
   const int rank = array.shape.rank;
   // Padding is sent, too: with more of it than elements, a copy is less.
   if (rank >= 2 && array.strides[rank - 2] > array.shape[rank - 1] &&
-      array.strides[rank - 2] / 2 <= array.shape[rank - 1]) {
+      (stays || array.strides[rank - 2] / 2 <= array.shape[rank - 1])) {
     HostArray padded = array;
     padded.strides = RowMajorStrides(array.shape, array.strides[rank - 2]);
     bool rows_only = true;

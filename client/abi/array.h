@@ -38,8 +38,9 @@ absl::StatusOr<HostArray> ToHostArray(const DLTensor& tensor, std::string_view n
 // INVALID_ARGUMENT, with `name`, if neighbours along an axis are one element: results cannot go there.
 absl::Status CheckWritable(const HostArray& array, std::string_view name);
 
-// The array as an operand. Only its rows may be padded, else it owns a dense copy.
-absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array);
+// The array as an operand. Only its rows may be padded, else it owns a dense copy. `stays`: it is not sent,
+// so that its padding costs nothing.
+absl::StatusOr<client::ConstArray> ToConstArray(const HostArray& array, bool stays = false);
 
 // Copies elements from a dense array of the same type and shape.
 void Scatter(const void* dense, const HostArray& to);

@@ -38,7 +38,7 @@ struct Destinations {
   std::size_t count;
 };
 
-absl::StatusOr<client::Operand> ToOperand(const warpline_input& input) {
+absl::StatusOr<client::Operand> ToOperand(const client::Client& client, const warpline_input& input) {
   const int given = (input.array != nullptr) + (input.tensor != nullptr) + (input.id != nullptr);
   if (given != 1) {
     return absl::InvalidArgumentError(
@@ -47,7 +47,7 @@ absl::StatusOr<client::Operand> ToOperand(const warpline_input& input) {
   if (input.tensor != nullptr) return client::Operand(input.tensor->tensor);
   if (input.id != nullptr) return client::Operand{.resident = input.id};
   ASSIGN_OR_RETURN(const HostArray host, ToHostArray(*input.array, absl::StrCat("input ", input.name)));
-  return ToConstArray(host);
+  return ToConstArray(host, client.Shares(host.data, 1));
 }
 
 absl::Status Differs(std::size_t output, const HostArray& out, DType dtype, const Shape& shape) {
@@ -79,8 +79,9 @@ absl::StatusOr<client::Destination> ToDestination(const warpline_destination& gi
   return destination;
 }
 
-absl::StatusOr<Prepared> Prepare(const warpline_program& program, const Inputs& inputs,
-                                 const Destinations& destinations, const warpline_call_options* options) {
+absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_program& program,
+                                 const Inputs& inputs, const Destinations& destinations,
+                                 const warpline_call_options* options) {
   Prepared call;
   ASSIGN_OR_RETURN(const warpline_call_options given, KnownPart(options));
   RETURN_IF_ERROR(CheckRequestId(given.request_id));
@@ -92,7 +93,7 @@ absl::StatusOr<Prepared> Prepare(const warpline_program& program, const Inputs& 
     if (inputs.data[i].name == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("input ", i, " has no name"));
     }
-    ASSIGN_OR_RETURN(client::Operand operand, ToOperand(inputs.data[i]));
+    ASSIGN_OR_RETURN(client::Operand operand, ToOperand(client, inputs.data[i]));
     call.args.inputs.emplace_back(inputs.data[i].name, std::move(operand));
   }
   const auto outputs = static_cast<std::size_t>(program.program.outputs_size());
@@ -186,8 +187,8 @@ warpline_error* warpline_run(warpline_client* client, const warpline_program* pr
                              const warpline_call_options* options, warpline_result** out) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
-    ASSIGN_OR_RETURN(const Prepared call,
-                     Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
+    ASSIGN_OR_RETURN(const Prepared call, Prepare(client->client, *program, {inputs, input_count},
+                                                  {destinations, destination_count}, options));
     ASSIGN_OR_RETURN(RunResult result, Compute(client->client, call));
     RETURN_IF_ERROR(Deliver(call.outs, result));
     *out = new warpline_result(result);
@@ -202,8 +203,8 @@ warpline_error* warpline_submit(warpline_client* client, const warpline_program*
                                 warpline_call** call) {
   return Guarded([&]() -> absl::Status {
     RETURN_IF_ERROR(client->Check());
-    ASSIGN_OR_RETURN(Prepared prepared,
-                     Prepare(*program, {inputs, input_count}, {destinations, destination_count}, options));
+    ASSIGN_OR_RETURN(Prepared prepared, Prepare(client->client, *program, {inputs, input_count},
+                                                {destinations, destination_count}, options));
     auto submitted = std::make_unique<warpline_call>();
     submitted->user_data = user_data;
     prepared.options.stop = submitted->stop.get_token();

@@ -192,8 +192,8 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
 // A call that nobody waits for, with its attempts.
 template <typename Args, typename Outcome>
 struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outcome>> {
-  Repeated(Impl& client, std::string method, const Args& args, const CallOptions& options, absl::Time deadline,
-           std::function<void(absl::StatusOr<Outcome>)> done)
+  Repeated(Impl& client, std::string method, const Args& args, const CallOptions& options,
+           absl::Time deadline, std::function<void(absl::StatusOr<Outcome>)> done)
       : client(client),
         method(std::move(method)),
         placed(client.pool(), args, options.destination, /*keeps=*/true),
@@ -219,8 +219,8 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
       self->attempt->Release();
       self->done(std::move(outcome));
     };
-    client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id, ended,
-                                           stop);
+    client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id,
+                                           ended, stop);
   }
 
   // The attempt has failed. Its memory is the caller's, or the next attempt's, when the server has confirmed
@@ -243,7 +243,8 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
   void Failed(const absl::Status& status) {
     const auto self = this->shared_from_this();
     // The server's codes for a region that it does not know, and for one that it lost meanwhile.
-    const bool strange = absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsAborted(status);
+    const bool strange =
+        absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsAborted(status);
     if (placed.placement().active() && strange && attempt != nullptr && attempt->uses_regions() && !resent) {
       resent = true;
       return client.connection_.Later([self, status](bool open) {
@@ -303,7 +304,14 @@ bool Client::Impl::Shares(const void* data, std::size_t bytes) const {
 
 absl::StatusOr<Array> Client::Impl::Empty(DType dtype, const Shape& shape, absl::Duration timeout) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
-  if (pool_) return pool_->Empty(dtype, shape, absl::Now() + timeout);
+  Attempts attempts = connection_.AttemptsUntil(absl::Now() + timeout);
+  while (pool_) {
+    absl::StatusOr<Array> array = pool_->Empty(dtype, shape, attempts.deadline());
+    if (array.ok()) return array;
+    const std::optional<absl::Duration> delay = attempts.DelayAfter(array.status());
+    if (!delay) return WithAttempts(array.status(), attempts.failed() + 1);
+    connection_.channel().Pause(*delay);
+  }
   ASSIGN_OR_RETURN(const std::size_t bytes, ByteSize({.dtype = dtype, .shape = shape}));
   return Array::Allocate(dtype, shape, bytes);
 }
@@ -414,7 +422,8 @@ absl::StatusOr<bool> Client::IsServing(const std::string& service, absl::Duratio
   for (int i = 0; i < fields.field_count(); ++i) {
     const google::protobuf::UnknownField& field = fields.field(i);
     if (field.number() != kStatus) continue;
-    if (field.type() != google::protobuf::UnknownField::TYPE_VARINT) return BadResponse("no HealthCheckResponse");
+    if (field.type() != google::protobuf::UnknownField::TYPE_VARINT)
+      return BadResponse("no HealthCheckResponse");
     status = field.varint();
   }
   return status == kServing;

@@ -72,7 +72,7 @@ class MessageWriter {
 
   // Bytes of the message so far.
   std::size_t size() const { return flushed_bytes_ + copied_.size(); }
-  // InvalidArgument if the message is larger than kMaxMessageBytes.
+  // ResourceExhausted if the message is larger than kMaxMessageBytes.
   absl::StatusOr<OutgoingMessage> Finish() &&;
 
  private:

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
+#include "client/src/grpc_error.h"
 #include "client/src/interrupt.h"
 #include "kernels/status_macros.h"
 
@@ -42,7 +43,7 @@ absl::Status RegionAttempts::Place() {
     absl::Status status = placement_.Place(now + (deadline_ - now) / 2, connection_.may_retry());
     if (status.ok()) return status;
     const std::optional<absl::Duration> delay = attempts.DelayAfter(status);
-    if (!delay) return status;
+    if (!delay) return WithAttempts(status, attempts.failed() + 1);
     connection_.channel().Pause(*delay);
   }
 }

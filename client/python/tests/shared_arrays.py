@@ -17,7 +17,7 @@ def values(shape=LARGE, seed=30):
 def shared(client, array):
     """It lies in shared memory that the server has."""
     address = ffi.cast("void *", address_of(array))
-    return bool(lib.warpline_client_shares(client._connection.handle, address, array.nbytes))
+    return bool(lib.warpline_client_shares(client._connection._handle, address, array.nbytes))
 
 
 def filled(client, x):

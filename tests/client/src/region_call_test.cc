@@ -124,7 +124,7 @@ TEST_F(RegionCallTest, GivesMemoryOutAgainOnlyAfterTheCall) {
   x_ = Array();
   EXPECT_EQ(region_->free_bytes(), before - 4096) << "operand and result are still the call's";
   EXPECT_THAT(region_->Allocate(DType::kU8, {kCallBytes}).status(),
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("become free when the calls")));
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("no room")));
   server_->ConfirmAll();
   done.wait();
   EXPECT_EQ(region_->free_bytes(), kCallBytes);

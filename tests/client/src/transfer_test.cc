@@ -39,8 +39,8 @@ TEST(RangesOfTest, HaveAtMost64MiB) {
 TEST(ChannelsForTest, GoesByTheSizeUnlessItIsTold) {
   EXPECT_EQ(*ChannelsFor(0, 64 * kMebibyte - 1), 1);
   EXPECT_EQ(*ChannelsFor(0, 64 * kMebibyte), 4);
-  EXPECT_EQ(*ChannelsFor(16, 1), 16);
-  EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(17, 1).status()));
+  EXPECT_EQ(*ChannelsFor(64, 1), 64);
+  EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(65, 1).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ChannelsFor(-1, 1).status()));
 }
 

@@ -212,18 +212,13 @@ _RETRIED = (errors.StatusCode.CANCELLED, errors.StatusCode.UNAVAILABLE, errors.S
 
 
 class Connection:
-    """A client of the library. Threads may share it.
-
-    handle: the warpline_client. process: the one that made it. A forked child cannot use it.
-    """
+    """A client of the library. Threads may share it. A forked child cannot use it."""
 
     def __init__(self, target: str, timeout: float, **options: Any) -> None:
         """options: those of warpline_client_options."""
         _hear_signals()
         self.target = target
         self.timeout = timeout
-        self.process = os.getpid()
-        self._closed = False
         self._shares = options.get("shared_memory") == lib.WARPLINE_SHARED_AUTO
         given = ffi.new("warpline_client_options *")
         given.size = ffi.sizeof("warpline_client_options")
@@ -238,7 +233,11 @@ class Connection:
             check(lib.warpline_client_create(target.encode(), given, out))
         except errors.InvalidArgument as error:
             raise ValueError(error.message) from None
-        self.handle = ffi.gc(out[0], lib.warpline_client_free)
+        self._handle = ffi.gc(out[0], lib.warpline_client_free)
+        # Guards the following attributes.
+        self._lock = threading.Lock()
+        self._closed = False
+        self._users = 0
         _open.add(self)
 
     @property
@@ -246,32 +245,58 @@ class Connection:
         return self._closed
 
     def close(self) -> None:
-        """Drops the tensors that the client owns. Calls in flight and later calls raise Cancelled."""
-        if not self._closed:
-            self._closed = True
-            lib.warpline_client_close(self.handle)
+        """Drops the tensors that the client owns. Calls in flight and later calls raise Cancelled. Memory stays shared
+        with the server until the last call in flight has ended."""
+        try:
+            handle = self.begin()
+        except errors.Cancelled:
+            return  # closed before
+        self._closed = True
+        try:
+            lib.warpline_client_close(handle)
+        finally:
+            self.end()
 
     def check_open(self) -> None:
         """Raises Cancelled after `close`."""
         if self._closed:
             raise errors.closed("")
 
+    def begin(self) -> Any:
+        """The warpline_client, for a call that begins. It stays until `end`. Raises Cancelled after `close`."""
+        with self._lock:
+            if self._closed:
+                raise errors.closed("")
+            self._users += 1
+        return self._handle
+
+    def end(self) -> None:
+        """The call has ended. After `close`, the last one frees the client."""
+        with self._lock:
+            self._users -= 1
+            last = self._closed and not self._users
+        if last:
+            ffi.release(self._handle)
+
     def call(self, function: Callable[..., Any], *arguments: Any, request_id: str = "") -> None:
         """Calls a function of the library. Raises its error, and what a signal handler has raised meanwhile."""
-        self.check_open()
         begun = time.monotonic()
-        error = function(self.handle, *arguments)
+        handle = self.begin()
+        try:
+            error = function(handle, *arguments)
+            self.warn(handle)
+        finally:
+            self.end()
         if _raised and threading.current_thread() is _main_thread:
             if error:
                 lib.warpline_error_free(error)
             raise _raised.pop()
-        self.warn()
         if error:
             raise self.error(error, begun, request_id)
 
-    def warn(self) -> None:
-        """Issues the library's warning, if there is one."""
-        if self._shares and (text := lib.warpline_client_take_warning(self.handle)):
+    def warn(self, handle: Any) -> None:
+        """Issues the library's warning, if there is one. handle: the warpline_client."""
+        if self._shares and (text := lib.warpline_client_take_warning(handle)):
             message = _read(text)
             lib.warpline_bytes_free(ffi.cast("uint8_t *", text))
             warnings.warn(message, RuntimeWarning, stacklevel=4)

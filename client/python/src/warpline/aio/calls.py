@@ -21,21 +21,26 @@ class _Queue:
         self.handle = out[0]
         self.waiting: dict[int, tuple[asyncio.Future[Any], Request]] = {}
         self._loop = loop
+        self._closing = False
         _queues.add(self)
         loop.add_reader(lib.warpline_queue_descriptor(self.handle), self._take)
 
     def close(self) -> None:
-        """Frees the queue. If its loop has ended before its calls, it stays, because these still use their memory."""
-        if not self._loop.is_closed():
-            self._loop.remove_reader(lib.warpline_queue_descriptor(self.handle))
+        """Frees the queue after the last of its calls. If the loop ends before that, the queue stays, because the calls
+        still use their memory."""
+        self._closing = True
         if not self.waiting and self in _queues:
             _queues.remove(self)
+            if not self._loop.is_closed():
+                self._loop.remove_reader(lib.warpline_queue_descriptor(self.handle))
             lib.warpline_queue_free(self.handle)
 
     def _take(self) -> None:
-        while call := lib.warpline_queue_next(self.handle, 0.0):
+        while self.waiting and (call := lib.warpline_queue_next(self.handle, 0.0)):
             number = int(ffi.cast("uintptr_t", lib.warpline_call_user_data(call)))
             self.waiting.pop(number)[0].set_result(call)
+        if self._closing:
+            self.close()
 
 
 # All that are open.
@@ -53,29 +58,34 @@ class Calls:
         self._close = weakref.finalize(self, self._queue.close)
         self._close.atexit = False
 
-    async def close(self) -> None:
-        """Waits for the calls in flight, which the client has cancelled."""
-        while waiting := [future for future, _ in self._queue.waiting.values()]:
-            await asyncio.wait(waiting)
+    def close(self) -> None:
+        """Call this after the last call has begun."""
         self._close()
 
     async def run(self, request: Request, request_id: str, nbytes: int) -> Any:
         """Makes the call, and returns its warpline_result. Cancelling the task cancels the call and waits for its end.
         nbytes: size of the operands, which may be copied."""
         begun = time.monotonic()
-        self._connection.check_open()
+        connection = self._connection
+        handle = connection.begin()
         number, future = next(_numbers), self._loop.create_future()
         call = ffi.new("warpline_call **")
         arguments = (*request.arguments, self._queue.handle, ffi.cast("void *", number), call)
         self._queue.waiting[number] = future, request
+
+        def discard(_: Any) -> None:
+            _discard(future.result())
+            connection.end()
+
         try:
-            error = await unless_small(nbytes, lambda: lib.warpline_submit(self._connection.handle, *arguments))
+            error = await unless_small(nbytes, lambda: lib.warpline_submit(handle, *arguments))
             if error:
-                raise self._connection.error(error, begun, request_id)
+                raise connection.error(error, begun, request_id)
             ended = await asyncio.shield(future)
         except BaseException as problem:
             if not call[0]:
                 del self._queue.waiting[number]
+                connection.end()
                 raise
             if not future.done():
                 lib.warpline_call_cancel(call[0])
@@ -85,13 +95,17 @@ class Calls:
                     await asyncio.wait([future])
                 except asyncio.CancelledError:
                     pass  # Cancelled again: the first cancellation is raised anyway.
-            future.add_done_callback(lambda done: _discard(done.result()))
+            if future.done():
+                discard(future)
+            else:
+                future.add_done_callback(discard)
             raise
         out = ffi.new("warpline_result **")
         error = lib.warpline_call_finish(ended, out)
-        self._connection.warn()
+        connection.warn(handle)
+        connection.end()
         if error:
-            raise self._connection.error(error, begun, request_id)
+            raise connection.error(error, begun, request_id)
         return out[0]
 
 

@@ -50,7 +50,7 @@ class Client(Reductions):
         """See warpline.Client.close."""
         await calling(self._connection.close)
         if self._calls is not None:
-            await self._calls.close()
+            self._calls.close()
 
     @overload
     async def transpose(self, x: Input, axes: Iterable[int] | None = ..., *, variant: str = ...,
