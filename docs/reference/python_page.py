@@ -7,19 +7,19 @@ from markdown import Undocumented, anchor, capital, check_anchors, link, prose, 
 from python_source import Package, annotation, fields, has_decorator, members, parameters, signature
 
 PARTS = [
-    ("Connecting", ["connect"]),
+    ("Connecting", ["connect", "local"]),
     ("The client", ["Client"]),
     ("Expressions and programs", ["program", "placeholder", "Expression", "Program"]),
     ("Resident tensors", ["Tensor", "TensorInfo"]),
     ("What a server and a request tell", ["ServerInfo", "Device", "Operation", "Variant", "Limits", "Execution",
                                           "StageTimes"]),
-    ("Errors", ["Error", "FieldViolation", "InvalidArgument", "ResourceExhausted", "DeadlineExceeded", "Unavailable",
+    ("Errors", ["Error", "StatusCode", "FieldViolation", "InvalidArgument", "ResourceExhausted", "DeadlineExceeded", "Unavailable",
                 "Unimplemented", "Cancelled", "NotFound", "FailedPrecondition", "Unauthenticated", "Internal"]),
     ("Element types that NumPy lacks", ["bfloat16", "float8_e4m3fn", "float8_e5m2"]),
 ]
 # Names of types in signatures, and where they are declared.
 TYPES = {"Array": "arrays", "Input": "calls", "Axes": "calls", "ReduceOp": "names", "Activation": "names",
-         "Precision": "names", "Mode": "shared", "Report": "calls"}
+         "Precision": "names", "Mode": "targets", "Report": "calls"}
 # Classes whose names are words of ordinary sentences too, and are no links there.
 WORDS = ("Device", "Operation", "Limits", "Variant")
 # "axes: The new order ...", a line of a docstring, with those below it that are indented.

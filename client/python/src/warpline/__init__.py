@@ -1,17 +1,20 @@
 """Client of warpline, a GPU kernel server: NumPy arrays in and out.
 
-    import warpline
-    with warpline.connect("127.0.0.1:50051") as c:
-        y = c.transpose(x)
-        d = c.gemm(a, b)
-        s = c.sum(x, axis=1)
-        p = warpline.program()
-        z = c.run(p.gemm(a, b).transpose().sum(axis=1))
-        a = c.empty((300, 400))                     # shared with a server on this host: never copied
-        t = c.put(a)                                # stays on the server
-        w = c.run((t @ b).max(axis=0))
+    import numpy as np, warpline
 
-warpline.aio.connect makes the asynchronous client. warpline.dtypes has the element types that NumPy lacks.
+    x = np.random.rand(300, 400)
+    with warpline.connect("127.0.0.1:50051") as c:  # or warpline.local(), which starts a private daemon
+        y = c.transpose(x)                          # a NumPy array
+        d = c.gemm(x, y)
+        s = c.sum(x, axis=1)
+        p = warpline.program()                      # several steps, one request
+        z = c.run(p.gemm(x, y).transpose().sum(axis=1))
+        t = c.put(x)                                # stays on the server
+        w = c.run((t @ y).max(axis=0))
+        a = c.empty((300, 400))                     # shared with a server on this host: never copied
+
+warpline.aio.connect makes the asynchronous client. warpline.dtypes has the element types that NumPy lacks. The package
+calls libwarpline.so.0, the C library, which it contains.
 """
 
 import importlib.metadata
@@ -60,8 +63,8 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
         URL, an invalid port, and a path without "unix:".
     timeout: Seconds that a call may take if it does not give its own timeout.
     max_retries: Maximum number of retries of a call; 0: none. A call is retried after Unavailable, for example while a
-        server restarts. It is retried after ResourceExhausted and ABORTED if the server gives a delay, and after an
-        upload that the server's gRPC reset. The client waits for the delay that the server gives. Without one, the
+        server restarts. It is retried after ResourceExhausted and ABORTED if the server gives a delay, after an upload
+        that the server's gRPC reset, and after a Cancelled that no server sent. The client waits for the delay that the server gives. Without one, the
         first wait is about 0.1 s and each further wait is twice as long: 6 retries take about 6.3 s. The client never
         waits beyond the timeout.
     tls_ca: Path of a PEM file with the CAs that may have signed the server's certificate. None: $WARPLINE_TLS_CA. If

@@ -27,11 +27,10 @@ class Client(Reductions):
 
     Arrays may be anything that NumPy accepts. Objects with `__array_interface__` are accepted too, and so are objects
     with `__dlpack__` in host memory. The client sends the axes in memory order, so x.T costs as much as x. Arrays that
-    are not contiguous are gathered while they are copied into the request. Do not change an array before the call
-    returns. Methods also accept resident tensors (`put`) and expressions of them in place of arrays.
+    are not contiguous in that order are gathered into a copy, unless only their rows are padded. Do not change an array
+    before the call returns. Methods also accept resident tensors (`put`) and expressions of them in place of arrays.
 
-    Results are read-only views of gRPC's message or of shared memory; `.copy()` makes a writable array. The elements
-    of a view may be unaligned (`y.flags.aligned`): NumPy can use them, but C extensions may not.
+    Results are writable, aligned arrays. They belong to the caller, and stay valid after the client is closed.
 
     Most methods take these arguments:
 
@@ -46,19 +45,20 @@ class Client(Reductions):
     request_id: Marks the request in the server's log: 1 to 128 printable ASCII characters. None: a new id.
     report: Function that is called with the Execution of the request.
 
-    Methods raise a subclass of Error if the server or gRPC rejects a call. Before that, they retry errors that another
+    Methods raise a subclass of Error if a call fails. Before that, they retry errors that another
     attempt may fix (`max_retries` of connect). They raise TypeError for arrays whose element type the API lacks, or
     that are not in host memory. They raise ValueError for names and timeouts that cannot be sent. Nothing has been
-    sent after a TypeError or ValueError.
+    sent after a TypeError or ValueError. In the main thread, a signal handler that raises ends the call: Ctrl-C raises
+    KeyboardInterrupt.
 
-    Elements that travel in messages are copied several times in this process. A request takes two copies: one into the
-    request and one by gRPC. A response takes two copies by gRPC, and one more with `out=`. Fewer are not possible,
-    because gRPC only takes and returns bytes objects. The copies take at most four times the memory of the request, if
-    the response has the same size. With shared memory, a request takes one copy. A response takes none, or one with
-    `out=`. Arrays from `empty` are never copied: the server reads them in place, and writes to them in place as `out=`.
+    Elements that travel in messages are sent from the array's own memory. A response is copied once, from gRPC's
+    buffers to the new array or to `out`, so both take memory until the call returns. An `out` that is not contiguous
+    takes one more copy. With shared memory, a request takes one copy. A response takes none, or one with `out=`. Arrays
+    from `empty` are never copied: the server reads them in place, and writes to them in place as `out=`.
 
-    A client can be pickled. The unpickled client makes a new connection with
-    the same arguments, including the token. It reads certificates on the machine where it is unpickled.
+    A client of connect can be pickled. The unpickled client makes a new connection with the same arguments, including
+    the token. It reads certificates on the machine where it is unpickled. A process that was forked from one with a
+    client can neither use it nor make another one: calls and `connect` raise FailedPrecondition.
     """
 
     # The arguments of connect. None if connect did not make this client.
@@ -216,10 +216,10 @@ class Client(Reductions):
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
         """Makes a resident tensor of an array. The array travels in messages of 1 MiB, so only the memory of the device
-        limits its size. Elements are copied once here and once by gRPC. Elements of an array that is not contiguous are
-        copied once more, message by message. Calls that fail and may be retried are repeated for at most 64 MiB. If
-        they still fail, the tensor is dropped. Raises ResourceExhausted, with the figures, if the memory for resident
-        tensors is full.
+        limits its size. The elements are sent from the array's own memory. An array that is not contiguous is copied as
+        a whole first, unless only its rows are padded. Calls that fail and may be retried are repeated for at most 64
+        MiB. If they still fail, the tensor is dropped. Raises ResourceExhausted, with the figures, if the memory for
+        resident tensors is full.
 
         x: Array of any element type, rank 0 to 8 and size.
         ttl: Duration of the lease in seconds. The lease is renewed while the Tensor lives. None: the server's default.

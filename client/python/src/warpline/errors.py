@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class StatusCode(enum.Enum):
-    """The codes of gRPC, with its names and numbers."""
+    """The codes of gRPC, with its names and numbers, such as `StatusCode.NOT_FOUND`, which is 5."""
 
     OK = 0
     CANCELLED = 1
@@ -40,12 +40,12 @@ class Error(Exception):
     TimeoutError catches DeadlineExceeded, and ConnectionError catches Unavailable.
 
     code: The StatusCode.
-    message: The server's text, or gRPC's.
+    message: The text of the server, of gRPC or of this client.
     request_id: Finds the request in the server's log.
     violations: List of FieldViolation: the fields of the request that are wrong.
     retry_after: Seconds after which the same request may succeed. None if the server gives no delay.
-    answered: False if the server sent no answer, and the text is gRPC's. The server may still have carried out the
-        request.
+    answered: False if the server sent no answer, and the text is not the server's. The server may still have carried
+        out the request.
     """
 
     def __init__(self, code: StatusCode, message: str, request_id: str = "",
@@ -96,7 +96,8 @@ class NotFound(Error):
 
 class FailedPrecondition(Error):
     """The resident tensor was made by another server, or by this server before a restart. Put the tensor again. This
-    error also means that the operands are on devices between which the server cannot copy."""
+    error also means that the operands are on devices between which the server cannot copy, or that a forked child uses
+    a client of its parent or makes a client."""
 
 
 class Unauthenticated(Error):

@@ -64,22 +64,18 @@ class _Daemon(NamedTuple):
 
 
 def local(*flags: str, timeout: float = 30.0, **connect_arguments: Any) -> Client:
-    """Starts a private daemon, and makes a client of it that ends the daemon when it is closed.
-
-        with warpline.local() as c:
-            y = c.transpose(x)
+    """Starts a private daemon, and makes a client of it: `with warpline.local() as c:`. The client ends the daemon when
+    it is closed.
 
     The daemon is the program $WARPLINED, else `bin/warplined` in the folder of this package, else `warplined` on the PATH.
     It listens on a unix socket in a new folder that only this user can enter. The daemon and the folder are gone after
     `close`, at the end of `with`, when the client is garbage-collected, and when this process ends, even if it is killed.
-    Children that were forked from this process keep the daemon running until they end, too.
+    Children that were forked from this process keep the daemon running until they end, too. Raises FileNotFoundError if
+    there is no daemon, and RuntimeError if it ends before it serves. The message has the last lines of its log.
 
     flags: Further flags of the daemon, such as "--backend=cpu". They come after those that choose its addresses.
     timeout: Seconds that the daemon may take to start. Raises TimeoutError after that.
     connect_arguments: Arguments of `connect`, except for `target` and `timeout`.
-
-    Raises FileNotFoundError if there is no daemon, and RuntimeError if it ends before it serves. The message has the last
-    lines of its log.
     """
     program = _program()
     folder = _folder()

@@ -1,4 +1,8 @@
-"""The asynchronous client. Its methods are those of warpline.Client, as coroutines."""
+"""The asynchronous client. Its methods are those of warpline.Client, as coroutines.
+
+    async with warpline.aio.connect("127.0.0.1:50051") as c:
+        y, d = await asyncio.gather(c.transpose(x), c.gemm(x, x.T))
+"""
 
 from warpline import targets
 from warpline.aio.client import Client

@@ -26,8 +26,9 @@ from warpline.residents import Resident, TensorInfo
 class Client(Reductions):
     """The asynchronous client, for one event loop. It is an asynchronous context manager (`async with`).
 
-    No call blocks the loop: the library's threads send and receive, and threads copy elements of more than 1 MiB.
-    Cancelling the task cancels the call.
+    No call blocks the loop. The library's threads send requests and receive results, and a descriptor that the loop
+    watches wakes it. Other calls, such as put, run in threads of the loop's default executor (`asyncio.to_thread`), and
+    so do copies of more than 1 MiB. Cancelling the task cancels the call, and waits until nothing uses its arrays.
     """
 
     def __init__(self, connection: core.Connection, reproducible: bool) -> None:
