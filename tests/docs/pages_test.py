@@ -122,7 +122,7 @@ class RestartsTest(PageTest):
 
     @unittest.skipUnless(shutil.which("haproxy"), "there is no haproxy")
     def test_commands(self):
-        self.assertEqual(self.run_page("docs/restarts.md"), (2, 1))
+        self.assertEqual(self.run_page("docs/restarts.md"), (3, 1))
 
 
 class VersionTest(unittest.TestCase):
