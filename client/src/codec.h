@@ -44,9 +44,9 @@ struct SharedPlaces {
   }
 };
 
-// InvalidArgument for impossible sizes; ResourceExhausted for a message over kMaxMessageBytes. Other errors
-// are those of SharedPlaces::find. The request says of a destination only whether the result is to stay on
-// the server.
+// InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes. Other
+// errors are those of SharedPlaces::find. The request says of a destination only whether the result is to
+// stay on the server.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
                                        const SharedPlaces& shared = {});
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},

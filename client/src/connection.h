@@ -44,7 +44,7 @@ class Connection {
                                         absl::Time deadline, const std::string& request_id,
                                         const std::function<bool(const absl::Status&)>& failed = nullptr);
 
-  // What to do after an attempt that failed: calls `again` if there is to be another, after the delay that
+  // Goes on after an attempt that failed: calls `again` if there is to be another, after the delay that
   // there must be; else `done` with the error. `stop` ends the delay.
   void RetryAsync(const std::shared_ptr<Attempts>& attempts, const absl::Status& status,
                   const std::stop_token& stop, std::function<void()> again,
