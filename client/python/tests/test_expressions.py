@@ -36,6 +36,33 @@ def test_axes_reversed(client, t):
             e.T
 
 
+def test_dtypes_and_shapes(client, t):
+    p = warpline.program()
+    wide, half = np.zeros((2, 1, 0, 4), "i2"), np.zeros((4, 4), "f2")
+    for e in (t @ t.T + 1, (t.T @ X).sum(axis=0), t.argmax(), t.mean(axis=-1, keepdims=True), p.input(wide).T, p.input(wide).mT,
+              p.transpose(wide, (1, 0, -1, 2)), p.input(wide).sum(axis=(0, 2)), p.input(wide).any(axis=1), p.input(wide).mean(),
+              p.gemm(half, half, dtype="f4"), p.gemm(half.astype("i1"), half.astype("i1")), t.astype("u1") * 3 - 1,
+              p.input(X[:, :1]) + X[:1], p.input(np.array(3)) * 2, p.input(X.T[::-1]).T):
+        got = client.run(e)
+        assert (e.dtype, e.shape, e.ndim) == (got.dtype, got.shape, got.ndim)
+    x, y = warpline.placeholder("x", "i1"), warpline.placeholder("y")
+    for e, dtype in [(x @ x, "i4"), (x.mean(), "f8"), (x.any(), "?"), (x.sum(), "i8"), (x.mT + x, "i1"), (x + t, "f8"),
+                     (y @ t, "f8"), (y.astype("f4") @ y.astype("f2"), "f4"), (y, None), (y.sum() * 2, None)]:
+        assert e.dtype == dtype and e.shape is None and e.ndim is None
+    # The server refuses these.
+    for e in (t @ t, t + X[:2], t.sum(axis=5), p.transpose(X, (0, 0))):
+        assert e.dtype == "f8" and e.shape is None
+        with pytest.raises(warpline.InvalidArgument):
+            client.run(e)
+
+
+def test_shapes_of_long_chains():
+    x = warpline.program().input(X)
+    for _ in range(3000):
+        x = x.mT
+    assert x.shape == X.shape and x.T.shape == X.T.shape
+
+
 def test_reductions_of_numpy(client, t):
     e = t + t
     for function in (np.sum, np.prod, np.mean, np.max, np.min, np.var, np.std, np.any, np.all, np.argmin, np.argmax):

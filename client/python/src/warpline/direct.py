@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from warpline import calls
+from warpline import calls, promotion
 from warpline.arguments import Axes
+from warpline.arrays import as_array
 from warpline.calls import Call, Keep
+from warpline.dtypes import DTYPES, data_type, result_data_type
 from warpline.expressions import Expression
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.programs import FREE, plan_program
+from warpline.residents import Remote
 
 
 def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep) -> Call:
@@ -22,7 +25,10 @@ def transpose(x: Any, axes: Iterable[int] | None, variant: str, keep: Keep) -> C
 def gemm(a: Any, b: Any, c: Any, alpha: float | None, beta: float | None, bias: Any, activation: Activation | None,
          trans_a: bool, trans_b: bool, precision: Precision | None, dtype: npt.DTypeLike | None, variant: str,
          keep: Keep) -> Call:
-    if any(isinstance(x, Expression) for x in (a, b, c, bias)):
+    """If the operands have different dtypes, the call is a program too: the server casts them."""
+    a, b = (x if isinstance(x, Remote) else as_array(x) for x in (a, b))
+    c, bias = (x if x is None or isinstance(x, Remote) else as_array(x) for x in (c, bias))
+    if any(isinstance(x, Expression) for x in (a, b, c, bias)) or _is_mixed(a, b, [c, bias], result_data_type(dtype)):
         product = FREE.gemm(a, b, c, alpha=alpha, beta=beta, bias=bias, activation=activation, trans_a=trans_a,
                             trans_b=trans_b, precision=precision, dtype=dtype, variant=variant)
         return _run(product, keep)
@@ -34,6 +40,13 @@ def reduce(x: Any, op: ReduceOp, axis: Axes, keepdims: bool, dtype: npt.DTypeLik
     if isinstance(x, Expression):
         return _run(FREE.reduce(x, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant), keep)
     return calls.reduce(x, op, axis, keepdims, dtype, ddof, variant, keep)
+
+
+def _is_mixed(a: Any, b: Any, terms: Iterable[Any], out: str) -> bool:
+    """True if operands of a gemm, arrays or tensors, are to be cast."""
+    dtypes = [DTYPES[data_type(x.dtype)] for x in (a, b, *terms) if x is not None]
+    types = promotion.product_types(dtypes[0], dtypes[1], tuple(dtypes[2:]), out)
+    return types.out != out or dtypes != [types.factors] * 2 + [types.result] * (len(dtypes) - 2)
 
 
 def _run(expression: Expression, keep: Keep) -> Call:

@@ -81,3 +81,8 @@ def result_data_type(dtype: npt.DTypeLike | None) -> str:
     if isinstance(dtype, str) and dtype in _NAMES:
         return data_type(_NAMES[dtype])
     return data_type(np.dtype(dtype))
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype for messages: "bfloat16" for the structured dtype of its bits too."""
+    return next((name for name, special in _NAMES.items() if special == dtype), str(dtype))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
-from warpline.dtypes import ML_DTYPES
+from warpline.dtypes import name_of
+from warpline.inference import step_kind
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote
 
@@ -25,13 +26,17 @@ class Operators(Remote):
     """The methods and operators of expressions and resident tensors. Each of them returns an Expression: nothing is
     computed before a client's run, or np.asarray.
 
-    The operators are t + u and t - u (u is an expression, a resident tensor or an array), t * 2.0 and -t (scaling), and
-    t @ u (product). There is no division, because t * (1 / y) would be rounded twice.
+    The operators are t + u and t - u (u is an expression, a resident tensor, an array or a number), t * 2.0 and -t
+    (scaling), and t @ u (product). There is no division, because t * (1 / y) would be rounded twice.
 
-    In t + 1 and t - 1, the number becomes an element of t's dtype. It is an input of the program, like an array. The
-    client must know the dtype. It knows the dtype of inputs, and of results for which astype or dtype= names it.
-    Transposing, scaling and adding keep a known dtype. Other expressions raise TypeError: add np.array(1, "f4")
-    instead. A number that the dtype cannot hold raises TypeError too.
+    Operands of different dtypes are promoted as by NumPy 2, whatever NumPy is installed: the server casts them to
+    np.result_type of their dtypes. Python's numbers are weak. If t is float32, t + 1.5 is float32. If t is int32, t + 1
+    is int32, t + 1.5 is float64, and t + 2**40 raises OverflowError. NumPy's scalars are not weak: for a float32 t,
+    t + np.float64(1) is float64. Without the package ml_dtypes, bfloat16 and 8-bit floats have a common type with
+    themselves and Python's numbers only, and raise TypeError otherwise.
+
+    A placeholder without a dtype is not promoted: the server refuses an array of another type than the step's other
+    operand. Adding one of Python's numbers to it raises TypeError.
 
     t == u compares object identity, not elements.
     """
@@ -41,9 +46,21 @@ class Operators(Remote):
         """The program that this belongs to."""
         raise NotImplementedError
 
-    def _known_dtype(self) -> np.dtype[Any] | None:
-        """Dtype of the elements; None if the client does not know it before the call."""
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Data type of the elements. None if a placeholder without a dtype leaves it open."""
         raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Sizes of the axes. None if a placeholder leaves them open, or if a step does not fit its inputs, which the
+        server will refuse."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int | None:
+        """Number of axes. None where `shape` is."""
+        return None if self.shape is None else len(self.shape)
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
@@ -142,15 +159,13 @@ class Operators(Remote):
         return self.program.add(other, self)
 
     def __sub__(self, other: "Expression | Input") -> "Expression":
-        if is_number(other):
-            return self.program.add(self, np.negative(self._element(other)))
-        return self.program.add(self, self.program.scale(other, -1))
+        return self.program._subtract(self, other)
 
     def __rsub__(self, other: npt.ArrayLike) -> "Expression":
-        return self.program.add(other, self.program.scale(self, -1))
+        return self.program._subtract(other, self)
 
     def __mul__(self, factor: float) -> "Expression":
-        return self.program.scale(self, factor)
+        return self.program._multiply(self, factor)
 
     __rmul__ = __mul__
 
@@ -165,26 +180,6 @@ class Operators(Remote):
 
     def __rmatmul__(self, other: npt.ArrayLike) -> "Expression":
         return self.program.gemm(other, self)
-
-    def _element(self, number: Any) -> Array:
-        """Converts a number to an array of this object's dtype. Raises TypeError if the dtype is not known, or cannot
-        hold the number."""
-        dtype = self._known_dtype()
-        advice = 'give an array of the dtype that is meant, as np.array(1, "f4")'
-        if dtype is None:
-            raise TypeError(f"the dtype of {self} is not known before it is computed, and {number!r} has none: "
-                            f"{advice}")
-        kind = "f" if dtype in ML_DTYPES.values() else dtype.kind
-        given = np.asarray(number)
-        if given.dtype == dtype:
-            return given
-        if kind == "f" and given.dtype.kind not in "bc":
-            return np.asarray(float(number)).astype(dtype)
-        if kind in "iu" and given.dtype.kind in "iuO":
-            limits = np.iinfo(dtype)
-            if limits.min <= int(number) <= limits.max:
-                return np.array(int(number), dtype)
-        raise TypeError(f"{number!r} is not made an element of {self}, which has {dtype}: {advice}")
 
 
 class Operation(NamedTuple):
@@ -208,7 +203,7 @@ class Expression(Operators):
     def __init__(self, program: "Program", name: str = "", inputs: Sequence["Expression"] = (),
                  operation: Operation | None = None, operand: AnyOperand | None = None,
                  dtype: np.dtype[Any] | None = None) -> None:
-        """An input has no operation. A placeholder has no operand either."""
+        """An input has no operation. A placeholder has no operand either. dtype: None if it is not known."""
         self.name = name
         self._program = program
         self._serial = next(_serials)
@@ -216,12 +211,20 @@ class Expression(Operators):
         self._operation = operation
         self._operand = operand
         self._dtype = dtype
+        self._shape = None if operand is None else operand.shape
+        # True if the shape is known, or known to be unknown.
+        self._has_inferred_shape = operation is None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
     def __repr__(self) -> str:
+        return f"<warpline.Expression {self._description()}>"
+
+    def _description(self) -> str:
+        """The name or kind, and data type and shape where they are known."""
         kind = self._operation.kind if self._operation else "input"
-        return f"<warpline.Expression {self.name or kind}>"
+        sizes = "" if self.shape is None else str(list(self.shape))
+        return f"{self.name or kind} {'' if self.dtype is None else name_of(self.dtype)}{sizes}".rstrip()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return computed_array(self._program._compute(self), dtype, copy)
@@ -236,8 +239,30 @@ class Expression(Operators):
         """This with all axes reversed, as `transpose` does."""
         return self.transpose()
 
-    def _known_dtype(self) -> np.dtype[Any] | None:
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
         return self._dtype
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        # Without recursion, because a chain of steps may be longer than Python's stack.
+        todo = [self]
+        while not self._has_inferred_shape:
+            x = todo.pop()
+            waiting = [y for y in x._inputs if not y._has_inferred_shape]
+            if waiting:
+                todo += [x, *waiting]
+            else:
+                x._shape, x._has_inferred_shape = x._inferred_shape(), True
+        return self._shape
+
+    def _inferred_shape(self) -> tuple[int, ...] | None:
+        """The shape of a step's result, from those of its inputs."""
+        inputs = [(x._dtype, x._shape) for x in self._inputs if x._dtype is not None and x._shape is not None]
+        if self._operation is None or len(inputs) < len(self._inputs):
+            return None
+        kind = step_kind(self._operation.kind, self._operation.fields.items(), inputs)
+        return None if kind is None else kind[1]
 
 
 def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:
@@ -246,8 +271,3 @@ def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None)
     if copy is False:
         raise ValueError("the elements are on the server: an array of them is a copy")
     return array if dtype is None else array.astype(dtype, copy=False)
-
-
-def is_number(x: Any) -> bool:
-    """True for numbers without a dtype that the caller chose: Python's numbers, and NumPy scalars."""
-    return isinstance(x, (int, float, complex, np.generic))

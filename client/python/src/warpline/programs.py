@@ -24,12 +24,13 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, core
+from warpline import arguments, calls, core, promotion
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
 from warpline.dtypes import DTYPES, result_data_type
-from warpline.expressions import Expression, Operation, Operators, is_number
+from warpline.expressions import Expression, Operation, Operators
+from warpline.inference import step_dtype
 from warpline.names import Activation, Precision, ReduceOp
 from warpline.residents import Remote, Resident, ResidentOperand
 
@@ -54,6 +55,8 @@ class Program:
         self._sources: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         # Inputs that the device permutes after they are sent, by source and permutation.
         self._permuted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
+        # What was cast because of promotion, by expression and data type.
+        self._promoted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
         # The graph of the outputs; None until the first run.
         self._graph: Graph | None = None
@@ -68,7 +71,7 @@ class Program:
                   name: str = "") -> Expression:
         """Permutes axes, as `Client.transpose` does."""
         given = self._expression(x)
-        rank = self._rank(given)
+        rank = given.ndim
         if axes is not None:
             perm = arguments.perm_of(axes, rank)
         elif rank is not None:
@@ -86,19 +89,22 @@ class Program:
         """Multiplies matrices, as `Client.gemm` does."""
         (left, a_swapped), (right, b_swapped) = self._matrix(a), self._matrix(b)
         beta = arguments.beta_of(beta, c is not None)
-        inputs = [left, right]
         # With beta == 0, c is not read, and the step must not have it as an input.
-        if c is not None and beta != 0:
-            inputs.append(self._expression(c))
-        if bias is not None:
-            inputs.append(self._expression(bias))
+        terms = [self._expression(x) for x in (c if beta != 0 else None, bias) if x is not None]
+        out = result_data_type(dtype)
+        known = [x.dtype for x in terms if x.dtype is not None]
+        if left.dtype is not None and right.dtype is not None and len(known) == len(terms):
+            factors, result, out = promotion.product_types(left.dtype, right.dtype, tuple(known), out)
+            left, right = self._cast(left, factors), self._cast(right, factors)
+            terms = [self._cast(x, result) if promotion.common(dtype_of_x, result) == result else x
+                     for x, dtype_of_x in zip(terms, known)]
         step = fields_of(
             trans_a=arguments.flag_of("trans_a", trans_a) != a_swapped,
             trans_b=arguments.flag_of("trans_b", trans_b) != b_swapped,
             alpha=arguments.factor_of("alpha", alpha), beta=beta,
             precision=arguments.precision_of(precision), has_bias=bias is not None,
-            activation=arguments.activation_of(activation), out_data_type=result_data_type(dtype))
-        return self._step("gemm", inputs, step, variant, name, _dtype_of(result_data_type(dtype)))
+            activation=arguments.activation_of(activation), out_data_type=out)
+        return self._step("gemm", [left, right, *terms], step, variant, name, _dtype_of(out))
 
     def reduce(self, x: Operators | Input, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False,
                dtype: npt.DTypeLike | None = None, ddof: int = 0, variant: str = "", name: str = "") -> Expression:
@@ -116,24 +122,59 @@ class Program:
         return self._step("cast", [self._expression(x)], fields_of(data_type=number), variant, name, _dtype_of(number))
 
     def scale(self, x: Operators | Input, factor: float, *, variant: str = "", name: str = "") -> Expression:
-        """Multiplies x by a number, and keeps the dtype of x: any except bool, complex types and 8-bit floats.
+        """Multiplies x by a number, and keeps the dtype of x: any except bool, complex types and 8-bit floats. (The
+        operator x * number promotes x first, as NumPy 2 does: a float makes float64 of integers.)
         Integers take an integer factor in [-2^53, 2^53], and are multiplied modulo 2^bits."""
         given, step = self._expression(x), fields_of(factor=_factor(factor))
-        return self._step("scale", [given], step, variant, name, given._dtype)
+        return self._step("scale", [given], step, variant, name)
 
     def add(self, x: Operators | Input, y: Operators | Input, *, variant: str = "",
             name: str = "") -> Expression:
-        """Adds x and y. Both must have the same dtype: any except complex types and 8-bit floats. Shapes are
-        broadcast. Integers are added modulo 2^bits, and the sum of bools is "or". Either x or y may be a number, as in
-        t + 1."""
-        if is_number(y):
+        """Adds x and y, whose dtypes may differ: they are promoted as by NumPy 2. The common dtype is any except complex
+        types and 8-bit floats. Shapes are broadcast. Integers are added modulo 2^bits, and the sum of bools is "or".
+        Either x or y may be a number, as in t + 1."""
+        return self._step("add", self._alike(x, y), {}, variant, name)
+
+    def _subtract(self, x: Operators | Input, y: Operators | Input) -> Expression:
+        """x - y, as a sum, because there is no such step. y is promoted before it is negated, which for an unsigned
+        type is modulo 2^bits."""
+        if promotion.is_number(y):
             left = self._expression(x)
-            right = self.input(left._element(y))
+            number = promotion.element(y, left.dtype)
+            if number.dtype.kind in "iufc":
+                return self.add(left, np.negative(number))
+        left, right = self._alike(x, y)
+        return self.add(left, self.scale(right, -1))
+
+    def _multiply(self, x: Operators | Input, factor: Any) -> Expression:
+        """x * factor, where the dtype of x is promoted with the factor's."""
+        given, checked = self._expression(x), _factor(factor)
+        if given.dtype is not None:
+            given = self._cast(given, promotion.with_number(given.dtype, factor))
+        return self.scale(given, checked)
+
+    def _alike(self, x: Operators | Input, y: Operators | Input) -> tuple[Expression, Expression]:
+        """Both operands, promoted to one dtype. If one of the dtypes is not known, both stay as they are."""
+        if promotion.is_number(y):
+            left = self._expression(x)
+            right = self.input(promotion.element(y, left.dtype))
         else:
             right = self._expression(y)
-            left = self.input(right._element(x)) if is_number(x) else self._expression(x)
-        dtype = right._dtype if left._dtype is None else left._dtype
-        return self._step("add", [left, right], {}, variant, name, dtype)
+            left = self.input(promotion.element(x, right.dtype)) if promotion.is_number(x) else self._expression(x)
+        if left.dtype is None or right.dtype is None:
+            return left, right
+        dtype = promotion.common(left.dtype, right.dtype)
+        return self._cast(left, dtype), self._cast(right, dtype)
+
+    def _cast(self, x: Expression, dtype: np.dtype[Any]) -> Expression:
+        """x itself if it has the dtype, else a cast of it: the same one for the same x."""
+        if x.dtype == dtype:
+            return x
+        key = (x._serial, dtype)
+        found = self._promoted.get(key)
+        if found is None:
+            found = self._promoted[key] = self.cast(x, dtype)
+        return found
 
     def _swapped(self, x: Operators) -> Expression:
         """Swaps the last two axes of x, for any number of axes."""
@@ -148,7 +189,7 @@ class Program:
 
     def _transposed(self, x: Expression, perm: Sequence[int], variant: str = "", name: str = "") -> Expression:
         """perm: the permutation as the API has it; empty swaps the last two axes."""
-        return self._step("transpose", [x], fields_of(perm=list(perm)), variant, name, x._dtype)
+        return self._step("transpose", [x], fields_of(perm=list(perm)), variant, name)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError("a program is no array: a client's run computes its outputs")
@@ -191,10 +232,13 @@ class Program:
         return (factor, False) if factor._stored is None else (factor._stored, True)
 
     def _step(self, kind: str, inputs: Sequence[Expression], fields: Any, variant: str, name: str,
-              dtype: np.dtype[Any] | None) -> Expression:
+              dtype: np.dtype[Any] | None = None) -> Expression:
+        """dtype: that of the result, if the caller has chosen it."""
         program = _common([self, *[x.program for x in inputs]])
         if program is None:
             raise ValueError(f"the inputs of a {kind} belong to different programs: {inputs}")
+        if dtype is None:
+            dtype = step_dtype(kind, tuple(fields.items()), tuple(x.dtype for x in inputs))
         return Expression(program, name, inputs, Operation(kind, fields, variant), dtype=dtype)
 
     def _compute(self, expression: Expression) -> Array:
@@ -204,17 +248,6 @@ class Program:
             if isinstance(node._operand, ResidentOperand):
                 return node._operand.tensor._compute(expression)
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
-
-    def _rank(self, expression: Expression) -> int | None:
-        """Number of axes of the expression. None if the client does not know it, for example of placeholders."""
-        if expression._operand is not None:
-            return expression._operand.rank
-        if any(x._operation is None and x._operand is None for x in _needed([expression])):
-            return None
-        graph = _graph_of([expression])
-        inputs = [(name, x._operand.data_type, x._operand.shape) for name, x in graph.inputs if x._operand is not None]
-        kinds = core.infer(graph.program, inputs)
-        return None if kinds is None else len(kinds[0][1])
 
 
 # The program of expressions that contain only resident tensors and placeholders. They can be used in any program.
@@ -261,8 +294,8 @@ def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
 
     name: The name: 1 to 64 letters, digits, '_', '.' or '-'. Raises ValueError for anything else, and for the name of
         another argument of run.
-    dtype: Data type of the elements. None: any type. The dtype is then not known before the run, so a number cannot
-        be added.
+    dtype: Data type of the elements. None: any type. The dtype is then not known before the run, so operands are not
+        promoted, and none of Python's numbers can be added.
     """
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name):
         raise ValueError(f"the placeholder's name is {name!r}: 1 to 64 letters, digits, '_', '.' or '-'")

@@ -38,9 +38,6 @@ class Handle(Resident, Operators):
         """This tensor with its last two axes swapped. It costs nothing as a factor of a product."""
         return FREE._swapped_tensor(self) if self.ndim >= 2 else self.transpose()
 
-    def _known_dtype(self) -> np.dtype[Any]:
-        return self.dtype
-
 
 class Owner:
     """What a Tensor does with its lease; for both clients. Objects that share a lease share this."""
