@@ -251,7 +251,7 @@ def test_ids_are_not_shown(c):
     t = c.put(np.ones((2, 3), "f4"))
     for text in (repr(t), str(t), repr(t.T), repr(c.tensor(t.id)), repr(c.tensors())):
         assert t.id not in text
-    assert repr(t) == f"<warpline.Tensor ...{t.id[-8:]} float32[2, 3]>"
+    assert repr(t) == f"<warpline.Tensor ...{t.id[-8:]} float32[2, 3] on device {t.device}>"
     assert t.id[-8:] in repr(c.tensors())
 
 

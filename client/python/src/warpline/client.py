@@ -69,6 +69,9 @@ class Client(Reductions):
         self._connection = connection
         self._reproducible = reproducible
 
+    def __repr__(self) -> str:
+        return f"<warpline.Client {self._connection}>"
+
     def __enter__(self) -> "Client":
         self._connection.check_open()
         return self

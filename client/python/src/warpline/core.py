@@ -244,6 +244,9 @@ class Connection:
     def closed(self) -> bool:
         return self._closed
 
+    def __repr__(self) -> str:
+        return f"{self.target}, {'closed' if self._closed else 'open'}"
+
     def close(self) -> None:
         """Drops the tensors that the client owns. Calls in flight and later calls raise Cancelled. Memory stays shared
         with the server until the last call in flight has ended."""

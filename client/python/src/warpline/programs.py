@@ -61,6 +61,10 @@ class Program:
         # The graph of the outputs; None until the first run.
         self._graph: Graph | None = None
 
+    def __repr__(self) -> str:
+        outputs = ", ".join(x._description() for x in self.outputs)
+        return f"<warpline.Program {outputs or 'without outputs'}>"
+
     def input(self, x: Input) -> Expression:
         """Makes an expression of an array or a resident tensor. The elements are read when the program runs."""
         operand = operand_of(x)

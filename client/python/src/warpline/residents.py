@@ -9,7 +9,7 @@ import numpy as np
 
 from warpline import core
 from warpline._core import ffi, lib
-from warpline.dtypes import data_type
+from warpline.dtypes import data_type, name_of
 
 def short(id: str) -> str:
     """The part of an id that may be shown. The whole id is a secret."""
@@ -29,8 +29,8 @@ class TensorInfo:
     ttl: float  # seconds until its lease ends if the tensor is neither used nor renewed
 
     def __repr__(self) -> str:
-        return (f"TensorInfo(id={short(self.id)!r}, dtype={self.dtype}, shape={self.shape}, device={self.device}, "
-                f"nbytes={self.nbytes}, missing_bytes={self.missing_bytes}, ttl={self.ttl:g})")
+        return (f"TensorInfo(id={short(self.id)!r}, dtype={name_of(self.dtype)}, shape={self.shape}, "
+                f"device={self.device}, nbytes={self.nbytes}, missing_bytes={self.missing_bytes}, ttl={self.ttl:g})")
 
 
 class Remote:
@@ -43,13 +43,16 @@ class Remote:
 class Resident(Remote):
     """The properties of a tensor that the client knows without asking the server."""
 
+    _class_name = "warpline.Tensor"
+
     def __init__(self, handle: Any) -> None:
         """handle: a warpline_tensor of the library, which becomes this object's."""
         self._handle = ffi.gc(handle, lib.warpline_tensor_free)
         self._info = info_of(handle)
 
     def __repr__(self) -> str:
-        return f"<warpline.Tensor {short(self.id)} {self.dtype}{list(self.shape)}>"
+        return (f"<{self._class_name} {short(self.id)} {name_of(self.dtype)}{list(self.shape)} "
+                f"on device {self.device}>")
 
     @property
     def id(self) -> str:

@@ -39,6 +39,9 @@ class Client(Reductions):
         # Its end closes the client: asyncio.run closes generators that are left.
         self._end: AsyncGenerator[None, None] | None = None
 
+    def __repr__(self) -> str:
+        return f"<warpline.aio.Client {self._connection}>"
+
     async def __aenter__(self) -> "Client":
         self._connection.check_open()
         return self

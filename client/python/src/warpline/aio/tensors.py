@@ -16,6 +16,8 @@ class Tensor(Handle):
     """A resident tensor of the asynchronous client. `async with` drops the tensor at the end. np.asarray cannot fetch
     or compute asynchronously: use `await t.numpy()` and `await client.run(t @ u)`."""
 
+    _class_name = "warpline.aio.Tensor"
+
     def __init__(self, client: "Client", handle: Any, owned: bool) -> None:
         """See warpline.Tensor."""
         super().__init__(handle)
