@@ -152,6 +152,43 @@ def test_ports_that_are_none_are_refused(target):
             connect(target)
 
 
+def test_the_server_of_the_environment(daemon, monkeypatch):
+    monkeypatch.setenv("WARPLINE_SERVER", daemon.address)
+    with warpline.connect() as client, pickle.loads(pickle.dumps(client)) as again:
+        monkeypatch.setenv("WARPLINE_SERVER", "")
+        assert client.is_serving() and again.is_serving()
+        assert pickle.loads(pickle.dumps(client)).is_serving()
+
+    async def check():
+        monkeypatch.setenv("WARPLINE_SERVER", daemon.address)
+        async with warpline.aio.connect(timeout=30) as client:
+            assert await client.is_serving()
+
+    asyncio.run(check())
+    for connect in (warpline.connect, warpline.aio.connect):
+        for set_none in (lambda: monkeypatch.setenv("WARPLINE_SERVER", ""), lambda: monkeypatch.delenv("WARPLINE_SERVER")):
+            set_none()
+            with pytest.raises(ValueError, match=r"\$WARPLINE_SERVER is not set: connect\("):
+                connect()
+        monkeypatch.setenv("WARPLINE_SERVER", "http://host")
+        with pytest.raises(ValueError, match="http://host.: host:port"):
+            connect()
+
+
+def test_clients_are_shown():
+    client = warpline.connect("unix:/run/x.sock")
+    assert repr(client) == "<warpline.Client unix:/run/x.sock, open>"
+    client.close()
+    assert repr(client) == "<warpline.Client unix:/run/x.sock, closed>"
+
+    async def check():
+        async with warpline.aio.connect("host", token="secret") as client:
+            assert repr(client) == str(client) == "<warpline.aio.Client host:50051, open>"
+        assert repr(client) == "<warpline.aio.Client host:50051, closed>"
+
+    asyncio.run(check())
+
+
 def test_urls_are_no_targets():
     for target in ("http://127.0.0.1:50051", "HTTPS://host", "grpc://host:1"):
         with pytest.raises(ValueError, match="host:port"):

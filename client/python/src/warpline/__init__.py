@@ -52,15 +52,15 @@ __all__ = [
 ]
 
 
-def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
+def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             token: str | None = None, token_file: str | None = None,
             shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
     """Makes a client of the server at `target`. The first call opens the connection.
 
-    target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. Raises ValueError for a
-        URL, an invalid port, and a path without "unix:".
+    target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. None: $WARPLINE_SERVER.
+        Raises ValueError if that is unset or empty, and for a URL, an invalid port, and a path without "unix:".
     timeout: Seconds that a call may take if it does not give its own timeout.
     max_retries: Maximum number of retries of a call; 0: none. A call is retried after Unavailable, for example while a
         server restarts. It is retried after ResourceExhausted and ABORTED if the server gives a delay, after an upload
@@ -86,6 +86,7 @@ def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIE
         device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
         not reproducible raises InvalidArgument.
     """
+    target = targets.given_or_usual(target)
     arguments = dict(locals())
     connection = targets.connection(target, timeout, max_retries, tls_ca, tls_cert, tls_key, token, token_file,
                                     shared_memory, regions, pool_bytes)

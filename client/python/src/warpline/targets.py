@@ -64,6 +64,16 @@ def check_request_id(request_id: str | None) -> str:
     return request_id
 
 
+def given_or_usual(target: str | None) -> str:
+    """The target that is given, or else $WARPLINE_SERVER. Raises ValueError if there is neither."""
+    if target is None:
+        target = os.environ.get("WARPLINE_SERVER", "")
+        if not target:
+            raise ValueError("no server is given, and $WARPLINE_SERVER is not set: connect(\"host:port\"), or set the "
+                             "variable")
+    return target
+
+
 def check_target(target: str) -> str:
     """Checks a target. Adds the default port to a host without one. Returns names with a gRPC scheme (unix:, dns:)
     unchanged. Raises ValueError for "", a URL, an invalid port, and a socket path without its scheme."""

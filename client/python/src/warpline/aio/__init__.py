@@ -12,13 +12,13 @@ from warpline.targets import MAX_RETRIES, POOL_BYTES, Mode
 __all__ = ["Client", "Tensor", "connect"]
 
 
-def connect(target: str, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
+def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: int = MAX_RETRIES,
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             token: str | None = None, token_file: str | None = None,
             shared_memory: Mode = "auto", regions: str | None = None,
             pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
     """Makes an asynchronous client. The arguments are those of warpline.connect. Call this function and use the client
     in the same event loop."""
-    connection = targets.connection(target, timeout, max_retries, tls_ca, tls_cert, tls_key, token, token_file,
-                                    shared_memory, regions, pool_bytes)
+    connection = targets.connection(targets.given_or_usual(target), timeout, max_retries, tls_ca, tls_cert, tls_key,
+                                    token, token_file, shared_memory, regions, pool_bytes)
     return Client(connection, reproducible)
