@@ -1,11 +1,13 @@
 """What users try with expressions and tensors: what NumPy's functions make of them, and what to do instead."""
 
 import asyncio
+import warnings
 
 import numpy as np
 import pytest
 
 import warpline
+from warpline import downloads
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -75,6 +77,55 @@ def test_reductions_of_numpy(client, t):
     for wrong in (lambda: np.sum(t, out=np.zeros(())), lambda: np.sum(t, where=X > 1), lambda: np.max(t, initial=3)):
         with pytest.raises(TypeError, match="out is given|unexpected keyword"):
             wrong()
+
+
+def test_what_is_shown():
+    p = warpline.program()
+    bf16 = p.input(np.zeros((2, 2), warpline.bfloat16))
+    x = warpline.placeholder("x", "f4")
+    total = p.input(X).sum(axis=0, name="total")
+    for e, want in [(total, "total float64[4]"), (p.input(X), "input float64[3, 4]"), (bf16.T, "transpose bfloat16[2, 2]"),
+                    (bf16.sum(), "reduce bfloat16[]"), (x, "x float32"), (x @ x, "gemm float32"),
+                    (warpline.placeholder("y"), "y"), (p.gemm(X, X), "gemm float64")]:
+        assert repr(e) == f"<warpline.Expression {want}>"
+    assert repr(warpline.program(total, x @ x)) == "<warpline.Program total float64[4], gemm float32>"
+    assert repr(p) == "<warpline.Program without outputs>"
+
+
+@pytest.fixture
+def unwarned(monkeypatch):
+    monkeypatch.setattr(downloads, "_has_warned", False)
+
+
+def test_functions_that_fetch_warn_once(client, unwarned):
+    big, small = np.ones((512, 256)), np.ones((512, 255))
+    with client.put(big) as t, client.put(small) as u, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in (t, t + t):
+            assert np.asarray(x).shape == np.array(x, "f4").shape == np.ascontiguousarray(x).shape == big.shape
+            for lazy in (np.sum(x), np.mean(x, axis=0)):
+                assert isinstance(lazy, warpline.Expression)
+            assert np.shape(x) == big.shape and np.ndim(x) == 2
+        assert np.concatenate([u, u]).shape == (1024, 255)
+        for use in (lambda: np.concatenate([big, t]), lambda: np.median(t + t), lambda: np.allclose(big, t),
+                    lambda: np.linalg.norm(t)):
+            downloads._has_warned = False
+            with pytest.raises(warpline.WarplinePerformanceWarning, match="fetches 1048576 bytes .* np.asarray"):
+                use()
+            assert use() is not None
+        # Threads, and the functions after this one, do not inherit it.
+        downloads._has_warned = False
+        assert np.asarray(t).shape == big.shape
+
+
+def test_functions_of_numpy_work(client, t):
+    assert np.allclose(np.concatenate([t, X]), np.concatenate([X, X])) and np.array_equal(t, X)
+    assert np.array_equal(np.stack([t, t + 1]), np.stack([X, X + 1])) and np.vstack([t]).shape == X.shape
+    assert np.array_equal(np.dot(X.T, t), X.T @ X) and np.linalg.norm(t) == np.linalg.norm(X)
+    with pytest.raises(TypeError):
+        np.zeros(3, like=t)
+    with pytest.raises(TypeError):
+        np.add(t, t)
 
 
 def test_programs_are_no_arrays(client, t):

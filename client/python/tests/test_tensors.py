@@ -1,6 +1,8 @@
 """Resident tensors as users see them, with the server of these tests and with a real one."""
 
+import copy
 import gc
+import pickle
 import time
 
 import elements
@@ -253,6 +255,14 @@ def test_ids_are_not_shown(c):
         assert t.id not in text
     assert repr(t) == f"<warpline.Tensor ...{t.id[-8:]} float32[2, 3] on device {t.device}>"
     assert t.id[-8:] in repr(c.tensors())
+
+
+def test_pickling_a_tensor(c):
+    t = c.put(np.ones(3))
+    for save in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"only this process renews .* t.release\(\) .* client.tensor\(id\)"):
+            save(t)
+    t.drop()
 
 
 def test_leases_are_renewed(c):

@@ -27,6 +27,7 @@ except ImportError as error:
 
 from warpline import aio, targets
 from warpline.client import Client
+from warpline.downloads import WarplinePerformanceWarning
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
                              InvalidArgument, NotFound, ResourceExhausted, StatusCode, Unauthenticated,
@@ -47,8 +48,9 @@ except importlib.metadata.PackageNotFoundError:  # runs from its source tree
 __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
-    "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented", "Variant",
-    "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "local", "placeholder", "program",
+    "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented",
+    "Variant", "WarplinePerformanceWarning", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "local",
+    "placeholder", "program",
 ]
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
+from warpline.downloads import note_download
 from warpline.dtypes import name_of
 from warpline.inference import step_kind
 from warpline.names import Activation, Precision, ReduceOp
@@ -270,4 +271,5 @@ def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None)
     them."""
     if copy is False:
         raise ValueError("the elements are on the server: an array of them is a copy")
+    note_download(array.nbytes)
     return array if dtype is None else array.astype(dtype, copy=False)

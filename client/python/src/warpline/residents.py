@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from warpline import core
 from warpline._core import ffi, lib
+from warpline.downloads import call_of_numpy
 from warpline.dtypes import data_type, name_of
 
 def short(id: str) -> str:
@@ -38,6 +40,12 @@ class Remote:
 
     # Makes NumPy call our operator for array + tensor.
     __array_ufunc__ = None
+
+    def __array_function__(self, function: Callable[..., Any], types: Iterable[type], arguments: Any,
+                           keywords: Any) -> Any:
+        if not all(issubclass(kind, (np.ndarray, Remote)) for kind in types):
+            return NotImplemented
+        return call_of_numpy(function, arguments, keywords)
 
 
 class Resident(Remote):

@@ -2,7 +2,7 @@
 
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 class Handle(Resident, Operators):
     """A resident tensor that can be part of an expression."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} cannot be pickled, because only this process renews its lease: send the id that "
+                        "t.release() returns, and call client.tensor(id) there")
 
     @property
     def program(self) -> Program:
@@ -70,8 +74,9 @@ class Tensor(Handle):
     """An array that stays on a device of the server. `client.put(x)` returns one, and so do calls with `keep=True`. A
     tensor never changes. Calls of its client take a tensor in place of any array, without sending its bytes.
 
-    np.asarray(t) fetches the elements. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return expressions.
-    client.run or np.asarray computes them.
+    np.asarray(t) fetches the elements. Other functions of NumPy that fetch them, such as np.concatenate([t, t]), issue
+    WarplinePerformanceWarning once, from 1 MiB on. Methods and operators (t @ u, t + 1, t.T, t.sum(axis=1)) return
+    expressions. client.run or np.asarray computes them.
 
     The lease is renewed in the background while this object lives. The tensor is dropped at the end of a `with`
     block, when the client is closed, or soon after the object has become garbage. A `with` block that an exception ends
