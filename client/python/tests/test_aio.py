@@ -37,6 +37,23 @@ def test_programs(daemon):
     asyncio.run(check())
 
 
+def test_outputs_given_twice(daemon):
+    x = np.arange(6.0).reshape(2, 3)
+
+    async def check():
+        async with warpline.aio.connect(daemon.address) as client, await client.put(x) as t:
+            a, b = await client.run(t.T, t.T)
+            assert a is b and np.array_equal(a, x.T)
+            outs = np.zeros((3, 2)), np.zeros((3, 2))
+            assert (await client.run(t.T, t.T, out=outs))[1] is outs[1]
+            assert np.array_equal(outs[0], x.T) and np.array_equal(outs[1], x.T)
+            a, b = await client.run(t.T, t.T, keep=True)
+            assert a is b and repr(a) == f"<warpline.aio.Tensor ...{a.id[-8:]} float64[3, 2] on device {a.device}>"
+            await a.drop()
+
+    asyncio.run(check())
+
+
 def test_many_at_once(daemon):
     async def check():
         arrays = [np.full((10, i), i) for i in range(1, 101)]

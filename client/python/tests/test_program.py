@@ -167,6 +167,56 @@ def test_several_results(client, rng):
     assert client.run(top, out=out) is out and np.array_equal(out, x.max(1))
 
 
+def test_an_output_given_twice_is_computed_once(client, rng):
+    x, wide = rng.standard_normal((3, 4)), rng.standard_normal((2, 3, 4))
+    p = warpline.program()
+    with client.put(x) as t, client.put(wide) as w:
+        e, n = t + t, p.scale(x, 2, name="n")
+        for outputs, want, steps in [((t.T, t.T), x.T, 1), ((e, e), 2 * x, 1), ((w.T, w.T, w.T), wide.T, 1),
+                                     ((n, n), 2 * x, 1), ((p.input(x.T), p.input(x.T)), x.T, 1), ((e.T, e.T), 2 * x.T, 2),
+                                     ((t.sum(axis=0), t.sum(axis=0)), x.sum(0), 1)]:
+            executions = []
+            first, *others = client.run(*outputs, report=executions.append)
+            assert all(y is first for y in others) and len(others) == len(outputs) - 1 and np.allclose(first, want)
+            assert len(executions[0].variants) == steps
+        a, total, b = client.run(e, e.sum(), e)
+        assert a is b and np.allclose(a, 2 * x) and np.isclose(total, 2 * x.sum())
+        # These are different, although they look alike.
+        for one, other in [(t.T, t.mT + 0), (t * 1, t * 2), (t.sum(axis=0), t.sum(axis=1)), (t.astype("f4"), t.astype("i4"))]:
+            y, z = client.run(one, other)
+            assert y is not z
+        program = warpline.program(e, e)
+        assert len({id(y) for y in client.run(program) + client.run(program)}) == 2
+
+
+def test_an_output_given_twice_goes_to_each_out(client, rng):
+    x = rng.standard_normal((3, 4))
+    e = warpline.program().input(x) + x
+    outs = [None, np.zeros((3, 4)), np.zeros((4, 3)).T]
+    got = client.run(e, e, e, out=outs)
+    assert got[0] is got[1] is outs[1] and got[2] is outs[2] and all(np.array_equal(y, 2 * x) for y in got)
+    same = np.zeros((3, 4))
+    assert client.run(e, e, out=[same, same])[1] is same and np.array_equal(same, 2 * x)
+    for wrong in (np.zeros((4, 3)), np.zeros((3, 4), "f4"), np.broadcast_to(0.0, (3, 4))):
+        with pytest.raises(ValueError, match="results of one expression|writeable"):
+            client.run(e, e, out=[same, wrong])
+    with pytest.raises(ValueError, match="1 arrays for 2 results"):
+        client.run(e, e, out=[same])
+
+
+def test_an_output_given_twice_is_kept_once(client, rng):
+    x = rng.standard_normal((3, 4))
+    with client.put(x) as t:
+        before = len(client.tensors())
+        a, b = client.run(t + t, t + t, keep=True)
+        assert a is b and len(client.tensors()) == before + 1 and np.array_equal(a, 2 * x)
+        out = np.zeros((4, 3))
+        kept, inline, again = client.run(t.T, t.T, t.T, keep=[True, False, True], out=[None, out, None])
+        assert kept is again and inline is out and np.array_equal(out, x.T) and np.array_equal(kept, x.T)
+        a.drop()
+        kept.drop()
+
+
 def test_operators(client, rng):
     a, b = rng.integers(-9, 9, (3, 4)).astype("f4"), rng.integers(-9, 9, (4, 3)).astype("f4")
     p = warpline.program()

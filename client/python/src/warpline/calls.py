@@ -138,6 +138,14 @@ def outs_of(out: Any, count: int) -> list[Array | None]:
     return [out] if count == 1 else list(out)
 
 
+def check_out(out: Any) -> None:
+    """Raises TypeError unless `out` is an array, and ValueError unless it can be written."""
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out is a {type(out).__name__}: an array")
+    if not out.flags.writeable or not out.dtype.isnative:
+        raise ValueError(f"out is {out.dtype}{list(out.shape)}: it must be writeable and in native byte order")
+
+
 class Request:
     """The arguments of the library for a call. They refer to the memory of the operands and of `outs`, and keep it."""
 
@@ -206,10 +214,7 @@ class Request:
 
     def _target(self, i: int, out: Array) -> Array:
         """The array for the elements of a result that goes to `out`: a view of it, or an array that is copied."""
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out is a {type(out).__name__}: an array")
-        if not out.flags.writeable or not out.dtype.isnative:
-            raise ValueError(f"out is {out.dtype}{list(out.shape)}: it must be writeable and in native byte order")
+        check_out(out)
         view = out.view(np.ndarray)
         if self._call.order is not None:
             view = view.transpose(np.argsort(self._call.order))

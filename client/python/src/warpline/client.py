@@ -14,7 +14,7 @@ from warpline.arguments import Axes
 from warpline.calls import Call, Input, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
-from warpline.programs import Program, plan_program
+from warpline.programs import Program, plan_run
 from warpline.reductions import Reductions
 from warpline.reports import ServerInfo
 from warpline.residents import TensorInfo
@@ -210,15 +210,15 @@ class Client(Reductions):
         a tuple for several. Only the necessary steps are sent, at most 64, and each of their inputs once. Intermediate
         results stay on the server's device.
 
-        expressions: Expressions of one program, or of resident tensors; or one Program that has outputs.
+        expressions: Expressions of one program, or of resident tensors; or one Program that has outputs. An expression
+            that is given several times is computed and sent once. Its results are one array, or one Tensor.
         out: For one result, an array. For several results, a sequence of arrays and None.
         keep: If true, results stay on the server. For several results, a sequence can set it for each result.
         inputs: For each placeholder, by its name, an array or a resident tensor. Raises TypeError if names are missing
             or unknown.
         """
-        call = plan_program(expressions, inputs, keep, ttl, out)
-        results = self._results(call, calls.outs_of(out, len(call.keep.results)), timeout, request_id, report)
-        return results[0] if len(results) == 1 else tuple(results)
+        plan = plan_run(expressions, inputs, keep, ttl, out)
+        return plan.results(self._results(plan.call, plan.outs, timeout, request_id, report))
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
             channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:

@@ -230,6 +230,13 @@ class Expression(Operators):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return computed_array(self._program._compute(self), dtype, copy)
 
+    def _value(self) -> Any:
+        """A key that is equal for expressions that are computed alike. A name makes an expression unlike others."""
+        if self.name or self._operation is None:
+            return self
+        kind, fields, variant = self._operation
+        return kind, self._inputs, tuple(fields.items()), variant
+
     @property
     def program(self) -> "Program":
         """The program that this belongs to."""

@@ -58,8 +58,8 @@ class Program:
         # What was cast because of promotion, by expression and data type.
         self._promoted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
-        # The graph of the outputs; None until the first run.
-        self._graph: Graph | None = None
+        # The expressions that the last run has computed, and their graph.
+        self._graph: tuple[list[Expression], Graph] | None = None
 
     def __repr__(self) -> str:
         outputs = ", ".join(x._description() for x in self.outputs)
@@ -393,13 +393,90 @@ def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | No
     return [FREE._expression(x) for x in given], None
 
 
-def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None,
-                 keep: bool | Sequence[bool] = False, ttl: float | None = None, out: Any = None) -> Call:
-    """The call that computes expressions, or the outputs of a program. Reads no elements. The other arguments are those
-    of Client.run."""
+class Plan(NamedTuple):
+    """A call of Client.run. Outputs that are given several times are computed once.
+
+    outs: the `out` of each result of the call. places: for each output that was given, its index in the call's results.
+    wanted: its `out`.
+    """
+
+    call: Call
+    outs: list[Array | None]
+    places: list[int]
+    wanted: list[Array | None]
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that `results` copies."""
+        return sum(out.nbytes for place, out in zip(self.places, self.wanted)
+                   if out is not None and out is not self.outs[place])
+
+    def results(self, computed: Sequence[Any]) -> Any:
+        """The result, or a tuple of several, from those of the call. Equal outputs have one array, or one tensor, and a
+        copy in each further `out`."""
+        results = []
+        for place, out in zip(self.places, self.wanted):
+            if out is not None and out is not computed[place]:
+                np.copyto(out, computed[place])
+            results.append(computed[place] if out is None else out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep: bool | Sequence[bool] = False,
+             ttl: float | None = None, out: Any = None) -> Plan:
+    """Plans the call that computes expressions, or the outputs of a program. Reads no elements. The other arguments are
+    those of Client.run."""
     outputs, program = outputs_of(given)
-    kept = calls.keep_of(keep, ttl, out, len(outputs))
-    graph = program._graph if program and program._graph else _graph_of(outputs)
+    kept, wanted = calls.keep_of(keep, ttl, out, len(outputs)), calls.outs_of(out, len(outputs))
+    if len(wanted) != len(outputs):
+        raise ValueError(f"out has {len(wanted)} arrays for {len(outputs)} results")
+    computed, places = _distinct(outputs, kept.results)
+    if program and program._graph and program._graph[0] == computed:
+        graph = program._graph[1]
+    else:
+        graph = _graph_of(computed)
     if program:
-        program._graph = graph
-    return Call(graph.program, graph.operands(inputs or {}), kept)
+        program._graph = computed, graph
+    keeps, outs = [False] * len(computed), _outs(wanted, places, len(computed))
+    for place, one in zip(places, kept.results):
+        keeps[place] = one
+    return Plan(Call(graph.program, graph.operands(inputs or {}), calls.Keep(keeps, kept.ttl)), outs, places, wanted)
+
+
+def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None) -> Call:
+    """The call of `plan_run`, for results that come as new arrays."""
+    return plan_run(given, inputs).call
+
+
+def _distinct(outputs: Sequence[Expression], kept: Sequence[bool]) -> tuple[list[Expression], list[int]]:
+    """The expressions to compute, and for each output its place among them. kept: for each output, true if it stays on
+    the server."""
+    found: dict[Any, int] = {}
+    computed: list[Expression] = []
+    places = []
+    for x, keep in zip(outputs, kept):
+        value = x._value()
+        if (value, keep) not in found:
+            found[value, keep] = len(computed)
+            # One step has one result, so another one is made for a result that is both kept and sent.
+            twin = Expression(x.program, "", x._inputs, x._operation, dtype=x.dtype)
+            computed.append(twin if (value, not keep) in found else x)
+        places.append(found[value, keep])
+    return computed, places
+
+
+def _outs(wanted: Sequence[Array | None], places: Sequence[int], count: int) -> list[Array | None]:
+    """For each of `count` results, the first `out` that is wanted for it. Raises ValueError if another one differs in
+    shape or dtype."""
+    outs: list[Array | None] = [None] * count
+    for place, out in zip(places, wanted):
+        first = outs[place]
+        if first is None:
+            outs[place] = out
+        elif out is not None and out is not first:
+            calls.check_out(first)
+            calls.check_out(out)
+            if (out.dtype, out.shape) != (first.dtype, first.shape):
+                raise ValueError(f"out has {first.dtype}{list(first.shape)} and {out.dtype}{list(out.shape)} for "
+                                 "results of one expression")
+    return outs

@@ -18,7 +18,7 @@ from warpline.arguments import Axes
 from warpline.calls import Call, Input, Report
 from warpline.expressions import Operators
 from warpline.names import Activation, Precision, ReduceOp
-from warpline.programs import Program, plan_program
+from warpline.programs import Program, plan_run
 from warpline.reports import ServerInfo
 from warpline.residents import Resident, TensorInfo
 
@@ -145,9 +145,9 @@ class Client(Reductions):
                   keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
                   request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
         """See warpline.Client.run."""
-        call = plan_program(expressions, inputs, keep, ttl, out)
-        results = await self._results(call, calls.outs_of(out, len(call.keep.results)), timeout, request_id, report)
-        return results[0] if len(results) == 1 else tuple(results)
+        plan = plan_run(expressions, inputs, keep, ttl, out)
+        results = await self._results(plan.call, plan.outs, timeout, request_id, report)
+        return await unless_small(plan.copied_bytes, lambda: plan.results(results))
 
     async def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,
                   channels: int | None = None, timeout: float | None = None, request_id: str | None = None) -> Tensor:
