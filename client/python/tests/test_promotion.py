@@ -1,8 +1,9 @@
 """Operands of different data types become those that NumPy 2 gives, whatever NumPy is installed."""
 
 import asyncio
-import json
 import itertools
+import json
+import warnings
 
 import elements
 import numpy as np
@@ -186,6 +187,39 @@ def test_structured_types_have_no_common_type(c):
         assert np.array_equal(got, np.full((2, 2), elements.values(elements.make("bf16", number))), equal_nan=True)
     with pytest.raises(TypeError, match="float8_e5m2: install"):
         p.input(np.zeros(2, warpline.float8_e5m2)) + 1
+
+
+@pytest.mark.skipif(warpline.bfloat16.names is not None, reason="needs ml_dtypes")
+def test_types_of_ml_dtypes(c):
+    bf16, f4 = elements.make("bf16", [[1, 2], [3, 4]]), np.ones((2, 2), "f4")
+    t = warpline.program().input(bf16)
+    for e, dtype in [(t + f4, "f4"), (t @ f4, "f4"), (t + 1.5, bf16.dtype), (t + np.float64(1), "f8"),
+                     (t + bf16[0, 0], bf16.dtype), (t + bf16.view("u2").view([("bf16", "<u2")]), bf16.dtype),
+                     (t * np.float32(2), "f4"), (t.program.gemm(bf16, bf16, f4), "f4")]:
+        assert e.dtype == c.run(e).dtype == dtype
+    assert c.gemm(bf16, f4).dtype == c.gemm(bf16, bf16, f4).dtype == "f4"
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs NumPy 2")
+@pytest.mark.parametrize("name", [name for name in elements.ALL if name not in ("bf16", *elements.F8)])
+def test_weak_numbers_are_those_of_numpy(name):
+    dtype = elements.ALL[name]
+    for number in (True, 1, 1.5, 1j):
+        assert promotion.with_number(dtype, number) == np.add(np.zeros(1, dtype), number).dtype
+    for number in (300, -1, -129, 2**40, 2**64, 10**400):
+        def outcome(use):
+            try:
+                return use()
+            except OverflowError:
+                return OverflowError
+
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            want = outcome(lambda: np.add(np.zeros((), dtype), number))
+            got = outcome(lambda: promotion.element(number, dtype))
+        assert (got is OverflowError) == (want is OverflowError), number
+        if got is not OverflowError:
+            assert got.dtype == want.dtype and got == want
 
 
 def test_asynchronously(daemon):

@@ -1,7 +1,8 @@
 """Promotion of data types, as NumPy 2 has it. It does not depend on the version of NumPy that is installed.
 
 Python's numbers are weak: they take the data type of the tensor, unless it cannot hold numbers of their kind. All other
-operands are strong, NumPy's scalars included: both operands become np.result_type of their data types.
+operands are strong, NumPy's scalars included: both operands become np.result_type of their data types. bfloat16 stays
+bfloat16 with Python's numbers, although NumPy with ml_dtypes makes float32 of it.
 """
 
 import functools
