@@ -106,16 +106,23 @@ def test_functions_that_fetch_warn_once(client, unwarned):
             for lazy in (np.sum(x), np.mean(x, axis=0)):
                 assert isinstance(lazy, warpline.Expression)
             assert np.shape(x) == big.shape and np.ndim(x) == 2
-        assert np.concatenate([u, u]).shape == (1024, 255)
+        assert np.concatenate([u, small]).shape == (1024, 255)
         for use in (lambda: np.concatenate([big, t]), lambda: np.median(t + t), lambda: np.allclose(big, t),
                     lambda: np.linalg.norm(t)):
             downloads._has_warned = False
-            with pytest.raises(warpline.WarplinePerformanceWarning, match="fetches 1048576 bytes .* np.asarray"):
+            with pytest.raises(warpline.WarplinePerformanceWarning, match="has fetched 1048576 bytes .* np.asarray"):
                 use()
             assert use() is not None
-        # Threads, and the functions after this one, do not inherit it.
+        # The functions after these are not affected.
         downloads._has_warned = False
         assert np.asarray(t).shape == big.shape
+    with client.put(big) as t, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            np.allclose(big, t)
+            np.concatenate([t, t])
+    assert [(one.category, one.filename) for one in caught] == [(warpline.WarplinePerformanceWarning, __file__)]
+    assert "numpy.allclose" in str(caught[0].message)
 
 
 def test_functions_of_numpy_work(client, t):
