@@ -83,7 +83,7 @@ def code_of(call):
 
 def serves(address, **options):
     """Whether a new client, which tries nothing again, gets an answer."""
-    with warpline.connect(address, max_retries=0, options=[("grpc.use_local_subchannel_pool", 1)], **options) as client:
+    with warpline.connect(address, max_retries=0, own_connection=True, **options) as client:
         return code_of(lambda: transpose_of(client, timeout=20)) == "OK"
 
 

@@ -151,7 +151,7 @@ def spoilt_tokens(scene):
     with scene.daemon(f"--tokens={path}", token=tokens["old"]) as daemon:
         def code(owner):
             with warpline.connect(daemon.address, max_retries=0, token=tokens[owner],
-                                  options=[("grpc.use_local_subchannel_pool", 1)]) as client:
+                                  own_connection=True) as client:
                 return code_of(lambda: transpose_of(client, timeout=20))
 
         check((code("old"), code("new")) == ("OK", "UNAUTHENTICATED"), "it has the first file")
@@ -215,8 +215,7 @@ def no_descriptors(scene):
         resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (descriptors + 20, before[1]))
         with warpline.connect(daemon.address, max_retries=0) as old:
             transpose_of(old)
-            with crowd(daemon, 40), warpline.connect(daemon.address, max_retries=0, options=[
-                    ("grpc.use_local_subchannel_pool", 1)]) as new:
+            with crowd(daemon, 40), warpline.connect(daemon.address, max_retries=0, own_connection=True) as new:
                 code = code_of(lambda: transpose_of(new, timeout=20))
                 check(code == "UNAVAILABLE", f"a new client gets UNAVAILABLE, and not {code}")
                 check(code_of(lambda: transpose_of(old, timeout=20)) == "OK", "who is connected goes on")
@@ -268,8 +267,7 @@ def usage_of(folder):
 def large_calls(address, threads, side, seconds):
     """Transposes from so many connections at a time. Returns the codes with which they have ended."""
     with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(warpline.connect(address, max_retries=0, options=[
-            ("grpc.use_local_subchannel_pool", 1)])) for _ in range(threads)]
+        clients = [stack.enter_context(warpline.connect(address, max_retries=0, own_connection=True)) for _ in range(threads)]
         x = np.ones((side, side), "f4")
         loops = [Loop(lambda client=client: client.transpose(x, timeout=30)) for client in clients]
         time.sleep(seconds)

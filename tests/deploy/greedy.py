@@ -181,8 +181,8 @@ def regions(client):
 def crowd(client):
     """Fifty clients that mean no harm, from one address, each with a connection of its own."""
     x = client.numpy.ones((2, 2), "f4")
-    options = [("grpc.use_local_subchannel_pool", 1)]
-    connections = [client.warpline.connect(client.arguments.address, max_retries=0, token=client.token, options=options) for _ in range(50)]
+    connections = [client.warpline.connect(client.arguments.address, max_retries=0, token=client.token,
+                                             own_connection=True) for _ in range(50)]
 
     def work(number):
         client.count(16)

@@ -185,7 +185,7 @@ def test_drop(c):
             use()
     with pytest.raises(RuntimeError, match="mine"), c.put(np.ones(3)) as t:
         raise RuntimeError("mine")
-    assert t.id not in ids(c)
+    wait_until(lambda: t.id not in ids(c))
 
 
 def test_dropping_what_a_closed_client_had(address):

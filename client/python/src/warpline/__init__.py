@@ -58,7 +58,7 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
             tls_ca: str | None = None, tls_cert: str | None = None, tls_key: str | None = None,
             token: str | None = None, token_file: str | None = None,
             shared_memory: Mode = "auto", regions: str | None = None,
-            pool_bytes: int = POOL_BYTES, reproducible: bool = False) -> Client:
+            pool_bytes: int = POOL_BYTES, own_connection: bool = False, reproducible: bool = False) -> Client:
     """Makes a client of the server at `target`. The first call opens the connection.
 
     target: "host:port", "host" (port 50051), "unix:/path", or anything else that gRPC resolves. None: $WARPLINE_SERVER.
@@ -84,6 +84,8 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     regions: Path of the server's region socket. None: /path.regions for a target unix:/path. "auto" issues one
         RuntimeWarning if you give a path and memory cannot be shared through it, or the server has none left.
     pool_bytes: Maximum shared memory of the client, in bytes. Memory from `Client.empty` does not count.
+    own_connection: If true, no other client of this process uses the client's connection. Otherwise clients with the
+        same target and credentials share one.
     reproducible: If true, each request asks for results with the same bits in every run of the server on the same
         device. The server then chooses variants by fixed rules, not by tuning measurements. A named variant that is
         not reproducible raises InvalidArgument.
@@ -91,7 +93,7 @@ def connect(target: str | None = None, *, timeout: float = 60.0, max_retries: in
     target = targets.given_or_usual(target)
     arguments = dict(locals())
     connection = targets.connection(target, timeout, max_retries, tls_ca, tls_cert, tls_key, token, token_file,
-                                    shared_memory, regions, pool_bytes)
+                                    shared_memory, regions, pool_bytes, own_connection)
     client = Client(connection, reproducible)
     client._arguments = arguments
     return client

@@ -169,7 +169,7 @@ def check_pool_bytes(pool_bytes: int) -> int:
 
 def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None, tls_cert: str | None,
                tls_key: str | None, token: str | None, token_file: str | None, shared_memory: Mode,
-               regions: str | None, pool_bytes: int) -> core.Connection:
+               regions: str | None, pool_bytes: int, own_connection: bool) -> core.Connection:
     """The connection of a client with these arguments of `connect`."""
     path = region_socket(target, shared_memory, regions)
     pool_bytes = check_pool_bytes(pool_bytes)
@@ -179,4 +179,4 @@ def connection(target: str, timeout: float, max_retries: int, tls_ca: str | None
     return core.Connection(
         check_target(target), check_timeout(timeout), max_retries=check_max_retries(max_retries),
         token=check_token(token, token_file), region_socket=regions, shared_memory=sharing, pool_bytes=pool_bytes,
-        share_from_bytes=_SMALL_BYTES, **tls_files(target, tls_ca, tls_cert, tls_key))
+        share_from_bytes=_SMALL_BYTES, own_connection=own_connection, **tls_files(target, tls_ca, tls_cert, tls_key))
