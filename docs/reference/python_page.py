@@ -14,7 +14,8 @@ PARTS = [
     ("What a server and a request tell", ["ServerInfo", "Device", "Operation", "Variant", "Limits", "Execution",
                                           "StageTimes"]),
     ("Errors", ["Error", "StatusCode", "FieldViolation", "InvalidArgument", "ResourceExhausted", "DeadlineExceeded", "Unavailable",
-                "Unimplemented", "Cancelled", "NotFound", "FailedPrecondition", "Unauthenticated", "Internal"]),
+                "Unimplemented", "Cancelled", "NotFound", "FailedPrecondition", "Unauthenticated", "Internal",
+                "WarplinePerformanceWarning"]),
     ("Element types that NumPy lacks", ["bfloat16", "float8_e4m3fn", "float8_e5m2"]),
 ]
 # Names of types in signatures, and where they are declared.

@@ -237,8 +237,9 @@ WARPLINE_EXPORT warpline_error* warpline_region_allocate(warpline_region* region
 /* Closes the region when its arrays have gone, too. */
 WARPLINE_EXPORT void warpline_region_free(warpline_region* region);
 
-/* Allocates a dense array, not initialised, in memory that is shared with the server, beyond pool_bytes. Where
- * none is shared, or none is left, it is ordinary memory; with WARPLINE_SHARED_ALWAYS that is an error. */
+/* Allocates a dense array, not initialised, in memory that is shared with the server, beyond pool_bytes.
+ * Where none is shared, or none is left, it is ordinary memory; with WARPLINE_SHARED_ALWAYS that is an error.
+ */
 WARPLINE_EXPORT warpline_error* warpline_empty(warpline_client* client, DLDataType dtype, int32_t ndim,
                                                const int64_t* shape, double timeout, warpline_array** out);
 /* 1 if the memory lies in a region that the client shares with its server, which then is not sent; else 0. */
