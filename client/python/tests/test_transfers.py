@@ -50,7 +50,7 @@ def test_a_range_is_put_again(fake, c, fault, channels):
         assert fake.count("Put") == channels + 1
         # Only what may have been done twice is looked at.
         assert fake.count("Renew") == (fault == "counted")
-        assert np.array_equal(t, X)
+        assert np.array_equal(t.numpy(), X)
 
 
 @pytest.mark.parametrize("fault", [abort(CODE.UNAVAILABLE), FULL, "midway"])
