@@ -249,10 +249,12 @@ class Expression(Operators):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
+        """Data type of the elements; None if a placeholder leaves it open."""
         return self._dtype
 
     @property
     def shape(self) -> tuple[int, ...] | None:
+        """Sizes of the axes; None if a placeholder leaves them open."""
         # Without recursion, because a chain of steps may be longer than Python's stack.
         todo = [self]
         while not self._has_inferred_shape:
