@@ -44,8 +44,7 @@ client::OperationArgs ToGemm(const v1::Step& step, const std::vector<client::Ope
 
 }  // namespace
 
-std::optional<client::OperationArgs> ToOperation(const client::RunArgs& run) {
-  const v1::Program& program = run.program;
+std::optional<client::OperationArgs> ToOperation(const v1::Program& program, const client::RunArgs& run) {
   if (program.steps_size() != 1 || program.outputs_size() != 1) return std::nullopt;
   const v1::Step& step = program.steps(0);
   if (program.outputs(0) != step.name()) return std::nullopt;

@@ -8,8 +8,9 @@
 
 namespace warpline::abi {
 
-// The same as a single operation; nothing if the program is not one transpose, gemm or reduce of its inputs.
-std::optional<client::OperationArgs> ToOperation(const client::RunArgs& run);
+// A program with these inputs as a single operation; nothing if it is not one transpose, gemm or reduce of
+// its inputs. The program of `run` is not read.
+std::optional<client::OperationArgs> ToOperation(const v1::Program& program, const client::RunArgs& run);
 
 }  // namespace warpline::abi
 

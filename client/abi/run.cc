@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +88,6 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
   RETURN_IF_ERROR(CheckRequestId(given.request_id));
   call.timeout = TimeoutOf(given.timeout);
   call.options.request_id = TextOf(given.request_id);
-  call.args.program = program.program;
   call.args.reproducible = given.reproducible != 0;
   for (std::size_t i = 0; i < inputs.count; ++i) {
     if (inputs.data[i].name == nullptr) {
@@ -108,15 +108,20 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
     call.args.destinations.push_back(std::move(destination));
     has_outs = has_outs || call.outs[i].has_value();
   }
-  if (given.own_request != 0) {
-    call.operation = ToOperation(call.args);
-    if (call.operation.has_value() && !call.args.destinations.empty()) {
-      call.options.destination = call.args.destinations[0];
-    }
+  if (given.own_request != 0) call.operation = ToOperation(program.program, call.args);
+  if (!call.operation.has_value()) {
+    call.args.program = program.program;
+  } else if (!call.args.destinations.empty()) {
+    call.options.destination = call.args.destinations[0];
   }
   if (!has_outs) return call;
   // Before anything is sent, where the types can be told.
-  const std::vector<std::optional<client::ArrayType>> types = ResultTypesOf(call.args);
+  std::vector<std::optional<client::ArrayType>> types;
+  if (call.operation.has_value()) {
+    types = {std::visit([](const auto& args) { return ResultTypeOf(args); }, *call.operation)};
+  } else {
+    types = ResultTypesOf(call.args);
+  }
   for (std::size_t i = 0; i < call.outs.size() && i < types.size(); ++i) {
     const std::optional<HostArray>& out = call.outs[i];
     if (!out.has_value() || !types[i].has_value()) continue;

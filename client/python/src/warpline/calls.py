@@ -169,7 +169,7 @@ class Request:
             else:
                 slot.tensor = operand.tensor._handle
         destinations: Any = core.NULL
-        if any(call.keep.results) or any(out is not None for out in outs):
+        if call.keep is not INLINE or any(out is not None for out in outs):
             destinations = ffi.new("warpline_destination[]", count)
             for i, (slot, kept, out) in enumerate(zip(destinations, call.keep.results, outs)):
                 slot.keep, slot.ttl = kept, call.keep.ttl
@@ -196,18 +196,21 @@ class Request:
         finally:
             lib.warpline_result_free(result)
 
+    def ordered(self, array: Array) -> Array:
+        """The only result, with its axes in the order that is wanted."""
+        order = self._call.order
+        if order is None:
+            return array
+        if array.ndim != len(order):
+            raise errors.of_code(errors.StatusCode.INTERNAL, "the server's response has a result of another rank")
+        return array.transpose(order)
+
     def _result(self, result: Any, i: int) -> Any:
         if self._call.keep.results[i]:
             return lib.warpline_result_take_tensor(result, i)
         out = self._outs[i]
         if out is None:
-            array = core.own(lib.warpline_result_take_array(result, i))
-            order = self._call.order
-            if order is None:
-                return array
-            if array.ndim != len(order):
-                raise errors.of_code(errors.StatusCode.INTERNAL, "the server's response has a result of another rank")
-            return array.transpose(order)
+            return self.ordered(core.own(lib.warpline_result_take_array(result, i)))
         if i in self._copied:
             np.copyto(*self._copied[i])
         return out

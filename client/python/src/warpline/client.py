@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from warpline import calls, core, direct, residents, targets
-from warpline._core import ffi, lib
 from warpline.arrays import Array
 from warpline.arguments import Axes
 from warpline.calls import Call, Input, Report
@@ -293,9 +292,11 @@ class Client(Reductions):
         timeout = targets.check_timeout(connection.timeout if timeout is None else timeout)
         request_id = targets.check_request_id(request_id)
         request = calls.Request(call, outs, timeout, request_id, self._reproducible)
-        out = ffi.new("warpline_result **")
-        connection.call(lib.warpline_run, *request.arguments, out, request_id=request_id)
-        results = request.results(out[0], report)
+        brief = report is None and call.keep is calls.INLINE and outs[0] is None
+        result = connection.run(request.arguments, brief, request_id)
+        if isinstance(result, np.ndarray):
+            return [request.ordered(result)]
+        results = request.results(result, report)
         if any(call.keep.results):
             return [Tensor(self, result, owned=True) if kept else result
                     for result, kept in zip(results, call.keep.results)]

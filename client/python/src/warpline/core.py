@@ -159,6 +159,17 @@ def own(array: Any) -> Array:
     return np.ndarray(shape, dtype, ffi.buffer(memory, nbytes))
 
 
+class _Outcomes(threading.local):
+    """The warpline_python_outcome of each thread, and the bytes of its elements."""
+
+    def __init__(self) -> None:
+        self.outcome = ffi.new("warpline_python_outcome *")
+        self.elements = ffi.buffer(self.outcome.elements)
+
+
+_outcomes = _Outcomes()
+
+
 def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> list[tuple[np.dtype[Any], Any]] | None:
     """The dtypes and shapes of a program's outputs. None if the server would refuse the inputs, which are given by
     name, data type and shape."""
@@ -209,6 +220,13 @@ def check(error: Any) -> None:
 
 _RETRIED = (errors.StatusCode.CANCELLED, errors.StatusCode.UNAVAILABLE, errors.StatusCode.RESOURCE_EXHAUSTED,
             errors.StatusCode.ABORTED)
+
+
+def _warn(text: Any) -> None:
+    """Issues a warning of the library, and frees its text."""
+    message = _read(text)
+    lib.warpline_bytes_free(ffi.cast("uint8_t *", text))
+    warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
 class Connection:
@@ -297,12 +315,34 @@ class Connection:
         if error:
             raise self.error(error, begun, request_id)
 
+    def run(self, arguments: tuple[Any, ...], brief: bool, request_id: str) -> Any:
+        """Runs a program. Returns the warpline_result; with `brief`, an array in its place if that is the only result and
+        is small. arguments: those of warpline_run after the client."""
+        begun = time.monotonic()
+        mine = _outcomes
+        outcome = mine.outcome
+        handle = self.begin()
+        try:
+            error = lib.warpline_python_run(handle, *arguments, brief, outcome)
+        finally:
+            self.end()
+        if outcome.warning:
+            _warn(outcome.warning)
+        if _raised and threading.current_thread() is _main_thread:
+            lib.warpline_error_free(error)
+            lib.warpline_result_free(outcome.result)
+            raise _raised.pop()
+        if error:
+            raise self.error(error, begun, request_id)
+        if outcome.result:
+            return outcome.result
+        dtype = _DTYPES[outcome.dtype.code, outcome.dtype.bits]
+        return np.ndarray(ffi.unpack(outcome.shape, outcome.ndim), dtype, mine.elements).copy()
+
     def warn(self, handle: Any) -> None:
         """Issues the library's warning, if there is one. handle: the warpline_client."""
         if self._shares and (text := lib.warpline_client_take_warning(handle)):
-            message = _read(text)
-            lib.warpline_bytes_free(ffi.cast("uint8_t *", text))
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
+            _warn(text)
 
     def error(self, error: Any, begun: float, request_id: str) -> errors.Error:
         """The exception for the error of a call that began then, on the clock time.monotonic."""
