@@ -55,7 +55,7 @@ class Program:
         self._sources: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         # Inputs that the device permutes after they are sent, by source and permutation.
         self._permuted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
-        # What was cast because of promotion, by expression and data type.
+        # Casts that promotion has made, by expression and data type.
         self._promoted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
         # The expressions that the last run has computed, and their graph.
