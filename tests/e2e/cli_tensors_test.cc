@@ -209,7 +209,7 @@ TEST_F(CliTensorsTest, EndsWith2WhenItIsCalledWrongly) {
                                 "put missing.npy",
                                 "put @" + id,
                                 "put x.npy --ttl 5",
-                                "put x.npy --channels 17",
+                                "put x.npy --channels 65",
                                 "put x.npy -o y.npy",
                                 "get " + id,
                                 "get -o y.npy",
