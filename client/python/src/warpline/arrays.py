@@ -16,6 +16,8 @@ def as_array(x: Any) -> Array:
     """Converts `x` to a NumPy array. Copies nothing if `x` is an array, or has `__array_interface__`, or `__dlpack__`
     in host memory. Calls np.asarray for anything else. Raises TypeError for masked arrays (the mask would be lost),
     memory that the CPU cannot read, tensors (their elements are elsewhere), and awaitables."""
+    if type(x) is np.ndarray:
+        return x
     if isinstance(x, Remote):
         raise TypeError(f"{x!r} is no array: it goes where tensors may, or np.asarray fetches its elements")
     if isinstance(x, np.ma.MaskedArray):
@@ -24,7 +26,7 @@ def as_array(x: Any) -> Array:
         raise TypeError(f"a {type(x).__name__} is no array: await it")
     if isinstance(x, np.ndarray):
         # Subclasses may index and reshape differently: the rows of an np.matrix are matrices.
-        return x if type(x) is np.ndarray else x.view(np.ndarray)
+        return x.view(np.ndarray)
     if not hasattr(x, "__array_interface__") and hasattr(x, "__dlpack__"):
         return from_dlpack(x)
     return np.asarray(x)

