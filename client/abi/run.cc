@@ -216,13 +216,19 @@ warpline_error* warpline_submit(warpline_client* client, const warpline_program*
     warpline_call* const ended = submitted.release();
     // It may have ended, and be gone, when Start returns.
     if (call != nullptr) *call = ended;
-    Start(client->client, prepared,
-          [queue, ended, outs = std::move(prepared.outs)](absl::StatusOr<RunResult> result) {
-            ended->status = result.status();
-            if (result.ok()) ended->status = Deliver(outs, *result);
-            if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
-            queue->Push(std::unique_ptr<warpline_call>(ended));
-          });
+    try {
+      Start(client->client, prepared,
+            [queue, ended, outs = std::move(prepared.outs)](absl::StatusOr<RunResult> result) {
+              ended->status = result.status();
+              if (result.ok()) ended->status = Deliver(outs, *result);
+              if (ended->status.ok()) ended->result = std::make_unique<warpline_result>(*result);
+              queue->Push(std::unique_ptr<warpline_call>(ended));
+            });
+    } catch (...) {  // for want of memory or threads, before the call began
+      if (call != nullptr) *call = nullptr;
+      delete ended;
+      throw;
+    }
     return absl::OkStatus();
   });
 }

@@ -16,9 +16,10 @@ static warpline_error* warpline_python_run(warpline_client* client, const warpli
                                            const warpline_destination* destinations, size_t destination_count,
                                            const warpline_call_options* options, int32_t brief,
                                            warpline_python_outcome* outcome) {
-  outcome->result = NULL;
-  warpline_error* error = warpline_run(client, program, inputs, input_count, destinations, destination_count,
-                                       options, &outcome->result);
+  warpline_result* result = NULL;
+  warpline_error* error =
+      warpline_run(client, program, inputs, input_count, destinations, destination_count, options, &result);
+  outcome->result = result;
   outcome->warning = warpline_client_take_warning(client);
   if (error != NULL || brief == 0 || warpline_result_count(outcome->result) != 1) return error;
   const DLTensor* array = warpline_result_array(outcome->result, 0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -59,9 +60,12 @@ class Client::Impl {
     if (may_share || mode == SharedMemory::kAlways) pool_.emplace(regions_, connection_, options);
   }
 
+  // A second caller waits for the first.
   void Close() {
-    tensors_.Close();
-    connection_.Close();
+    std::call_once(closed_, [this] {
+      tensors_.Close();
+      connection_.Close();
+    });
   }
   TensorClient& tensors() { return tensors_; }
   absl::StatusOr<Region> OpenRegion(std::size_t bytes, absl::Duration timeout) {
@@ -99,6 +103,7 @@ class Client::Impl {
               std::function<void(absl::StatusOr<Outcome>)> done);
   RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
+  std::once_flag closed_;
   RegionClient regions_;            // calls in flight use it
   std::optional<RegionPool> pool_;  // calls in flight use it
   Connection connection_;
@@ -212,12 +217,11 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
     if (!status.ok()) return Failed(status);
     attempt = std::make_shared<RegionCall>(client.regions_, /*lost_is_ordinary=*/placement.active());
     absl::StatusOr<OutgoingMessage> message = EncodePlaced(placed, *attempt);
-    if (!message.ok()) return done(message.status());
+    if (!message.ok()) return Finish(message.status());
     const auto ended = [self = this->shared_from_this()](const absl::StatusOr<grpc::ByteBuffer>& response) {
       if (!response.ok()) return self->Withdraw(response.status());
       auto outcome = DecodePlaced(self->placed, *response, self->make_tensor, self->attempt->places());
-      self->attempt->Release();
-      self->done(std::move(outcome));
+      self->Finish(std::move(outcome));
     };
     client.connection_.channel().CallAsync(method, *std::move(message), attempts->deadline(), request_id,
                                            ended, stop);
@@ -240,6 +244,14 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
     });
   }
 
+  // What the call had is the caller's again before the caller hears of it.
+  void Finish(absl::StatusOr<Outcome> outcome) {
+    if (attempt != nullptr && !withdrawn.valid()) attempt->Release();
+    attempt = nullptr;
+    placed.Release();
+    done(std::move(outcome));
+  }
+
   void Failed(const absl::Status& status) {
     const auto self = this->shared_from_this();
     // The server's codes for a region that it does not know, and for one that it lost meanwhile.
@@ -249,16 +261,16 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
       resent = true;
       return client.connection_.Later([self, status](bool open) {
         if (open && self->AwaitEnd() && self->attempt->lost_region()) return self->Start();
-        self->done(WithAttempts(status, self->attempts->failed() + 1));
+        self->Finish(WithAttempts(status, self->attempts->failed() + 1));
       });
     }
     client.connection_.RetryAsync(
         attempts, status, stop,
         [self, status] {
           if (self->AwaitEnd()) return self->Start();
-          self->done(status);
+          self->Finish(status);
         },
-        [self](absl::Status last) { self->done(std::move(last)); });
+        [self](absl::Status last) { self->Finish(std::move(last)); });
   }
 
   // Waits until the server does not use the memory of the last attempt. False after the deadline.

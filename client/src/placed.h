@@ -69,6 +69,12 @@ class Placed {
   const Args& args() const { return *args_; }
   const Destination& destination() const { return destination_; }
   Placement& placement() { return placement_; }
+  // Gives up the arguments and what was placed for them: the call is over.
+  void Release() {
+    placement_ = Placement();
+    args_ = nullptr;
+    own_.reset();
+  }
 
  private:
   // False for most small calls, which then cost hardly more than without a pool.

@@ -1,17 +1,19 @@
 import asyncio
 import pickle
 import re
+import signal
 import threading
+import time
 
 import fake_server
 import grpc
 import numpy as np
 import pytest
-from daemon import Daemon
+from daemon import Daemon, slow_program
 from test_errors import X
 
 import warpline
-from warpline import targets
+from warpline import core, targets
 from messages import v1
 
 
@@ -204,3 +206,54 @@ def test_run_takes_tensors(client):
             client.run(wrong)
         with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
             client.run(t, wrong)
+
+
+def test_calls_of_signal_handlers_do_not_mix_with_those_that_they_interrupt(client):
+    """A handler runs where Python goes on after a call, which is where results are read."""
+    large, small = np.arange(1024.0).reshape(32, 32), np.array([[7.0, 8.0, 9.0]])
+    answers = []
+    before = signal.signal(signal.SIGALRM, lambda *_: answers.append(client.transpose(small)))
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+    try:
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            assert np.array_equal(client.transpose(large), large.T)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert answers and all(np.array_equal(y, small.T) for y in answers)
+
+
+def test_a_signal_handler_that_raises_ends_the_call(daemon):
+    class Raised(Exception):
+        pass
+
+    def handler(*_):
+        raise Raised
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        with warpline.connect(daemon.address) as c:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            with pytest.raises(Raised):
+                c.run(slow_program(daemon.backend))
+            assert np.array_equal(c.transpose(X), X.T)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_names_that_c_would_end_early(client):
+    with pytest.raises(ValueError, match="NUL"):
+        client.is_serving("\0nonsense")
+    with pytest.raises(ValueError, match="NUL"):
+        client.tensor("a\0b")
+    with pytest.raises(ValueError, match="NUL"):
+        warpline.connect("unix:/tmp/s\0x")
+
+
+def test_negative_zero_is_another_factor():
+    def program(factor):
+        return core.operation("scale", ("x",), (("factor", factor),), "")
+
+    assert program(0.0) is program(0.0) and "-0.0" in program(-0.0).message

@@ -286,3 +286,13 @@ def test_what_the_server_refuses(c):
         c.put(np.ones(3), ttl=1e9)
     with pytest.raises((warpline.FailedPrecondition, warpline.NotFound, warpline.InvalidArgument)):
         c.tensor("nonesuch")
+
+
+def test_memory_that_cannot_be_written_is_no_out(c):
+    data = np.arange(6, dtype="f4").tobytes()
+    with c.put(np.ones(6, "f4")) as t:
+        with pytest.raises(ValueError, match="writeable"):
+            t.numpy(out=np.frombuffer(data, "f4"))
+        with pytest.raises(TypeError, match="out is a list"):
+            t.numpy(out=[0.0] * 6)
+    assert data == np.arange(6, dtype="f4").tobytes()

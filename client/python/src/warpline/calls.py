@@ -163,7 +163,8 @@ class Request:
             raise ValueError(f"out has {len(outs)} arrays for {count} results")
         inputs = ffi.new("warpline_input[]", len(call.inputs))
         for slot, (name, operand) in zip(inputs, call.inputs):
-            slot.name = core.text(name)
+            slot.name = named = core.text(name)
+            self._kept.append(named)
             if isinstance(operand, Operand):
                 slot.array = core.describe(core.in_elements(operand.stored), self._kept)
             else:

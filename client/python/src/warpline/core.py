@@ -73,8 +73,15 @@ def interruptible(work: Callable[[], Any], stop: threading.Event) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def text(value: str) -> Any:
-    """The terminated bytes of a str."""
-    return ffi.new("char[]", value.encode())
+    """The terminated bytes of a str. Raises ValueError if it has a NUL."""
+    return ffi.new("char[]", encoded(value))
+
+
+def encoded(value: str) -> bytes:
+    """The bytes of a str. Raises ValueError if it has a NUL, at which C would end it."""
+    if "\0" in value:
+        raise ValueError(f"{value!r} has a NUL character")
+    return value.encode()
 
 
 def _read(pointer: Any) -> str:
@@ -96,9 +103,15 @@ class Program:
 program = functools.lru_cache(maxsize=1024)(Program)
 
 
-@functools.lru_cache(maxsize=1024)
 def operation(kind: str, inputs: tuple[str, ...], fields: tuple[tuple[str, Any], ...], variant: str) -> Program:
     """The program of a single operation, whose result is called like it."""
+    # 0.0 and -0.0 are equal, but not the same.
+    return _operation(kind, inputs, fields, variant, repr(fields) if fields else "")
+
+
+@functools.lru_cache(maxsize=1024)
+def _operation(kind: str, inputs: tuple[str, ...], fields: tuple[tuple[str, Any], ...], variant: str,
+               key: str) -> Program:
     step = {"name": kind, "inputs": inputs, "variant": variant, kind: dict(fields)}
     return program(json.dumps({"steps": [step], "outputs": [kind]}))
 
@@ -165,11 +178,9 @@ def own(array: Any) -> Array:
 
 
 class _Outcomes(threading.local):
-    """The warpline_python_outcome of each thread, and the bytes of its elements."""
+    """The warpline_python_outcome of each thread, for the next call; None while a call has it."""
 
-    def __init__(self) -> None:
-        self.outcome = ffi.new("warpline_python_outcome *")
-        self.elements = ffi.buffer(self.outcome.elements)
+    outcome: Any = None
 
 
 _outcomes = _Outcomes()
@@ -184,8 +195,9 @@ def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) ->
         tensor, sizes = ffi.new("DLTensor *"), ffi.new("int64_t[]", list(shape))
         tensor.device.device_type, tensor.ndim = lib.kDLCPU, len(shape)
         tensor.dtype, tensor.shape = _TYPES[number], sizes
-        slot.name, slot.array = text(name), tensor
-        kept += (tensor, sizes)
+        slot.name = named = text(name)
+        slot.array = tensor
+        kept += (named, tensor, sizes)
     out = ffi.new("warpline_result **")
     error = lib.warpline_infer(program.handle, given, len(inputs), out)
     if error:
@@ -235,7 +247,10 @@ def _warn(text: Any) -> None:
 
 
 class Connection:
-    """A client of the library. Threads may share it. A forked child cannot use it."""
+    """A client of the library. Threads may share it. A forked child cannot use it.
+
+    shares: true if large arrays lie in memory that is shared with the server.
+    """
 
     def __init__(self, target: str, timeout: float, **options: Any) -> None:
         """options: those of warpline_client_options."""
@@ -243,17 +258,19 @@ class Connection:
         self.target = target
         self.timeout = timeout
         self._shares = options.get("shared_memory") == lib.WARPLINE_SHARED_AUTO
+        self.shares = options.get("shared_memory") != lib.WARPLINE_SHARED_EXPLICIT
         given = ffi.new("warpline_client_options *")
         given.size = ffi.sizeof("warpline_client_options")
         kept = []
         for name, value in options.items():
             if isinstance(value, str):
+                encoded(value)
                 kept.append(value := ffi.new("char[]", os.fsencode(value)))
             if value is not None:
                 setattr(given, name, value)
         out = ffi.new("warpline_client **")
         try:
-            check(lib.warpline_client_create(target.encode(), given, out))
+            check(lib.warpline_client_create(encoded(target), given, out))
         except errors.InvalidArgument as error:
             raise ValueError(error.message) from None
         self._handle = ffi.gc(out[0], lib.warpline_client_free)
@@ -273,11 +290,12 @@ class Connection:
     def close(self) -> None:
         """Drops the tensors that the client owns. Calls in flight and later calls raise Cancelled. Memory stays shared
         with the server until the last call in flight has ended."""
-        try:
-            handle = self.begin()
-        except errors.Cancelled:
-            return  # closed before
-        self._closed = True
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._users += 1
+        handle = self._handle
         try:
             lib.warpline_client_close(handle)
         finally:
@@ -310,13 +328,14 @@ class Connection:
         handle = self.begin()
         try:
             error = function(handle, *arguments)
-            self.warn(handle)
+            warning = self.warning(handle)
         finally:
             self.end()
-        if _raised and threading.current_thread() is _main_thread:
-            if error:
-                lib.warpline_error_free(error)
-            raise _raised.pop()
+        try:
+            self.told(warning)
+        except BaseException:
+            self.free(error, None)
+            raise
         if error:
             raise self.error(error, begun, request_id)
 
@@ -324,30 +343,49 @@ class Connection:
         """Runs a program. Returns the warpline_result; with `brief`, an array in its place if that is the only result and
         is small. arguments: those of warpline_run after the client."""
         begun = time.monotonic()
-        mine = _outcomes
-        outcome = mine.outcome
+        # Nobody else has it until the result is out of it: a signal handler may make calls in between.
+        outcome, _outcomes.outcome = _outcomes.outcome or ffi.new("warpline_python_outcome *"), None
         handle = self.begin()
         try:
             error = lib.warpline_python_run(handle, *arguments, brief, outcome)
         finally:
             self.end()
-        if outcome.warning:
-            _warn(outcome.warning)
-        if _raised and threading.current_thread() is _main_thread:
-            lib.warpline_error_free(error)
-            lib.warpline_result_free(outcome.result)
-            raise _raised.pop()
+        result = None if error else outcome.result
+        if not error and not result:
+            dtype = _DTYPES[outcome.dtype.code, outcome.dtype.bits]
+            shape = ffi.unpack(outcome.shape, outcome.ndim)
+            result = np.ndarray(shape, dtype, ffi.buffer(outcome.elements)).copy()
+        warning = outcome.warning
+        _outcomes.outcome = outcome
+        try:
+            self.told(warning)
+        except BaseException:
+            self.free(error, result)
+            raise
         if error:
             raise self.error(error, begun, request_id)
-        if outcome.result:
-            return outcome.result
-        dtype = _DTYPES[outcome.dtype.code, outcome.dtype.bits]
-        return np.ndarray(ffi.unpack(outcome.shape, outcome.ndim), dtype, mine.elements).copy()
+        return result
 
-    def warn(self, handle: Any) -> None:
-        """Issues the library's warning, if there is one. handle: the warpline_client."""
-        if self._shares and (text := lib.warpline_client_take_warning(handle)):
-            _warn(text)
+    @staticmethod
+    def free(error: Any, result: Any) -> None:
+        """Frees what a call has given: an error, or a result that is no array."""
+        if error:
+            lib.warpline_error_free(error)
+        elif isinstance(result, ffi.CData):
+            lib.warpline_result_free(result)
+
+    def told(self, warning: Any) -> None:
+        """Raises what a signal handler has raised meanwhile, and issues a warning if there is one."""
+        if _raised and threading.current_thread() is _main_thread:
+            error = _raised[0]
+            _raised.clear()
+            raise error
+        if warning:
+            _warn(warning)
+
+    def warning(self, handle: Any) -> Any:
+        """The library's warning, or NULL. handle: the warpline_client."""
+        return lib.warpline_client_take_warning(handle) if self._shares else NULL
 
     def error(self, error: Any, begun: float, request_id: str) -> errors.Error:
         """The exception for the error of a call that began then, on the clock time.monotonic."""

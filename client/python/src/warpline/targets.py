@@ -41,6 +41,8 @@ def check_timeout(timeout: float) -> float:
         raise TypeError(f"timeout is {timeout!r}: a number of seconds")
     if not 0 < timeout < math.inf:
         raise ValueError(f"timeout is {timeout}: seconds above zero, and finite")
+    if not 1e-9 <= timeout <= 1e9:
+        raise ValueError(f"timeout is {timeout}: 1e-9 to 1e9 seconds")
     return timeout
 
 
@@ -50,8 +52,8 @@ def check_max_retries(max_retries: int) -> int:
         count = operator.index(max_retries)
     except TypeError:
         raise TypeError(f"max_retries is {max_retries!r}: an integer, 0 or more") from None
-    if count < 0:
-        raise ValueError(f"max_retries is {count}: 0 or more")
+    if not 0 <= count < 1 << 31:
+        raise ValueError(f"max_retries is {count}: 0 or more, below 2^31")
     return count
 
 
@@ -162,8 +164,8 @@ def check_pool_bytes(pool_bytes: int) -> int:
         count = operator.index(pool_bytes)
     except TypeError:
         raise TypeError(f"pool_bytes is {pool_bytes!r}: a number of bytes, such as 1 << 30") from None
-    if count <= 0:
-        raise ValueError(f"pool_bytes is {count}: bytes, above zero")
+    if not 0 < count < 1 << 63:
+        raise ValueError(f"pool_bytes is {count}: bytes, above zero and below 2^63")
     return count
 
 

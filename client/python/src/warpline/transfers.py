@@ -10,6 +10,7 @@ import numpy.typing as npt
 from warpline import core, residents, targets
 from warpline._core import ffi, lib
 from warpline.arrays import Array, as_array
+from warpline.calls import check_out
 from warpline.core import Connection
 from warpline.dtypes import data_type, result_data_type
 from warpline.reports import ServerInfo, server_info_of
@@ -38,7 +39,7 @@ def put(connection: Connection, x: Any, ttl: float | None, device: int | None, c
     array = as_array(x)
     data_type(array.dtype)
     if device is not None:
-        if operator.index(device) < 0:
+        if not 0 <= operator.index(device) < 1 << 30:
             raise ValueError(f"device is {device}: an ordinal, from 0")
         options.device = operator.index(device) + 1
     options.ttl = residents.check_ttl(ttl)
@@ -52,6 +53,8 @@ def put(connection: Connection, x: Any, ttl: float | None, device: int | None, c
 def get(connection: Connection, tensor: Resident, out: Array | None, channels: int | None, timeout: float | None,
         request_id: str | None) -> Array:
     """See Tensor.numpy."""
+    if out is not None:
+        check_out(out)
     if out is not None and (out.shape != tensor.shape or out.dtype != tensor.dtype):
         raise ValueError(f"out is {out.dtype}{list(out.shape)}, the tensor {tensor.dtype}{list(tensor.shape)}")
     request_id = targets.check_request_id(request_id)
@@ -84,20 +87,20 @@ def empty(connection: Connection, shape: int | Sequence[int], dtype: npt.DTypeLi
 def attach(connection: Connection, id: str, renewed: bool, timeout: float | None) -> Any:
     """See Client.tensor. Returns a warpline_tensor."""
     out = ffi.new("warpline_tensor **")
-    connection.call(lib.warpline_attach, residents.check_id(id).encode(), renewed, _seconds(connection, timeout), out)
+    connection.call(lib.warpline_attach, core.encoded(residents.check_id(id)), renewed, _seconds(connection, timeout), out)
     return out[0]
 
 
 def renew(connection: Connection, id: str, ttl: float | None, timeout: float | None) -> TensorInfo:
     """See Tensor.renew."""
     out = ffi.new("warpline_tensor **")
-    connection.call(lib.warpline_renew, id.encode(), residents.check_ttl(ttl), _seconds(connection, timeout), out)
+    connection.call(lib.warpline_renew, core.encoded(id), residents.check_ttl(ttl), _seconds(connection, timeout), out)
     return residents.info_of(ffi.gc(out[0], lib.warpline_tensor_free))
 
 
 def drop(connection: Connection, id: str, timeout: float | None) -> None:
     """See Tensor.drop."""
-    connection.call(lib.warpline_drop, id.encode(), _seconds(connection, timeout))
+    connection.call(lib.warpline_drop, core.encoded(id), _seconds(connection, timeout))
 
 
 def tensors(connection: Connection, timeout: float | None) -> list[TensorInfo]:
@@ -122,7 +125,7 @@ def info(connection: Connection, timeout: float | None) -> ServerInfo:
 def is_serving(connection: Connection, service: str, timeout: float | None) -> bool:
     """See Client.is_serving."""
     out = ffi.new("int32_t *")
-    connection.call(lib.warpline_client_serving, service.encode(), _seconds(connection, timeout), out)
+    connection.call(lib.warpline_client_serving, core.encoded(service), _seconds(connection, timeout), out)
     return bool(out[0])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from warpline import core
 from warpline._core import ffi, lib
-from warpline.aio.threads import unless_small
+from warpline.aio.threads import SMALL_BYTES
 from warpline.calls import Request
 
 
@@ -43,6 +43,8 @@ class _Queue:
             self.close()
 
 
+# Operands of more bytes may go to shared memory, which is perhaps to be opened first, and that takes long.
+_SHARED_BYTES = 64 << 10
 # All that are open.
 _queues: set[_Queue] = set()
 _numbers = itertools.count(1)
@@ -73,40 +75,77 @@ class Calls:
         arguments = (*request.arguments, self._queue.handle, ffi.cast("void *", number), call)
         self._queue.waiting[number] = future, request
 
+        def submit() -> Any:
+            return lib.warpline_submit(handle, *arguments)
+
+        def refused(error: Any) -> None:
+            del self._queue.waiting[number]
+            connection.end()
+            if error:
+                lib.warpline_error_free(error)
+
         def discard(_: Any) -> None:
             _discard(future.result())
             connection.end()
 
+        def abandon(_: Any) -> None:
+            """The call was submitted, or not, and nobody waits for it any more."""
+            if call[0]:
+                lib.warpline_call_cancel(call[0])
+                future.add_done_callback(discard)
+            else:
+                refused(None if submitting.cancelled() or submitting.exception() else submitting.result())
+
+        limit = _SHARED_BYTES if connection.shares else SMALL_BYTES
+        submitting = self._loop.run_in_executor(None, submit) if nbytes > limit else self._done(submit())
         try:
-            error = await unless_small(nbytes, lambda: lib.warpline_submit(handle, *arguments))
-            if error:
-                raise connection.error(error, begun, request_id)
-            ended = await asyncio.shield(future)
+            error = await asyncio.shield(submitting)
+            if not error:
+                ended = await asyncio.shield(future)
         except BaseException as problem:
+            # Nobody may await any more in a coroutine that is closed.
+            if isinstance(problem, GeneratorExit):
+                submitting.add_done_callback(abandon)
+                raise
+            await _end_of(submitting)
             if not call[0]:
-                del self._queue.waiting[number]
-                connection.end()
+                abandon(submitting)
                 raise
             if not future.done():
                 lib.warpline_call_cancel(call[0])
-            # Nobody may await any more in a coroutine that is closed.
-            while not future.done() and not isinstance(problem, GeneratorExit):
-                try:
-                    await asyncio.wait([future])
-                except asyncio.CancelledError:
-                    pass  # Cancelled again: the first cancellation is raised anyway.
-            if future.done():
-                discard(future)
-            else:
-                future.add_done_callback(discard)
+            await _end_of(future)
+            discard(future)
             raise
+        if error:
+            del self._queue.waiting[number]
+            connection.end()
+            raise connection.error(error, begun, request_id)
         out = ffi.new("warpline_result **")
         error = lib.warpline_call_finish(ended, out)
-        connection.warn(handle)
+        warning = connection.warning(handle)
         connection.end()
+        try:
+            connection.told(warning)
+        except BaseException:
+            connection.free(error, out[0])
+            raise
         if error:
             raise connection.error(error, begun, request_id)
         return out[0]
+
+    def _done(self, value: Any) -> asyncio.Future[Any]:
+        future = self._loop.create_future()
+        future.set_result(value)
+        return future
+
+
+async def _end_of(future: asyncio.Future[Any]) -> None:
+    """Waits, even if the task is cancelled once more: the first cancellation is raised anyway."""
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError:
+            pass
 
 
 def _discard(call: Any) -> None:

@@ -14,7 +14,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 # Copying fewer bytes takes no longer than starting a thread: some tenths of a millisecond.
-_SMALL_BYTES = 1 << 20
+SMALL_BYTES = 1 << 20
 
 
 async def in_thread(work: Callable[[], _T], cancel: Callable[[], object] = lambda: None,
@@ -50,12 +50,12 @@ async def copying(arrays: Iterable[Any], work: Callable[_P, _T], *args: _P.args,
 
 async def unless_small(nbytes: int, work: Callable[[], _T]) -> _T:
     """Runs `work`, which copies `nbytes` bytes. Uses a thread for more than 1 MiB."""
-    return work() if nbytes <= _SMALL_BYTES else await in_thread(work)
+    return work() if nbytes <= SMALL_BYTES else await in_thread(work)
 
 
 def _bytes_of(x: Any) -> int:
     """Bytes to copy. Expressions, and objects that must become arrays first, count as more than 1 MiB."""
     if x is None or isinstance(x, Resident) or np.isscalar(x):
         return 0
-    nbytes: int = getattr(x, "nbytes", _SMALL_BYTES + 1)
+    nbytes: int = getattr(x, "nbytes", SMALL_BYTES + 1)
     return nbytes
