@@ -244,7 +244,7 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
     });
   }
 
-  // What the call had is the caller's again before the caller hears of it.
+  // Gives up all that the call had, and then calls back.
   void Finish(absl::StatusOr<Outcome> outcome) {
     if (attempt != nullptr && !withdrawn.valid()) attempt->Release();
     attempt = nullptr;
