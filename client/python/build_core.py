@@ -11,7 +11,7 @@ from cffi import FFI
 # The oldest Python whose stable ABI the module uses: 3.11.
 LIMITED_API = "0x030b0000"
 
-# What the module has beside the library's functions.
+# Functions of the module that the library lacks.
 OUTCOME = Path(__file__).resolve().parent / "outcome.h"
 
 # Python code that the library calls: one function that looks for signals and for what an event loop has to do.
@@ -36,7 +36,7 @@ def builder(header: Path) -> FFI:
     """The builder of the module, which emits its C source."""
     ffi = FFI()
     own = OUTCOME.read_text()
-    # Of its functions, the declarations without bodies.
+    # cffi reads declarations, so the bodies of functions go.
     declared = re.sub(r"^static (.*?) \{\n.*?^\}", r"\1;", declarations(own), flags=re.S | re.M)
     ffi.cdef(f"{declarations(header.read_text())}\n{declared}\n{CALLBACKS}")
     ffi.set_source("warpline._core", f"#include <warpline/warpline.h>\n{own}")

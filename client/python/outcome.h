@@ -9,8 +9,8 @@ typedef struct {
   char elements[16384];
 } warpline_python_outcome;
 
-/* As warpline_run. If `brief` is not 0, and the only result is an array that fits into `elements`, it is
- * copied there, and the result is freed. */
+/* Does what warpline_run does. If `brief` is not 0, and the only result is an array that fits into
+ * `elements`, it is copied there, and the result is freed. */
 static warpline_error* warpline_python_run(warpline_client* client, const warpline_program* program,
                                            const warpline_input* inputs, size_t input_count,
                                            const warpline_destination* destinations, size_t destination_count,

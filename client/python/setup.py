@@ -29,7 +29,7 @@ import build_core  # noqa: E402
 
 HEADER = ROOT / "client/include/warpline/warpline.h"
 LIBRARY = "libwarpline.so.0"
-# What building the library needs.
+# The packages for building the library.
 APT = ("sudo apt-get install g++ cmake ninja-build libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev "
        "libabsl-dev libssl-dev")
 # Compilers of gRPC code take up to so much.
@@ -40,7 +40,7 @@ CORE_SOURCE = Path(SCRATCH.name, "_core.c")
 
 
 def version() -> str:
-    """That of the project, as the checkout's CMakeLists.txt has it."""
+    """Returns the version of the project, from the checkout's CMakeLists.txt."""
     lists = ROOT / "CMakeLists.txt"
     found = re.search(r"^project\(warpline VERSION (\S+)", lists.read_text(), re.M) if lists.is_file() else None
     if not found or not HEADER.is_file():
@@ -49,7 +49,7 @@ def version() -> str:
 
 
 def fault(library: Path) -> str:
-    """What keeps the package from bundling a library: another version, or functions that it lacks. "" if nothing."""
+    """Returns why the package cannot bundle a library: another version, or functions that it lacks; else ""."""
     if not library.is_file():
         return "there is none"
     try:
@@ -65,7 +65,7 @@ def fault(library: Path) -> str:
 
 
 def jobs() -> int:
-    """As many compilers as there are CPUs and memory for."""
+    """Returns the number of compilers for which there are CPUs and memory."""
     memory = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(), re.M)
     room = int(memory[1]) * 1024 // COMPILER_BYTES if memory else 1
     return max(1, min(room, len(os.sched_getaffinity(0))))

@@ -1,4 +1,4 @@
-"""What the Python package costs, in one process of a client: python_bench.py ADDRESS small|transfers|shared
+"""Measures the Python package in one process of a client: python_bench.py ADDRESS small|transfers|shared
 
 small: 32x32 f32 transposes, alone (p50) and from 8 threads of one client. transfers: put of 1 GiB, and get into an array
 whose pages are there. shared: 256 MiB f32 transposes over a unix socket, of ordinary arrays and of c.empty. Prints JSON.

@@ -54,7 +54,7 @@ class Checkout:
         local = "127.0.0.1,localhost"
         self.environment = os.environ | {
             "PATH": f"{bin_folder}:{os.environ['PATH']}",
-            # As README exports it.
+            # README exports it, too.
             "WARPLINED": f"{bin_folder}/warplined",
             "WARPLINED_LISTEN": "127.0.0.1:0", "WARPLINED_METRICS_LISTEN": "127.0.0.1:0",
             "WARPLINED_BACKEND": os.environ.get("WARPLINE_TEST_BACKEND", "cpu"), "no_proxy": local, "NO_PROXY": local,

@@ -30,7 +30,7 @@ SECONDS_MAX = 60
 
 def connect(target):
     """A channel, with TLS if $WARPLINE_TLS_CA names a file."""
-    # Of responses, 4 MiB unless set. Requests are limited by the server alone.
+    # gRPC limits responses to 4 MiB unless this is set. Only the server limits requests.
     options = [("grpc.max_receive_message_length", -1)]
     ca, cert, key = (read(os.environ.get(f"WARPLINE_TLS_{name}")) for name in ("CA", "CERT", "KEY"))
     if ca is None:

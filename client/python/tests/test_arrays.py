@@ -8,7 +8,7 @@ from warpline.arrays import Operand, as_array
 
 
 def meaning(operand):
-    """What is sent, with the axes in the array's own order again."""
+    """Returns the elements that are sent, with the axes in the array's own order again."""
     sent = core.in_elements(operand.stored)
     assert sent.dtype.isnative and all(stride % sent.itemsize == 0 for stride in sent.strides)
     return sent.transpose(operand.perm)

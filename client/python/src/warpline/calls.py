@@ -154,7 +154,7 @@ class Request:
         """Raises ValueError for an `out` that cannot be written."""
         self._call = call
         self._outs = outs
-        # What the structures point at.
+        # Keeps alive the memory that the structures point at.
         self._kept: list[Any] = []
         # For results that the library cannot write to `out`: a view of `out`, and the array for the library.
         self._copied: dict[int, tuple[Array, Array]] = {}

@@ -33,7 +33,7 @@ _DTYPES = {pair: DTYPES[f"DATA_TYPE_{name}"] for name, pair in _DLPACK.items()}
 
 # --- Interrupts
 
-# What signal handlers have raised while the main thread waited in the library.
+# Exceptions that signal handlers have raised while the main thread waited in the library.
 _raised: list[BaseException] = []
 _main_thread = threading.main_thread()
 
@@ -84,7 +84,8 @@ def encoded(value: str) -> bytes:
     return value.encode()
 
 
-def _read(pointer: Any) -> str:
+def read(pointer: Any) -> str:
+    """The str of a C string."""
     return str(ffi.string(pointer), "utf-8", "replace")
 
 
@@ -212,13 +213,13 @@ def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) ->
 
 def error_of(error: Any, request_id: str = "") -> tuple[errors.Error, int]:
     """The exception for a warpline_error, which it frees, and the number of attempts."""
-    violations = [errors.FieldViolation(_read(lib.warpline_error_violation_field(error, i)),
-                                        _read(lib.warpline_error_violation_text(error, i)))
+    violations = [errors.FieldViolation(read(lib.warpline_error_violation_field(error, i)),
+                                        read(lib.warpline_error_violation_text(error, i)))
                   for i in range(lib.warpline_error_violation_count(error))]
     code = errors.StatusCode(lib.warpline_error_code(error))
     retry_after = lib.warpline_error_retry_seconds(error)
-    made = errors.of_code(code, hints.hinted(code, _read(lib.warpline_error_message(error))),
-                          _read(lib.warpline_error_request_id(error)) or request_id, violations,
+    made = errors.of_code(code, hints.hinted(code, read(lib.warpline_error_message(error))),
+                          read(lib.warpline_error_request_id(error)) or request_id, violations,
                           retry_after if retry_after >= 0 else None)
     made.answered = bool(lib.warpline_error_answered(error))
     attempts = lib.warpline_error_attempts(error)
@@ -241,7 +242,7 @@ _RETRIED = (errors.StatusCode.CANCELLED, errors.StatusCode.UNAVAILABLE, errors.S
 
 def _warn(text: Any) -> None:
     """Issues a warning of the library, and frees its text."""
-    message = _read(text)
+    message = read(text)
     lib.warpline_bytes_free(ffi.cast("uint8_t *", text))
     warnings.warn(message, RuntimeWarning, stacklevel=5)
 

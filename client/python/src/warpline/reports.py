@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from warpline._core import ffi, lib
+from warpline._core import lib
+from warpline.core import read
 from warpline.dtypes import DTYPES
 
 
@@ -97,19 +98,15 @@ def _dtypes(names: Iterable[str]) -> tuple[np.dtype[Any], ...]:
 
 
 def execution_of(result: Any) -> Execution:
-    """What a warpline_result tells."""
+    """Reads the Execution of a warpline_result."""
     seconds = lib.warpline_result_seconds(result)
-    variants = tuple(_read(lib.warpline_result_variant(result, i))
+    variants = tuple(read(lib.warpline_result_variant(result, i))
                      for i in range(lib.warpline_result_variant_count(result)))
-    return Execution(request_id=_read(lib.warpline_result_request_id(result)),
-                     backend=_read(lib.warpline_result_backend(result)), device=lib.warpline_result_device(result),
+    return Execution(request_id=read(lib.warpline_result_request_id(result)),
+                     backend=read(lib.warpline_result_backend(result)), device=lib.warpline_result_device(result),
                      variants=variants,
                      stage_times=StageTimes(convert=seconds.convert, admission=seconds.admission, queue=seconds.queue,
                                             stage=seconds.stage, device=seconds.device))
-
-
-def _read(pointer: Any) -> str:
-    return str(ffi.string(pointer), "utf-8", "replace")
 
 
 def server_info_of(text: bytes) -> ServerInfo:

@@ -139,7 +139,7 @@ def check_id(id: Any) -> str:
 
 
 def info_of(handle: Any) -> TensorInfo:
-    """What a warpline_tensor tells."""
+    """Reads the TensorInfo of a warpline_tensor."""
     dtype, shape = core.kind_of(lib.warpline_tensor_type(handle))
     return TensorInfo(str(ffi.string(lib.warpline_tensor_id(handle)), "ascii"), dtype, shape,
                       lib.warpline_tensor_device(handle), math.prod(shape) * dtype.itemsize,

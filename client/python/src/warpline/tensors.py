@@ -44,7 +44,7 @@ class Handle(Resident, Operators):
 
 
 class Owner:
-    """What a Tensor does with its lease; for both clients. Objects that share a lease share this."""
+    """Drops or releases the tensor of a handle, for both clients. Objects that share a lease share this."""
 
     def __init__(self, handle: Any, owned: bool) -> None:
         """handle: the warpline_tensor."""

@@ -55,8 +55,8 @@ def get(connection: Connection, tensor: Resident, out: Array | None, channels: i
     """See Tensor.numpy."""
     if out is not None:
         check_out(out)
-    if out is not None and (out.shape != tensor.shape or out.dtype != tensor.dtype):
-        raise ValueError(f"out is {out.dtype}{list(out.shape)}, the tensor {tensor.dtype}{list(tensor.shape)}")
+        if out.shape != tensor.shape or out.dtype != tensor.dtype:
+            raise ValueError(f"out is {out.dtype}{list(out.shape)}, the tensor {tensor.dtype}{list(tensor.shape)}")
     request_id = targets.check_request_id(request_id)
     options, kept = _options(connection, timeout, request_id, channels)
     memory = [kept]
