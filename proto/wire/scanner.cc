@@ -172,6 +172,7 @@ class Scanner {
   }
 
   absl::Status ScanField() {
+    field_at_ = header().size();
     ASSIGN_OR_RETURN(const std::uint64_t wide_tag, CopyVarint(kTagBytesMax));
     const auto tag = static_cast<std::uint32_t>(wide_tag);
     const auto number = static_cast<std::uint32_t>(WireFormatLite::GetTagFieldNumber(tag));
@@ -233,6 +234,7 @@ class Scanner {
     const bool is_number = content == ScanSchema::kScalar || content == ScanSchema::kInteger;
     if (!content.has_value() || is_number) return Copy(length);
 
+    if (*content == ScanSchema::kExtra) return TakeExtra(length);
     header().resize(length_at);  // another length takes its place
     if (*content == ScanSchema::kPayload) return TakePayload(length);
     if (*content <= ScanSchema::kReference) return TakeReference(ScanSchema::kReference - *content, length);
@@ -256,25 +258,38 @@ class Scanner {
     return absl::OkStatus();
   }
 
+  absl::Status TakeExtra(std::size_t length) {
+    if (scanned_.extras.size() >= limits_.extras) {
+      return absl::InvalidArgumentError(absl::StrCat(schema_.extra_name(), ": ", scanned_.extras.size() + 1,
+                                                     " or more; the limit is ", limits_.extras));
+    }
+    header().resize(field_at_);
+    return TakeText(length, scanned_.extras.emplace_back());
+  }
+
+  // Moves a string out of the message. It takes the room of the header that it would have taken there.
+  absl::Status TakeText(std::size_t length, std::string& text) {
+    RETURN_IF_ERROR(CheckHeaderRoom(length));
+    reference_bytes_ += length;
+    cursor_.Take(length, [&](std::span<const std::byte> piece) {
+      text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    });
+    // Nobody else will see what the parser would have refused.
+    if (google::protobuf::internal::IsStructurallyValidUTF8(text.data(), static_cast<int>(length))) {
+      return absl::OkStatus();
+    }
+    return Malformed("a string that is not UTF-8");
+  }
+
   absl::Status TakeReference(int field, std::size_t length) {
     if (scanned_.references.size() >= limits_.references) {
       return absl::InvalidArgumentError(absl::StrCat("the message has ", scanned_.references.size() + 1,
                                                      " references or more; the limit is ",
                                                      limits_.references));
     }
-    // It takes the room of the header that it would have taken there.
-    RETURN_IF_ERROR(CheckHeaderRoom(length));
-    reference_bytes_ += length;
     const std::string token = ReferenceToken(scanned_.references.size());
     scanned_.references.push_back({.field = field, .text = {}});
-    std::string& reference = scanned_.references.back().text;
-    cursor_.Take(length, [&](std::span<const std::byte> piece) {
-      reference.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    });
-    // Nobody else will see what the parser would have refused.
-    if (!google::protobuf::internal::IsStructurallyValidUTF8(reference.data(), static_cast<int>(length))) {
-      return Malformed("a string that is not UTF-8");
-    }
+    RETURN_IF_ERROR(TakeText(length, scanned_.references.back().text));
     RETURN_IF_ERROR(Append("\x04", 1));  // kTokenBytes as a varint
     return Append(token.data(), token.size());
   }
@@ -306,7 +321,8 @@ class Scanner {
   Cursor cursor_;
   Frame innermost_;
   absl::InlinedVector<Frame, 8> outer_;  // those around it, the message itself first
-  std::size_t reference_bytes_ = 0;
+  std::size_t field_at_ = 0;             // where the current field begins in the header
+  std::size_t reference_bytes_ = 0;      // of extras too
   ScannedMessage scanned_;
 };
 
@@ -317,6 +333,7 @@ ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fi
     return std::find(list.begin(), list.end(), field) != list.end();
   };
   ScanSchema schema;
+  if (fields.extra != nullptr) schema.extra_name_ = fields.extra->name();
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
     std::vector<Known>& known = schema.messages_.emplace_back();
@@ -330,6 +347,8 @@ ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fi
         known.push_back({number, kScalar});
       } else if (has(fields.integers, field)) {
         known.push_back({number, kInteger});
+      } else if (field == fields.extra) {
+        known.push_back({number, kExtra});
       } else if (reference != fields.references.end()) {
         known.push_back({number, kReference - static_cast<int>(reference - fields.references.begin())});
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {

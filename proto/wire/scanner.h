@@ -5,11 +5,14 @@
 // One pass over the slices makes a small copy of the message, the header, in which the content of every
 // payload is replaced by a token. The generated parser then reads the header: merging of split messages,
 // last-one-wins and oneof rules stay protobuf's own, and the field holds the token of the payload that won.
-// Scanning and then parsing the header accepts exactly the bytes that parsing them directly accepts.
+// Scanning and then parsing the header accepts exactly the bytes that parsing them directly accepts, within
+// the limits.
 //
 // Scalars and integers (values of fields of type double and int64 that the schema names) and references
 // (values of the string fields that it names, such as ids) are replaced by tokens in the same way, so that
-// messages that differ in nothing but these and payloads have the same header.
+// messages that differ in nothing but these and payloads have the same header. Extras (contents of repeated
+// string fields that it names) are taken out of the message, so that the header does not depend on how many
+// there are either.
 //
 // The scanner reads tags and varints by itself: protobuf's CodedInputStream tells neither in which slice a
 // payload begins nor the bytes of a varint that is longer than it needs to be, and the header keeps these as
@@ -36,8 +39,8 @@ class FieldDescriptor;
 
 namespace warpline {
 
-// Which fields of a message type, and of the messages in it, are payloads, scalars, integers, references or
-// messages. Immutable: make one per type, at start.
+// Which fields of a message type, and of the messages in it, are payloads, scalars, integers, references,
+// extras or messages. Immutable: make one per type, at start.
 class ScanSchema {
  public:
   using Field = google::protobuf::FieldDescriptor;
@@ -47,6 +50,7 @@ class ScanSchema {
     std::vector<const Field*> scalars;     // of type double
     std::vector<const Field*> integers;    // of type int64
     std::vector<const Field*> references;  // of type string
+    const Field* extra = nullptr;          // likewise, and repeated
   };
   static ScanSchema For(const google::protobuf::Descriptor* message, const Fields& fields);
 
@@ -54,13 +58,16 @@ class ScanSchema {
   static constexpr int kPayload = -1;
   static constexpr int kScalar = -2;
   static constexpr int kInteger = -3;
+  static constexpr int kExtra = -4;
   // And below: minus the number of the field in Fields::references.
-  static constexpr int kReference = -4;
+  static constexpr int kReference = -5;
 
   // The content of field `number` of message type `message`, if it has the wire type of its declaration:
-  // kPayload, kScalar, kInteger, kReference or less, or the index of its message type. Nothing if the scanner
-  // does not look into it.
+  // kPayload, kScalar, kInteger, kExtra, kReference or less, or the index of its message type. Nothing if the
+  // scanner does not look into it.
   std::optional<int> Find(int message, std::uint32_t number) const;
+  // The name of Fields::extra, for errors.
+  const std::string& extra_name() const { return extra_name_; }
 
  private:
   struct Known {
@@ -68,15 +75,17 @@ class ScanSchema {
     int content;
   };
   std::vector<std::vector<Known>> messages_;  // the one asked for first, then those it reaches
+  std::string extra_name_;
 };
 
 struct ScanLimits {
-  // Whatever is not a payload is copied, unknown fields and references too. No valid request needs even a
-  // tenth of the default. Unit: bytes; less than 2^31.
+  // Whatever is not a payload is copied, unknown fields, references and extras too. Without extras, no valid
+  // request needs even a tenth of the default. Unit: bytes; less than 2^31.
   std::size_t header_bytes = 64 * 1024;
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;
   std::size_t references = 128;
+  std::size_t extras = 256;
 };
 
 // Few messages have more; those that have no more take no allocation.
@@ -96,6 +105,7 @@ struct ScannedMessage {
   Scalars scalars;                     // likewise
   Integers integers;                   // likewise
   std::vector<Reference> references;   // likewise
+  std::vector<std::string> extras;     // in their order
 };
 
 // INVALID_ARGUMENT if the message is malformed or over a limit; then the text gives figure and limit.

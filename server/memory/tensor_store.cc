@@ -13,6 +13,9 @@
 namespace warpline {
 namespace {
 
+// The tensors that one holding of the lock drops or renews.
+constexpr std::size_t kAtOnce = 32;
+
 absl::Status NoSuchTensor(std::string_view id) {
   return absl::NotFoundError(absl::StrCat("there is no tensor ", Abbreviate(id),
                                           "; it may have been dropped, or its lease has ended"));
@@ -289,13 +292,50 @@ absl::StatusOr<TensorStore::Info> TensorStore::Renew(OwnerId owner, std::string_
                                                      std::optional<absl::Duration> ttl) {
   MutexLock lock(&mutex_);
   ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, Find(owner, id));
-  if (ttl.has_value()) entry->ttl = *ttl;
-  BeginLease(*entry);
-  // A shorter lease must be found in time.
-  expiries_.erase({entry->expiry, entry.get()});
-  entry->expiry = entry->LeaseEnd();
-  expiries_.emplace(entry->expiry, entry.get());
+  RenewEntry(*entry, ttl);
   return InfoOf(*entry);
+}
+
+void TensorStore::RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) {
+  if (ttl.has_value()) entry.ttl = *ttl;
+  BeginLease(entry);
+  // A shorter lease must be found in time.
+  expiries_.erase({entry.expiry, &entry});
+  entry.expiry = entry.LeaseEnd();
+  expiries_.emplace(entry.expiry, &entry);
+}
+
+std::vector<Buffer> TensorStore::DropEach(OwnerId owner, std::span<const std::string> ids) {
+  std::vector<Buffer> memory;
+  while (!ids.empty()) {
+    std::vector<std::shared_ptr<Entry>> dropped;  // go after the lock
+    MutexLock lock(&mutex_);
+    const std::size_t count = std::min(ids.size(), kAtOnce);
+    for (const std::string& id : ids.first(count)) {
+      const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(owner, id);
+      if (!entry.ok()) continue;
+      dropped.push_back(Remove(**entry));
+      memory.push_back(dropped.back()->memory);
+    }
+    ids = ids.subspan(count);
+  }
+  return memory;
+}
+
+std::vector<absl::Duration> TensorStore::RenewEach(OwnerId owner, std::span<const std::string> ids,
+                                                   std::optional<absl::Duration> ttl) {
+  std::vector<absl::Duration> lengths;
+  while (!ids.empty()) {
+    MutexLock lock(&mutex_);
+    const std::size_t count = std::min(ids.size(), kAtOnce);
+    for (const std::string& id : ids.first(count)) {
+      const absl::StatusOr<std::shared_ptr<Entry>> entry = Find(owner, id);
+      if (entry.ok()) RenewEntry(**entry, ttl);
+      lengths.push_back(entry.ok() ? (*entry)->ttl : absl::ZeroDuration());
+    }
+    ids = ids.subspan(count);
+  }
+  return lengths;
 }
 
 std::vector<TensorStore::Info> TensorStore::List(OwnerId owner, std::string_view after,

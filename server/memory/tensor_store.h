@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -133,6 +134,13 @@ class TensorStore {
   // Without a ttl, for as long as before.
   absl::StatusOr<Info> Renew(OwnerId owner, std::string_view id, std::optional<absl::Duration> ttl);
 
+  // The same for many ids at a time. Others get the lock in between.
+  // Drops those tensors that there are, and returns their memory.
+  std::vector<Buffer> DropEach(OwnerId owner, std::span<const std::string> ids);
+  // Returns the length of each tensor's new lease; zero where there is no such tensor.
+  std::vector<absl::Duration> RenewEach(OwnerId owner, std::span<const std::string> ids,
+                                        std::optional<absl::Duration> ttl);
+
   // The owner's tensors whose ids come behind `after`, in order, at most so many.
   std::vector<Info> List(OwnerId owner, std::string_view after, std::size_t count) const;
   std::size_t size() const;
@@ -141,6 +149,8 @@ class TensorStore {
   using Key = std::pair<OwnerId, std::string>;
   using Expiry = std::pair<MonotonicTime, Entry*>;
 
+  // Begins the lease of the entry anew.
+  void RenewEntry(Entry& entry, std::optional<absl::Duration> ttl) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The tensor, or why there is none.
   absl::StatusOr<std::shared_ptr<Entry>> Find(OwnerId owner, std::string_view id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

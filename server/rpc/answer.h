@@ -8,18 +8,30 @@
 
 namespace warpline {
 
+// Reads the request of a call. Returns false if it is not valid, which ends the call.
+template <typename Request>
+bool ParseCall(UnaryCall& call, Request& request) {
+  if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) {
+    call.RespondError(absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
+    return false;
+  }
+  call.ReturnProvisionalTicket();
+  return true;
+}
+
+// Ends the call.
+template <typename Response>
+void RespondWith(UnaryCall& call, const absl::StatusOr<Response>& response) {
+  if (!response.ok()) return call.RespondError(response.status());
+  call.Respond(ToByteBuffer(response->SerializeAsString()));
+}
+
 // Ends the call with what `answer` makes of its request: a response, or an error.
 template <typename Request, typename Response, typename Answer>
 void AnswerCall(UnaryCall& call, const Answer& answer) {
   Request request;
-  if (!request.ParseFromString(ToString(call.TakeRequest().slices()))) {
-    return call.RespondError(
-        absl::InvalidArgumentError("the request is not a valid protobuf message of its type"));
-  }
-  call.ReturnProvisionalTicket();
-  const absl::StatusOr<Response> response = answer(request);
-  if (!response.ok()) return call.RespondError(response.status());
-  call.Respond(ToByteBuffer(response->SerializeAsString()));
+  if (!ParseCall(call, request)) return;
+  RespondWith<Response>(call, answer(request));
 }
 
 }  // namespace warpline

@@ -24,6 +24,10 @@ namespace {
 // steps a millisecond.
 constexpr int kMaxCompiling = 256;
 
+// Giving back more memory, or more blocks, is left to another thread, so that the answer does not wait.
+constexpr std::size_t kFreedAtOnceBytes = std::size_t{1} << 20;
+constexpr std::size_t kFreedAtOnce = 16;
+
 // Jobs that take so long on a device leave our threads alone meanwhile.
 constexpr double kAwaitedSeconds = 1e-3;
 
@@ -178,6 +182,15 @@ std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const ResultSinks
   return placed;
 }
 
+void KernelService::FreeTensors(const Caller& caller, const std::vector<std::string>& ids) const {
+  if (ids.empty()) return;
+  std::vector<Buffer> memory = engine_.tensors.DropEach(caller.owner, ids);
+  std::size_t bytes = 0;
+  for (const Buffer& each : memory) bytes += each.bytes().size();
+  if (bytes > kFreedAtOnceBytes || memory.size() > kFreedAtOnce)
+    engine_.compilers.Post(caller.claimant, [memory = std::move(memory)] {});
+}
+
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
                            Submission& submission) {
   Job job;
@@ -220,14 +233,15 @@ void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned,
   job.number = call.number();
   job.deadline = call.deadline();
   job.cancelled = &call.cancelled();
-  job.done = [this, &call, &codec, plan, sinks = *std::move(sinks)](Result result) {
-    Complete(call, codec, *plan, sinks, std::move(result));
+  job.done = [this, &call, &codec, plan,
+              after = Aftermath{*std::move(sinks), std::move(scanned.message.extras)}](Result result) {
+    Complete(call, codec, *plan, after, std::move(result));
   };
   if (plan->device_seconds >= kAwaitedSeconds) call.AwaitDevice();
   submission.SubmittedAs(engine_.scheduler.Submit(std::move(job)));
 }
 
-void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
+void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after,
                              Result result) {
   metrics_.phase(codec.kind, Phase::kQueue).Observe(result.seconds.queue);
   if (result.status.ok()) {  // is anybody still waiting for it?
@@ -240,14 +254,14 @@ void KernelService::Complete(UnaryCall& call, const Codec& codec, const Plan& pl
   if (result.status.ok()) {
     metrics_.phase(codec.kind, Phase::kCopyIn).Observe(result.seconds.copy_in);
     metrics_.phase(codec.kind, Phase::kDevice).Observe(result.seconds.device);
-    Respond(call, codec, plan, sinks, result);
+    Respond(call, codec, plan, after, result);
   } else {
     result.bindings.clear();  // before the answer, so that a withdrawal is confirmed at once
     RespondError(call, codec, &plan, result.status);
   }
 }
 
-void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
+void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after,
                             Result& result) {
   const nvtx::Range range(nvtx::Name::kRespond, call.number());
   const MonotonicTime start = MonotonicClock::now();
@@ -263,8 +277,9 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   times.set_stage(result.seconds.copy_in);
   times.set_device(result.seconds.device);
 
-  const std::vector<v1::Tensor> placed = Place(plan, sinks, call.caller().owner, result);
+  const std::vector<v1::Tensor> placed = Place(plan, after.sinks, call.caller().owner, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory
+  FreeTensors(call.caller(), after.freed);
   if (!placed.empty()) {
     call.OnNotSent([this, owner = call.caller().owner, placed] {
       for (const v1::Tensor& tensor : placed) {

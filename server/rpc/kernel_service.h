@@ -65,6 +65,11 @@ class KernelService {
     References references;
     std::string key;
   };
+  // The effects of a request that has succeeded on tensors and regions.
+  struct Aftermath {
+    ResultSinks sinks;
+    std::vector<std::string> freed;  // ids of tensors that are dropped
+  };
   struct Submission;  // of one call: what to do if it is cancelled
 
   absl::StatusOr<Scanned> Scan(UnaryCall& call, const Codec& codec) const;
@@ -78,11 +83,11 @@ class KernelService {
   // of the outputs that stay on their device.
   std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
                                 Result& result) const;
-  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
-                Result result);
+  // Drops the tensors that the request is the last to use.
+  void FreeTensors(const Caller& caller, const std::vector<std::string>& ids) const;
+  void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
-  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const ResultSinks& sinks,
-               Result& result);
+  void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result& result);
   // The plan is null if the request was refused before there was one.
   void RespondError(UnaryCall& call, const Codec& codec, const Plan* plan, const absl::Status& status);
   void CountForOwner(const UnaryCall& call, std::string_view code) const;

@@ -16,9 +16,21 @@ namespace warpline {
 namespace {
 
 constexpr int kMaxPage = 1000;
+// The ids of one request: a whole page of a list.
+constexpr int kMaxIds = 1000;
 
 absl::Status CheckId(const std::string& id) {
   return id.empty() ? FieldError("id", "missing") : absl::OkStatus();
+}
+
+// The ids of a request that names many.
+template <typename Request>
+absl::StatusOr<std::vector<std::string>> IdsOf(const Request& request) {
+  if (!request.id().empty()) return FieldError("ids", "given together with id");
+  if (request.ids_size() > kMaxIds) {
+    return FieldError("ids", absl::StrCat(request.ids_size(), " are above the limit of ", kMaxIds));
+  }
+  return std::vector<std::string>(request.ids().begin(), request.ids().end());
 }
 
 }  // namespace
@@ -35,25 +47,37 @@ absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request,
   return tensors.Create(caller, spec, *ttl, device);
 }
 
-absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors) {
+absl::StatusOr<std::vector<Buffer>> DropTensors(const v1::DropRequest& request, OwnerId owner,
+                                                TensorStore& tensors) {
+  if (request.ids_size() > 0) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(request));
+    return tensors.DropEach(owner, ids);
+  }
   RETURN_IF_ERROR(CheckId(request.id()));
   absl::StatusOr<Buffer> dropped = tensors.Drop(owner, request.id());
   RETURN_IF_ERROR(InField("id", dropped.status()));
-  return dropped;
+  return std::vector<Buffer>{*std::move(dropped)};
 }
 
-absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, OwnerId owner,
-                                              TensorStore& tensors) {
-  RETURN_IF_ERROR(CheckId(request.id()));
+absl::StatusOr<v1::RenewResponse> RenewTensors(const v1::RenewRequest& request, OwnerId owner,
+                                               TensorStore& tensors) {
   std::optional<absl::Duration> ttl;
   if (request.ttl_seconds() != 0) {
     const absl::StatusOr<absl::Duration> asked = tensors.Ttl(request.ttl_seconds());
     RETURN_IF_ERROR(InField("ttl_seconds", asked.status()));
     ttl = *asked;
   }
+  v1::RenewResponse response;
+  if (request.ids_size() > 0) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> ids, IdsOf(request));
+    for (const absl::Duration length : tensors.RenewEach(owner, ids, ttl)) {
+      response.add_ttl_seconds(absl::ToDoubleSeconds(length));
+    }
+    return response;
+  }
+  RETURN_IF_ERROR(CheckId(request.id()));
   const absl::StatusOr<TensorStore::Info> info = tensors.Renew(owner, request.id(), ttl);
   RETURN_IF_ERROR(InField("id", info.status()));
-  v1::RenewResponse response;
   *response.mutable_tensor() = ToProto(*info);
   return response;
 }

@@ -2,7 +2,10 @@
 #ifndef WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 #define WARPLINE_SERVER_RPC_TENSOR_REQUESTS_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
+#include "server/memory/buffer.h"
 #include "server/memory/byte_ranges.h"
 #include "server/memory/tensor_store.h"
 #include "server/schedule/owner.h"
@@ -15,10 +18,11 @@ namespace warpline {
 // `devices`: how many there are.
 absl::StatusOr<TensorStore::Info> CreateTensor(const v1::CreateRequest& request, const Caller& caller,
                                                int devices, TensorStore& tensors);
-// Returns the memory, which whoever has time for it is to give back.
-absl::StatusOr<Buffer> DropTensor(const v1::DropRequest& request, OwnerId owner, TensorStore& tensors);
-absl::StatusOr<v1::RenewResponse> RenewTensor(const v1::RenewRequest& request, OwnerId owner,
-                                              TensorStore& tensors);
+// Returns the memory of each tensor, which whoever has time for it is to give back.
+absl::StatusOr<std::vector<Buffer>> DropTensors(const v1::DropRequest& request, OwnerId owner,
+                                                TensorStore& tensors);
+absl::StatusOr<v1::RenewResponse> RenewTensors(const v1::RenewRequest& request, OwnerId owner,
+                                               TensorStore& tensors);
 absl::StatusOr<v1::ListResponse> ListTensors(const v1::ListRequest& request, OwnerId owner,
                                              const TensorStore& tensors);
 

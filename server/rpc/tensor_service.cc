@@ -1,6 +1,8 @@
 #include "server/rpc/tensor_service.h"
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
@@ -15,9 +17,10 @@
 namespace warpline {
 namespace {
 
-// Calls in progress at one time. A page of a list has some 100 KB.
+// Calls in progress at one time. A page of a list has some 100 KB, and a request about many tensors 40 KB.
 constexpr int kMaxCreating = 256;
 constexpr int kMaxListing = 64;
+constexpr int kMaxMany = 64;
 
 }  // namespace
 
@@ -26,7 +29,8 @@ TensorService::TensorService(const Engine& engine, Metrics& metrics)
       put_schema_(PutSchema()),
       put_site_(metrics, "put"),
       creating_({.total = kMaxCreating, .what = "tensors that wait for their memory"}),
-      listing_({.total = kMaxListing, .what = "lists that are being made"}) {}
+      listing_({.total = kMaxListing, .what = "lists that are being made"}),
+      many_({.total = kMaxMany, .what = "requests about many tensors in progress"}) {}
 
 void TensorService::Create(UnaryCall& call) {
   absl::StatusOr<FairBudget::Part> place = creating_.Take(call.caller().claimant);
@@ -49,20 +53,39 @@ void TensorService::Create(UnaryCall& call) {
   });
 }
 
+// A thousand ids take a millisecond, which the thread that receives calls does not have.
+template <typename Request, typename Response, typename Answer>
+void TensorService::AnswerForIds(UnaryCall& call, const Answer& answer) {
+  Request request;
+  if (!ParseCall(call, request)) return;
+  if (request.ids_size() == 0) return RespondWith<Response>(call, answer(request));
+  absl::StatusOr<FairBudget::Part> place = many_.Take(call.caller().claimant);
+  if (!place.ok()) return call.RespondError(place.status());
+  engine_.background.Post(call.caller().claimant,
+                          [&call, answer, place = *std::move(place), request = std::move(request)] {
+                            RespondWith<Response>(call, answer(request));
+                          });
+}
+
 void TensorService::Drop(UnaryCall& call) {
-  AnswerCall<v1::DropRequest, v1::DropResponse>(
-      call, [&](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
-        ASSIGN_OR_RETURN(Buffer dropped, DropTensor(request, call.caller().owner, engine_.tensors));
+  AnswerForIds<v1::DropRequest, v1::DropResponse>(
+      call,
+      [this,
+       owner = call.caller().owner](const v1::DropRequest& request) -> absl::StatusOr<v1::DropResponse> {
+        ASSIGN_OR_RETURN(std::vector<Buffer> dropped, DropTensors(request, owner, engine_.tensors));
+        v1::DropResponse response;
+        response.set_dropped(static_cast<std::int64_t>(dropped.size()));
         // Giving gigabytes back to the system takes a while.
         engine_.workers.Post([memory = std::move(dropped)] {});
-        return v1::DropResponse();
+        return response;
       });
 }
 
 void TensorService::Renew(UnaryCall& call) {
-  AnswerCall<v1::RenewRequest, v1::RenewResponse>(call, [&](const v1::RenewRequest& request) {
-    return RenewTensor(request, call.caller().owner, engine_.tensors);
-  });
+  AnswerForIds<v1::RenewRequest, v1::RenewResponse>(
+      call, [this, owner = call.caller().owner](const v1::RenewRequest& request) {
+        return RenewTensors(request, owner, engine_.tensors);
+      });
 }
 
 // A page takes a millisecond, which the thread that receives calls does not have.

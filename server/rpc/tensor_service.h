@@ -34,7 +34,7 @@ class TensorService {
     Admission& admission;
     StagingPool& pool;
     WorkerPool& workers;
-    FairWorkers& background;  // for lists
+    FairWorkers& background;  // for lists, and for requests about many tensors
   };
   TensorService(const Engine& engine, Metrics& metrics);
 
@@ -46,10 +46,14 @@ class TensorService {
   std::unique_ptr<MessageStream::Handler> NewGet(const Caller& caller);
 
  private:
+  // Ends a call whose request may name many ids with what `answer` makes of it, perhaps on another thread.
+  template <typename Request, typename Response, typename Answer>
+  void AnswerForIds(UnaryCall& call, const Answer& answer);
+
   const Engine engine_;
   const ScanSchema put_schema_;
   CopySite put_site_;
-  FairBudget creating_, listing_;  // calls
+  FairBudget creating_, listing_, many_;  // calls
 };
 
 }  // namespace warpline

@@ -54,6 +54,9 @@ class Tensors {
   Answer<v1::DropResponse> Drop(const std::string& id) {
     v1::DropRequest request;
     request.set_id(id);
+    return Drop(request);
+  }
+  Answer<v1::DropResponse> Drop(const v1::DropRequest& request) {
     return Call<v1::DropResponse>(&v1::TensorService::Stub::Drop, request);
   }
   Answer<v1::RenewResponse> Renew(const std::string& id, double ttl) {

@@ -17,6 +17,7 @@
 namespace warpline {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 void ExpectRefused(const grpc::Status& status, grpc::StatusCode code, const std::string& field,
@@ -234,6 +235,86 @@ TEST_F(TensorsTest, AllOfThemAreListedPageByPage) {
   EXPECT_EQ(listed, ids);
   EXPECT_EQ(pages, 3);
   EXPECT_EQ(tensors_.List(7).response.next_page_token(), "") << "there are no more";
+}
+
+TEST_F(TensorsTest, ManyAreDroppedByOneCall) {
+  v1::DropRequest request;
+  for (int i = 0; i < 5; ++i) request.add_ids(tensors_.Made(v1::DATA_TYPE_U8, {1}, "x"));
+  request.add_ids("no id");
+  auto dropped = tensors_.Drop(request);
+  ASSERT_TRUE(dropped.status.ok()) << dropped.status.error_message();
+  EXPECT_EQ(dropped.response.dropped(), 5);
+  dropped = tensors_.Drop(request);
+  ASSERT_TRUE(dropped.status.ok()) << dropped.status.error_message();
+  EXPECT_EQ(dropped.response.dropped(), 0);
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 0));
+  request.set_id("no id");
+  ExpectRefused(tensors_.Drop(request).status, grpc::StatusCode::INVALID_ARGUMENT, "ids", "together");
+  request.clear_id();
+  while (request.ids_size() <= 1000) request.add_ids("no id");
+  ExpectRefused(tensors_.Drop(request).status, grpc::StatusCode::INVALID_ARGUMENT, "ids", "1000");
+}
+
+TEST_F(TensorsTest, OneRenewIsForMany) {
+  const auto renew = [&](const v1::RenewRequest& request) {
+    return CallStub<v1::RenewResponse>(tensors_.stub(), &v1::TensorService::Stub::Renew, request);
+  };
+  v1::CreateRequest create;
+  create.set_data_type(v1::DATA_TYPE_U8);
+  create.add_shape(0);
+  create.set_ttl_seconds(300);
+  v1::RenewRequest request;
+  for (int i = 0; i < 3; ++i) {
+    const auto created =
+        CallStub<v1::CreateResponse>(tensors_.stub(), &v1::TensorService::Stub::Create, create);
+    ASSERT_TRUE(created.status.ok()) << created.status.error_message();
+    request.add_ids(created.response.tensor().resident().id());
+  }
+  request.add_ids("no id");
+  request.set_ttl_seconds(200);
+  auto renewed = renew(request);
+  ASSERT_TRUE(renewed.status.ok()) << renewed.status.error_message();
+  EXPECT_THAT(renewed.response.ttl_seconds(), ElementsAre(200, 200, 200, 0));
+  EXPECT_FALSE(renewed.response.has_tensor());
+  request.set_id("no id");
+  ExpectRefused(renew(request).status, grpc::StatusCode::INVALID_ARGUMENT, "ids", "together");
+  request.clear_id();
+  request.set_ttl_seconds(-1);
+  ExpectRefused(renew(request).status, grpc::StatusCode::INVALID_ARGUMENT, "ttl_seconds", "-1");
+  request.set_ttl_seconds(0);
+  while (request.ids_size() <= 1000) request.add_ids("no id");
+  ExpectRefused(renew(request).status, grpc::StatusCode::INVALID_ARGUMENT, "ids", "1000");
+}
+
+TEST_F(TensorsTest, RequestsFreeWhatTheyUsed) {
+  const auto kernels = v1::KernelService::NewStub(daemon_.Channel());
+  v1::TransposeRequest request = IotaTranspose(2, 2);
+  request.mutable_options()->add_sinks()->mutable_resident();
+  for (int i = 0; i < 3; ++i) {
+    const auto made = CallStub<v1::TransposeResponse>(*kernels, &v1::KernelService::Stub::Transpose, request);
+    ASSERT_TRUE(made.status.ok()) << made.status.error_message();
+    // The next one reads this one, and frees it.
+    const std::string id = made.response.y().resident().id();
+    request.mutable_x()->Clear();
+    request.mutable_x()->mutable_resident()->set_id(id);
+    request.mutable_options()->clear_free_after();
+    request.mutable_options()->add_free_after(id);
+    for (int j = 0; j <= i; ++j) request.mutable_options()->add_free_after("no id");
+  }
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 1));
+  // What is freed is no part of a plan: there was one for the inline operand, and one for the others.
+  EXPECT_EQ(daemon_.Metric("warpline_plan_cache_misses_total"), 2);
+  // A request that fails frees nothing.
+  request.add_perm(7);
+  EXPECT_EQ(CallStub<v1::TransposeResponse>(*kernels, &v1::KernelService::Stub::Transpose, request)
+                .status.error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(tensors_.Get(request.x().resident().id()).status.ok());
+  request.clear_perm();
+  while (request.options().free_after_size() <= 256) request.mutable_options()->add_free_after("id");
+  ExpectRefused(
+      CallStub<v1::TransposeResponse>(*kernels, &v1::KernelService::Stub::Transpose, request).status,
+      grpc::StatusCode::INVALID_ARGUMENT, "", "free_after: 257 or more; the limit is 256");
 }
 
 TEST_F(TensorsTest, TenThousandComeAndGo) {

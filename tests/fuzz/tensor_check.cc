@@ -306,30 +306,48 @@ std::string TensorCheck::Get(const std::string& message, OwnerId owner) {
   return same ? "" : "Get reads other bytes than were put";
 }
 
+StatusCode TensorCheck::CodeOfIds(const std::string& id, std::span<const std::string> ids,
+                                  OwnerId owner) const {
+  if (ids.empty()) return CodeOf(id, owner);
+  return id.empty() && ids.size() <= 1000 ? StatusCode::kOk : StatusCode::kInvalidArgument;
+}
+
 std::string TensorCheck::Drop(const std::string& message, OwnerId owner) {
   v1::DropRequest request;
   if (!request.ParseFromString(message)) return "";
-  request.set_id(IdOf(request.id()));
-  const StatusCode expected = CodeOf(request.id(), owner);
-  if (std::string flaw = Compare("Drop", expected, DropTensor(request, owner, store_).status());
-      !flaw.empty())
-    return flaw;
+  const std::vector<std::string> ids = ResolveIds(request);
+  const StatusCode expected = CodeOfIds(request.id(), ids, owner);
+  std::set<std::size_t> gone;
+  for (const std::string& id : ids.empty() ? std::vector{request.id()} : ids) {
+    if (CodeOf(id, owner) == StatusCode::kOk) gone.insert(*Find(id, owner));
+  }
+  const absl::StatusOr<std::vector<Buffer>> dropped = DropTensors(request, owner, store_);
+  if (std::string flaw = Compare("Drop", expected, dropped.status()); !flaw.empty()) return flaw;
   if (expected != StatusCode::kOk) return "";
-  Tensor& tensor = tensors_[*Find(request.id(), owner)];
-  tensor.dropped = true;
-  if (tensor.writers == 0) tensor.charged = 0;
+  if (dropped->size() != gone.size()) return "Drop drops another number of tensors";
+  for (const std::size_t i : gone) {
+    tensors_[i].dropped = true;
+    if (tensors_[i].writers == 0) tensors_[i].charged = 0;
+  }
   return "";
 }
 
 std::string TensorCheck::Renew(const std::string& message, OwnerId owner) {
   v1::RenewRequest request;
   if (!request.ParseFromString(message) || IsFleeting(request.ttl_seconds())) return "";
-  request.set_id(IdOf(request.id()));
+  const std::vector<std::string> ids = ResolveIds(request);
   const StatusCode expected =
-      IsLease(request.ttl_seconds()) ? CodeOf(request.id(), owner) : StatusCode::kInvalidArgument;
-  const absl::StatusOr<v1::RenewResponse> renewed = RenewTensor(request, owner, store_);
+      IsLease(request.ttl_seconds()) ? CodeOfIds(request.id(), ids, owner) : StatusCode::kInvalidArgument;
+  const absl::StatusOr<v1::RenewResponse> renewed = RenewTensors(request, owner, store_);
   if (std::string flaw = Compare("Renew", expected, renewed.status()); !flaw.empty()) return flaw;
   if (!renewed.ok()) return "";
+  if (renewed->ttl_seconds_size() != static_cast<int>(ids.size()))
+    return "Renew tells of another number of leases";
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const bool is_there = CodeOf(ids[i], owner) == StatusCode::kOk;
+    if ((renewed->ttl_seconds(static_cast<int>(i)) > 0) != is_there) return "Renew finds other tensors";
+  }
+  if (!ids.empty()) return "";
   const auto missing = static_cast<std::int64_t>(tensors_[*Find(request.id(), owner)].missing());
   return renewed->tensor().missing_bytes() == missing ? "" : "Renew tells of other missing bytes";
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,15 @@ class TensorCheck {
   // The tensor that an owner knows by this id; if there is none, the code that says so.
   std::optional<std::size_t> Find(const std::string& id, OwnerId owner) const;
   absl::StatusCode CodeOf(const std::string& id, OwnerId owner) const;
+  // What a request should end with that names one tensor, or these.
+  absl::StatusCode CodeOfIds(const std::string& id, std::span<const std::string> ids, OwnerId owner) const;
+  // Replaces the names in a request by ids, and returns those of many.
+  template <typename Request>
+  std::vector<std::string> ResolveIds(Request& request) const {
+    if (!request.id().empty()) request.set_id(IdOf(request.id()));
+    for (std::string& id : *request.mutable_ids()) id = IdOf(id);
+    return {request.ids().begin(), request.ids().end()};
+  }
   std::size_t Charged(std::optional<OwnerId> owner) const;
 
   Metrics metrics_;

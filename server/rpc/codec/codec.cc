@@ -45,6 +45,10 @@ std::vector<const google::protobuf::FieldDescriptor*> ReferenceFields() {
           v1::RegionSlice::descriptor()->FindFieldByNumber(v1::RegionSlice::kIdFieldNumber)};
 }
 
+const google::protobuf::FieldDescriptor* FreedField() {
+  return v1::RequestOptions::descriptor()->FindFieldByNumber(v1::RequestOptions::kFreeAfterFieldNumber);
+}
+
 std::vector<std::string> EncodeOne(const ResponseParts& parts) { return {ResponseHeader(parts)}; }
 
 template <typename RequestProto>
@@ -56,7 +60,8 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
           ScanSchema::For(RequestProto::descriptor(), {.payload = InlineField(),
                                                        .scalars = ScalarFields(),
                                                        .integers = SliceFields(),
-                                                       .references = ReferenceFields()}),
+                                                       .references = ReferenceFields(),
+                                                       .extra = FreedField()}),
           &Decode<RequestProto>,
           encode};
 }

@@ -43,10 +43,10 @@ struct Codec {
 std::vector<Codec> KernelCodecs();
 
 // Two requests of one kind have the same key exactly when they differ in nothing but the contents of their
-// payloads, the values of their scalars, the tensors that they refer to and the places of slices of regions,
-// when the scalars are of the same classes (scalar_class.h), and the tensors of the same data types and
-// shapes. The header has tokens in place of all of them; the lengths of the payloads, the classes and the
-// types and shapes are added.
+// payloads, the values of their scalars, the tensors that they refer to, the places of slices of regions and
+// the tensors that they free, when the scalars are of the same classes (scalar_class.h), and the tensors of
+// the same data types and shapes. The header has tokens in place of all of them; the lengths of the payloads,
+// the classes and the types and shapes are added.
 std::string PlanKey(RequestKind kind, const ScannedMessage& message, const References& references = {});
 
 // The plan of a scanned message, without a cost, or why there can be none. Which variants exist and what fits

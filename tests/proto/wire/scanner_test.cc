@@ -354,6 +354,49 @@ TEST(WireScannerTest, IntegersAndReferencesStayOutOfTheHeader) {
   EXPECT_NE(ScanSlice(request)->header, scanned->header);
 }
 
+absl::StatusOr<ScannedMessage> ScanFreed(const v1::ReduceRequest& request, const ScanLimits& limits = {}) {
+  return ScanMessage(
+      ScanSchema::For(v1::ReduceRequest::descriptor(),
+                      {.payload = InlineField(),
+                       .extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after")}),
+      Slice(request.SerializeAsString(), kBytewise), limits);
+}
+
+TEST(WireScannerTest, ExtrasAreTakenOutOfTheHeader) {
+  v1::ReduceRequest request;
+  request.mutable_options()->set_reproducible(true);
+  request.set_op(v1::REDUCE_OP_SUM);
+  const auto without = ScanFreed(request);
+  ASSERT_THAT(without, IsOk());
+  for (const char* id : {"first", "", "third"}) request.mutable_options()->add_free_after(id);
+  const auto scanned = ScanFreed(request);
+  ASSERT_THAT(scanned, IsOk());
+  EXPECT_THAT(scanned->extras, ElementsAre("first", "", "third"));
+  EXPECT_EQ(scanned->header, without->header);
+  v1::ReduceRequest header;
+  ASSERT_TRUE(header.ParseFromString(scanned->header));
+  EXPECT_TRUE(header.options().reproducible());
+  EXPECT_EQ(header.options().free_after_size(), 0);
+}
+
+TEST(WireScannerTest, ExtrasHaveLimits) {
+  v1::ReduceRequest request;
+  for (int i = 0; i < 3; ++i) request.mutable_options()->add_free_after("id");
+  EXPECT_THAT(ScanFreed(request, {.extras = 3}), IsOk());
+  EXPECT_THAT(
+      ScanFreed(request, {.extras = 2}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("free_after: 3 or more; the limit is 2")));
+  EXPECT_THAT(ScanFreed(request, {.header_bytes = 10}), StatusIs(absl::StatusCode::kInvalidArgument));
+  std::string invalid = request.SerializeAsString();
+  invalid[invalid.find("id")] = '\xff';
+  EXPECT_FALSE(v1::ReduceRequest().ParseFromString(invalid));
+  EXPECT_THAT(
+      ScanMessage(ScanSchema::For(v1::ReduceRequest::descriptor(),
+                                  {.extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after")}),
+                  Slice(invalid, kBytewise)),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(IntegerTokenTest, IsReadBack) {
   for (std::size_t index : {0u, 1u, 7000u, 0x7fffffffu}) EXPECT_EQ(IntegerIndex(IntegerToken(index)), index);
   for (std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX, INT64_MIN, IntegerToken(0) - 1}) {

@@ -22,6 +22,7 @@
 namespace warpline {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::warpline::testing::IsOk;
@@ -242,6 +243,43 @@ TEST_F(TensorStoreTest, AnUnfinishedTensorGoesWithItsLeaseButNotUnderAWriter) {
   }
   AwaitThat("the end of the tensors", [&] { return store_.size() == 0; });
   EXPECT_THAT(store_.Write(kOwner, created->id, 50), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(TensorStoreTest, DropsAllOfManyThatThereAre) {
+  const std::vector<std::string> ids = {Made(1).id, "no id", Made(1).id, Made(1, absl::Hours(1), kOther).id};
+  EXPECT_EQ(store_.DropEach(kOwner, ids).size(), 2u);
+  EXPECT_EQ(store_.size(), 1u);
+  EXPECT_EQ(live_blocks_, 1);
+  EXPECT_EQ(store_.DropEach(kOwner, ids).size(), 0u);
+}
+
+TEST(ManyTensorsTest, AreRenewedAndDroppedInParts) {
+  Metrics metrics;
+  TensorStore store(
+      {.device_bytes = {std::size_t{1} << 20}},
+      [](int, std::size_t) { return Buffer({}, {.kind = Place::Kind::kHost}, nullptr); }, metrics);
+  const auto create = [&](OwnerId owner, absl::Duration ttl) {
+    return store.Create(CallerWith(owner), {DType::kU8, {1}, 1}, ttl, 0)->id;
+  };
+  constexpr std::size_t kTensors = 100;
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < kTensors; ++i) ids.push_back(create(kOwner, absl::Seconds(1)));
+  create(kOwner, absl::Milliseconds(1));
+  ids.push_back("no id");
+  ids.push_back(create(kOther, absl::Hours(1)));
+  std::vector<absl::Duration> lengths = store.RenewEach(kOwner, ids, absl::Hours(2));
+  ASSERT_EQ(lengths.size(), kTensors + 2);
+  EXPECT_EQ(lengths[kTensors], absl::ZeroDuration());
+  EXPECT_EQ(lengths[kTensors + 1], absl::ZeroDuration());
+  lengths.resize(kTensors);
+  EXPECT_THAT(lengths, Each(absl::Hours(2)));
+  // Without a length each keeps its own.
+  EXPECT_EQ(store.RenewEach(kOther, ids, std::nullopt).back(), absl::Hours(1));
+  AwaitThat("the end of the other lease", [&] { return store.size() == kTensors + 1; });
+  EXPECT_EQ(store.DropEach(kOwner, std::span(ids).first(kTensors / 2)).size(), kTensors / 2);
+  store.RenewEach(kOwner, ids, absl::Milliseconds(1));
+  AwaitThat("the end of the leases", [&] { return store.size() == 1; });
+  EXPECT_EQ(metrics.leases_expired.Value(), kTensors / 2 + 1);
 }
 
 TEST_F(TensorStoreTest, ListShowsOnesOwnPageByPage) {

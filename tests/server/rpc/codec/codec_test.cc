@@ -30,6 +30,8 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
         const bool is_id = field->name() == "id";
         EXPECT_EQ(content, is_id ? ScanSchema::kReference - 1 : ScanSchema::kInteger) << field->full_name();
         ++slices;
+      } else if (field->full_name() == "warpline.v1.RequestOptions.free_after") {
+        EXPECT_EQ(content, ScanSchema::kExtra);
       } else if (field->type() == google::protobuf::FieldDescriptor::TYPE_MESSAGE) {
         ASSERT_TRUE(content.has_value());
         walk(field->message_type(), schema, *content);
