@@ -88,6 +88,12 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
   RETURN_IF_ERROR(CheckRequestId(given.request_id));
   call.timeout = TimeoutOf(given.timeout);
   call.options.request_id = TextOf(given.request_id);
+  for (std::size_t i = 0; i < given.free_after_count; ++i) {
+    if (given.free_after == nullptr || given.free_after[i] == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("free_after: no id ", i));
+    }
+    call.options.free_after.emplace_back(given.free_after[i]);
+  }
   call.args.reproducible = given.reproducible != 0;
   for (std::size_t i = 0; i < inputs.count; ++i) {
     if (inputs.data[i].name == nullptr) {

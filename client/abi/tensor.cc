@@ -54,13 +54,13 @@ double warpline_tensor_lease_seconds(const warpline_tensor* tensor) {
   return absl::ToDoubleSeconds(tensor->tensor.info().ttl);
 }
 
-void warpline_tensor_release(warpline_tensor* tensor) { tensor->tensor.Release(); }
+void warpline_tensor_release(warpline_tensor* tensor) {
+  if (!tensor->let_go.exchange(true)) tensor->tensor.Release();
+}
 
 void warpline_tensor_drop(warpline_tensor* tensor) {
   if (tensor->process != getpid()) return;
-  // The handle that is assigned over lets go of the tensor.
-  warpline::client::TensorInfo info = tensor->tensor.info();
-  tensor->tensor = warpline::client::Tensor(std::move(info));
+  if (!tensor->let_go.exchange(true)) tensor->tensor.Drop();
 }
 
 void warpline_tensor_free(warpline_tensor* tensor) { FreeInItsProcess(tensor); }

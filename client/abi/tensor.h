@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <utility>
 
 #include "client/abi/array.h"
@@ -17,6 +18,7 @@ struct warpline_tensor {
 
   const pid_t process = getpid();
   warpline::client::Tensor tensor;
+  std::atomic<bool> let_go = false;  // dropped or released: several threads may ask for it
   const warpline::abi::View type;
 };
 

@@ -44,7 +44,9 @@ std::optional<absl::Duration> Attempts::DelayAfter(const absl::Status& status) {
   if (failed_ >= max_retries_ || closed_.stop_requested() || WasInterrupted()) return std::nullopt;
   const bool is_unavailable = absl::IsUnavailable(status) || WindowWasLowered(status) || CutOff(status);
   if (!is_unavailable && !absl::IsResourceExhausted(status) && !absl::IsAborted(status)) return std::nullopt;
-  std::optional<absl::Duration> delay = DetailsOf(status).retry_delay;
+  const ErrorDetails details = DetailsOf(status);
+  if (!repeatable_ && !details.answered) return std::nullopt;
+  std::optional<absl::Duration> delay = details.retry_delay;
   if (!delay && is_unavailable) delay = Jittered(kFirstRetryDelay * (1 << std::min(failed_, 8)));
   if (!delay || absl::Now() + *delay >= deadline_) return std::nullopt;
   ++failed_;

@@ -17,9 +17,10 @@ absl::Status CheckTimeout(absl::Duration timeout);
 // The attempts of one call. Not thread-safe.
 class Attempts {
  public:
-  // None follows once `closed` is requested.
-  Attempts(int max_retries, absl::Time deadline, std::stop_token closed = {})
-      : max_retries_(max_retries), deadline_(deadline), closed_(std::move(closed)) {}
+  // None follows once `closed` is requested. If the call is not `repeatable`, because another would find
+  // another state, one follows only if the server has refused the call.
+  Attempts(int max_retries, absl::Time deadline, std::stop_token closed = {}, bool repeatable = true)
+      : max_retries_(max_retries), deadline_(deadline), closed_(std::move(closed)), repeatable_(repeatable) {}
 
   absl::Time deadline() const { return deadline_; }
   // How many have failed so that another followed.
@@ -31,6 +32,7 @@ class Attempts {
   int max_retries_;
   absl::Time deadline_;
   std::stop_token closed_;
+  bool repeatable_;
   int failed_ = 0;
 };
 

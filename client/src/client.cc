@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -51,8 +55,44 @@ std::vector<std::string> OutputsOf(const RunArgs& args) {
 
 }  // namespace
 
+// Counts calls that nobody waits for, until the last has let go of all that it uses.
+class CallsInFlight {
+ public:
+  // Counts one call for as long as this exists.
+  class Counted {
+   public:
+    explicit Counted(CallsInFlight& calls) : calls_(calls) { calls_.Add(1); }
+    ~Counted() { calls_.Add(-1); }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    CallsInFlight& calls_;
+  };
+
+  void AwaitNone() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return count_ == 0; });
+  }
+
+ private:
+  void Add(std::ptrdiff_t change) {
+    const std::lock_guard lock(mutex_);
+    count_ += change;
+    if (count_ == 0) changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::ptrdiff_t count_ = 0;
+};
+
 class Client::Impl {
  public:
+  ~Impl() {
+    connection_.EndRetries();
+    calls_.AwaitNone();
+  }
   Impl(const std::string& target, const ClientOptions& options)
       : regions_(target, options), connection_(target, options), tensors_(connection_) {
     const SharedMemory mode = options.shared_memory;
@@ -104,6 +144,7 @@ class Client::Impl {
   RegionPool* pool() { return pool_ ? &*pool_ : nullptr; }
 
   std::once_flag closed_;
+  CallsInFlight calls_;             // those of ComputeAsync
   RegionClient regions_;            // calls in flight use it
   std::optional<RegionPool> pool_;  // calls in flight use it
   Connection connection_;
@@ -120,38 +161,46 @@ auto Client::Impl::Call(const std::string& method, Placement& placement, const E
   const auto encode_attempt = [&] { return attempts.Encode(encode); };
   const auto failed = [&](const absl::Status& status) { return attempts.Failed(status); };
   ASSIGN_OR_RETURN(const grpc::ByteBuffer response,
-                   connection_.Call(method, encode_attempt, deadline, options.request_id, failed));
+                   connection_.Call(method, encode_attempt, deadline, options.request_id, failed,
+                                    /*repeatable=*/options.free_after.empty()));
   return decode(response, attempts.last().places());
 }
 
 namespace {
 
+using FreeAfter = std::span<const std::string>;  // ids
+
 // The message of one attempt.
 template <typename Args>
 absl::StatusOr<OutgoingMessage> EncodeWithRegions(const Args& args, const Destination& destination,
-                                                  RegionCall& attempt) {
+                                                  RegionCall& attempt, FreeAfter free_after) {
   if (attempt.MayPlace(destination)) {
     const std::optional<ArrayType> type = ResultTypeOf(args);
     RETURN_IF_ERROR(attempt.Place({&destination, 1}, {&type, 1}));
   }
-  return Encode(args, destination, attempt.places());
+  return Encode(args, destination, attempt.places(), free_after);
 }
 
-absl::StatusOr<OutgoingMessage> EncodeWithRegions(const RunArgs& args, RegionCall& attempt) {
+absl::StatusOr<OutgoingMessage> EncodeWithRegions(const RunArgs& args, RegionCall& attempt,
+                                                  FreeAfter free_after) {
   const bool may_place = std::any_of(args.destinations.begin(), args.destinations.end(),
                                      [&](const Destination& each) { return attempt.MayPlace(each); });
   if (may_place) RETURN_IF_ERROR(attempt.Place(args.destinations, ResultTypesOf(args)));
-  return Encode(args, attempt.places());
+  return Encode(args, attempt.places(), free_after);
 }
 
-absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<OperationArgs>& placed, RegionCall& attempt) {
+absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<OperationArgs>& placed, RegionCall& attempt,
+                                             FreeAfter free_after) {
   return std::visit(
-      [&](const auto& operation) { return EncodeWithRegions(operation, placed.destination(), attempt); },
+      [&](const auto& operation) {
+        return EncodeWithRegions(operation, placed.destination(), attempt, free_after);
+      },
       placed.args());
 }
 
-absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<RunArgs>& placed, RegionCall& attempt) {
-  return EncodeWithRegions(placed.args(), attempt);
+absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<RunArgs>& placed, RegionCall& attempt,
+                                             FreeAfter free_after) {
+  return EncodeWithRegions(placed.args(), attempt, free_after);
 }
 
 absl::StatusOr<Result> DecodePlaced(Placed<OperationArgs>& placed, const grpc::ByteBuffer& response,
@@ -177,8 +226,9 @@ absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::Byte
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
                                              const CallOptions& options) {
   Placed<OperationArgs> placed(pool(), args, options.destination, /*keeps=*/false);
-  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt); };
+  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
+    tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
   return Call(MethodOf(args), placed.placement(), encode, decode, timeout, options);
@@ -187,8 +237,9 @@ absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Du
 absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
                                                 const CallOptions& options) {
   Placed<RunArgs> placed(pool(), args, {}, /*keeps=*/false);
-  const auto encode = [&](RegionCall& attempt) { return EncodeWithRegions(placed.args(), attempt); };
+  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
+    tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
   };
   return Call(RunMethod(), placed.placement(), encode, decode, timeout, options);
@@ -199,13 +250,16 @@ template <typename Args, typename Outcome>
 struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outcome>> {
   Repeated(Impl& client, std::string method, const Args& args, const CallOptions& options,
            absl::Time deadline, std::function<void(absl::StatusOr<Outcome>)> done)
-      : client(client),
+      : counted(client.calls_),
+        client(client),
         method(std::move(method)),
         placed(client.pool(), args, options.destination, /*keeps=*/true),
         make_tensor(client.tensors_.make_tensor()),
+        free_after(options.free_after),
+        freed(client.tensors_.on_freed(options.free_after)),
         request_id(options.request_id),
         stop(options.stop),
-        attempts(std::make_shared<Attempts>(client.connection_.AttemptsUntil(deadline))),
+        attempts(std::make_shared<Attempts>(client.connection_.AttemptsUntil(deadline, free_after.empty()))),
         done(std::move(done)) {}
 
   void Start() {
@@ -216,10 +270,11 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
         placement.Place(now + (attempts->deadline() - now) / 2, client.connection_.may_retry());
     if (!status.ok()) return Failed(status);
     attempt = std::make_shared<RegionCall>(client.regions_, /*lost_is_ordinary=*/placement.active());
-    absl::StatusOr<OutgoingMessage> message = EncodePlaced(placed, *attempt);
+    absl::StatusOr<OutgoingMessage> message = EncodePlaced(placed, *attempt, free_after);
     if (!message.ok()) return Finish(message.status());
     const auto ended = [self = this->shared_from_this()](const absl::StatusOr<grpc::ByteBuffer>& response) {
       if (!response.ok()) return self->Withdraw(response.status());
+      self->freed();
       auto outcome = DecodePlaced(self->placed, *response, self->make_tensor, self->attempt->places());
       self->Finish(std::move(outcome));
     };
@@ -259,27 +314,42 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
         absl::IsNotFound(status) || absl::IsFailedPrecondition(status) || absl::IsAborted(status);
     if (placed.placement().active() && strange && attempt != nullptr && attempt->uses_regions() && !resent) {
       resent = true;
-      return client.connection_.Later([self, status](bool open) {
-        if (open && self->AwaitEnd() && self->attempt->lost_region()) return self->Start();
+      return AfterWithdrawal([self, status](bool has_ended) {
+        if (has_ended && self->attempt->lost_region()) return self->Start();
         self->Finish(WithAttempts(status, self->attempts->failed() + 1));
       });
     }
     client.connection_.RetryAsync(
         attempts, status, stop,
         [self, status] {
-          if (self->AwaitEnd()) return self->Start();
-          self->Finish(status);
+          self->AfterWithdrawal([self, status](bool has_ended) {
+            if (has_ended) return self->Start();
+            self->Finish(status);
+          });
         },
         [self](absl::Status last) { self->Finish(std::move(last)); });
   }
 
-  // Waits until the server does not use the memory of the last attempt. False after the deadline.
-  bool AwaitEnd() { return AwaitWithdrawal(withdrawn, attempts->deadline(), client.connection_); }
+  // Goes on, with true, once the server does not use the memory of the last attempt; with false after the
+  // deadline, and if the call is cancelled or the client closed. Other retries go on meanwhile.
+  void AfterWithdrawal(std::function<void(bool)> then) {
+    const bool has_ended =
+        !withdrawn.valid() || withdrawn.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    if (has_ended || absl::Now() >= attempts->deadline()) return then(has_ended);
+    client.connection_.Later(absl::Milliseconds(10), stop,
+                             [self = this->shared_from_this(), then = std::move(then)](bool open) {
+                               if (open) return self->AfterWithdrawal(then);
+                               then(false);
+                             });
+  }
 
+  const CallsInFlight::Counted counted;  // the last to go
   Impl& client;
   const std::string method;
   Placed<Args> placed;
   const MakeTensor make_tensor;
+  const std::vector<std::string> free_after;
+  const std::function<void()> freed;
   const std::string request_id;
   const std::stop_token stop;
   const std::shared_ptr<Attempts> attempts;
@@ -305,7 +375,7 @@ void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeou
 
 void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<RunResult>)> done) {
-  CallOptions own{.request_id = options.request_id, .stop = options.stop};
+  CallOptions own{.request_id = options.request_id, .free_after = options.free_after, .stop = options.stop};
   Repeat(RunMethod(), args, timeout, own, std::move(done));
 }
 

@@ -120,8 +120,9 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
 }
 
 template <typename Request, typename Args>
-void SetOptions(const Args& args, Request& request) {
+void SetOptions(const Args& args, std::span<const std::string> free_after, Request& request) {
   if (args.reproducible) request.mutable_options()->set_reproducible(true);
+  for (const std::string& id : free_after) request.mutable_options()->add_free_after(id);
 }
 
 // The place of one result.
@@ -191,11 +192,11 @@ static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeRes
 }  // namespace
 
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared) {
+                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
-  SetOptions(args, request);
+  SetOptions(args, free_after, request);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
@@ -204,7 +205,7 @@ absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destinat
 }
 
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared) {
+                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
   v1::GemmRequest request;
   request.set_trans_a(args.trans_a);
   request.set_trans_b(args.trans_b);
@@ -212,7 +213,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
   if (args.beta) request.set_beta(*args.beta);
   request.set_precision(args.precision);
   request.set_variant(args.variant);
-  SetOptions(args, request);
+  SetOptions(args, free_after, request);
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -228,13 +229,13 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
 }
 
 absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared) {
+                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
   v1::ReduceRequest request;
   request.set_op(args.op);
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
   request.set_keepdims(args.keepdims);
   request.set_variant(args.variant);
-  SetOptions(args, request);
+  SetOptions(args, free_after, request);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -244,13 +245,14 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination
   return std::move(message).Finish();
 }
 
-absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared) {
+absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared,
+                                       std::span<const std::string> free_after) {
   using Request = v1::RunRequest;
   std::string program;
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
   args.program.AppendToString(&program);
   v1::RunRequest rest;
-  SetOptions(args, rest);
+  SetOptions(args, free_after, rest);
   const int outputs = args.program.outputs_size();
   for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
     RETURN_IF_ERROR(

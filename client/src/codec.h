@@ -46,14 +46,18 @@ struct SharedPlaces {
 
 // InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes. Other
 // errors are those of SharedPlaces::find. The request says of a destination only whether the result is to
-// stay on the server.
+// stay on the server. `free_after`: ids of tensors that the server drops when the request has succeeded.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {});
+                                       const SharedPlaces& shared = {},
+                                       std::span<const std::string> free_after = {});
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {});
+                                       const SharedPlaces& shared = {},
+                                       std::span<const std::string> free_after = {});
 absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {});
-absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {});
+                                       const SharedPlaces& shared = {},
+                                       std::span<const std::string> free_after = {});
+absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {},
+                                       std::span<const std::string> free_after = {});
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 
 // Makes the handle of a result that stays on the server. The default makes one that nobody renews or drops.

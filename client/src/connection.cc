@@ -31,8 +31,8 @@ RawChannel& Connection::channel(std::size_t index) {
 absl::StatusOr<grpc::ByteBuffer> Connection::Call(
     const std::string& method, const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
     absl::Time deadline, const std::string& request_id,
-    const std::function<bool(const absl::Status&)>& failed) {
-  Attempts attempts = AttemptsUntil(deadline);
+    const std::function<bool(const absl::Status&)>& failed, bool repeatable) {
+  Attempts attempts = AttemptsUntil(deadline, repeatable);
   while (true) {
     // Encoded anew for each attempt: keeping the slices would hide when gRPC lets go of them.
     ASSIGN_OR_RETURN(OutgoingMessage message, encode());

@@ -25,7 +25,7 @@ namespace warpline::client {
 class Connection {
  public:
   Connection(const std::string& target, const ClientOptions& options);
-  ~Connection() { retries_.Close(); }
+  ~Connection() { EndRetries(); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -33,7 +33,10 @@ class Connection {
   // each of the others has a connection of its own.
   RawChannel& channel(std::size_t index = 0);
   bool may_retry() const { return max_retries_ > 0; }
-  Attempts AttemptsUntil(absl::Time deadline) const { return {max_retries_, deadline, closed_.get_token()}; }
+  // `repeatable`: as in Attempts.
+  Attempts AttemptsUntil(absl::Time deadline, bool repeatable = true) const {
+    return {max_retries_, deadline, closed_.get_token(), repeatable};
+  }
 
   // A unary call. `encode` makes the message, once for each attempt. If `failed` is set, it runs after every
   // attempt that was sent and ended with an error, and before anything else happens. If it returns true, the
@@ -42,7 +45,8 @@ class Connection {
   absl::StatusOr<grpc::ByteBuffer> Call(const std::string& method,
                                         const std::function<absl::StatusOr<OutgoingMessage>()>& encode,
                                         absl::Time deadline, const std::string& request_id,
-                                        const std::function<bool(const absl::Status&)>& failed = nullptr);
+                                        const std::function<bool(const absl::Status&)>& failed = nullptr,
+                                        bool repeatable = true);
 
   // Goes on after an attempt that failed: calls `again` if there is to be another, after the delay that
   // there must be; else `done` with the error. `stop` ends the delay.
@@ -50,13 +54,18 @@ class Connection {
                   const std::stop_token& stop, std::function<void()> again,
                   std::function<void(absl::Status)> done);
 
-  // Calls `then` on the thread of retries: with true, or with false if the client is closed.
-  void Later(RetryThread::Then then) { retries_.After(absl::ZeroDuration(), {}, std::move(then)); }
+  // Calls `then` after the delay, on the thread of retries: with true, or with false as soon as `stop` is
+  // requested or the client closed.
+  void Later(absl::Duration delay, std::stop_token stop, RetryThread::Then then) {
+    retries_.After(delay, std::move(stop), std::move(then));
+  }
 
+  // Calls that nobody waits for are not made again any more.
+  void EndRetries() { retries_.Close(); }
   // Calls in flight, and all that come later, end with CANCELLED.
   void Close() {
     closed_.request_stop();
-    retries_.Close();
+    EndRetries();
   }
   bool closed() const { return closed_.stop_requested(); }
 

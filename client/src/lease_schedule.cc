@@ -23,61 +23,100 @@ bool IsFinal(absl::StatusCode code) {
 
 }  // namespace
 
-void LeaseSchedule::Add(std::uint64_t key, const std::string& id, absl::Duration ttl, bool owned, Time now) {
-  leases_[key] = {id, ttl, owned, HalfOf(ttl, now)};
+void LeaseSchedule::SetDue(std::uint64_t key, Lease& lease, std::optional<Time> due) {
+  if (lease.due) due_.erase({*lease.due, key});
+  lease.due = due;
+  if (due) due_.emplace(*due, key);
 }
 
-std::optional<std::string> LeaseSchedule::Remove(std::uint64_t key) {
+std::vector<std::uint64_t> LeaseSchedule::KeysOf(std::string_view id) const {
+  std::vector<std::uint64_t> keys;
+  const auto [first, last] = keys_.equal_range(id);
+  for (auto entry = first; entry != last; ++entry) keys.push_back(entry->second);
+  return keys;
+}
+
+void LeaseSchedule::Add(std::uint64_t key, HeldTensor tensor, Time now) {
+  keys_.emplace(tensor.id, key);
+  Lease& lease = leases_[key] = {.tensor = std::move(tensor), .due = {}};
+  SetDue(key, lease, HalfOf(lease.tensor.ttl, now));
+}
+
+std::optional<HeldTensor> LeaseSchedule::Remove(std::uint64_t key) {
   const auto lease = leases_.find(key);
   if (lease == leases_.end()) return std::nullopt;
-  std::optional<std::string> id;
-  if (lease->second.owned) id = std::move(lease->second.id);
+  SetDue(key, lease->second, std::nullopt);
+  HeldTensor tensor = std::move(lease->second.tensor);
   leases_.erase(lease);
-  return id;
+  const auto [first, last] = keys_.equal_range(tensor.id);
+  keys_.erase(std::find_if(first, last, [key](const auto& entry) { return entry.second == key; }));
+  return tensor;
+}
+
+void LeaseSchedule::Forget(std::string_view id) {
+  for (const std::uint64_t key : KeysOf(id)) Remove(key);
+}
+
+void LeaseSchedule::Restart(std::string_view id, absl::Duration ttl, Time now) {
+  for (const std::uint64_t key : KeysOf(id)) Renewed(key, ttl, now);
+}
+
+std::optional<absl::Duration> LeaseSchedule::LengthOf(std::string_view id) const {
+  std::optional<absl::Duration> least;
+  for (const std::uint64_t key : KeysOf(id)) {
+    const absl::Duration ttl = leases_.at(key).tensor.ttl;
+    least = std::min(least.value_or(ttl), ttl);
+  }
+  return least;
 }
 
 std::optional<LeaseSchedule::Time> LeaseSchedule::Next() const {
-  std::optional<Time> next;
-  for (const auto& [key, lease] : leases_) {
-    if (lease.due && (!next || *lease.due < *next)) next = lease.due;
-  }
-  return next;
+  if (due_.empty()) return std::nullopt;
+  return due_.begin()->first;
 }
 
-std::optional<std::pair<std::uint64_t, std::string>> LeaseSchedule::TakeDue(Time now) {
-  for (auto& [key, lease] : leases_) {
-    if (!lease.due || *lease.due > now) continue;
-    lease.due.reset();
-    return std::pair(key, lease.id);
+std::vector<std::pair<std::uint64_t, std::string>> LeaseSchedule::TakeDue(Time now, std::size_t count) {
+  std::vector<std::pair<std::uint64_t, std::string>> taken;
+  if (due_.empty() || due_.begin()->first > now) return taken;
+  // Tensors that were made one after the other are renewed together, some of them after a quarter of the
+  // lease.
+  const Time soon = HalfOf(leases_.at(due_.begin()->second).tensor.ttl / 2, now);
+  while (taken.size() < count && !due_.empty() && due_.begin()->first <= soon) {
+    const std::uint64_t key = due_.begin()->second;
+    Lease& lease = leases_.at(key);
+    SetDue(key, lease, std::nullopt);
+    taken.emplace_back(key, lease.tensor.id);
   }
-  return std::nullopt;
+  return taken;
 }
 
 void LeaseSchedule::Renewed(std::uint64_t key, absl::Duration ttl, Time now) {
   const auto lease = leases_.find(key);
   if (lease == leases_.end()) return;
-  lease->second.ttl = ttl;
-  lease->second.due = HalfOf(ttl, now);
+  lease->second.tensor.ttl = ttl;
+  SetDue(key, lease->second, HalfOf(ttl, now));
 }
 
 void LeaseSchedule::Failed(std::uint64_t key, absl::StatusCode code, Time now) {
   const auto lease = leases_.find(key);
   if (lease == leases_.end()) return;
   if (IsFinal(code)) {
-    leases_.erase(lease);
+    Remove(key);
   } else {
     // Half of the lease is left, in which there is room for several attempts.
-    lease->second.due = HalfOf(lease->second.ttl / 4, now);
+    SetDue(key, lease->second, HalfOf(lease->second.tensor.ttl / 4, now));
   }
 }
 
-std::vector<std::string> LeaseSchedule::End() {
-  std::vector<std::string> ids;
+std::vector<HeldTensor> LeaseSchedule::End() {
+  std::vector<HeldTensor> tensors;
   for (auto& [key, lease] : leases_) {
-    if (lease.owned) ids.push_back(std::move(lease.id));
+    if (lease.tensor.owned) tensors.push_back(std::move(lease.tensor));
   }
   leases_.clear();
-  return ids;
+  keys_.clear();
+  due_.clear();
+  return tensors;
 }
 
 }  // namespace warpline::client

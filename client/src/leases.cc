@@ -1,7 +1,6 @@
 #include "client/src/leases.h"
 
-#include <optional>
-#include <utility>
+#include <algorithm>
 
 #include "absl/time/clock.h"
 #include "client/src/methods.h"
@@ -14,25 +13,53 @@ namespace {
 constexpr absl::Duration kCallTimeout = absl::Seconds(5);
 constexpr std::chrono::seconds kCloseTimeout(5);
 // More would crowd out the caller's own calls on the connection.
-constexpr std::size_t kMaxInFlight = 64;
+constexpr std::size_t kMaxInFlight = 16;
+// The limit of the API.
+constexpr std::size_t kMaxIds = 1000;
+// Programs let go of tensors one after the other. Their drops wait for each other, unless so much memory is
+// waiting, or as many tensors as one call takes.
+constexpr std::chrono::milliseconds kDropDelay(10);
+constexpr std::size_t kMaxDroppingBytes = std::size_t{16} << 20;
 
 }  // namespace
 
-std::uint64_t Leases::Keep(const std::string& id, absl::Duration ttl, bool owned) {
+Leases::Leases(RawChannel& channel) : channel_(channel), ids_per_call_(kMaxIds) {}
+
+std::uint64_t Leases::Keep(const TensorInfo& tensor, bool owned) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t key = ++last_key_;
   if (closed_) return key;
-  schedule_.Add(key, id, ttl, owned, Clock::now());
+  const std::optional<Clock::time_point> next = schedule_.Next();
+  schedule_.Add(key, {.id = tensor.id, .ttl = tensor.ttl, .owned = owned, .bytes = tensor.bytes},
+                Clock::now());
   if (!thread_.joinable()) thread_ = std::thread(&Leases::Run, this);
-  changed_.notify_all();
+  if (schedule_.Next() != next) changed_.notify_all();
   return key;
 }
 
 void Leases::LetGo(std::uint64_t key, bool drop) {
   const std::lock_guard lock(mutex_);
-  std::optional<std::string> id = schedule_.Remove(key);
-  if (!drop || !id) return;
-  dropping_.push_back(*std::move(id));
+  std::optional<HeldTensor> tensor = schedule_.Remove(key);
+  if (!drop || !tensor || !tensor->owned) return;
+  QueueDrop(*std::move(tensor));
+}
+
+void Leases::Freed(std::span<const std::string> ids) {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& id : ids) schedule_.Forget(id);
+}
+
+void Leases::WillRestart(std::string_view id, absl::Duration ttl) {
+  const std::lock_guard lock(mutex_);
+  const std::optional<absl::Duration> length = schedule_.LengthOf(id);
+  if (!length || ttl >= *length) return;
+  schedule_.Restart(id, ttl, Clock::now());
+  changed_.notify_all();
+}
+
+void Leases::Restarted(std::string_view id, absl::Duration ttl) {
+  const std::lock_guard lock(mutex_);
+  schedule_.Restart(id, ttl, Clock::now());
   changed_.notify_all();
 }
 
@@ -42,10 +69,24 @@ void Leases::Close() {
     if (closed_) return;
     closed_ = true;
     latest_drop_ = Clock::now() + kCloseTimeout;
-    for (std::string& id : schedule_.End()) dropping_.push_back(std::move(id));
+    for (HeldTensor& tensor : schedule_.End()) QueueDrop(std::move(tensor));
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+}
+
+void Leases::QueueDrop(HeldTensor tensor) {
+  if (dropping_.empty()) first_drop_ = Clock::now();
+  const std::optional<Clock::time_point> time = DropTime();
+  dropping_bytes_ += tensor.bytes;
+  dropping_.push_back(std::move(tensor.id));
+  if (DropTime() != time) changed_.notify_all();
+}
+
+std::optional<Leases::Clock::time_point> Leases::DropTime() const {
+  if (dropping_.empty()) return std::nullopt;
+  const bool is_full = dropping_bytes_ >= kMaxDroppingBytes || dropping_.size() >= ids_per_call_;
+  return is_full || closed_ ? Clock::time_point() : first_drop_ + kDropDelay;
 }
 
 void Leases::Run() {
@@ -54,7 +95,11 @@ void Leases::Run() {
     StartCalls(lock);
     if (closed_ && in_flight_ == 0 && dropping_.empty()) return;
     std::optional<Clock::time_point> until;
-    if (in_flight_ < kMaxInFlight) until = schedule_.Next();
+    if (in_flight_ < kMaxInFlight) {
+      until = schedule_.Next();
+      const std::optional<Clock::time_point> drop = DropTime();
+      if (drop && (!until || *drop < *until)) until = drop;
+    }
     if (until) {
       changed_.wait_until(lock, *until);
     } else {
@@ -66,44 +111,76 @@ void Leases::Run() {
 void Leases::StartCalls(std::unique_lock<std::mutex>& lock) {
   while (in_flight_ < kMaxInFlight) {
     if (closed_ && Clock::now() >= latest_drop_) dropping_.clear();
-    absl::Duration timeout = kCallTimeout;
-    if (!dropping_.empty()) {
-      const std::string id = std::move(dropping_.front());
-      dropping_.pop_front();
-      if (closed_) timeout = absl::FromChrono(latest_drop_ - Clock::now());
-      ++in_flight_;
-      lock.unlock();
-      channel_.CallAsync(DropMethod(), EncodeDrop(id), absl::Now() + timeout, "",
-                         [this](const absl::StatusOr<grpc::ByteBuffer>&) {
-                           const std::lock_guard ended(mutex_);
-                           --in_flight_;
-                           changed_.notify_all();
-                         });
-      lock.lock();
-      continue;
-    }
-    const auto due = schedule_.TakeDue(Clock::now());
-    if (!due) return;
-    ++in_flight_;
-    lock.unlock();
-    channel_.CallAsync(RenewMethod(), EncodeRenew(due->second, {}), absl::Now() + timeout, "",
-                       [this, key = due->first](const absl::StatusOr<grpc::ByteBuffer>& response) {
-                         OnRenewed(key, response);
-                       });
-    lock.lock();
+    if (!StartDrop(lock) && !StartRenewal(lock)) return;
   }
 }
 
-void Leases::OnRenewed(std::uint64_t key, const absl::StatusOr<grpc::ByteBuffer>& response) {
-  const absl::StatusOr<TensorInfo> info = response.ok() ? DecodeTensor(*response) : response.status();
-  const std::lock_guard lock(mutex_);
-  --in_flight_;
-  if (info.ok()) {
-    schedule_.Renewed(key, info->ttl, Clock::now());
-  } else {
-    schedule_.Failed(key, info.status().code(), Clock::now());
+void Leases::Call(std::unique_lock<std::mutex>& lock, const std::string& method, OutgoingMessage message,
+                  std::function<void(const Response&)> ended) {
+  ++in_flight_;
+  const absl::Duration timeout = closed_ ? absl::FromChrono(latest_drop_ - Clock::now()) : kCallTimeout;
+  lock.unlock();
+  channel_.CallAsync(method, std::move(message), absl::Now() + timeout, "",
+                     [this, ended = std::move(ended)](const Response& response) {
+                       const std::lock_guard answered(mutex_);
+                       --in_flight_;
+                       ended(response);
+                       changed_.notify_all();
+                     });
+  lock.lock();
+}
+
+bool Leases::LearnFrom(const absl::Status& status, std::size_t count) {
+  // A server of before 2026-11-27 knows no requests for many.
+  if (!absl::IsInvalidArgument(status) || count == 1) return false;
+  ids_per_call_ = 1;
+  return true;
+}
+
+bool Leases::StartDrop(std::unique_lock<std::mutex>& lock) {
+  const std::optional<Clock::time_point> time = DropTime();
+  if (!time || *time > Clock::now()) return false;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(dropping_.size(), ids_per_call_));
+  std::vector<std::string> ids(dropping_.begin(), dropping_.begin() + count);
+  dropping_.erase(dropping_.begin(), dropping_.begin() + count);
+  if (dropping_.empty()) dropping_bytes_ = 0;  // otherwise the rest follows at once
+  OutgoingMessage message = ids.size() == 1 ? EncodeDrop(ids[0]) : EncodeDropEach(ids);
+  Call(lock, DropMethod(), std::move(message),
+       [this, ids = std::move(ids)](const Response& response) { OnDropped(ids, response.status()); });
+  return true;
+}
+
+void Leases::OnDropped(const std::vector<std::string>& ids, const absl::Status& status) {
+  // What was not dropped ends with its lease.
+  if (LearnFrom(status, ids.size())) dropping_.insert(dropping_.end(), ids.begin(), ids.end());
+}
+
+bool Leases::StartRenewal(std::unique_lock<std::mutex>& lock) {
+  Keys due = schedule_.TakeDue(Clock::now(), ids_per_call_);
+  if (due.empty()) return false;
+  std::vector<std::string> ids;
+  for (const auto& [key, id] : due) ids.push_back(id);
+  OutgoingMessage message = ids.size() == 1 ? EncodeRenew(ids[0], {}) : EncodeRenewEach(ids);
+  Call(lock, RenewMethod(), std::move(message),
+       [this, due = std::move(due)](const Response& response) { OnRenewed(due, response); });
+  return true;
+}
+
+void Leases::OnRenewed(const Keys& renewed, const Response& response) {
+  const absl::StatusOr<std::vector<absl::Duration>> lengths =
+      response.ok() ? DecodeRenewedLengths(*response, renewed.size()) : response.status();
+  const Clock::time_point now = Clock::now();
+  const bool again = LearnFrom(lengths.status(), renewed.size());
+  for (std::size_t i = 0; i < renewed.size(); ++i) {
+    const std::uint64_t key = renewed[i].first;
+    if (!lengths.ok()) {
+      schedule_.Failed(key, again ? absl::StatusCode::kUnavailable : lengths.status().code(), now);
+    } else if ((*lengths)[i] > absl::ZeroDuration()) {
+      schedule_.Renewed(key, (*lengths)[i], now);
+    } else {
+      schedule_.Failed(key, absl::StatusCode::kNotFound, now);
+    }
   }
-  changed_.notify_all();
 }
 
 }  // namespace warpline::client

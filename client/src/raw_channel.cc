@@ -25,6 +25,10 @@ namespace {
 using ResponseReader = grpc::ClientAsyncResponseReader<grpc::ByteBuffer>;
 using std::chrono::system_clock;
 
+constexpr int kStalledConnectionMs = 30'000;
+// Servers of gRPC close connections of clients that ping more often than every five minutes.
+constexpr int kKeepaliveMs = 6 * 60'000;
+
 bool IsLoopback(const std::string& target) {
   for (const char* prefix : {"127.", "localhost:", "[::1]:", "unix:"}) {
     if (absl::StartsWith(target, prefix)) return true;
@@ -41,6 +45,11 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const ChannelO
   // gRPC's own, a second to two minutes, are longer than a server takes to start again.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A connection over TCP ends when its peer's host has taken no data for this long (gRPC sets
+  // TCP_USER_TIMEOUT to the timeout of keepalive). Until then, calls that have ended wait for the arrays that
+  // gRPC still sends.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kStalledConnectionMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   // gRPC obeys $http_proxy for every TCP target; no proxy can reach our own loopback.
   if (IsLoopback(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (options.own_connection) {

@@ -14,7 +14,7 @@ std::string ShortId(std::string_view id) {
 }
 
 Tensor::Tensor(TensorInfo info, const std::shared_ptr<Leases>& leases, bool owned)
-    : info_(std::move(info)), leases_(leases), key_(leases->Keep(info_.id, info_.ttl, owned)) {}
+    : info_(std::move(info)), leases_(leases), key_(leases->Keep(info_, owned)) {}
 
 Tensor::Tensor(Tensor&& other) noexcept
     : info_(std::move(other.info_)), leases_(std::move(other.leases_)), key_(other.key_) {}

@@ -81,7 +81,11 @@ absl::Status TensorClient::Drop(const std::string& id, absl::Duration timeout) {
 absl::StatusOr<TensorInfo> TensorClient::Renew(const std::string& id, std::optional<absl::Duration> ttl,
                                                absl::Duration timeout) {
   RETURN_IF_ERROR(CheckTimeout(timeout));
-  return RenewUntil(absl::Now() + timeout, id, ttl, "");
+  // The response may be lost, and the new lease shorter.
+  if (ttl) leases_->WillRestart(id, *ttl);
+  ASSIGN_OR_RETURN(TensorInfo info, RenewUntil(absl::Now() + timeout, id, ttl, ""));
+  leases_->Restarted(id, info.ttl);
+  return info;
 }
 
 absl::StatusOr<TensorInfo> TensorClient::RenewUntil(absl::Time deadline, const std::string& id,

@@ -38,6 +38,12 @@ class TensorClient {
     return [leases = leases_](TensorInfo info) { return Tensor(std::move(info), leases, true); };
   }
 
+  // Makes what is to be called when a request has succeeded that drops these tensors.
+  std::function<void()> on_freed(const std::vector<std::string>& ids) const {
+    if (ids.empty()) return [] {};
+    return [leases = leases_, ids] { leases->Freed(ids); };
+  }
+
   absl::StatusOr<Tensor> Put(const ConstArray& array, absl::Duration timeout, const PutOptions& options);
   absl::StatusOr<Array> Get(const TensorInfo& tensor, absl::Duration timeout, const GetOptions& options);
   absl::StatusOr<Array> Get(const std::string& id, absl::Duration timeout, const GetOptions& options);

@@ -45,10 +45,22 @@ OutgoingMessage EncodeDrop(const std::string& id) {
   return Encoded(request);
 }
 
+OutgoingMessage EncodeDropEach(std::span<const std::string> ids) {
+  v1::DropRequest request;
+  request.mutable_ids()->Add(ids.begin(), ids.end());
+  return Encoded(request);
+}
+
 OutgoingMessage EncodeRenew(const std::string& id, std::optional<absl::Duration> ttl) {
   v1::RenewRequest request;
   request.set_id(id);
   if (ttl) request.set_ttl_seconds(absl::ToDoubleSeconds(*ttl));
+  return Encoded(request);
+}
+
+OutgoingMessage EncodeRenewEach(std::span<const std::string> ids) {
+  v1::RenewRequest request;
+  request.mutable_ids()->Add(ids.begin(), ids.end());
   return Encoded(request);
 }
 
@@ -125,6 +137,16 @@ static_assert(int{v1::CreateResponse::kTensorFieldNumber} == v1::RenewResponse::
 absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message) {
   ASSIGN_OR_RETURN(const v1::RenewResponse response, Parsed<v1::RenewResponse>(message));
   return DecodeInfo(response.tensor());
+}
+
+absl::StatusOr<std::vector<absl::Duration>> DecodeRenewedLengths(const grpc::ByteBuffer& message,
+                                                                 std::size_t count) {
+  ASSIGN_OR_RETURN(const v1::RenewResponse response, Parsed<v1::RenewResponse>(message));
+  std::vector<absl::Duration> lengths;
+  for (const double seconds : response.ttl_seconds()) lengths.push_back(absl::Seconds(seconds));
+  if (response.has_tensor()) lengths.push_back(absl::Seconds(response.tensor().resident().ttl_seconds()));
+  if (lengths.size() == count) return lengths;
+  return BadResponse(absl::StrCat(lengths.size(), " lengths of leases where ", count, " were to come"));
 }
 
 absl::StatusOr<TensorPage> DecodeList(const grpc::ByteBuffer& message) {

@@ -22,8 +22,10 @@ namespace warpline::client {
 
 OutgoingMessage EncodeCreate(const ConstArray& array, const PutOptions& options);
 OutgoingMessage EncodeDrop(const std::string& id);
+OutgoingMessage EncodeDropEach(std::span<const std::string> ids);
 // Without a ttl the lease is as long as before.
 OutgoingMessage EncodeRenew(const std::string& id, std::optional<absl::Duration> ttl);
+OutgoingMessage EncodeRenewEach(std::span<const std::string> ids);
 OutgoingMessage EncodeList(const std::string& page_token);
 OutgoingMessage EncodeGet(const std::string& id, std::size_t offset, std::size_t length);
 // One message of a Put: bytes [begin, end) of the elements of the array, which are counted as if its rows had
@@ -34,6 +36,9 @@ OutgoingMessage EncodePut(const std::string& id, const ConstArray& array, std::s
 absl::StatusOr<TensorInfo> DecodeInfo(const v1::TensorInfo& info);
 // Decodes a CreateResponse or a RenewResponse, which have the same field.
 absl::StatusOr<TensorInfo> DecodeTensor(const grpc::ByteBuffer& message);
+// The lengths of the leases in a RenewResponse for one id or for many, of which there must be `count`.
+absl::StatusOr<std::vector<absl::Duration>> DecodeRenewedLengths(const grpc::ByteBuffer& message,
+                                                                 std::size_t count);
 
 struct TensorPage {
   std::vector<TensorInfo> tensors;

@@ -194,6 +194,23 @@ static void tensors_stay_until_they_are_freed(warpline_client* client) {
   ok(warpline_drop(client, warpline_tensor_id(tensor), 10));
   refused(warpline_drop(client, warpline_tensor_id(tensor), 10), WARPLINE_NOT_FOUND, "");
   warpline_tensor_free(tensor);
+
+  /* A call may be the last that uses a tensor. */
+  const warpline_input last = {"x", NULL, doubled, NULL};
+  const char* freed[] = {warpline_tensor_id(doubled), "no id"};
+  warpline_call_options options;
+  memset(&options, 0, sizeof(options));
+  options.size = sizeof(options);
+  options.free_after = freed;
+  options.free_after_count = 2;
+  program = parse("scale(x, factor=2)");
+  ok(warpline_run(client, program, &last, 1, NULL, 0, &options, &result));
+  warpline_result_free(result);
+  refused(warpline_run(client, program, &last, 1, NULL, 0, &options, &result), WARPLINE_NOT_FOUND, "");
+  freed[1] = NULL;
+  refused(warpline_run(client, program, &last, 1, NULL, 0, &options, &result), WARPLINE_INVALID_ARGUMENT,
+          "free_after: no id 1");
+  warpline_program_free(program);
   warpline_tensor_free(doubled);
 }
 
@@ -397,7 +414,7 @@ static void clients_come_and_go(const char* address) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   EXPECT(sizeof(DLTensor) == 48 && sizeof(DLDataType) == 4);
-  EXPECT(sizeof(warpline_client_options) == 80 && sizeof(warpline_call_options) == 32);
+  EXPECT(sizeof(warpline_client_options) == 80 && sizeof(warpline_call_options) == 48);
   EXPECT(sizeof(warpline_transfer_options) == 40 && sizeof(warpline_input) == 32);
   EXPECT(sizeof(warpline_destination) == 32 && sizeof(warpline_stage_seconds) == 40);
   warpline_client* client = connect_to(argv[1]);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "tests/e2e/daemon.h"
 #include "warpline/client.h"
@@ -160,6 +161,61 @@ TEST_F(ClientTensorsTest, TellsTransfersAtTheSameTimeApart) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ClientTensorsTest, ThousandsOfSmallResultsCostNoCallsOfTheirOwn) {
+  constexpr int kTensors = 2000;
+  const auto calls = [this](const std::string& method) {
+    return daemon_.Metric("grpc_server_handled_total", "grpc_method=\"" + method + "\"");
+  };
+  absl::Duration ttl = absl::Seconds(3), elapsed;
+  {
+    Client client(daemon_.address(), {});
+    std::vector<Tensor> kept;
+    for (int i = 0; i < kTensors; ++i) {
+      auto result = client.Transpose({.x = Of(x_, {2, 3})}, kTensorTimeout, {.destination = {.keep = ttl}});
+      ASSERT_TRUE(result.ok()) << result.status();
+      kept.push_back(*std::move(result->tensor));
+    }
+    EXPECT_EQ(daemon_.Metric("warpline_resident_tensors"), kTensors);
+    const double before = calls("Renew");
+    const absl::Time start = absl::Now();
+    absl::SleepFor(2 * ttl);  // the last use is longer ago than a lease
+    EXPECT_EQ(daemon_.Metric("warpline_resident_tensors"), kTensors);
+    elapsed = absl::Now() - start;
+    EXPECT_GE(calls("Renew") - before, 2);
+    // Each call renews a thousand, after a quarter of the lease or later.
+    EXPECT_LE(calls("Renew") - before, kTensors / 1000 * (elapsed / (ttl / 4) + 1));
+    EXPECT_EQ(FloatsOf(*client.Get(kept.front(), kTensorTimeout)), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+    EXPECT_EQ(calls("Drop"), 0);
+  }
+  EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 0));
+  EXPECT_LE(calls("Drop"), 3);
+}
+
+TEST_F(ClientTensorsTest, ACallFreesItsOperands) {
+  const CallOptions keep{.destination = {.keep = absl::Minutes(5)}};
+  auto x = client_.Put(Of(x_, {2, 3}), kTensorTimeout);
+  ASSERT_TRUE(x.ok()) << x.status();
+  CallOptions freeing = keep;
+  freeing.free_after = {x->id()};
+  const auto y = client_.Transpose({.x = *x}, kTensorTimeout, freeing);
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(daemon_.Metric("warpline_resident_tensors"), 1);
+  EXPECT_TRUE(absl::IsNotFound(client_.Get(*x, kTensorTimeout).status()));
+  { const Tensor gone = *std::move(x); }  // sends no Drop
+  // A program, without waiting.
+  RunArgs program{.program = *ParseExpression("reduce(y, op=sum)"), .inputs = {{"y", *y->tensor}}};
+  absl::Notification done;
+  client_.RunAsync(program, kTensorTimeout, {.free_after = {y->tensor->id()}},
+                   [&](absl::StatusOr<RunResult> result) {
+                     EXPECT_TRUE(result.ok()) << result.status();
+                     done.Notify();
+                   });
+  done.WaitForNotification();
+  EXPECT_EQ(daemon_.Metric("warpline_resident_tensors"), 0);
+  client_.Close();
+  EXPECT_EQ(daemon_.Metric("grpc_server_handled_total", "grpc_method=\"Drop\""), 0);
 }
 
 class ClientTensorsQuotaTest : public ClientTensorsTest {

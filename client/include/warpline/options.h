@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "warpline/array.h"
 
@@ -76,6 +77,11 @@ struct CallOptions {
   // The destination of the result. Run does not use it: RunArgs has one destination for each output. The
   // memory must stay valid until the call is over.
   Destination destination{};
+  // The ids of tensors that the server drops when the call has succeeded: at most 256. Operands of the call
+  // may be among them. Handles of these tensors do nothing from then on. Ids of no tensor are ignored. If the
+  // call fails, the tensors are still there, unless only its response was lost. The call is made again only
+  // if the server has refused it.
+  std::vector<std::string> free_after{};
   // Ends a call of CallAsync or RunAsync early, with CANCELLED.
   std::stop_token stop{};
 };

@@ -48,7 +48,7 @@ std::string ShortId(std::string_view id);
 // background. It drops the tensor soon after the handle has gone, or when the client goes. Destruction does
 // not wait for that drop. If the drop does not succeed, the lease ends. A handle may outlive its client, but
 // does nothing then. It can only be moved. Not thread-safe; different handles may be used from different
-// threads.
+// threads. Tensors are renewed and dropped up to a thousand in one call.
 class Tensor {
  public:
   // Makes a handle that neither renews nor drops the tensor.
@@ -70,6 +70,10 @@ class Tensor {
   // Detaches this handle: it no longer renews or drops the tensor, which then lasts as long as its lease.
   // Returns the id. Client::Attach finds the tensor by this id, from any process.
   std::string Release();
+
+  // Drops the tensor in the background, as the end of the handle does, which keeps what it knows of it.
+  // Nothing for a handle that does not own the tensor. Threads may read the handle meanwhile.
+  void Drop() { LetGo(true); }
 
   // Converts to an operand, which is valid while the tensor exists.
   operator Operand() const {  // NOLINT: wherever an operand is wanted, a tensor may stand

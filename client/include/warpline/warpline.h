@@ -274,6 +274,11 @@ typedef struct {
   /* Not 0: a program of one transpose, gemm or reduce is sent as the request of that name, of which errors
    * then name the fields. */
   int32_t own_request;
+  /* The ids of tensors that the server drops when the call has succeeded, at most 256; operands may be among
+   * them. Their handles are still to be freed, but do nothing else from then on. Ids of no tensor are
+   * ignored. */
+  const char* const* free_after;
+  size_t free_after_count;
 } warpline_call_options;
 
 typedef struct warpline_result warpline_result;

@@ -122,11 +122,18 @@ class TensorServer:
                                  data=data[at : at + size] if fault != "short" else b"")
 
     def Drop(self, request, context):
+        if request.ids:
+            return v1.DropResponse(dropped=sum(self.stored.pop(id, None) is not None for id in request.ids))
         self.find(request.id, context)
         del self.stored[request.id]
         return v1.DropResponse()
 
     def Renew(self, request, context):
+        if request.ids:
+            for id in request.ids:
+                if id in self.stored:
+                    self.stored[id].renew(request.ttl_seconds)
+            return v1.RenewResponse(ttl_seconds=[self.stored[id].ttl if id in self.stored else 0 for id in request.ids])
         stored = self.find(request.id, context)
         stored.renew(request.ttl_seconds)
         return v1.RenewResponse(tensor=stored.info())

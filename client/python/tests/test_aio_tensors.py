@@ -263,3 +263,13 @@ def test_much_is_copied_in_threads():
             await copying([X], lambda: 1 // 0)
 
     asyncio.run(check())
+
+
+def test_a_run_drops_what_it_is_the_last_to_use(daemon):
+    async def main():
+        async with warpline.aio.connect(daemon.address) as c:
+            t = await c.put(np.ones((2, 3)))
+            assert (await c.run(t.sum(), free_after=[t])).item() == 6
+            assert not await c.tensors()
+
+    asyncio.run(main())

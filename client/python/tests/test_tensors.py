@@ -296,3 +296,18 @@ def test_memory_that_cannot_be_written_is_no_out(c):
         with pytest.raises(TypeError, match="out is a list"):
             t.numpy(out=[0.0] * 6)
     assert data == np.arange(6, dtype="f4").tobytes()
+
+
+def test_a_run_drops_what_it_is_the_last_to_use(daemon):
+    x = np.arange(6.0).reshape(2, 3)
+    with warpline.connect(daemon.address) as c:
+        t, other = c.put(x), c.put(x)
+        y = c.run(t @ t.T, keep=True, free_after=[t])
+        assert ids(c) == {y.id, other.id}
+        with pytest.raises(warpline.NotFound):
+            t.numpy()
+        t.drop()
+        assert np.array_equal(c.run(y + 0, free_after=(y, other)), x @ x.T)
+        assert not ids(c)
+        with pytest.raises(TypeError, match=r"free_after\[1\] is a str: a resident tensor"):
+            c.run(c.put(x).T, free_after=[y, "id"])

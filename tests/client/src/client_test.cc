@@ -1,9 +1,13 @@
 #include "warpline/client.h"
 
+#include <gmock/gmock.h>
 #include <grpc/grpc.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +23,8 @@
 
 namespace warpline::client {
 namespace {
+
+using ::testing::ElementsAre;
 
 template <typename Detail>
 grpc::Status Refuse(grpc::ServerContext* context, grpc::StatusCode code, const std::string& text,
@@ -229,6 +235,33 @@ TEST_F(ClientTest, GivesBorrowedMemoryBackEvenWhenCallsFail) {
     });
     done.wait();
   }
+}
+
+// The time that TCP waits for the host at the other end, in milliseconds, for each connection to this port.
+std::vector<unsigned> UserTimeoutsTo(int port) {
+  std::vector<unsigned> timeouts;
+  for (int fd = 0; fd < 1024; ++fd) {
+    sockaddr_in6 peer{};
+    socklen_t size = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 || ntohs(peer.sin6_port) != port)
+      continue;
+    unsigned timeout = 0;
+    size = sizeof(timeout);
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &size) == 0) timeouts.push_back(timeout);
+  }
+  return timeouts;
+}
+
+TEST_F(ClientTest, GivesUpConnectionsWhosePeerTakesNoData) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&kernels_);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  Client client("127.0.0.1:" + std::to_string(port), {});
+  ASSERT_TRUE(client.Transpose(Request(""), absl::Seconds(30)).ok());
+  EXPECT_THAT(UserTimeoutsTo(port), ElementsAre(30'000u));
 }
 
 TEST_F(ClientTest, ReportsServersThatAreNotThere) {

@@ -34,6 +34,7 @@ class FakeTensors : public v1::TensorService::Service {
   Fault late_fault;
   grpc::Status renew_status;
   double ttl_seconds = 600;
+  bool takes_many = true;  // ids in one request
 
   std::size_t count(const std::string& method) const {
     const std::lock_guard lock(mutex_);
@@ -133,6 +134,11 @@ class FakeTensors : public v1::TensorService::Service {
   grpc::Status Drop(grpc::ServerContext*, const v1::DropRequest* request, v1::DropResponse*) override {
     const std::lock_guard lock(mutex_);
     ++calls_["Drop"];
+    if (takes_many && request->ids_size() > 0) {
+      for (const std::string& id : request->ids()) tensors_.erase(id);
+      return grpc::Status::OK;
+    }
+    if (request->id().empty()) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "id: missing");
     if (tensors_.erase(request->id()) > 0) return grpc::Status::OK;
     return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such tensor");
   }
@@ -142,6 +148,12 @@ class FakeTensors : public v1::TensorService::Service {
     const std::lock_guard lock(mutex_);
     ++calls_["Renew"];
     if (!renew_status.ok()) return renew_status;
+    for (const std::string& id : takes_many ? request->ids() : v1::RenewRequest().ids()) {
+      const auto named = tensors_.find(id);
+      response->add_ttl_seconds(named == tensors_.end() ? 0 : named->second.info.resident().ttl_seconds());
+    }
+    if (response->ttl_seconds_size() > 0) return grpc::Status::OK;
+    if (request->id().empty()) return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "id: missing");
     const auto found = tensors_.find(request->id());
     if (found == tensors_.end()) return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such tensor");
     if (request->ttl_seconds() != 0) {

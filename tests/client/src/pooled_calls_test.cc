@@ -456,5 +456,47 @@ TEST_F(PooledCallsTest, TheClientMayGoBeforeTheServerConfirms) {
   server_->AwaitRegions(0);
 }
 
+// The server may still write to the destination when it refuses the call, so the call ends with the
+// withdrawal.
+TEST_F(PooledCallsTest, TheClientGoesAfterTheLastCallback) {
+  Connect({.max_retries = 3});
+  const auto x = Numbers(1000);
+  const auto out = client_->Empty(DType::kI32, {1000}, kPooledTimeout);
+  ASSERT_THAT(out, IsOk());
+  server_->holds_withdrawals = true;
+  std::atomic<bool> ended = false;
+  client_->CallAsync(TransposeArgs{.x = View(x), .variant = "fail"}, kPooledTimeout,
+                     {.destination = {out->data(), out->bytes()}}, [&](const absl::StatusOr<Result>& result) {
+                       EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                       ended = true;
+                     });
+  server_->AwaitWithdrawals(1);
+  std::thread confirms([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    EXPECT_FALSE(ended);
+    server_->ConfirmAll();
+  });
+  client_.reset();
+  EXPECT_TRUE(ended);
+  confirms.join();
+}
+
+TEST_F(PooledCallsTest, CancelledRetriesDoNotWaitForTheServer) {
+  Connect({.max_retries = 3});
+  server_->holds_withdrawals = true;
+  std::stop_source stop;
+  std::latch cancelled(1);
+  client_->CallAsync(TransposeArgs{.x = View(Numbers(1000)), .variant = "fail once"}, kPooledTimeout,
+                     {.stop = stop.get_token()}, [&](const absl::StatusOr<Result>& result) {
+                       EXPECT_THAT(result.status(), StatusIs(absl::StatusCode::kUnavailable));
+                       cancelled.count_down();
+                     });
+  server_->AwaitWithdrawals(1);
+  absl::SleepFor(absl::Milliseconds(300));  // longer than the delay of a retry
+  stop.request_stop();
+  cancelled.wait();
+  server_->ConfirmAll();
+}
+
 }  // namespace
 }  // namespace warpline::client

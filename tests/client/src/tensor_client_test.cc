@@ -294,6 +294,57 @@ TEST_F(TensorClientTest, RenewsLeasesWhileThereAreHandles) {
   EXPECT_EQ(renewed->ttl, absl::Seconds(7));
 }
 
+TEST_F(TensorClientTest, RenewsAndDropsManyWithFewCalls) {
+  fake_.ttl_seconds = 0.8;
+  Client client(target_, {});
+  {
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 100; ++i) tensors.push_back(*client.Put(FirstBytes(4), kTensorTimeout));
+    const std::size_t before = fake_.count("Renew");
+    EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= before + 2; }));
+    EXPECT_LT(fake_.count("Renew"), 20u);
+    EXPECT_THAT(fake_.tensors(), SizeIs(100));
+    // Handles that go together are dropped together.
+    tensors.erase(tensors.begin() + 50, tensors.end());
+    EXPECT_TRUE(Await([&] { return fake_.tensors().size() == 50; }));
+    EXPECT_LE(fake_.count("Drop"), 3u);
+  }
+  client.Close();
+  EXPECT_THAT(fake_.tensors(), IsEmpty());
+  EXPECT_LE(fake_.count("Drop"), 6u);
+}
+
+TEST_F(TensorClientTest, ARenewalThatIsLostDoesNotLoseTheTensor) {
+  Client client(target_, {});
+  const Tensor tensor = *client.Put(FirstBytes(4), kTensorTimeout);
+  fake_.renew_status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "lost");
+  EXPECT_FALSE(client.Renew(tensor.id(), absl::Milliseconds(200), kTensorTimeout).ok());
+  fake_.renew_status = grpc::Status::OK;
+  // The lease may be of the shorter length now.
+  EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= 2; }));
+}
+
+TEST_F(TensorClientTest, RenewsAtTheLengthThatWasAskedFor) {
+  Client client(target_, {});
+  const Tensor tensor = *client.Put(FirstBytes(4), kTensorTimeout);
+  ASSERT_TRUE(client.Renew(tensor.id(), absl::Milliseconds(200), kTensorTimeout).ok());
+  EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= 3; }));
+}
+
+TEST_F(TensorClientTest, AServerThatTakesOneIdIsAskedForEach) {
+  fake_.takes_many = false;
+  fake_.ttl_seconds = 0.8;
+  {
+    Client client(target_, {});
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < 10; ++i) tensors.push_back(*client.Put(FirstBytes(4), kTensorTimeout));
+    EXPECT_TRUE(Await([&] { return fake_.count("Renew") >= 21; }));
+    tensors.erase(tensors.begin() + 5, tensors.end());
+    EXPECT_TRUE(Await([&] { return fake_.tensors().size() == 5; }));
+  }
+  EXPECT_THAT(fake_.tensors(), IsEmpty());
+}
+
 TEST_F(TensorClientTest, ListsAllPages) {
   Client client(target_, {});
   EXPECT_THAT(*client.ListTensors(kTensorTimeout), IsEmpty());

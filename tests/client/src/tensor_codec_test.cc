@@ -1,5 +1,6 @@
 #include "client/src/tensor_codec.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +10,8 @@
 
 namespace warpline::client {
 namespace {
+
+using ::testing::ElementsAre;
 
 std::string Dumped(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;
@@ -79,6 +82,24 @@ TEST(EncodeCreateTest, SaysWhatIsToBeMade) {
       ParsedMessage<v1::CreateRequest>(EncodeCreate(array, {.ttl = absl::Milliseconds(250), .device = 0}));
   EXPECT_EQ(request.ttl_seconds(), 0.25);
   EXPECT_TRUE(request.has_device());
+}
+
+TEST(EncodeManyTest, NamesAllIds) {
+  const std::vector<std::string> ids = {"a", "b"};
+  EXPECT_THAT(ParsedMessage<v1::DropRequest>(EncodeDropEach(ids)).ids(), ElementsAre("a", "b"));
+  EXPECT_THAT(ParsedMessage<v1::RenewRequest>(EncodeRenewEach(ids)).ids(), ElementsAre("a", "b"));
+}
+
+TEST(DecodeRenewedLengthsTest, ReadsThoseOfOneOrMany) {
+  v1::RenewResponse response;
+  response.add_ttl_seconds(3);
+  response.add_ttl_seconds(0);
+  EXPECT_THAT(*DecodeRenewedLengths(Buffer(response), 2),
+              ElementsAre(absl::Seconds(3), absl::ZeroDuration()));
+  EXPECT_EQ(DecodeRenewedLengths(Buffer(response), 3).status().code(), absl::StatusCode::kInternal);
+  response.clear_ttl_seconds();
+  *response.mutable_tensor() = Info();
+  EXPECT_THAT(*DecodeRenewedLengths(Buffer(response), 1), ElementsAre(absl::Milliseconds(500)));
 }
 
 TEST(DecodeTensorTest, ReadsTheDescription) {

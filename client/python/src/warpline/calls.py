@@ -49,6 +49,15 @@ def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int
     return Keep(results, check_ttl(ttl))
 
 
+def freed_of(tensors: Any) -> Sequence[Resident]:
+    """The tensors of `free_after`. Raises TypeError unless it is a sequence of tensors."""
+    freed = list(tensors)
+    for i, tensor in enumerate(freed):
+        if not isinstance(tensor, Resident):
+            raise TypeError(f"free_after[{i}] is a {type(tensor).__name__}: a resident tensor")
+    return freed
+
+
 class Call(NamedTuple):
     """A program with its inputs, by name."""
 
@@ -59,6 +68,8 @@ class Call(NamedTuple):
     single: bool = False
     # The order in which the axes of the only result are wanted; None: as they come.
     order: Sequence[int] | None = None
+    # The tensors that the server drops when the call has succeeded.
+    free_after: Sequence[Resident] = ()
 
 
 def _single(kind: str, inputs: Sequence[tuple[str, AnyOperand]], fields: dict[str, Any], variant: str, keep: Keep,
@@ -183,6 +194,11 @@ class Request:
         options.reproducible = reproducible
         options.own_request = call.single
         self._kept.append(identity)
+        if call.free_after:
+            ids = [ffi.new("char[]", tensor.id.encode()) for tensor in call.free_after]
+            options.free_after = freed = ffi.new("char *[]", ids)
+            options.free_after_count = len(ids)
+            self._kept += [*ids, freed]
         # Everything after the client in warpline_run and warpline_submit.
         self.arguments = (call.program.handle, inputs, len(call.inputs), destinations,
                           0 if destinations == core.NULL else count, options)

@@ -204,7 +204,8 @@ class Client(Reductions):
 
     def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
             keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-            request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
+            request_id: str | None = None, report: Report | None = None, free_after: Sequence[Tensor] = (),
+            **inputs: Input) -> Any:
         """Computes expressions, or the outputs of a program, in one request. Returns one result for one expression, and
         a tuple for several. Only the necessary steps are sent, at most 64, and each of their inputs once. Intermediate
         results stay on the server's device.
@@ -213,10 +214,12 @@ class Client(Reductions):
             that is given several times is computed and sent once. Its results are one array, or one Tensor.
         out: For one result, an array. For several results, a sequence of arrays and None.
         keep: If true, results stay on the server. For several results, a sequence can set it for each result.
+        free_after: Tensors, at most 256, that the server drops when the request has succeeded. They may be inputs of
+            it. They cost no call of their own. The request is not repeated if its response is lost.
         inputs: For each placeholder, by its name, an array or a resident tensor. Raises TypeError if names are missing
             or unknown.
         """
-        plan = plan_run(expressions, inputs, keep, ttl, out)
+        plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
         return plan.results(self._results(plan.call, plan.outs, timeout, request_id, report))
 
     def put(self, x: npt.ArrayLike, *, ttl: float | None = None, device: int | None = None,

@@ -289,7 +289,7 @@ def program(*outputs: Operators) -> Program:
 
 
 # Names of the arguments of Client.run.
-_RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report")
+_RESERVED = ("self", "out", "keep", "ttl", "timeout", "request_id", "report", "free_after")
 
 
 def placeholder(name: str, dtype: npt.DTypeLike | None = None) -> Expression:
@@ -423,7 +423,7 @@ class Plan(NamedTuple):
 
 
 def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep: bool | Sequence[bool] = False,
-             ttl: float | None = None, out: Any = None) -> Plan:
+             ttl: float | None = None, out: Any = None, free_after: Sequence[Any] = ()) -> Plan:
     """Plans the call that computes expressions, or the outputs of a program. Reads no elements. The other arguments are
     those of Client.run."""
     outputs, program = outputs_of(given)
@@ -440,7 +440,9 @@ def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep
     keeps, outs = [False] * len(computed), _outs(wanted, places, len(computed))
     for place, one in zip(places, kept.results):
         keeps[place] = one
-    return Plan(Call(graph.program, graph.operands(inputs or {}), calls.Keep(keeps, kept.ttl)), outs, places, wanted)
+    call = Call(graph.program, graph.operands(inputs or {}), calls.Keep(keeps, kept.ttl),
+                free_after=calls.freed_of(free_after))
+    return Plan(call, outs, places, wanted)
 
 
 def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None) -> Call:

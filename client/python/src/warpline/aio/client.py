@@ -143,9 +143,10 @@ class Client(Reductions):
 
     async def run(self, *expressions: Operators | Program, out: Array | Sequence[Array | None] | None = None,
                   keep: bool | Sequence[bool] = False, ttl: float | None = None, timeout: float | None = None,
-                  request_id: str | None = None, report: Report | None = None, **inputs: Input) -> Any:
+                  request_id: str | None = None, report: Report | None = None, free_after: Sequence[Tensor] = (),
+                  **inputs: Input) -> Any:
         """See warpline.Client.run."""
-        plan = plan_run(expressions, inputs, keep, ttl, out)
+        plan = plan_run(expressions, inputs, keep, ttl, out, free_after)
         results = await self._results(plan.call, plan.outs, timeout, request_id, report)
         return await unless_small(plan.copied_bytes, lambda: plan.results(results))
 
