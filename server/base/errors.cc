@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
@@ -14,31 +15,7 @@ namespace {
 // The distribution's Abseil has a string_view of its own.
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
-std::optional<std::string> PayloadOf(const absl::Status& status, std::string_view url) {
-  const auto payload = status.GetPayload(ToAbsl(url));
-  if (!payload.has_value()) return std::nullopt;
-  return std::string(*payload);
-}
-
-absl::Status AboutField(absl::StatusCode code, std::string_view field, std::string_view message) {
-  absl::Status status(code, absl::StrCat(ToAbsl(field), ": ", ToAbsl(message)));
-  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
-  return status;
-}
-
 }  // namespace
-
-absl::Status FieldError(std::string_view field, std::string_view message) {
-  return AboutField(absl::StatusCode::kInvalidArgument, field, message);
-}
-
-absl::Status InField(std::string_view field, const absl::Status& status) {
-  if (status.ok()) return status;
-  const absl::string_view message = status.message();
-  absl::Status about = AboutField(status.code(), field, {message.data(), message.size()});
-  const std::optional<absl::Duration> delay = RetryAfterOf(status);
-  return delay.has_value() ? WithRetryAfter(std::move(about), *delay) : about;
-}
 
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay) {
   const std::int64_t ms = absl::ToInt64Milliseconds(absl::Ceil(delay, absl::Milliseconds(1)));
@@ -56,12 +33,10 @@ absl::Status WithSpreadRetryAfter(const absl::Status& status) {
   return delay.has_value() ? WithRetryAfter(status, Spread(*delay)) : status;
 }
 
-std::optional<std::string> FieldOf(const absl::Status& status) { return PayloadOf(status, kFieldPayloadUrl); }
-
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status) {
-  const std::optional<std::string> text = PayloadOf(status, kRetryPayloadUrl);
+  const auto text = status.GetPayload(ToAbsl(kRetryPayloadUrl));
   std::int64_t ms = 0;
-  if (!text.has_value() || !absl::SimpleAtoi(*text, &ms)) return std::nullopt;
+  if (!text.has_value() || !absl::SimpleAtoi(std::string(*text), &ms)) return std::nullopt;
   return absl::Milliseconds(ms);
 }
 

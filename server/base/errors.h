@@ -4,23 +4,16 @@
 #define WARPLINE_SERVER_BASE_ERRORS_H_
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "kernels/field_error.h"
 
 namespace warpline {
 
-// Payload URLs. The field is its path in the request ("a.row_stride"), the delay decimal milliseconds.
-inline constexpr std::string_view kFieldPayloadUrl = "warpline/field";
+// The URL of the payload that has the delay, in decimal milliseconds. Fields are those of field_error.h.
 inline constexpr std::string_view kRetryPayloadUrl = "warpline/retry-ms";
-
-// INVALID_ARGUMENT "<field>: <message>"; the message gives the value and the limit.
-absl::Status FieldError(std::string_view field, std::string_view message);
-
-// An error about a field whose code and delay are another's: "<field>: <message>". OK stays OK.
-absl::Status InField(std::string_view field, const absl::Status& status);
 
 // Says when it is worth trying again; rounded up to a millisecond, never negative. An OK status, which has
 // no payloads, stays as it is.
@@ -31,8 +24,7 @@ absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 absl::Duration Spread(absl::Duration delay);
 absl::Status WithSpreadRetryAfter(const absl::Status& status);
 
-// Return the field or the delay that the functions above attached, or nothing.
-std::optional<std::string> FieldOf(const absl::Status& status);
+// Returns the delay that the functions above attached, or nothing.
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
 
 }  // namespace warpline

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/shape.h"
-#include "server/rpc/codec/convert.h"
+#include "proto/rules/tensor_rules.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
 #include "warpline/v1/warpline.pb.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/program_rules.h"
 #include "server/base/errors.h"
 #include "server/plan/select_variant.h"
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "server/rpc/codec/convert_tensor.h"
+#include "proto/rules/tensor_rules.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::testing {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/rpc/codec/convert_tensor.h"
+#include "proto/rules/tensor_rules.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline::testing {

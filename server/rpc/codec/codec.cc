@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "kernels/status_macros.h"
+#include "proto/rules/scalar_class.h"
 #include "proto/wire/tensor_field.h"
-#include "server/rpc/codec/scalar_class.h"
 
 namespace warpline {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/step_options.h"
 #include "server/rpc/codec/convert_options.h"
 #include "server/rpc/codec/program_builder.h"
 
@@ -16,8 +16,8 @@ absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<Conver
                                    const std::string& variant, const char* blame, const Limits& limits) {
   RETURN_IF_ERROR(converted.status());
   RETURN_IF_ERROR(CheckVariantName(variant));
-  const Operand result = builder.AddStep(*std::move(converted), variant);
-  RETURN_IF_ERROR(builder.AddOutput(blame, "", result.tensor, limits));
+  const int result = builder.AddStep(*std::move(converted), variant);
+  RETURN_IF_ERROR(builder.AddOutput(blame, "", result, limits));
   RETURN_IF_ERROR(builder.CheckSinksUsed());
   return std::move(builder).Build();
 }
@@ -51,15 +51,13 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const Token
   TensorReader reader(values, limits);
   ProgramBuilder builder;
   RETURN_IF_ERROR(builder.TakeOptions(request.options(), values));
-  ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(request, values.scalars));
+  ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(request, TokenReader{values.scalars}));
   ASSIGN_OR_RETURN(CheckedTensor tensor, reader.Read("a", request.has_a() ? &request.a() : nullptr));
   const Operand a = builder.AddInput("a", tensor);
   ASSIGN_OR_RETURN(tensor, reader.Read("b", request.has_b() ? &request.b() : nullptr));
   const Operand b = builder.AddInput("b", tensor);
   const bool reads_c = ReadsC(a.dtype, options.beta.value);
-  if (reads_c && !request.has_c()) {
-    return FieldError("c", absl::StrCat("missing; it is required since beta is ", options.beta.value));
-  }
+  RETURN_IF_ERROR(CheckHasC(reads_c, request.has_c(), options.beta.value));
   Operand c, bias;
   if (request.has_c()) {
     ASSIGN_OR_RETURN(tensor, reader.Read("c", &request.c()));
@@ -70,10 +68,10 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const Token
     ASSIGN_OR_RETURN(tensor, reader.Read("bias", &request.bias()));
     bias = builder.AddInput("bias", tensor);
   }
-  ASSIGN_OR_RETURN(ConvertedStep gemm,
-                   ConvertGemm(a, b, reads_c ? &c : nullptr, request.has_bias() ? &bias : nullptr, options));
-  if (request.has_c() && !reads_c) RETURN_IF_ERROR(CheckUnreadC(c, gemm));
-  return OneStep(std::move(builder), std::move(gemm), request.variant(), "a.shape", limits);
+  return OneStep(
+      std::move(builder),
+      ConvertGemm(a, b, request.has_c() ? &c : nullptr, request.has_bias() ? &bias : nullptr, options),
+      request.variant(), "a.shape", limits);
 }
 
 }  // namespace warpline

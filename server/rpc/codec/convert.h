@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
 #include "proto/wire/scanner.h"
@@ -32,7 +31,7 @@ struct Conversion {
 };
 
 // `request` is the parsed header of a scanned message. Errors name the field
-// (server/base/errors.h), its value and the limit; the first rule that is broken is the one reported.
+// (kernels/field_error.h), its value and the limit; the first rule that is broken is the one reported.
 absl::StatusOr<Conversion> FromProto(const v1::TransposeRequest& request, const TokenValues& values,
                                      const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,
@@ -41,11 +40,6 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const Tok
                                      const Limits& limits);
 absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenValues& values,
                                      const Limits& limits);
-
-// Makes an error about step `index` from one that names only a field of the step itself, as in
-// "program.steps[2].axes: step "sums": ...". Returns the status as it is if there are no step names or if it
-// is OK.
-absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names);
 
 // The parts of a response other than elements.
 struct ResponseParts {

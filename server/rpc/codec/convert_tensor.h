@@ -9,11 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/dtype.h"
 #include "kernels/program.h"
-#include "kernels/shape.h"
 #include "proto/wire/scanner.h"
 #include "server/plan/plan.h"
 #include "warpline/v1/warpline.pb.h"
@@ -71,26 +68,6 @@ class TensorReader {
   const Limits& limits_;
   std::size_t bytes_ = 0;
 };
-
-// Bytes from the first element to the end of the last one of a shape whose rows are `row_stride` elements
-// apart (0: dense). The last row needs no padding. Fails unless the product of all sizes that are not zero,
-// the row stride in place of the last, in bytes, is at most 2^56. Then so is the product of any selection of
-// them.
-absl::StatusOr<std::size_t> StorageBytes(std::string_view field, DType dtype, const Shape& shape,
-                                         std::int64_t row_stride);
-
-// A shape of at most kMaxRank axes, none of them negative.
-absl::StatusOr<Shape> CheckShape(std::string_view field,
-                                 const google::protobuf::RepeatedField<std::int64_t>& sizes);
-
-// Returns INVALID_ARGUMENT, with the names of all data types, if the number stands for none of them or is
-// unspecified.
-absl::StatusOr<DType> CheckDataType(std::string_view field, v1::DataType data_type);
-
-// The names of the data types for which `holds` is true, as in "i8, f16".
-std::string NamesWhere(bool (*holds)(DType));
-
-v1::DataType ToProto(DType dtype);
 
 }  // namespace warpline
 

@@ -7,16 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
 #include "server/base/errors.h"
+#include "server/rpc/codec/convert_options.h"
 #include "server/rpc/codec/request_options.h"
 
 namespace warpline {
-
-absl::Status CheckVariantName(const std::string& variant) {
-  constexpr std::size_t kLimit = 64;
-  if (variant.size() <= kLimit) return absl::OkStatus();
-  return FieldError("variant",
-                    absl::StrCat("a name of ", variant.size(), " bytes is above the limit of ", kLimit));
-}
 
 absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options, const TokenValues& values) {
   conversion_.reproducible = options.reproducible();
@@ -32,15 +26,18 @@ Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor)
   return {std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
 }
 
-Operand ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant) {
+int ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant) {
   Program& program = conversion_.program;
   const auto index = static_cast<int>(program.tensors.size());
   converted.step.output = index;
   if (variant != "auto") converted.step.variant = variant;
-  if (ReadsScalars(converted.step.problem)) conversion_.scalars.push_back(converted.scalars);
+  if (ReadsScalars(converted.step.problem)) {
+    const ReadScalars& scalars = converted.scalars;
+    conversion_.scalars.push_back({Planned(scalars.alpha), Planned(scalars.beta), scalars.integers});
+  }
   program.steps.push_back(std::move(converted.step));
-  const TensorSpec& spec = program.tensors.emplace_back(converted.output);
-  return {"", index, spec.dtype, spec.shape, spec.shape.rank == 0 ? 1 : spec.shape[spec.shape.rank - 1]};
+  program.tensors.push_back(std::move(converted.output));
+  return index;
 }
 
 absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view name, int tensor,

@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/rules/convert_step.h"
 #include "server/rpc/codec/convert.h"
-#include "server/rpc/codec/convert_step.h"
 
 namespace warpline {
-
-// "auto" and "" are the same; longer names than any in the tables are refused, as they are repeated in
-// errors, logs and cache keys.
-absl::Status CheckVariantName(const std::string& variant);
 
 // Inputs are added before steps, and steps before outputs. The builder is a value that can be moved and
 // copied.
@@ -25,15 +21,14 @@ class ProgramBuilder {
   absl::Status TakeOptions(const v1::RequestOptions& options, const TokenValues& values);
   // `field` is the name of the tensor in errors.
   Operand AddInput(std::string field, const CheckedTensor& tensor);
-  // The name of the variant must have been checked. Returns the result as an operand, which has no field yet.
-  Operand AddStep(ConvertedStep converted, const std::string& variant);
+  // The name of the variant must have been checked. Returns the number of the result.
+  int AddStep(ConvertedStep converted, const std::string& variant);
   // Returns the result of a step, whose sink has the same `name`. `field` is what to blame if it is too large
   // to be returned inline, alone or with those before it.
   absl::Status AddOutput(std::string_view field, std::string_view name, int tensor, const Limits& limits);
   // An error if a sink names no output.
   absl::Status CheckSinksUsed() const;
 
-  const Program& program() const { return conversion_.program; }
   Conversion Build() && { return std::move(conversion_); }
 
  private:

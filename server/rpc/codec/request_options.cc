@@ -21,7 +21,7 @@ absl::StatusOr<OutputPlace> ReadPlace(const std::string& field, int index, const
   } else if (sink.resident().ttl_seconds() != 0) {
     ASSIGN_OR_RETURN(const Scalar ttl,
                      ScalarOf("ttl_seconds", sink.resident().ttl_seconds(), values.scalars));
-    place.ttl = ttl.planned;
+    place.ttl = Planned(ttl);
   }
   return place;
 }

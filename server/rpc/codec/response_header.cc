@@ -1,3 +1,4 @@
+#include "proto/rules/tensor_rules.h"
 #include "proto/wire/tensor_field.h"
 #include "server/rpc/codec/convert.h"
 

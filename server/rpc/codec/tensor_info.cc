@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "kernels/status_macros.h"
+#include "proto/rules/tensor_rules.h"
 #include "proto/wire/tensor_field.h"
-#include "server/rpc/codec/convert_tensor.h"
 
 namespace warpline {
 

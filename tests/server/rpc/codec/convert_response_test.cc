@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/rules/tensor_rules.h"
 #include "server/rpc/codec/convert.h"
 #include "warpline/v1/warpline.pb.h"
 

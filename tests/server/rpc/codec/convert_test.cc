@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/rules/tensor_rules.h"
 #include "tests/server/rpc/codec/scanned_requests.h"
 #include "tests/testing/status_matchers.h"
 

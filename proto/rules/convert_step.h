@@ -1,15 +1,19 @@
-// Makes a valid problem from the operands and options of one step of a program. The rules are the same for a
-// request of one operation and for a step of a chain. Pure.
-#ifndef WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
-#define WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
+// The rules of one operation: makes a valid problem from its operands and options, or says why there is none.
+// They are the same for a request of one operation and for a step of a program, in the server and in its
+// clients. Pure.
+#ifndef WARPLINE_PROTO_RULES_CONVERT_STEP_H_
+#define WARPLINE_PROTO_RULES_CONVERT_STEP_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
-#include "server/plan/plan.h"
 #include "warpline/v1/warpline.pb.h"
 
 namespace warpline {
@@ -23,21 +27,25 @@ struct Operand {
   std::int64_t row_stride = 0;  // never the 0 that means dense
 };
 
-// A scalar as a request has it: its value, for the rules to check, and where the values of other requests
-// with the same plan will be found.
+// A scalar as a request has it. Rules look at the value alone, and decide the same for all values of one
+// class (scalar_class.h). `number` is the caller's name for the scalar, which the rules pass on: nothing if
+// the request leaves it out.
 struct Scalar {
   double value = 0;
-  PlannedScalar planned;
+  std::optional<std::size_t> number{};
 };
 
-// The scalar of a field that is absent.
-inline Scalar Absent(double otherwise) { return {otherwise, {.otherwise = otherwise}}; }
+// The scalars of a step whose kernels read any.
+struct ReadScalars {
+  Scalar alpha, beta;     // of a scale step, alpha is the factor
+  bool integers = false;  // the step computes in integers, and so the values are
+};
 
 // A step whose place among the tensors (Step::output) is still open, and its result.
 struct ConvertedStep {
   Step step;
   TensorSpec output;
-  PlannedScalars scalars;  // if the step reads any
+  ReadScalars scalars;  // if the step reads any
 };
 
 struct TransposeOptions {
@@ -46,7 +54,7 @@ struct TransposeOptions {
 
 struct GemmOptions {
   bool trans_a = false, trans_b = false;
-  Scalar alpha = Absent(1), beta = Absent(0);
+  Scalar alpha{.value = 1}, beta{.value = 0};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
   v1::Activation activation = v1::ACTIVATION_UNSPECIFIED;
   v1::DataType out_data_type = v1::DATA_TYPE_UNSPECIFIED;
@@ -63,18 +71,25 @@ struct ReduceOptions {
 // Returns whether C is read. This depends on the value of beta that kernels compute with, so that all kernels
 // agree. The result is the same for all values of one class (scalar_class.h).
 bool ReadsC(DType dtype, double beta);
+// The same for operands of a type that need not be known. Nothing if the result depends on it.
+std::optional<bool> ReadsC(std::optional<DType> dtype, double beta);
+// INVALID_ARGUMENT unless a request that reads C has it.
+absl::Status CheckHasC(bool reads_c, bool has_c, double beta);
 
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
-// `c` is null unless ReadsC holds. Its shape need not have been checked before. `bias` may be null.
+// `c` is not null if ReadsC holds. A request may also give a `c` that is not read; its type and shape must
+// fit all the same. `bias` may be null.
 absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
                                           const Operand* bias, const GemmOptions& options);
-// Checks that C has the right type and shape although it is not read.
-absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm);
 absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOptions& options);
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
 absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor);
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
 
+// "auto" and "" are the same; longer names than any in the tables are refused, as they are repeated in
+// errors, logs and cache keys.
+absl::Status CheckVariantName(std::string_view variant);
+
 }  // namespace warpline
 
-#endif  // WARPLINE_SERVER_RPC_CODEC_CONVERT_STEP_H_
+#endif  // WARPLINE_PROTO_RULES_CONVERT_STEP_H_

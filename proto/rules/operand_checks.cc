@@ -1,12 +1,12 @@
-#include "server/rpc/codec/operand_checks.h"
+#include "proto/rules/operand_checks.h"
 
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/field_error.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
-#include "server/rpc/codec/convert_tensor.h"
+#include "proto/rules/tensor_rules.h"
 
 namespace warpline {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/codec/convert_step.h"
+#include "proto/rules/convert_step.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
-#include "server/rpc/codec/convert_tensor.h"
-#include "server/rpc/codec/operand_checks.h"
-#include "server/rpc/codec/scalar_class.h"
+#include "proto/rules/operand_checks.h"
+#include "proto/rules/scalar_class.h"
+#include "proto/rules/tensor_rules.h"
 
 namespace warpline {
 namespace {
@@ -161,7 +161,7 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& facto
                                               .out_dtype = x.dtype,
                                               .shape = x.shape,
                                               .x_strides = RowMajorStrides(x.shape, x.row_stride)};
-  converted.scalars = {.alpha = factor.planned, .beta = {}, .integers = integers};
+  converted.scalars = {.alpha = factor, .integers = integers};
   converted.step.inputs = {x.tensor};
   return converted;
 }
@@ -198,6 +198,13 @@ absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
                                               .y_strides = strides_of(y)};
   converted.step.inputs = {x.tensor, y.tensor};
   return converted;
+}
+
+absl::Status CheckVariantName(std::string_view variant) {
+  constexpr std::size_t kLimit = 64;
+  if (variant.size() <= kLimit) return absl::OkStatus();
+  return FieldError("variant",
+                    absl::StrCat("a name of ", variant.size(), " bytes is above the limit of ", kLimit));
 }
 
 }  // namespace warpline

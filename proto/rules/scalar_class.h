@@ -1,6 +1,6 @@
 // The class of a scalar: all that the making of a plan may look at. Pure.
-#ifndef WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
-#define WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
+#ifndef WARPLINE_PROTO_RULES_SCALAR_CLASS_H_
+#define WARPLINE_PROTO_RULES_SCALAR_CLASS_H_
 
 #include <cstdint>
 #include <limits>
@@ -35,4 +35,4 @@ inline ScalarClass ClassOf(double value) {
 
 }  // namespace warpline
 
-#endif  // WARPLINE_SERVER_RPC_CODEC_SCALAR_CLASS_H_
+#endif  // WARPLINE_PROTO_RULES_SCALAR_CLASS_H_

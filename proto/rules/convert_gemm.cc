@@ -1,14 +1,15 @@
 // The rules of gemm: see convert_step.h.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
 #include "kernels/status_macros.h"
-#include "server/base/errors.h"
-#include "server/rpc/codec/convert_step.h"
-#include "server/rpc/codec/convert_tensor.h"
-#include "server/rpc/codec/operand_checks.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/operand_checks.h"
+#include "proto/rules/tensor_rules.h"
 
 namespace warpline {
 namespace {
@@ -136,6 +137,18 @@ bool ReadsC(DType dtype, double beta) {
   return dtype == DType::kF64 || dtype == DType::kI8 ? beta != 0 : static_cast<float>(beta) != 0;
 }
 
+std::optional<bool> ReadsC(std::optional<DType> dtype, double beta) {
+  if (dtype.has_value()) return ReadsC(*dtype, beta);
+  const bool reads_c = ReadsC(DType::kF64, beta);
+  if (reads_c != ReadsC(DType::kF32, beta)) return std::nullopt;
+  return reads_c;
+}
+
+absl::Status CheckHasC(bool reads_c, bool has_c, double beta) {
+  if (!reads_c || has_c) return absl::OkStatus();
+  return FieldError("c", absl::StrCat("missing; it is required since beta is ", beta));
+}
+
 absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, const Operand* c,
                                           const Operand* bias, const GemmOptions& options) {
   RETURN_IF_ERROR(CheckTakes(a, "gemm", IsGemmInput));
@@ -180,7 +193,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
     RETURN_IF_ERROR(CheckInteger("beta", options.beta.value, kMin, kGreatest));
   }
   Step& step = converted.step;
-  converted.scalars = {options.alpha.planned, options.beta.planned, integers};
+  converted.scalars = {options.alpha, options.beta, integers};
   step.inputs = {a.tensor, b.tensor};
   problem.has_c = ReadsC(a.dtype, options.beta.value);
   if (problem.has_c) {
@@ -193,14 +206,11 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
     RETURN_IF_ERROR(CheckBias(*bias, a.dtype, problem.OutDType(), problem.n));
     step.inputs.push_back(bias->tensor);
   }
+  if (c != nullptr && !problem.has_c) RETURN_IF_ERROR(CheckC(*c, problem.OutDType(), d));
   problem.batch = BatchOf(a.shape, b.shape, problem.has_c ? &c->shape : nullptr, d);
   FoldBatch(problem);
   step.problem = problem;
   return converted;
-}
-
-absl::Status CheckUnreadC(const Operand& c, const ConvertedStep& gemm) {
-  return CheckC(c, gemm.output.dtype, gemm.output.shape);
 }
 
 }  // namespace warpline

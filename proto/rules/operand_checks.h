@@ -1,13 +1,13 @@
 // The rules that several operations have in common.
-#ifndef WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
-#define WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
+#ifndef WARPLINE_PROTO_RULES_OPERAND_CHECKS_H_
+#define WARPLINE_PROTO_RULES_OPERAND_CHECKS_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "server/rpc/codec/convert_step.h"
+#include "proto/rules/convert_step.h"
 
 namespace warpline {
 
@@ -29,4 +29,4 @@ absl::Status CheckInteger(const char* field, double value, std::int64_t least, s
 
 }  // namespace warpline
 
-#endif  // WARPLINE_SERVER_RPC_CODEC_OPERAND_CHECKS_H_
+#endif  // WARPLINE_PROTO_RULES_OPERAND_CHECKS_H_

@@ -1,0 +1,39 @@
+#include "kernels/field_error.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace warpline {
+namespace {
+
+// The distribution's Abseil has a string_view of its own.
+absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+
+absl::Status AboutField(absl::StatusCode code, std::string_view field, absl::string_view message) {
+  absl::Status status(code, absl::StrCat(ToAbsl(field), ": ", message));
+  status.SetPayload(ToAbsl(kFieldPayloadUrl), absl::Cord(ToAbsl(field)));
+  return status;
+}
+
+}  // namespace
+
+absl::Status FieldError(std::string_view field, std::string_view message) {
+  return AboutField(absl::StatusCode::kInvalidArgument, field, ToAbsl(message));
+}
+
+absl::Status InField(std::string_view field, const absl::Status& status) {
+  if (status.ok()) return status;
+  absl::Status about = AboutField(status.code(), field, status.message());
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    if (url != ToAbsl(kFieldPayloadUrl)) about.SetPayload(url, payload);
+  });
+  return about;
+}
+
+std::optional<std::string> FieldOf(const absl::Status& status) {
+  const auto field = status.GetPayload(ToAbsl(kFieldPayloadUrl));
+  if (!field.has_value()) return std::nullopt;
+  return std::string(*field);
+}
+
+}  // namespace warpline

@@ -1,0 +1,262 @@
+#include "proto/rules/program_rules.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
+#include "kernels/status_macros.h"
+#include "proto/rules/tensor_rules.h"
+
+namespace warpline {
+namespace {
+
+constexpr int kMaxSteps = 64;
+constexpr std::size_t kMaxInputs = 64;
+constexpr std::size_t kMaxNameLength = 64;
+
+std::string Quoted(const std::string& name) { return absl::StrCat("\"", name, "\""); }
+
+absl::Status CheckName(const std::string& field, const std::string& name) {
+  const bool known_characters = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '_' || c == '.' || c == '-');
+  });
+  if (!name.empty() && name.size() <= kMaxNameLength && known_characters) return absl::OkStatus();
+  // A name that is too long or not ASCII is not repeated in the error.
+  return FieldError(field, absl::StrCat(name.empty()       ? "missing"
+                                        : known_characters ? absl::StrCat("of ", name.size(), " characters")
+                                                           : std::string("with other characters"),
+                                        "; a name has 1 to ", kMaxNameLength,
+                                        " characters out of letters, digits, '_', '.' and '-'"));
+}
+
+// The operands of a step, in order; nothing in place of unknown ones.
+using Operands = std::vector<const Operand*>;
+
+absl::Status CheckCount(const Operands& inputs, std::size_t count) {
+  if (inputs.size() == count) return absl::OkStatus();
+  return FieldError("inputs", absl::StrCat("has ", inputs.size(), " names; the operation reads ", count));
+}
+
+// The step that a conversion gives; nothing if its result is unknown.
+using MaybeStep = absl::StatusOr<std::optional<ConvertedStep>>;
+
+MaybeStep Known(absl::StatusOr<ConvertedStep> converted) {
+  RETURN_IF_ERROR(converted.status());
+  return std::optional<ConvertedStep>(*std::move(converted));
+}
+
+MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const Operands& inputs, ScalarReader scalars) {
+  ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, scalars));
+  std::optional<bool> reads_c = false;
+  if (!inputs.empty()) {
+    const Operand* const a = inputs[0];
+    reads_c = ReadsC(a == nullptr ? std::nullopt : std::optional<DType>(a->dtype), options.beta.value);
+  }
+  if (!reads_c.has_value()) return std::nullopt;
+  const std::size_t bias = *reads_c ? 3 : 2;  // its place, if there is one
+  RETURN_IF_ERROR(CheckCount(inputs, bias + (gemm.has_bias() ? 1 : 0)));
+  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return std::nullopt;
+  return Known(ConvertGemm(*inputs[0], *inputs[1], *reads_c ? inputs[2] : nullptr,
+                           gemm.has_bias() ? inputs[bias] : nullptr, options));
+}
+
+MaybeStep ConvertStep(const v1::Step& step, const Operands& inputs, ScalarReader scalars) {
+  const auto unary = [&](auto convert) -> MaybeStep {
+    RETURN_IF_ERROR(CheckCount(inputs, 1));
+    if (inputs[0] == nullptr) return std::nullopt;
+    return Known(convert(*inputs[0]));
+  };
+  switch (step.operation_case()) {
+    case v1::Step::kTranspose:
+      return unary(
+          [&](const Operand& x) { return ConvertTranspose(x, TransposeOptionsOf(step.transpose())); });
+    case v1::Step::kReduce:
+      return unary([&](const Operand& x) { return ConvertReduce(x, ReduceOptionsOf(step.reduce())); });
+    case v1::Step::kCast:
+      return unary([&](const Operand& x) { return ConvertCast(x, step.cast().data_type()); });
+    case v1::Step::kScale:
+      return unary([&](const Operand& x) -> absl::StatusOr<ConvertedStep> {
+        ASSIGN_OR_RETURN(const Scalar factor, FactorOf(step.scale(), scalars));
+        return ConvertScale(x, factor);
+      });
+    case v1::Step::kGemm:
+      return ConvertGemmStep(step.gemm(), inputs, scalars);
+    case v1::Step::kAdd:
+      RETURN_IF_ERROR(CheckCount(inputs, 2));
+      if (inputs[0] == nullptr || inputs[1] == nullptr) return std::nullopt;
+      return Known(ConvertAdd(*inputs[0], *inputs[1]));
+    case v1::Step::OPERATION_NOT_SET:
+      break;
+  }
+  return FieldError("operation", "missing; it must be one of transpose, gemm, reduce, cast, scale, add");
+}
+
+// True if the step has fields of a newer API: its operation, or an option of it.
+bool IsForeign(const v1::Step& step) {
+  const auto has_unknown = [](const google::protobuf::Message& message) {
+    return !message.GetReflection()->GetUnknownFields(message).empty();
+  };
+  if (has_unknown(step)) return true;
+  static const auto* const kOperation = v1::Step::descriptor()->FindOneofByName("operation");
+  const google::protobuf::Reflection& fields = *step.GetReflection();
+  const auto* const operation = fields.GetOneofFieldDescriptor(step, kOperation);
+  return operation != nullptr && has_unknown(fields.GetMessage(step, operation));
+}
+
+}  // namespace
+
+absl::Status CheckInputCount(std::size_t count) {
+  if (count <= kMaxInputs) return absl::OkStatus();
+  return FieldError("inputs", absl::StrCat(count, " are above the limit of ", kMaxInputs));
+}
+
+absl::Status ProgramRules::AddInput(const std::string& name, ReadInput read) {
+  const std::string field = absl::StrCat("inputs[", num_inputs_++, "]");
+  RETURN_IF_ERROR(CheckName(field + ".name", name));
+  ASSIGN_OR_RETURN(std::optional<Operand> operand, read(field + ".tensor"));
+  return Define(field + ".name",
+                {.name = &name, .is_made = true, .operand = std::move(operand), .reads = {}});
+}
+
+// Registers the names of all steps before any is checked, so that an unknown name can be told from that of a
+// later step.
+absl::Status ProgramRules::NameSteps() {
+  const auto& steps = program_.steps();
+  if (steps.empty()) return FieldError("program.steps", "missing; a program has at least 1");
+  if (steps.size() > kMaxSteps) {
+    return FieldError("program.steps", absl::StrCat(steps.size(), " are above the limit of ", kMaxSteps));
+  }
+  for (int i = 0; i < steps.size(); ++i) {
+    const std::string field = absl::StrCat("program.steps[", i, "].name");
+    RETURN_IF_ERROR(CheckName(field, steps[i].name()));
+    RETURN_IF_ERROR(Define(field, {.name = &steps[i].name(), .step = i, .operand = {}, .reads = {}}));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRules::Define(const std::string& field, Value value) {
+  const auto [known, is_new] = numbers_.try_emplace(*value.name, static_cast<int>(values_.size()));
+  if (is_new) {
+    values_.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+  const int step = values_[static_cast<std::size_t>(known->second)].step;
+  return FieldError(field, absl::StrCat(Quoted(*value.name), " is already the name of ",
+                                        step < 0 ? std::string("an input") : absl::StrCat("step ", step)));
+}
+
+// Returns the number of the value that step `reader` reads by this name.
+absl::StatusOr<int> ProgramRules::Find(const std::string& field, const std::string& name, int reader) const {
+  RETURN_IF_ERROR(CheckName(field, name));
+  const auto found = numbers_.find(name);
+  if (found == numbers_.end()) {
+    return FieldError(field, absl::StrCat(Quoted(name), " names no input and no step"));
+  }
+  const Value& value = values_[static_cast<std::size_t>(found->second)];
+  if (value.step == reader) return FieldError(field, "the step reads its own result");
+  if (value.is_made) return found->second;
+  return FieldError(field, absl::StrCat(Quoted(name), " is step ", value.step,
+                                        ", which comes later: a step reads earlier results only"));
+}
+
+absl::Status ProgramRules::CheckSteps(ScalarReader scalars, AddStep add) {
+  RETURN_IF_ERROR(NameSteps());
+  for (int i = 0; i < program_.steps_size(); ++i) {
+    const absl::Status status = CheckStep(i, scalars, add);
+    if (!status.ok()) return InStep(status, static_cast<std::size_t>(i), StepNames());
+  }
+  return absl::OkStatus();
+}
+
+// Errors name the fields of the step alone; InStep adds the rest.
+absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
+  const v1::Step& step = program_.steps(index);
+  const int number = num_inputs_ + index;
+  Value& value = values_[static_cast<std::size_t>(number)];
+  std::vector<Operand> known;
+  known.reserve(static_cast<std::size_t>(step.inputs_size()));
+  Operands inputs;
+  for (int i = 0; i < step.inputs_size(); ++i) {
+    std::string field = absl::StrCat("inputs[", i, "]");
+    ASSIGN_OR_RETURN(const int read, Find(field, step.inputs(i), index));
+    value.reads.push_back(read);
+    inputs.push_back(nullptr);
+    const std::optional<Operand>& operand = values_[static_cast<std::size_t>(read)].operand;
+    if (!operand.has_value()) continue;
+    known.push_back(*operand);
+    known.back().field = std::move(field);
+    inputs.back() = &known.back();
+  }
+  std::optional<ConvertedStep> converted;
+  if (!foreign_steps_ || !IsForeign(step)) {
+    ASSIGN_OR_RETURN(converted, ConvertStep(step, inputs, scalars));
+  }
+  RETURN_IF_ERROR(CheckVariantName(step.variant()));
+  value.is_made = true;
+  if (!converted.has_value()) return absl::OkStatus();
+  const TensorSpec& output = converted->output;
+  value.operand = Operand{"", number, output.dtype, output.shape, RowSize(output.shape)};
+  add(*std::move(converted), step.variant());
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRules::CheckOutputs(AddOutput add) const {
+  const auto& outputs = program_.outputs();
+  if (outputs.empty()) return FieldError("program.outputs", "missing; a program returns at least 1");
+  std::vector<int> returned;
+  for (int i = 0; i < outputs.size(); ++i) {
+    const std::string field = absl::StrCat("program.outputs[", i, "]");
+    RETURN_IF_ERROR(CheckName(field, outputs[i]));
+    const auto found = numbers_.find(outputs[i]);
+    if (found == numbers_.end() || found->second < num_inputs_) {
+      return FieldError(field, absl::StrCat(Quoted(outputs[i]), " names no step"));
+    }
+    if (std::find(returned.begin(), returned.end(), found->second) != returned.end()) {
+      return FieldError(field, absl::StrCat(Quoted(outputs[i]), " is named twice"));
+    }
+    returned.push_back(found->second);
+    RETURN_IF_ERROR(add(field, outputs[i], values_[static_cast<std::size_t>(found->second)].operand));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRules::CheckAllUsed() const {
+  std::vector<bool> used(values_.size(), false);
+  for (const std::string& output : program_.outputs()) {
+    used[static_cast<std::size_t>(numbers_.at(output))] = true;
+  }
+  const auto num_inputs = static_cast<std::size_t>(num_inputs_);
+  for (std::size_t i = values_.size(); i-- > num_inputs;) {
+    if (!used[i]) {
+      return FieldError(absl::StrCat("program.steps[", i - num_inputs, "].name"),
+                        absl::StrCat("step ", Quoted(*values_[i].name),
+                                     ": its result neither is an output nor goes into one"));
+    }
+    for (const int read : values_[i].reads) used[static_cast<std::size_t>(read)] = true;
+  }
+  for (std::size_t i = 0; i < num_inputs; ++i) {
+    if (used[i]) continue;
+    return FieldError(absl::StrCat("inputs[", i, "].name"),
+                      absl::StrCat(Quoted(*values_[i].name), " is read by no step"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ProgramRules::StepNames() const {
+  std::vector<std::string> names;
+  for (const v1::Step& step : program_.steps()) names.push_back(step.name());
+  return names;
+}
+
+absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names) {
+  const std::optional<std::string> field = FieldOf(status);
+  if (index >= names.size() || !field.has_value()) return status;
+  const std::string text(status.message());
+  const std::string rest = text.substr(std::min(text.size(), field->size() + 2));  // after "field: "
+  return FieldError(absl::StrCat("program.steps[", index, "].", *field),
+                    absl::StrCat("step ", Quoted(names[index]), ": ", rest));
+}
+
+}  // namespace warpline

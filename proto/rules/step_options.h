@@ -1,0 +1,56 @@
+// The options of an operation, from its request or from a step: the two have the same fields.
+#ifndef WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
+#define WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "kernels/status_macros.h"
+#include "proto/rules/convert_step.h"
+
+namespace warpline {
+
+template <typename Proto>
+TransposeOptions TransposeOptionsOf(const Proto& proto) {
+  return {{proto.perm().begin(), proto.perm().end()}};
+}
+
+// Reads a scalar that a message has. `given` is the content of the field: the value itself in a client, and a
+// token for it in a header that the server has scanned.
+using ScalarReader = absl::FunctionRef<absl::StatusOr<Scalar>(const char* field, double given)>;
+
+// The reader of messages that have the values themselves.
+inline absl::StatusOr<Scalar> ReadValue(const char*, double given) { return Scalar{given, {}}; }
+
+template <typename Proto>
+absl::StatusOr<GemmOptions> GemmOptionsOf(const Proto& proto, ScalarReader read) {
+  GemmOptions options{.trans_a = proto.trans_a(),
+                      .trans_b = proto.trans_b(),
+                      .precision = proto.precision(),
+                      .activation = proto.activation(),
+                      .out_data_type = proto.out_data_type()};
+  if (proto.has_alpha()) {
+    ASSIGN_OR_RETURN(options.alpha, read("alpha", proto.alpha()));
+  }
+  if (proto.has_beta()) {
+    ASSIGN_OR_RETURN(options.beta, read("beta", proto.beta()));
+  }
+  return options;
+}
+
+inline absl::StatusOr<Scalar> FactorOf(const v1::ScaleStep& proto, ScalarReader read) {
+  if (proto.factor() == 0) return Scalar{};
+  return read("factor", proto.factor());
+}
+
+template <typename Proto>
+ReduceOptions ReduceOptionsOf(const Proto& proto) {
+  return {.op = proto.op(),
+          .axes = {proto.axes().begin(), proto.axes().end()},
+          .keepdims = proto.keepdims(),
+          .out_data_type = proto.out_data_type(),
+          .ddof = proto.ddof()};
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
