@@ -17,10 +17,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/ DESTINATION share/warpline/proto 
 # The client library; users write <warpline/client.h>. Below include/warpline/internal is what its headers include under
 # names that others may have too ("kernels/dtype.h"): users get that folder from CMake. include/warpline itself must not
 # be searched: its error.h would hide that of the C library.
-install(TARGETS warpline_client warpline_kernels warpline_proto warpline_wire EXPORT warplineTargets
+install(TARGETS warpline_client warpline_kernels warpline_proto warpline_rules warpline_wire EXPORT warplineTargets
         ARCHIVE COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_INCLUDEDIR}/warpline/internal)
-foreach(name IN ITEMS client kernels proto wire)
+foreach(name IN ITEMS client kernels proto rules wire)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/warpline TYPE INCLUDE COMPONENT development

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -122,12 +121,8 @@ absl::StatusOr<Prepared> Prepare(const client::Client& client, const warpline_pr
   }
   if (!has_outs) return call;
   // Before anything is sent, where the types can be told.
-  std::vector<std::optional<client::ArrayType>> types;
-  if (call.operation.has_value()) {
-    types = {std::visit([](const auto& args) { return ResultTypeOf(args); }, *call.operation)};
-  } else {
-    types = ResultTypesOf(call.args);
-  }
+  ASSIGN_OR_RETURN(const client::ResultTypes types,
+                   call.operation.has_value() ? ResultTypesOf(*call.operation) : ResultTypesOf(call.args));
   for (std::size_t i = 0; i < call.outs.size() && i < types.size(); ++i) {
     const std::optional<HostArray>& out = call.outs[i];
     if (!out.has_value() || !types[i].has_value()) continue;
@@ -253,12 +248,12 @@ warpline_error* warpline_infer(const warpline_program* program, const warpline_i
       args.inputs.emplace_back(inputs[i].name, Operand{.dtype = host.dtype, .shape = host.shape});
     }
     auto result = std::make_unique<warpline_result>();
-    const std::vector<std::optional<warpline::client::ArrayType>> types =
-        warpline::client::ResultTypesOf(args);
+    ASSIGN_OR_RETURN(const warpline::client::ResultTypes types, warpline::client::ResultTypesOf(args));
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (!types[i].has_value()) {
-        return absl::InvalidArgumentError(absl::StrCat("the inputs give no output ", i, ", ",
-                                                       program->program.outputs(static_cast<int>(i))));
+        return absl::UnimplementedError(absl::StrCat("the type of output ", i, ", ",
+                                                     program->program.outputs(static_cast<int>(i)),
+                                                     ", is unknown: a step is one of a newer API"));
       }
       result->arrays.push_back(std::make_unique<warpline_array>(
           warpline::client::Array::Over(types[i]->dtype, types[i]->shape, nullptr, types[i]->bytes)));

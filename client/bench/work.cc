@@ -86,7 +86,8 @@ absl::Status BenchWork::AddMessages(const BenchFlags& flags, const Args& args) {
   method_ = MethodOf(args);
   Destination destination;
   if (keep_) destination.keep = absl::ZeroDuration();
-  const std::optional<ArrayType> type = ResultTypeOf(args);
+  ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(args));
+  const std::optional<ArrayType>& type = types[0];
   const bool shares_results = region_ && !keep_ && type && type->bytes > 0;
   const int count = shares_results ? flags.concurrency : 1;
   for (int i = 0; i < count; ++i) {

@@ -50,10 +50,6 @@ std::vector<Operand*> OperandsOf(OperationArgs& request) {
   return operands;
 }
 
-std::optional<ArrayType> TypeOf(const OperationArgs& request) {
-  return std::visit([](const auto& args) { return ResultTypeOf(args); }, request);
-}
-
 // Checks the path of an output.
 absl::Status CheckPath(const std::string& path, std::span<const std::string> others) {
   if (IsTensorPath(path) && path != kKeptPath) {
@@ -195,20 +191,20 @@ absl::StatusOr<Result> Session::ComputeAt(std::string_view op, OperationArgs& re
 }
 
 absl::StatusOr<Result> Session::Compute(std::string_view op, OperationArgs request, Destination destination) {
+  ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
   RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
   if (destination.keep) return ComputeAt(op, request, destination, "resident");
-  const std::optional<ArrayType> type = TypeOf(request);
-  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
+  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
   ASSIGN_OR_RETURN(Result result, ComputeAt(op, request, places[0], Transport::WayOf(places[0])));
   RETURN_IF_ERROR(transport_.Fetch(result.array, result.tensor));
   return result;
 }
 
 absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
+  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(request));
   std::vector<Operand*> operands;
   for (auto& [name, operand] : request.inputs) operands.push_back(&operand);
   RETURN_IF_ERROR(transport_.SendAhead(operands));
-  std::vector<std::optional<ArrayType>> types = ResultTypesOf(request);
   std::vector<bool> stays(types.size());
   request.destinations.resize(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -234,9 +230,9 @@ absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
 absl::Status Session::MakeRowMajor(NpyArray& array) {
   if (!array.fortran) return absl::OkStatus();
   OperationArgs request = TransposeArgs{.x = array.stored, .perm = ToRowMajorPerm(array)};
+  ASSIGN_OR_RETURN(const ResultTypes types, ResultTypesOf(request));
   RETURN_IF_ERROR(transport_.SendAhead(OperandsOf(request)));
-  const std::optional<ArrayType> type = TypeOf(request);
-  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place({&type, 1}));
+  ASSIGN_OR_RETURN(const std::vector<Destination> places, transport_.Place(types));
   ASSIGN_OR_RETURN(Result result, ComputeAt("transpose", request, places[0], Transport::WayOf(places[0])));
   array = {.stored = transport_.Reuse(result.array, std::move(result.tensor))};
   return absl::OkStatus();

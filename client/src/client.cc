@@ -171,36 +171,22 @@ namespace {
 using FreeAfter = std::span<const std::string>;  // ids
 
 // The message of one attempt.
-template <typename Args>
-absl::StatusOr<OutgoingMessage> EncodeWithRegions(const Args& args, const Destination& destination,
-                                                  RegionCall& attempt, FreeAfter free_after) {
-  if (attempt.MayPlace(destination)) {
-    const std::optional<ArrayType> type = ResultTypeOf(args);
-    RETURN_IF_ERROR(attempt.Place({&destination, 1}, {&type, 1}));
-  }
-  return Encode(args, destination, attempt.places(), free_after);
-}
-
-absl::StatusOr<OutgoingMessage> EncodeWithRegions(const RunArgs& args, RegionCall& attempt,
-                                                  FreeAfter free_after) {
-  const bool may_place = std::any_of(args.destinations.begin(), args.destinations.end(),
-                                     [&](const Destination& each) { return attempt.MayPlace(each); });
-  if (may_place) RETURN_IF_ERROR(attempt.Place(args.destinations, ResultTypesOf(args)));
-  return Encode(args, attempt.places(), free_after);
-}
-
 absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<OperationArgs>& placed, RegionCall& attempt,
                                              FreeAfter free_after) {
+  const Destination& destination = placed.destination();
+  if (attempt.MayPlace(destination)) RETURN_IF_ERROR(attempt.Place({&destination, 1}, placed.types()));
   return std::visit(
-      [&](const auto& operation) {
-        return EncodeWithRegions(operation, placed.destination(), attempt, free_after);
-      },
+      [&](const auto& operation) { return Encode(operation, destination, attempt.places(), free_after); },
       placed.args());
 }
 
 absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<RunArgs>& placed, RegionCall& attempt,
                                              FreeAfter free_after) {
-  return EncodeWithRegions(placed.args(), attempt, free_after);
+  const RunArgs& args = placed.args();
+  const bool may_place = std::any_of(args.destinations.begin(), args.destinations.end(),
+                                     [&](const Destination& each) { return attempt.MayPlace(each); });
+  if (may_place) RETURN_IF_ERROR(attempt.Place(args.destinations, placed.types()));
+  return Encode(args, attempt.places(), free_after);
 }
 
 absl::StatusOr<Result> DecodePlaced(Placed<OperationArgs>& placed, const grpc::ByteBuffer& response,
@@ -225,7 +211,8 @@ absl::StatusOr<RunResult> DecodePlaced(Placed<RunArgs>& placed, const grpc::Byte
 
 absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Duration timeout,
                                              const CallOptions& options) {
-  Placed<OperationArgs> placed(pool(), args, options.destination, /*keeps=*/false);
+  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  Placed<OperationArgs> placed(pool(), args, std::move(types), options.destination, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
@@ -236,7 +223,8 @@ absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Du
 
 absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Duration timeout,
                                                 const CallOptions& options) {
-  Placed<RunArgs> placed(pool(), args, {}, /*keeps=*/false);
+  ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
+  Placed<RunArgs> placed(pool(), args, std::move(types), {}, /*keeps=*/false);
   const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
@@ -248,12 +236,12 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
 // A call that nobody waits for, with its attempts.
 template <typename Args, typename Outcome>
 struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outcome>> {
-  Repeated(Impl& client, std::string method, const Args& args, const CallOptions& options,
+  Repeated(Impl& client, std::string method, const Args& args, ResultTypes types, const CallOptions& options,
            absl::Time deadline, std::function<void(absl::StatusOr<Outcome>)> done)
       : counted(client.calls_),
         client(client),
         method(std::move(method)),
-        placed(client.pool(), args, options.destination, /*keeps=*/true),
+        placed(client.pool(), args, std::move(types), options.destination, /*keeps=*/true),
         make_tensor(client.tensors_.make_tensor()),
         free_after(options.free_after),
         freed(client.tensors_.on_freed(options.free_after)),
@@ -363,8 +351,10 @@ template <typename Args, typename Outcome>
 void Client::Impl::Repeat(const std::string& method, const Args& args, absl::Duration timeout,
                           const CallOptions& options, std::function<void(absl::StatusOr<Outcome>)> done) {
   if (absl::Status status = CheckTimeout(timeout); !status.ok()) return done(std::move(status));
-  std::make_shared<Repeated<Args, Outcome>>(*this, method, args, options, absl::Now() + timeout,
-                                            std::move(done))
+  absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
+  if (!types.ok()) return done(types.status());
+  std::make_shared<Repeated<Args, Outcome>>(*this, method, args, *std::move(types), options,
+                                            absl::Now() + timeout, std::move(done))
       ->Start();
 }
 

@@ -10,6 +10,7 @@
 #include "client/src/raw_channel.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "kernels/field_error.h"
 
 namespace warpline::client {
 namespace {
@@ -51,6 +52,10 @@ ErrorDetails DetailsOf(const absl::Status& status) {
   if (const auto id = status.GetPayload(kRequestIdUrl)) details.request_id = std::string(*id);
   if (const auto attempts = status.GetPayload(kAttemptsUrl)) {
     (void)absl::SimpleAtoi(std::string(*attempts), &details.attempts);
+  }
+  // The client itself refuses a request with the rules of the server (result_type.h).
+  if (std::optional<std::string> field = FieldOf(status)) {
+    details.violations.push_back({*std::move(field), std::string(status.message())});
   }
   const auto payload = status.GetPayload(kDetailsUrl);
   details.answered = payload.has_value();

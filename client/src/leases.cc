@@ -151,7 +151,7 @@ bool Leases::StartDrop(std::unique_lock<std::mutex>& lock) {
 }
 
 void Leases::OnDropped(const std::vector<std::string>& ids, const absl::Status& status) {
-  // What was not dropped ends with its lease.
+  // Otherwise their leases end.
   if (LearnFrom(status, ids.size())) dropping_.insert(dropping_.end(), ids.begin(), ids.end());
 }
 

@@ -18,11 +18,6 @@
 
 namespace warpline::client {
 
-inline std::vector<std::optional<ArrayType>> TypesOf(const RunArgs& args) { return ResultTypesOf(args); }
-inline std::vector<std::optional<ArrayType>> TypesOf(const OperationArgs& args) {
-  return {std::visit([](const auto& operation) { return ResultTypeOf(operation); }, args)};
-}
-
 // Calls `visit` with each operand.
 template <typename Args, typename Visit>
 void ForEachOperand(Args& args, const Visit& visit) {
@@ -44,29 +39,30 @@ void ForEachOperand(Args& args, const Visit& visit) {
 template <typename Args>
 class Placed {
  public:
-  // `pool` may be null. `destination` is that of an operation. `keeps`: the arguments may go while args() is
-  // still needed.
-  Placed(RegionPool* pool, const Args& args, const Destination& destination, bool keeps)
-      : args_(&args), destination_(destination) {
+  // `pool` may be null. `types` are those of the results. `destination` is that of an operation. `keeps`: the
+  // arguments may go while args() is still needed.
+  Placed(RegionPool* pool, const Args& args, ResultTypes types, const Destination& destination, bool keeps)
+      : args_(&args), types_(std::move(types)), destination_(destination) {
     const bool uses_pool = pool != nullptr && MayUse(*pool, args);
     if (!uses_pool && !keeps) return;
     args_ = &own_.emplace(args);
     if (!uses_pool) return;
     std::vector<Operand*> operands;
     ForEachOperand(*own_, [&](Operand& operand) { operands.push_back(&operand); });
-    std::vector<std::optional<ArrayType>> types = TypesOf(args);
     std::span<Destination> destinations(&destination_, 1);
     if constexpr (std::is_same_v<Args, RunArgs>) {
-      own_->destinations.resize(std::max(own_->destinations.size(), types.size()));
+      own_->destinations.resize(std::max(own_->destinations.size(), types_.size()));
       destinations = own_->destinations;
     }
-    types.resize(destinations.size());
-    placement_ = Placement(*pool, std::move(operands), destinations, std::move(types));
+    ResultTypes placed_types = types_;
+    placed_types.resize(destinations.size());
+    placement_ = Placement(*pool, std::move(operands), destinations, std::move(placed_types));
   }
   Placed(const Placed&) = delete;
   Placed& operator=(const Placed&) = delete;
 
   const Args& args() const { return *args_; }
+  const ResultTypes& types() const { return types_; }
   const Destination& destination() const { return destination_; }
   Placement& placement() { return placement_; }
   // Gives up the arguments and what was placed for them: the call is over.
@@ -91,14 +87,13 @@ class Placed {
       const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = operand.dtype, .shape = operand.shape});
       may_use = is_in_region(operand.data) || (bytes.ok() && *bytes >= pool.share_from_bytes());
     });
-    if (may_use) return true;
-    const std::vector<std::optional<ArrayType>> types = TypesOf(args);
-    return std::any_of(types.begin(), types.end(), [&](const std::optional<ArrayType>& type) {
-      return type && type->bytes >= pool.share_from_bytes();
-    });
+    return may_use || std::any_of(types_.begin(), types_.end(), [&](const std::optional<ArrayType>& type) {
+             return type && type->bytes >= pool.share_from_bytes();
+           });
   }
 
   const Args* args_;
+  const ResultTypes types_;
   std::optional<Args> own_;
   Destination destination_;
   Placement placement_;

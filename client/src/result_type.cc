@@ -1,178 +1,120 @@
 #include "client/src/result_type.h"
 
-#include <algorithm>
-#include <array>
-#include <map>
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
 
-#include "kernels/problem.h"
-#include "warpline/array.h"
+#include "absl/types/span.h"
+#include "kernels/status_macros.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/program_rules.h"
+#include "proto/rules/step_options.h"
+#include "proto/rules/tensor_rules.h"
 
 namespace warpline::client {
 namespace {
 
-using Type = std::optional<ArrayType>;
+// An operand as the rules take it; nothing if its type is unknown.
+using MaybeOperand = std::optional<warpline::Operand>;
 
-// Nothing if the sizes are absurd.
-Type Dense(DType dtype, const Shape& shape) {
-  const absl::StatusOr<std::size_t> bytes = ByteSize({.dtype = dtype, .shape = shape});
-  if (!bytes.ok()) return std::nullopt;
-  return ArrayType{dtype, shape, *bytes};
+// `field` is the operand's name in the request.
+absl::StatusOr<MaybeOperand> Read(const std::string& field, const Operand& operand) {
+  const bool is_resident = !operand.resident.empty();
+  if (is_resident && operand.shape.rank == 0) return std::nullopt;
+  const absl::Span<const std::int64_t> sizes(operand.shape.dims.data(),
+                                             static_cast<std::size_t>(operand.shape.rank));
+  ASSIGN_OR_RETURN(const Layout layout,
+                   CheckLayout(field, operand.dtype, sizes, is_resident ? 0 : operand.row_stride));
+  return warpline::Operand{.field = field,
+                           .dtype = layout.spec.dtype,
+                           .shape = layout.spec.shape,
+                           .row_stride = layout.row_stride};
 }
 
-Type TypeOf(const Operand& operand) {
-  const bool is_unknown = !operand.resident.empty() && operand.shape.rank == 0;
-  if (is_unknown) return std::nullopt;
-  return Dense(operand.dtype, operand.shape);
+v1::DataType NumberOf(const std::optional<DType>& dtype) {
+  return dtype ? warpline::ToProto(*dtype) : v1::DATA_TYPE_UNSPECIFIED;
 }
 
-template <typename Perm>
-Type Transposed(const Type& x, const Perm& perm) {
-  if (!x) return std::nullopt;
-  const int rank = x->shape.rank;
-  Shape shape = x->shape;
-  if (perm.empty()) {
-    if (rank >= 2) std::swap(shape[rank - 2], shape[rank - 1]);
-    return Dense(x->dtype, shape);
-  }
-  if (static_cast<int>(perm.size()) != rank) return std::nullopt;
-  std::array<bool, kMaxRank> seen{};
-  for (int i = 0; i < rank; ++i) {
-    const int axis = perm[i];
-    if (axis < 0 || axis >= rank || std::exchange(seen[static_cast<std::size_t>(axis)], true)) {
-      return std::nullopt;
-    }
-    shape[i] = x->shape[axis];
-  }
-  return Dense(x->dtype, shape);
+absl::StatusOr<ResultTypes> UnknownResult(const std::string& variant) {
+  RETURN_IF_ERROR(CheckVariantName(variant));
+  return ResultTypes(1);
 }
 
-std::optional<std::int64_t> BroadcastSize(std::int64_t a, std::int64_t b) {
-  if (a == b || b == 1) return a;
-  if (a == 1) return b;
-  return std::nullopt;
-}
-
-// Broadcasts the axes before the last `matrix` ones. The result does not have those last axes yet.
-std::optional<Shape> BroadcastAxes(const Shape& a, const Shape& b, int matrix) {
-  const int rank = std::max(a.rank, b.rank);
-  Shape result;
-  for (int i = 0; i < rank - matrix; ++i) {
-    const auto size_of = [&](const Shape& shape) {
-      const int axis = i - (rank - shape.rank);
-      return axis < 0 ? 1 : shape[axis];
-    };
-    const std::optional<std::int64_t> size = BroadcastSize(size_of(a), size_of(b));
-    if (!size) return std::nullopt;
-    result.Append(*size);
-  }
-  return result;
-}
-
-Type Product(const Type& a, const Type& b, bool trans_a, bool trans_b, std::optional<DType> out) {
-  if (!a || !b || a->shape.rank < 2 || b->shape.rank < 2) return std::nullopt;
-  const auto size = [](const Shape& x, bool columns) { return x[x.rank - (columns ? 1 : 2)]; };
-  if (size(a->shape, !trans_a) != size(b->shape, trans_b)) return std::nullopt;
-  std::optional<Shape> shape = BroadcastAxes(a->shape, b->shape, 2);
-  if (!shape) return std::nullopt;
-  shape->Append(size(a->shape, trans_a));
-  shape->Append(size(b->shape, !trans_b));
-  return Dense(out.value_or(GemmProblem{.dtype = a->dtype}.OutDType()), *shape);
-}
-
-template <typename Axes>
-Type Reduced(const Type& x, v1::ReduceOp op, const Axes& axes, bool keepdims, std::optional<DType> out) {
-  // The API's numbers are those of ReduceOp plus one.
-  const int number = static_cast<int>(op) - 1;
-  if (!x || number < 0 || number >= static_cast<int>(kAllReduceOps.size())) return std::nullopt;
-  ReduceProblem problem{.op = kAllReduceOps[static_cast<std::size_t>(number)],
-                        .dtype = x->dtype,
-                        .shape = x->shape,
-                        .out_dtype = out};
-  const int rank = x->shape.rank;
-  if (axes.empty()) problem.axes_mask = (1u << rank) - 1;
-  for (const int axis : axes) {
-    if (axis < -rank || axis >= rank) return std::nullopt;
-    problem.axes_mask |= 1u << (axis < 0 ? axis + rank : axis);
-  }
-  return Dense(problem.OutDType(), problem.OutputShape(keepdims));
-}
-
-Type Sum(const Type& x, const Type& y) {
-  if (!x || !y) return std::nullopt;
-  const std::optional<Shape> shape = BroadcastAxes(x->shape, y->shape, 0);
-  if (!shape) return std::nullopt;
-  return Dense(x->dtype, *shape);
-}
-
-// False if it is given and no type that we know.
-bool ReadType(v1::DataType data_type, std::optional<DType>& dtype) {
-  dtype = FromProto(data_type);
-  return dtype.has_value() || data_type == v1::DATA_TYPE_UNSPECIFIED;
-}
-
-// The i-th input is inputs[i]; those that are not there are unknown.
-Type ResultOf(const v1::Step& step, const std::vector<Type>& inputs) {
-  const auto input = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : std::nullopt; };
-  std::optional<DType> out;
-  switch (step.operation_case()) {
-    case v1::Step::kTranspose:
-      return Transposed(input(0), step.transpose().perm());
-    case v1::Step::kGemm: {
-      if (!ReadType(step.gemm().out_data_type(), out)) return std::nullopt;
-      return Product(input(0), input(1), step.gemm().trans_a(), step.gemm().trans_b(), out);
-    }
-    case v1::Step::kReduce: {
-      const v1::ReduceStep& reduce = step.reduce();
-      if (!ReadType(reduce.out_data_type(), out)) return std::nullopt;
-      return Reduced(input(0), reduce.op(), reduce.axes(), reduce.keepdims(), out);
-    }
-    case v1::Step::kCast: {
-      out = FromProto(step.cast().data_type());
-      if (!out || !input(0)) return std::nullopt;
-      return Dense(*out, input(0)->shape);
-    }
-    case v1::Step::kScale:
-      return input(0);
-    case v1::Step::kAdd:
-      return Sum(input(0), input(1));
-    default:  // of a newer API
-      return std::nullopt;
-  }
+absl::StatusOr<ResultTypes> ResultOf(const absl::StatusOr<ConvertedStep>& converted,
+                                     const std::string& variant) {
+  RETURN_IF_ERROR(converted.status());
+  RETURN_IF_ERROR(CheckVariantName(variant));
+  return ResultTypes{converted->output};
 }
 
 }  // namespace
 
-Type ResultTypeOf(const TransposeArgs& args) { return Transposed(TypeOf(args.x), args.perm); }
-
-Type ResultTypeOf(const GemmArgs& args) {
-  return Product(TypeOf(args.a), TypeOf(args.b), args.trans_a, args.trans_b, args.out_data_type);
+absl::StatusOr<ResultTypes> ResultTypesOf(const TransposeArgs& args) {
+  ASSIGN_OR_RETURN(const MaybeOperand x, Read("x", args.x));
+  if (!x) return UnknownResult(args.variant);
+  return ResultOf(ConvertTranspose(*x, {.perm = {args.perm.begin(), args.perm.end()}}), args.variant);
 }
 
-Type ResultTypeOf(const ReduceArgs& args) {
-  return Reduced(TypeOf(args.x), args.op, args.axes, args.keepdims, args.out_data_type);
+absl::StatusOr<ResultTypes> ResultTypesOf(const ReduceArgs& args) {
+  ASSIGN_OR_RETURN(const MaybeOperand x, Read("x", args.x));
+  if (!x) return UnknownResult(args.variant);
+  const ReduceOptions options{.op = args.op,
+                              .axes = {args.axes.begin(), args.axes.end()},
+                              .keepdims = args.keepdims,
+                              .out_data_type = NumberOf(args.out_data_type),
+                              .ddof = args.ddof};
+  return ResultOf(ConvertReduce(*x, options), args.variant);
 }
 
-std::vector<Type> ResultTypesOf(const RunArgs& args) {
-  std::map<std::string, Type> types;
-  for (const auto& [name, operand] : args.inputs) types[name] = TypeOf(operand);
-  for (const v1::Step& step : args.program.steps()) {
-    std::vector<Type> inputs;
-    for (const std::string& name : step.inputs()) {
-      const auto found = types.find(name);
-      inputs.push_back(found == types.end() ? std::nullopt : found->second);
-    }
-    // Two steps, or a step and an input, of one name are refused.
-    const auto [type, is_new] = types.emplace(step.name(), ResultOf(step, inputs));
-    if (!is_new) type->second = std::nullopt;
+absl::StatusOr<ResultTypes> ResultTypesOf(const GemmArgs& args) {
+  GemmOptions options{.trans_a = args.trans_a,
+                      .trans_b = args.trans_b,
+                      .precision = args.precision,
+                      .activation = args.activation,
+                      .out_data_type = NumberOf(args.out_data_type)};
+  if (args.alpha) options.alpha.value = *args.alpha;
+  if (args.beta) options.beta.value = *args.beta;
+  ASSIGN_OR_RETURN(const MaybeOperand a, Read("a", args.a));
+  ASSIGN_OR_RETURN(const MaybeOperand b, Read("b", args.b));
+  // Nothing if it depends on the type of a, which is unknown.
+  const std::optional<bool> reads_c = ReadsC(a ? std::optional(a->dtype) : std::nullopt, options.beta.value);
+  RETURN_IF_ERROR(CheckHasC(reads_c.value_or(false), args.c.has_value(), options.beta.value));
+  MaybeOperand c, bias;
+  if (args.c) {
+    ASSIGN_OR_RETURN(c, Read("c", *args.c));
   }
-  std::vector<Type> results;
-  for (const std::string& name : args.program.outputs()) {
-    const auto found = types.find(name);
-    results.push_back(found == types.end() ? std::nullopt : found->second);
+  if (args.bias) {
+    ASSIGN_OR_RETURN(bias, Read("bias", *args.bias));
   }
-  return results;
+  const bool misses_c = args.c && !c && reads_c.value_or(true), misses_bias = args.bias && !bias;
+  if (!a || !b || misses_c || misses_bias) return UnknownResult(args.variant);
+  return ResultOf(ConvertGemm(*a, *b, c ? &*c : nullptr, bias ? &*bias : nullptr, options), args.variant);
+}
+
+absl::StatusOr<ResultTypes> ResultTypesOf(const OperationArgs& args) {
+  return std::visit([](const auto& operation) { return ResultTypesOf(operation); }, args);
+}
+
+absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args) {
+  ProgramRules rules(args.program, /*foreign_steps=*/true);
+  RETURN_IF_ERROR(CheckInputCount(args.inputs.size()));
+  for (const auto& input : args.inputs) {
+    RETURN_IF_ERROR(
+        rules.AddInput(input.first, [&](const std::string& field) { return Read(field, input.second); }));
+  }
+  RETURN_IF_ERROR(rules.CheckSteps(ReadValue, [](const ConvertedStep&, const std::string&) {}));
+  ResultTypes types;
+  RETURN_IF_ERROR(rules.CheckOutputs(
+      [&](const std::string& field, const std::string&, const MaybeOperand& result) -> absl::Status {
+        types.emplace_back();
+        if (!result) return absl::OkStatus();
+        ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, result->dtype, result->shape, 0));
+        types.back() = ArrayType{result->dtype, result->shape, bytes};
+        return absl::OkStatus();
+      }));
+  RETURN_IF_ERROR(rules.CheckAllUsed());
+  return types;
 }
 
 }  // namespace warpline::client

@@ -1,34 +1,34 @@
-// The type and shape of a result, as far as they can be told before it is asked for.
+// The types and shapes of a call's results, by the rules of the API (proto/rules), before anything is sent.
 #ifndef WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 #define WARPLINE_CLIENT_SRC_RESULT_TYPE_H_
 
-#include <cstddef>
 #include <optional>
 #include <vector>
 
-#include "kernels/dtype.h"
-#include "kernels/shape.h"
+#include "absl/status/statusor.h"
+#include "kernels/program.h"
 #include "warpline/requests.h"
 
 namespace warpline::client {
 
 // The type, shape and size of a dense array.
-struct ArrayType {
-  DType dtype = DType::kF32;
-  Shape shape{};
-  std::size_t bytes = 0;
-};
+using ArrayType = TensorSpec;
 
-// Returns the type of the result by the rules of the API. A result in shared memory is written without its
-// length being sent along, so this type must be exact. Returns nothing if an operand is a resident tensor of
-// unknown shape, or if the server will refuse the request. (The server may refuse other requests, too.) If
-// the operand of a resident tensor has no shape, the shape counts as unknown. Otherwise the request must tell
-// the shape, so that the server checks it.
-std::optional<ArrayType> ResultTypeOf(const TransposeArgs& args);
-std::optional<ArrayType> ResultTypeOf(const GemmArgs& args);
-std::optional<ArrayType> ResultTypeOf(const ReduceArgs& args);
-// One entry for each output of the program.
-std::vector<std::optional<ArrayType>> ResultTypesOf(const RunArgs& args);
+// One entry for each result. Nothing for a result whose type is unknown: an operand is a resident tensor of
+// which only the id is known, or the operation is one of a newer API.
+using ResultTypes = std::vector<std::optional<ArrayType>>;
+
+// Returns the types of the results, which are exact: a result in shared memory is written without its length
+// being sent along. If the server would refuse the types, shapes or options, returns the error that it would
+// give, with the field at fault (DetailsOf in error.h). The server may refuse other requests, too.
+//
+// If the operand of a resident tensor has no shape, its type counts as unknown. Otherwise the request must
+// tell the shape, so that the server checks it.
+absl::StatusOr<ResultTypes> ResultTypesOf(const TransposeArgs& args);
+absl::StatusOr<ResultTypes> ResultTypesOf(const GemmArgs& args);
+absl::StatusOr<ResultTypes> ResultTypesOf(const ReduceArgs& args);
+absl::StatusOr<ResultTypes> ResultTypesOf(const OperationArgs& args);
+absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args);
 
 }  // namespace warpline::client
 

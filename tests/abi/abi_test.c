@@ -274,11 +274,12 @@ static void bad_input_is_refused(warpline_client* client) {
   warpline_program_free(program);
 
   /* An error of the server has the fields. */
-  program = parse("transpose(x, perm=[0, 0])");
+  program = parse("transpose(x, variant=nonesuch)");
   warpline_error* error = warpline_run(client, program, &input, 1, NULL, 0, NULL, &result);
   EXPECT(warpline_error_code(error) == WARPLINE_INVALID_ARGUMENT);
+  EXPECT(warpline_error_answered(error) == 1);
   EXPECT(warpline_error_violation_count(error) == 1);
-  EXPECT(strstr(warpline_error_violation_field(error, 0), "perm") != NULL);
+  EXPECT(strstr(warpline_error_violation_field(error, 0), "variant") != NULL);
   EXPECT(strlen(warpline_error_violation_text(error, 0)) > 0);
   EXPECT(strlen(warpline_error_request_id(error)) > 0);
   EXPECT(warpline_error_retry_seconds(error) < 0);
@@ -286,6 +287,23 @@ static void bad_input_is_refused(warpline_client* client) {
   EXPECT(result == NULL);
   warpline_program_free(program);
   EXPECT(warpline_error_code(NULL) == WARPLINE_OK);
+
+  /* So has one of the server's rules, with which the library refuses a request itself. */
+  program = parse("y = transpose(x, perm=[0, 0])");
+  warpline_error* errors[2] = {warpline_run(client, program, &input, 1, NULL, 0, NULL, &result),
+                               warpline_infer(program, &input, 1, &result)};
+  for (int i = 0; i < 2; i++) {
+    EXPECT(warpline_error_code(errors[i]) == WARPLINE_INVALID_ARGUMENT);
+    EXPECT(warpline_error_answered(errors[i]) == 0);
+    EXPECT(strcmp(warpline_error_message(errors[i]),
+                  "program.steps[0].perm: step \"y\": axis 0 is named twice") == 0);
+    EXPECT(warpline_error_violation_count(errors[i]) == 1);
+    EXPECT(strcmp(warpline_error_violation_field(errors[i], 0), "program.steps[0].perm") == 0);
+    EXPECT(strcmp(warpline_error_violation_text(errors[i], 0), warpline_error_message(errors[i])) == 0);
+    warpline_error_free(errors[i]);
+  }
+  EXPECT(result == NULL);
+  warpline_program_free(program);
 }
 
 static void calls_come_to_their_queue(warpline_client* client) {

@@ -302,7 +302,7 @@ TEST_F(TensorsTest, RequestsFreeWhatTheyUsed) {
     for (int j = 0; j <= i; ++j) request.mutable_options()->add_free_after("no id");
   }
   EXPECT_TRUE(daemon_.AwaitMetric("warpline_resident_tensors", "", 1));
-  // What is freed is no part of a plan: there was one for the inline operand, and one for the others.
+  // A plan does not depend on what is freed: there was one for the inline operand, and one for the others.
   EXPECT_EQ(daemon_.Metric("warpline_plan_cache_misses_total"), 2);
   // A request that fails frees nothing.
   request.add_perm(7);

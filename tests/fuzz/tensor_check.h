@@ -78,7 +78,7 @@ class TensorCheck {
   // The tensor that an owner knows by this id; if there is none, the code that says so.
   std::optional<std::size_t> Find(const std::string& id, OwnerId owner) const;
   absl::StatusCode CodeOf(const std::string& id, OwnerId owner) const;
-  // What a request should end with that names one tensor, or these.
+  // The code of a request that names one tensor, or these.
   absl::StatusCode CodeOfIds(const std::string& id, std::span<const std::string> ids, OwnerId owner) const;
   // Replaces the names in a request by ids, and returns those of many.
   template <typename Request>

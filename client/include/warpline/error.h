@@ -21,7 +21,8 @@ struct ErrorDetails {
   std::vector<FieldViolation> violations;
   // Set if the server says that trying again later can succeed.
   std::optional<absl::Duration> retry_delay;
-  // True if the server sent the error; false if it is gRPC's or the client's.
+  // True if the server sent the error; false if it is gRPC's or the client's. The client itself refuses
+  // types, shapes and options that the server would refuse, with the server's text and violations.
   bool answered = false;
   // How often the call was made.
   int attempts = 0;

@@ -295,7 +295,9 @@ WARPLINE_EXPORT warpline_error* warpline_run(warpline_client* client, const warp
                                              warpline_result** out);
 
 /* Writes the types and shapes of a program's outputs: a result whose arrays have no data. Of the inputs only
- * types and shapes are read. INVALID_ARGUMENT where a server would refuse them. */
+ * types and shapes are read. If a server would refuse the program with them, returns the error that it would
+ * give, with the field at fault; calls check the same before they send anything. UNIMPLEMENTED if the program
+ * has a step of a newer API. */
 WARPLINE_EXPORT warpline_error* warpline_infer(const warpline_program* program, const warpline_input* inputs,
                                                size_t input_count, warpline_result** out);
 

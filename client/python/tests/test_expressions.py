@@ -36,6 +36,8 @@ def test_axes_reversed(client, t):
     for e in (x, x @ t, (t + x).sum(axis=0), t @ t):
         with pytest.raises(TypeError, match="rank of .* is not known .* mT"):
             e.T
+    with pytest.raises(TypeError, match="is not known .*inner size 3 of .* mT"):
+        (t @ t + 1).T
 
 
 def test_dtypes_and_shapes(client, t):

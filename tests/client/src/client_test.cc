@@ -15,6 +15,7 @@
 #include <latch>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -195,8 +196,13 @@ TEST_F(ClientTest, RunsPrograms) {
   const float scalar = 5;
   std::vector<std::int32_t> back(elements_.size());
   RunArgs args;
-  args.program.add_outputs("y");
-  args.program.add_outputs("z");
+  for (const auto& [name, input] : {std::pair("y", "x"), std::pair("z", "s")}) {
+    v1::Step& step = *args.program.add_steps();
+    step.set_name(name);
+    step.add_inputs(input);
+    step.mutable_transpose();
+    args.program.add_outputs(name);
+  }
   args.inputs = {{"x", Request("").x}, {"s", {DType::kF32, {}, 0, &scalar}}};
   args.destinations = {{back.data(), back.size() * sizeof(back[0])}};
   const auto expect = [&](const absl::StatusOr<RunResult>& result) {

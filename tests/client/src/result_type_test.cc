@@ -2,14 +2,21 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "warpline/error.h"
 #include "warpline/program.h"
 
 namespace warpline::client {
 namespace {
 
 constexpr DType kF32 = DType::kF32;
+
+using ::testing::HasSubstr;
 
 void ExpectType(const std::optional<ArrayType>& type, DType dtype, const Shape& shape, std::size_t bytes) {
   ASSERT_TRUE(type.has_value());
@@ -18,46 +25,74 @@ void ExpectType(const std::optional<ArrayType>& type, DType dtype, const Shape& 
   EXPECT_EQ(type->bytes, bytes);
 }
 
+template <typename Args>
+void ExpectResult(const Args& args, DType dtype, const Shape& shape, std::size_t bytes) {
+  const absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
+  ASSERT_TRUE(types.ok()) << types.status();
+  ASSERT_EQ(types->size(), 1u);
+  ExpectType((*types)[0], dtype, shape, bytes);
+}
+
+template <typename Args>
+void ExpectUnknown(const Args& args) {
+  const absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
+  ASSERT_TRUE(types.ok()) << types.status();
+  for (const std::optional<ArrayType>& type : *types) EXPECT_FALSE(type.has_value());
+}
+
+// `text` is a part of the error.
+template <typename Args>
+void ExpectRefused(const Args& args, const std::string& field, const std::string& text) {
+  const absl::Status status = ResultTypesOf(args).status();
+  ASSERT_TRUE(absl::IsInvalidArgument(status)) << status;
+  const ErrorDetails details = DetailsOf(status);
+  ASSERT_EQ(details.violations.size(), 1u);
+  EXPECT_EQ(details.violations[0].field, field);
+  EXPECT_EQ(details.violations[0].description, status.message());
+  EXPECT_FALSE(details.answered);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+}
+
 Operand Of(DType dtype, const Shape& shape) { return {.dtype = dtype, .shape = shape}; }
 
 TEST(ResultTypeTest, TransposesAreAsLargeAsTheyWere) {
-  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(kF32, {2, 3, 5})}), kF32, {2, 5, 3}, 120);
-  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(DType::kC128, {2, 3, 5}), .perm = {2, 0, 1}}), DType::kC128,
-             {5, 2, 3}, 480);
-  ExpectType(ResultTypeOf(TransposeArgs{.x = Of(kF32, {})}), kF32, {}, 4);
+  ExpectResult(TransposeArgs{.x = Of(kF32, {2, 3, 5})}, kF32, {2, 5, 3}, 120);
+  ExpectResult(TransposeArgs{.x = Of(DType::kC128, {2, 3, 5}), .perm = {2, 0, 1}}, DType::kC128, {5, 2, 3},
+               480);
+  ExpectResult(TransposeArgs{.x = Of(kF32, {})}, kF32, {}, 4);
   Operand padded = Of(kF32, {2, 3});
   padded.row_stride = 100;
-  ExpectType(ResultTypeOf(TransposeArgs{.x = padded}), kF32, {3, 2}, 24);
+  ExpectResult(TransposeArgs{.x = padded}, kF32, {3, 2}, 24);
   for (const std::vector<int>& perm : {std::vector<int>{0}, {0, 0}, {0, 2}, {-1, 0}}) {
-    EXPECT_FALSE(ResultTypeOf(TransposeArgs{.x = Of(kF32, {2, 3}), .perm = perm}).has_value());
+    ExpectRefused(TransposeArgs{.x = Of(kF32, {2, 3}), .perm = perm}, "perm", "");
   }
 }
 
 TEST(ResultTypeTest, ProductsBroadcastTheirBatches) {
   GemmArgs args{.a = Of(kF32, {7, 1, 2, 3}), .b = Of(kF32, {4, 3, 5})};
-  ExpectType(ResultTypeOf(args), kF32, {7, 4, 2, 5}, 7 * 4 * 2 * 5 * 4);
+  ExpectResult(args, kF32, {7, 4, 2, 5}, 7 * 4 * 2 * 5 * 4);
   args = {.a = Of(DType::kI8, {3, 2}), .b = Of(DType::kI8, {5, 3}), .trans_a = true, .trans_b = true};
-  ExpectType(ResultTypeOf(args), DType::kI32, {2, 5}, 40);
+  ExpectResult(args, DType::kI32, {2, 5}, 40);
   args = {.a = Of(DType::kBF16, {2, 3}), .b = Of(DType::kBF16, {3, 0}), .out_data_type = kF32};
-  ExpectType(ResultTypeOf(args), kF32, {2, 0}, 0);
-  EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {2, 3}), .b = Of(kF32, {2, 3})}).has_value());
-  EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {3}), .b = Of(kF32, {3, 2})}).has_value());
-  EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {2, 2, 3}), .b = Of(kF32, {3, 3, 2})}).has_value());
+  ExpectResult(args, kF32, {2, 0}, 0);
+  ExpectRefused(GemmArgs{.a = Of(kF32, {2, 3}), .b = Of(kF32, {2, 3})}, "b.shape", "inner size 2");
+  ExpectRefused(GemmArgs{.a = Of(kF32, {3}), .b = Of(kF32, {3, 2})}, "a.shape", "rank 1");
+  ExpectRefused(GemmArgs{.a = Of(kF32, {2, 2, 3}), .b = Of(kF32, {3, 3, 2})}, "b.shape", "broadcast");
 }
 
 TEST(ResultTypeTest, ReductionsHaveTheTypeOfTheirOperation) {
   ReduceArgs args{.x = Of(DType::kU16, {2, 3, 5}), .axes = {-1}};
-  ExpectType(ResultTypeOf(args), DType::kU64, {2, 3}, 48);
+  ExpectResult(args, DType::kU64, {2, 3}, 48);
   args.keepdims = true;
   args.op = v1::REDUCE_OP_MEAN;
-  ExpectType(ResultTypeOf(args), DType::kF64, {2, 3, 1}, 48);
+  ExpectResult(args, DType::kF64, {2, 3, 1}, 48);
   args.out_data_type = kF32;
-  ExpectType(ResultTypeOf(args), kF32, {2, 3, 1}, 24);
-  ExpectType(ResultTypeOf(ReduceArgs{.x = Of(kF32, {2, 3}), .op = v1::REDUCE_OP_ARGMAX}), DType::kI64, {}, 8);
+  ExpectResult(args, kF32, {2, 3, 1}, 24);
+  ExpectResult(ReduceArgs{.x = Of(kF32, {2, 3}), .op = v1::REDUCE_OP_ARGMAX}, DType::kI64, {}, 8);
   args.axes = {3};
-  EXPECT_FALSE(ResultTypeOf(args).has_value());
-  args = {.x = Of(kF32, {2}), .op = static_cast<v1::ReduceOp>(99)};
-  EXPECT_FALSE(ResultTypeOf(args).has_value());
+  ExpectRefused(args, "axes", "axis 3 is outside of [-3, 3)");
+  ExpectRefused(ReduceArgs{.x = Of(kF32, {2}), .op = static_cast<v1::ReduceOp>(99)}, "op", "number 99");
+  ExpectRefused(ReduceArgs{.x = Of(DType::kC64, {2})}, "x.data_type", "reduce does not take c64");
 }
 
 TEST(ResultTypeTest, ProgramsAreFollowedStepByStep) {
@@ -68,16 +103,18 @@ TEST(ResultTypeTest, ProgramsAreFollowedStepByStep) {
       .inputs = {
           {"a", Of(kF32, {2, 3})}, {"b", Of(kF32, {3, 5})}, {"c", Of(kF32, {2, 5})}, {"v", Of(kF32, {5})}}};
   args.program.clear_outputs();
-  for (const char* name : {"p", "s", "r", "6.add", "none"}) args.program.add_outputs(name);
-  std::vector<std::optional<ArrayType>> types = ResultTypesOf(args);
-  ASSERT_EQ(types.size(), 5u);
+  for (const char* name : {"p", "s", "r", "6.add"}) args.program.add_outputs(name);
+  ASSERT_TRUE(ResultTypesOf(args).ok()) << ResultTypesOf(args).status();
+  const ResultTypes types = *ResultTypesOf(args);
+  ASSERT_EQ(types.size(), 4u);
   ExpectType(types[0], kF32, {2, 5}, 40);
   ExpectType(types[1], DType::kF64, {5, 2}, 80);
   ExpectType(types[2], DType::kF64, {2}, 16);
   ExpectType(types[3], DType::kF64, {5, 2}, 80);
-  EXPECT_FALSE(types[4].has_value());
   args.inputs[0].second = {.resident = "id"};
-  for (const std::optional<ArrayType>& type : ResultTypesOf(args)) EXPECT_FALSE(type.has_value());
+  ExpectUnknown(args);
+  args.program.add_outputs("none");
+  ExpectRefused(args, "program.outputs[4]", "\"none\" names no step");
 }
 
 // Otherwise the result of a new step could not go into shared memory, and nothing would say so.
@@ -94,21 +131,75 @@ TEST(ResultTypeTest, EveryStepHasOne) {
     step.GetReflection()->MutableMessage(&step, field);
     if (step.has_cast()) step.mutable_cast()->set_data_type(v1::DATA_TYPE_F64);
     if (step.has_reduce()) step.mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
-    EXPECT_TRUE(ResultTypesOf(args)[0].has_value()) << field->name();
+    const bool is_binary = step.has_gemm() || step.has_add();
+    if (!is_binary) {
+      step.mutable_inputs()->RemoveLast();
+      args.inputs.pop_back();
+    }
+    const absl::StatusOr<ResultTypes> types = ResultTypesOf(args);
+    ASSERT_TRUE(types.ok()) << types.status();
+    EXPECT_TRUE((*types)[0].has_value()) << field->name();
   }
 }
 
 TEST(ResultTypeTest, TensorsOfUnknownShapeHaveResultsOfUnknownShape) {
   Operand tensor{.resident = "id"};
-  EXPECT_FALSE(ResultTypeOf(TransposeArgs{.x = tensor}).has_value());
+  ExpectUnknown(TransposeArgs{.x = tensor});
+  ExpectUnknown(ReduceArgs{.x = tensor});
+  ExpectUnknown(GemmArgs{.a = tensor, .b = Of(kF32, {2, 2})});
+  ExpectUnknown(GemmArgs{.a = Of(kF32, {2, 2}), .b = tensor});
+  GemmArgs args{.a = Of(kF32, {2, 2}), .b = Of(kF32, {2, 3}), .c = tensor, .beta = 1};
+  ExpectUnknown(args);
+  args.beta = 0;
+  ExpectResult(args, kF32, {2, 3}, 24);
+  args.bias = tensor;
+  ExpectUnknown(args);
   tensor.shape = {2, 3};
-  ExpectType(ResultTypeOf(TransposeArgs{.x = tensor}), kF32, {3, 2}, 24);
+  ExpectResult(TransposeArgs{.x = tensor}, kF32, {3, 2}, 24);
 }
 
-TEST(ResultTypeTest, AbsurdSizesHaveNone) {
+TEST(ResultTypeTest, UnknownOperandsLeaveTheRestToCheck) {
+  const Operand tensor{.resident = "id"};
+  ExpectRefused(TransposeArgs{.x = tensor, .variant = std::string(65, 'v')}, "variant", "65 bytes");
+  ExpectRefused(GemmArgs{.a = tensor, .b = Of(kF32, {-1})}, "b.shape", "size -1");
+  ExpectRefused(GemmArgs{.a = tensor, .b = tensor, .beta = 2}, "c", "beta is 2");
+  // f64 would read c, f32 would not.
+  ExpectUnknown(GemmArgs{.a = tensor, .b = tensor, .beta = 1e-300});
+  RunArgs args{.program = *ParseExpression("p = gemm(t, x); q = transpose(x, perm=[0, 0]); add(p, q)"),
+               .inputs = {{"t", tensor}, {"x", Of(kF32, {2, 2})}}};
+  ExpectRefused(args, "program.steps[1].perm", "step \"q\": axis 0 is named twice");
+  args.program = *ParseExpression("p = gemm(t, x); add(p, y)");
+  ExpectRefused(args, "program.steps[1].inputs[1]", "\"y\" names no input and no step");
+  args.program = *ParseExpression("p = gemm(t, t); add(p, p)");
+  ExpectRefused(args, "inputs[1].name", "\"x\" is read by no step");
+  args.inputs.pop_back();
+  ExpectUnknown(args);
+  args.program.mutable_steps(0)->add_inputs("t");
+  ExpectRefused(args, "program.steps[0].inputs", "has 3 names; the operation reads 2");
+}
+
+// A newer server may know what this client does not.
+TEST(ResultTypeTest, StepsOfANewerApiHaveUnknownResults) {
+  RunArgs args{.program = *ParseExpression("p = transpose(x); add(p, p)"),
+               .inputs = {{"x", Of(kF32, {2, 3})}}};
+  v1::Step& step = *args.program.mutable_steps(0);
+  step.clear_operation();
+  ExpectRefused(args, "program.steps[0].operation", "missing");
+  step.GetReflection()->MutableUnknownFields(&step)->AddLengthDelimited(1000, "");
+  ExpectUnknown(args);
+  step.DiscardUnknownFields();
+  v1::TransposeStep& transpose = *step.mutable_transpose();
+  transpose.GetReflection()->MutableUnknownFields(&transpose)->AddVarint(1000, 1);
+  ExpectUnknown(args);
+}
+
+TEST(ResultTypeTest, AbsurdSizesAreRefused) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 40;
-  EXPECT_FALSE(ResultTypeOf(GemmArgs{.a = Of(kF32, {kHuge, 1}), .b = Of(kF32, {1, kHuge})}).has_value());
-  EXPECT_FALSE(ResultTypeOf(TransposeArgs{.x = Of(kF32, {-1})}).has_value());
+  ExpectRefused(GemmArgs{.a = Of(kF32, {kHuge, 1}), .b = Of(kF32, {1, kHuge})}, "a.shape", "more than 2^56");
+  ExpectRefused(TransposeArgs{.x = Of(kF32, {-1})}, "x.shape", "axis 0 has size -1; the least is 0");
+  Operand narrow = Of(kF32, {2, 3});
+  narrow.row_stride = 2;
+  ExpectRefused(TransposeArgs{.x = narrow}, "x.row_stride", "2 is less than the last axis, of size 3");
 }
 
 }  // namespace

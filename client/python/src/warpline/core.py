@@ -187,9 +187,9 @@ class _Outcomes(threading.local):
 _outcomes = _Outcomes()
 
 
-def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> list[tuple[np.dtype[Any], Any]] | None:
-    """The dtypes and shapes of a program's outputs. None if the server would refuse the inputs, which are given by
-    name, data type and shape."""
+def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) -> list[tuple[np.dtype[Any], Any]]:
+    """The dtypes and shapes of a program's outputs. inputs: by name, data type and shape. Raises InvalidArgument, with
+    the server's text, if the server would refuse them."""
     given = ffi.new("warpline_input[]", len(inputs))
     kept: list[Any] = []
     for slot, (name, number, shape) in zip(given, inputs):
@@ -200,10 +200,7 @@ def infer(program: Program, inputs: Sequence[tuple[str, str, Sequence[int]]]) ->
         slot.array = tensor
         kept += (named, tensor, sizes)
     out = ffi.new("warpline_result **")
-    error = lib.warpline_infer(program.handle, given, len(inputs), out)
-    if error:
-        lib.warpline_error_free(error)
-        return None
+    check(lib.warpline_infer(program.handle, given, len(inputs), out))
     result = ffi.gc(out[0], lib.warpline_result_free)
     return [kind_of(lib.warpline_result_array(result, i)) for i in range(lib.warpline_result_count(result))]
 

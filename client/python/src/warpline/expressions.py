@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from warpline import errors
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -54,8 +55,8 @@ class Operators(Remote):
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Sizes of the axes. None if a placeholder leaves them open, or if a step does not fit its inputs, which the
-        server will refuse."""
+        """Sizes of the axes. None if a placeholder leaves them open, or if a step does not fit its inputs, which a
+        client's run will refuse."""
         raise NotImplementedError
 
     @property
@@ -215,6 +216,8 @@ class Expression(Operators):
         self._shape = None if operand is None else operand.shape
         # True if the shape is known, or known to be unknown.
         self._has_inferred_shape = operation is None
+        # The reason why the shape is not known, if this or a step before it does not fit its inputs.
+        self._refusal: errors.InvalidArgument | None = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
@@ -270,9 +273,13 @@ class Expression(Operators):
         """The shape of a step's result, from those of its inputs."""
         inputs = [(x._dtype, x._shape) for x in self._inputs if x._dtype is not None and x._shape is not None]
         if self._operation is None or len(inputs) < len(self._inputs):
+            self._refusal = next((x._refusal for x in self._inputs if x._refusal), None)
             return None
-        kind = step_kind(self._operation.kind, self._operation.fields.items(), inputs)
-        return None if kind is None else kind[1]
+        try:
+            return step_kind(self._operation.kind, self._operation.fields.items(), inputs)[1]
+        except errors.InvalidArgument as error:
+            self._refusal = error.with_traceback(None)
+            return None
 
 
 def computed_array(array: Array, dtype: npt.DTypeLike | None, copy: bool | None) -> Array:

@@ -81,8 +81,8 @@ class Program:
         elif rank is not None:
             perm = arguments.reversed_axes(rank)
         else:
-            raise TypeError(f"the rank of {given} is not known before it is computed: mT swaps the last two axes, "
-                            "transpose(axes) any")
+            reason = f"({given._refusal})" if given._refusal else "before it is computed"
+            raise TypeError(f"the rank of {given} is not known {reason}: mT swaps the last two axes, transpose(axes) any")
         return self._transposed(given, perm, variant, name)
 
     def gemm(self, a: Operators | Input, b: Operators | Input,
