@@ -9,22 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/abi/support.h"
 #include "warpline/warpline.h"
 
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                \
-    }                                                                         \
-  } while (0)
-
 enum { kRows = 3, kColumns = 5, kElements = kRows * kColumns };
-
-static void ok(warpline_error* error) {
-  if (error != NULL) fprintf(stderr, "error %d: %s\n", warpline_error_code(error), warpline_error_message(error));
-  EXPECT(error == NULL);
-}
 
 /* Expects this code and that the message has `text`. */
 static void refused(warpline_error* error, int32_t code, const char* text) {
@@ -52,20 +40,6 @@ static warpline_program* parse(const char* text) {
   warpline_program* program = NULL;
   ok(warpline_program_parse(text, &program));
   return program;
-}
-
-static DLTensor matrix_of(float* data, int64_t* shape, int64_t* strides) {
-  DLTensor matrix;
-  memset(&matrix, 0, sizeof(matrix));
-  matrix.data = data;
-  matrix.device.device_type = kDLCPU;
-  matrix.ndim = 2;
-  matrix.dtype.code = kDLFloat;
-  matrix.dtype.bits = 32;
-  matrix.dtype.lanes = 1;
-  matrix.shape = shape;
-  matrix.strides = strides;
-  return matrix;
 }
 
 static void fill(float* data, int count) {
