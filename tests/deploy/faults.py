@@ -44,11 +44,11 @@ class Scene:
     def __init__(self, warplined, folder):
         self.folder, self._warplined, self._begun = folder, os.path.abspath(warplined), time.monotonic()
 
-    def daemon(self, *flags, **options):
+    def daemon(self, *flags, send_timeout="2s", **options):
         """One on the cpu backend with small limits."""
         options.setdefault("log", f"{self.folder}/log")
         return Daemon(self._warplined, "--backend=cpu", "--max-inline-bytes=64M", "--region-bytes=256M",
-                      "--resident-bytes=256M", "--send-timeout=2s", *flags, **options)
+                      "--resident-bytes=256M", f"--send-timeout={send_timeout}", *flags, **options)
 
     @property
     def warplined(self):

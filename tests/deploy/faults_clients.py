@@ -87,5 +87,24 @@ def distant():
                       for name, (code, call) in ended.items()}), flush=True)
 
 
+def in_phase(phase, address, regions):
+    """Makes a call of faults_phases.py, or holds what a client can hold, until it is killed."""
+    import faults_phases
+    import warpline
+    if phase != "holding":
+        caller = faults_phases.Blocking(phase, address, regions)
+        caller.begin()
+        caller.end()
+        return
+    with warpline.connect(address, shared_memory="always", regions=regions) as client:
+        array = client.empty((1024, 1024), "f4")
+        array[...] = 1
+        held = [array, client.put(array, ttl=faults_phases.TTL_SECONDS), client.transpose(array),
+                client.transpose(array, keep=True, ttl=faults_phases.TTL_SECONDS)]
+        print("there", flush=True)
+        sys.stdin.readline()
+        del held
+
+
 if __name__ == "__main__":
     globals()[sys.argv[2]](*sys.argv[3:])

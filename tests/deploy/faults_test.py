@@ -24,6 +24,7 @@ MOUNT, NET = [*NAMESPACES, "--mount"], [*NAMESPACES, "--net"]
 FAULTS = {
     "killed_daemon": ("faults_process", []), "stopped_daemon": ("faults_process", []),
     "stopped_client": ("faults_process", []), "stopped_unix_client": ("faults_process", []),
+    "killed_client_phases": ("faults_phases", []), "killed_daemon_phases": ("faults_phases", []),
     "cut_link": ("faults_link", NET), "full_access_log": ("faults_machine", MOUNT),
     "full_stderr": ("faults_machine", MOUNT), "full_shm": ("faults_machine", MOUNT),
     "unread_access_log": ("faults_machine", []), "unread_stderr": ("faults_machine", []),
