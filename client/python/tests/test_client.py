@@ -212,13 +212,20 @@ def test_calls_of_signal_handlers_do_not_mix_with_those_that_they_interrupt(clie
     """A handler runs where Python goes on after a call, which is where results are read."""
     large, small = np.arange(1024.0).reshape(32, 32), np.array([[7.0, 8.0, 9.0]])
     answers = []
-    before = signal.signal(signal.SIGALRM, lambda *_: answers.append(client.transpose(small)))
-    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+
+    def handler(*_):
+        answers.append(client.transpose(small))
+        # Only now: where a call takes longer than that, handlers would interrupt one another without end.
+        signal.setitimer(signal.ITIMER_REAL, 0.002)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
     try:
         end = time.monotonic() + 2
         while time.monotonic() < end:
             assert np.array_equal(client.transpose(large), large.T)
     finally:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert answers and all(np.array_equal(y, small.T) for y in answers)
