@@ -23,6 +23,8 @@ install(TARGETS warpline_client warpline_kernels warpline_proto warpline_rules w
 foreach(name IN ITEMS client kernels proto rules wire)
   set_target_properties(warpline_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
+# Its C interface; it needs the distribution's shared gRPC.
+install(TARGETS warpline_abi LIBRARY COMPONENT development NAMELINK_COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/warpline TYPE INCLUDE COMPONENT development
         FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/kernels/dtype.h ${PROJECT_SOURCE_DIR}/kernels/shape.h

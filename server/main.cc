@@ -253,7 +253,7 @@ int Serve(const ServerOptions& options) {
   FairWorkers background(kBackgroundThreads, kBackgroundNice);
   KernelService kernels(
       {.max_inline_bytes = options.max_inline_bytes, .max_device_seconds = options.MaxDeviceSeconds(cuda)},
-      {**backend, plans, compilers, admission, pool, **scheduler, tensors, regions, name_of,
+      {**backend, plans, compilers, workers, admission, pool, **scheduler, tensors, regions, name_of,
        owner_metrics.get()},
       metrics);
   // A quarter: the rest is left for requests, however many transfers there are and however slow.

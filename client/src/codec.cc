@@ -7,7 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "client/src/arrived.h"
+#include "kernels/field_error.h"
 #include "kernels/status_macros.h"
+#include "proto/wire/scanner.h"
 #include "proto/wire/tensor_field.h"
 
 namespace warpline::client {
@@ -120,9 +122,14 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
 }
 
 template <typename Request, typename Args>
-void SetOptions(const Args& args, std::span<const std::string> free_after, Request& request) {
+absl::Status SetOptions(const Args& args, std::span<const std::string> free_after, Request& request) {
+  if (free_after.size() > kMaxFreeAfter) {
+    return FieldError("options.free_after",
+                      absl::StrCat(free_after.size(), " ids; the limit is ", kMaxFreeAfter));
+  }
   if (args.reproducible) request.mutable_options()->set_reproducible(true);
   for (const std::string& id : free_after) request.mutable_options()->add_free_after(id);
+  return absl::OkStatus();
 }
 
 // The place of one result.
@@ -196,7 +203,7 @@ absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destinat
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
-  SetOptions(args, free_after, request);
+  RETURN_IF_ERROR(SetOptions(args, free_after, request));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
@@ -213,7 +220,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
   if (args.beta) request.set_beta(*args.beta);
   request.set_precision(args.precision);
   request.set_variant(args.variant);
-  SetOptions(args, free_after, request);
+  RETURN_IF_ERROR(SetOptions(args, free_after, request));
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -235,7 +242,7 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
   request.set_keepdims(args.keepdims);
   request.set_variant(args.variant);
-  SetOptions(args, free_after, request);
+  RETURN_IF_ERROR(SetOptions(args, free_after, request));
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -252,7 +259,7 @@ absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& 
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
   args.program.AppendToString(&program);
   v1::RunRequest rest;
-  SetOptions(args, free_after, rest);
+  RETURN_IF_ERROR(SetOptions(args, free_after, rest));
   const int outputs = args.program.outputs_size();
   for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
     RETURN_IF_ERROR(

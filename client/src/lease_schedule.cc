@@ -58,7 +58,11 @@ void LeaseSchedule::Forget(std::string_view id) {
 }
 
 void LeaseSchedule::Restart(std::string_view id, absl::Duration ttl, Time now) {
-  for (const std::uint64_t key : KeysOf(id)) Renewed(key, ttl, now);
+  for (const std::uint64_t key : KeysOf(id)) {
+    Lease& lease = leases_.at(key);
+    lease.tensor.ttl = ttl;
+    SetDue(key, lease, HalfOf(ttl, now));
+  }
 }
 
 std::optional<absl::Duration> LeaseSchedule::LengthOf(std::string_view id) const {
@@ -92,7 +96,7 @@ std::vector<std::pair<std::uint64_t, std::string>> LeaseSchedule::TakeDue(Time n
 
 void LeaseSchedule::Renewed(std::uint64_t key, absl::Duration ttl, Time now) {
   const auto lease = leases_.find(key);
-  if (lease == leases_.end()) return;
+  if (lease == leases_.end() || lease->second.due) return;
   lease->second.tensor.ttl = ttl;
   SetDue(key, lease->second, HalfOf(ttl, now));
 }
@@ -102,7 +106,7 @@ void LeaseSchedule::Failed(std::uint64_t key, absl::StatusCode code, Time now) {
   if (lease == leases_.end()) return;
   if (IsFinal(code)) {
     Remove(key);
-  } else {
+  } else if (!lease->second.due) {
     // Half of the lease is left, in which there is room for several attempts.
     SetDue(key, lease->second, HalfOf(lease->second.tensor.ttl / 4, now));
   }

@@ -47,7 +47,8 @@ class LeaseSchedule {
   // Keys and ids of at most `count` leases to renew now. If there is one, others go with it that would follow
   // soon. They are not due again before Renewed or Failed.
   std::vector<std::pair<std::uint64_t, std::string>> TakeDue(Time now, std::size_t count);
-  // The lease has begun anew, and the server may have given it another length.
+  // The lease has begun anew, and the server may have given it another length. What Restart has said since
+  // the renewal was taken remains.
   void Renewed(std::uint64_t key, absl::Duration ttl, Time now);
   // There is nothing to renew any more, or another attempt follows while the lease may still last.
   void Failed(std::uint64_t key, absl::StatusCode code, Time now);

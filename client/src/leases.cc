@@ -19,6 +19,7 @@ constexpr std::size_t kMaxIds = 1000;
 // Programs let go of tensors one after the other. Their drops wait for each other, unless so much memory is
 // waiting, or as many tensors as one call takes.
 constexpr std::chrono::milliseconds kDropDelay(10);
+constexpr std::chrono::milliseconds kRefusedDelay(100);
 constexpr std::size_t kMaxDroppingBytes = std::size_t{16} << 20;
 
 }  // namespace
@@ -86,7 +87,8 @@ void Leases::QueueDrop(HeldTensor tensor) {
 std::optional<Leases::Clock::time_point> Leases::DropTime() const {
   if (dropping_.empty()) return std::nullopt;
   const bool is_full = dropping_bytes_ >= kMaxDroppingBytes || dropping_.size() >= ids_per_call_;
-  return is_full || closed_ ? Clock::time_point() : first_drop_ + kDropDelay;
+  const Clock::time_point time = is_full || closed_ ? Clock::time_point() : first_drop_ + kDropDelay;
+  return std::max(time, refused_until_);
 }
 
 void Leases::Run() {
@@ -110,7 +112,7 @@ void Leases::Run() {
 
 void Leases::StartCalls(std::unique_lock<std::mutex>& lock) {
   while (in_flight_ < kMaxInFlight) {
-    if (closed_ && Clock::now() >= latest_drop_) dropping_.clear();
+    if (closed_ && std::max(Clock::now(), refused_until_) >= latest_drop_) dropping_.clear();
     if (!StartDrop(lock) && !StartRenewal(lock)) return;
   }
 }
@@ -151,8 +153,10 @@ bool Leases::StartDrop(std::unique_lock<std::mutex>& lock) {
 }
 
 void Leases::OnDropped(const std::vector<std::string>& ids, const absl::Status& status) {
+  const bool is_refused = absl::IsResourceExhausted(status);
+  if (is_refused) refused_until_ = Clock::now() + kRefusedDelay;
   // Otherwise their leases end.
-  if (LearnFrom(status, ids.size())) dropping_.insert(dropping_.end(), ids.begin(), ids.end());
+  if (is_refused || LearnFrom(status, ids.size())) dropping_.insert(dropping_.end(), ids.begin(), ids.end());
 }
 
 bool Leases::StartRenewal(std::unique_lock<std::mutex>& lock) {

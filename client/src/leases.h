@@ -83,7 +83,8 @@ class Leases {
   std::size_t ids_per_call_;
   std::deque<std::string> dropping_;  // ids
   std::size_t dropping_bytes_ = 0;
-  Clock::time_point first_drop_{};  // when the first of them came
+  Clock::time_point first_drop_{};     // when the first of them came
+  Clock::time_point refused_until_{};  // the server was too busy for a drop
   std::size_t in_flight_ = 0;
   std::uint64_t last_key_ = 0;
   bool closed_ = false;

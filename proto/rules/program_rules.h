@@ -29,7 +29,8 @@ absl::Status CheckInputCount(std::size_t count);
 // do not matter, and its result is unknown.
 class ProgramRules {
  public:
-  // Keeps a reference to the program. `foreign_steps`: steps of a newer API are no error.
+  // Keeps a reference to the program. `foreign_steps`: steps with fields of a newer API
+  // are no error. Values of enumerations that are not known here are.
   explicit ProgramRules(const v1::Program& program, bool foreign_steps = false)
       : program_(program), foreign_steps_(foreign_steps) {}
 

@@ -12,6 +12,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/stubs/common.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "kernels/field_error.h"
 #include "kernels/status_macros.h"
 
 namespace warpline {
@@ -260,8 +261,8 @@ class Scanner {
 
   absl::Status TakeExtra(std::size_t length) {
     if (scanned_.extras.size() >= limits_.extras) {
-      return absl::InvalidArgumentError(absl::StrCat(schema_.extra_name(), ": ", scanned_.extras.size() + 1,
-                                                     " or more; the limit is ", limits_.extras));
+      return FieldError(schema_.extra_path(),
+                        absl::StrCat(scanned_.extras.size() + 1, " or more; the limit is ", limits_.extras));
     }
     header().resize(field_at_);
     return TakeText(length, scanned_.extras.emplace_back());
@@ -333,7 +334,7 @@ ScanSchema ScanSchema::For(const google::protobuf::Descriptor* message, const Fi
     return std::find(list.begin(), list.end(), field) != list.end();
   };
   ScanSchema schema;
-  if (fields.extra != nullptr) schema.extra_name_ = fields.extra->name();
+  schema.extra_path_ = fields.extra_path;
   std::vector<const google::protobuf::Descriptor*> found = {message};
   for (std::size_t i = 0; i < found.size(); ++i) {
     std::vector<Known>& known = schema.messages_.emplace_back();

@@ -51,6 +51,7 @@ class ScanSchema {
     std::vector<const Field*> integers;    // of type int64
     std::vector<const Field*> references;  // of type string
     const Field* extra = nullptr;          // likewise, and repeated
+    std::string extra_path{};              // of it in the message, for errors
   };
   static ScanSchema For(const google::protobuf::Descriptor* message, const Fields& fields);
 
@@ -66,8 +67,7 @@ class ScanSchema {
   // kPayload, kScalar, kInteger, kExtra, kReference or less, or the index of its message type. Nothing if the
   // scanner does not look into it.
   std::optional<int> Find(int message, std::uint32_t number) const;
-  // The name of Fields::extra, for errors.
-  const std::string& extra_name() const { return extra_name_; }
+  const std::string& extra_path() const { return extra_path_; }
 
  private:
   struct Known {
@@ -75,8 +75,11 @@ class ScanSchema {
     int content;
   };
   std::vector<std::vector<Known>> messages_;  // the one asked for first, then those it reaches
-  std::string extra_name_;
+  std::string extra_path_;
 };
+
+// Limit of the API for RequestOptions.free_after.
+inline constexpr std::size_t kMaxFreeAfter = 256;
 
 struct ScanLimits {
   // Whatever is not a payload is copied, unknown fields, references and extras too. Without extras, no valid
@@ -85,7 +88,7 @@ struct ScanLimits {
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;
   std::size_t references = 128;
-  std::size_t extras = 256;
+  std::size_t extras = kMaxFreeAfter;
 };
 
 // Few messages have more; those that have no more take no allocation.

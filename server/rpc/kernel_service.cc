@@ -182,13 +182,13 @@ std::vector<v1::Tensor> KernelService::Place(const Plan& plan, const ResultSinks
   return placed;
 }
 
-void KernelService::FreeTensors(const Caller& caller, const std::vector<std::string>& ids) const {
+void KernelService::FreeTensors(OwnerId owner, const std::vector<std::string>& ids) const {
   if (ids.empty()) return;
-  std::vector<Buffer> memory = engine_.tensors.DropEach(caller.owner, ids);
+  std::vector<Buffer> memory = engine_.tensors.DropEach(owner, ids);
   std::size_t bytes = 0;
   for (const Buffer& each : memory) bytes += each.bytes().size();
   if (bytes > kFreedAtOnceBytes || memory.size() > kFreedAtOnce)
-    engine_.compilers.Post(caller.claimant, [memory = std::move(memory)] {});
+    engine_.workers.Post([memory = std::move(memory)] {});
 }
 
 void KernelService::Submit(UnaryCall& call, const Codec& codec, Scanned scanned, const PlanPtr& plan,
@@ -279,7 +279,7 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
 
   const std::vector<v1::Tensor> placed = Place(plan, after.sinks, call.caller().owner, result);
   result.bindings.clear();  // whoever has the answer may count on the operands' memory
-  FreeTensors(call.caller(), after.freed);
+  FreeTensors(call.caller().owner, after.freed);
   if (!placed.empty()) {
     call.OnNotSent([this, owner = call.caller().owner, placed] {
       for (const v1::Tensor& tensor : placed) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/worker_pool.h"
 #include "server/device/backend.h"
 #include "server/memory/copy_payload.h"
 #include "server/memory/region_store.h"
@@ -38,6 +39,7 @@ class KernelService {
     const Backend& backend;
     PlanCache& plans;
     FairWorkers& compilers;
+    WorkerPool& workers;  // give memory back
     Admission& admission;
     const StagingPool& pool;
     Scheduler& scheduler;
@@ -84,7 +86,7 @@ class KernelService {
   std::vector<v1::Tensor> Place(const Plan& plan, const ResultSinks& sinks, OwnerId owner,
                                 Result& result) const;
   // Drops the tensors that the request is the last to use.
-  void FreeTensors(const Caller& caller, const std::vector<std::string>& ids) const;
+  void FreeTensors(OwnerId owner, const std::vector<std::string>& ids) const;
   void Complete(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result result);
   // Both end the call; what a request costs and how it ended is recorded here and nowhere else.
   void Respond(UnaryCall& call, const Codec& codec, const Plan& plan, const Aftermath& after, Result& result);

@@ -314,7 +314,7 @@ TEST_F(TensorsTest, RequestsFreeWhatTheyUsed) {
   while (request.options().free_after_size() <= 256) request.mutable_options()->add_free_after("id");
   ExpectRefused(
       CallStub<v1::TransposeResponse>(*kernels, &v1::KernelService::Stub::Transpose, request).status,
-      grpc::StatusCode::INVALID_ARGUMENT, "", "free_after: 257 or more; the limit is 256");
+      grpc::StatusCode::INVALID_ARGUMENT, "options.free_after", "257 or more; the limit is 256");
 }
 
 TEST_F(TensorsTest, TenThousandComeAndGo) {

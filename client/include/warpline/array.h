@@ -46,8 +46,8 @@ struct Operand {
   std::int64_t row_stride = 0;
   const void* data = nullptr;
   std::shared_ptr<const void> owner = nullptr;
-  // The id of the resident tensor; empty for an array. Only the id is sent. `dtype` and `shape` may be those
-  // of the tensor. The other fields are not read.
+  // The id of the resident tensor; empty for an array. If `shape` is set, `dtype` and `shape` must be
+  // those of the tensor: the call is checked with them before it is sent. The other fields are not read.
   std::string resident{};
 
   // Returns the array. Only valid if this operand is an array.

@@ -33,9 +33,9 @@ class Client {
  public:
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
   Client(const std::string& target, const ClientOptions& options);
-  // Waits for the calls in flight; their callbacks must not start new ones. Drops the tensors that there are
-  // handles of, which takes a few seconds at the most; what calls in flight leave on the server then ends
-  // with its lease. Regions are lost, but arrays keep their memory.
+  // Waits for the calls in flight; their callbacks must neither start new ones nor destroy the client. Drops
+  // the tensors that there are handles of, which takes a few seconds at the most; what calls in flight leave
+  // on the server then ends with its lease. Regions are lost, but arrays keep their memory.
   ~Client();
 
   // Drops the tensors that there are handles of. Calls in flight, and all that come later, end with

@@ -286,8 +286,8 @@ typedef struct warpline_result warpline_result;
 /* Runs a program and waits. `destinations` is NULL, or has one for each output. Inputs must not change, and
  * `out` must not be used, until the call returns. After an error nothing writes to `out` any more.
  *
- * INVALID_ARGUMENT for arrays that are not in host memory, or of a type or rank that the API lacks; and, from
- * the server and with the fields at fault, where the program does not allow their type or shape. */
+ * INVALID_ARGUMENT for arrays that are not in host memory, or of a type or rank that the API lacks; and, with
+ * the fields at fault, where the program does not allow their type or shape. */
 WARPLINE_EXPORT warpline_error* warpline_run(warpline_client* client, const warpline_program* program,
                                              const warpline_input* inputs, size_t input_count,
                                              const warpline_destination* destinations,

@@ -61,7 +61,8 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
                                                        .scalars = ScalarFields(),
                                                        .integers = SliceFields(),
                                                        .references = ReferenceFields(),
-                                                       .extra = FreedField()}),
+                                                       .extra = FreedField(),
+                                                       .extra_path = "options.free_after"}),
           &Decode<RequestProto>,
           encode};
 }

@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -35,6 +36,7 @@ class FakeTensors : public v1::TensorService::Service {
   grpc::Status renew_status;
   double ttl_seconds = 600;
   bool takes_many = true;  // ids in one request
+  std::atomic<int> refused_drops = 0;
 
   std::size_t count(const std::string& method) const {
     const std::lock_guard lock(mutex_);
@@ -134,6 +136,7 @@ class FakeTensors : public v1::TensorService::Service {
   grpc::Status Drop(grpc::ServerContext*, const v1::DropRequest* request, v1::DropResponse*) override {
     const std::lock_guard lock(mutex_);
     ++calls_["Drop"];
+    if (refused_drops-- > 0) return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many");
     if (takes_many && request->ids_size() > 0) {
       for (const std::string& id : request->ids()) tensors_.erase(id);
       return grpc::Status::OK;

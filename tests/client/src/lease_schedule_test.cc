@@ -65,7 +65,7 @@ TEST_F(LeaseScheduleTest, TakesNoMoreThanIsAskedFor) {
 
 TEST_F(LeaseScheduleTest, KeepsTheIntervalsWithinBounds) {
   Add(1, "a", absl::Nanoseconds(1));
-  EXPECT_EQ(schedule_.Next(), now_ + milliseconds(50));
+  EXPECT_THAT(Due(now_ + milliseconds(50)), ElementsAre("a"));
   schedule_.Renewed(1, absl::InfiniteDuration(), now_);
   EXPECT_EQ(schedule_.Next(), now_ + std::chrono::hours(1));
 }
@@ -102,6 +102,15 @@ TEST_F(LeaseScheduleTest, FindsAllHoldersOfATensor) {
   schedule_.Renewed(1, absl::Seconds(1), now_);
   EXPECT_EQ(schedule_.Next(), now_ + seconds(4));
   EXPECT_FALSE(schedule_.Remove(2));
+}
+
+TEST_F(LeaseScheduleTest, ARenewalOnItsWayDoesNotUndoARestart) {
+  Add(1, "a", absl::Seconds(600));
+  EXPECT_THAT(Due(now_ + seconds(300)), ElementsAre("a"));
+  schedule_.Restart("a", absl::Seconds(2), now_ + seconds(300));
+  schedule_.Renewed(1, absl::Seconds(600), now_ + seconds(300));
+  schedule_.Failed(1, absl::StatusCode::kUnavailable, now_ + seconds(300));
+  EXPECT_EQ(schedule_.Next(), now_ + seconds(301));
 }
 
 TEST_F(LeaseScheduleTest, TellsWhatIsToBeDropped) {

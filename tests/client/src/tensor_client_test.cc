@@ -314,6 +314,18 @@ TEST_F(TensorClientTest, RenewsAndDropsManyWithFewCalls) {
   EXPECT_LE(fake_.count("Drop"), 6u);
 }
 
+TEST_F(TensorClientTest, DropsAgainWhatABusyServerRefused) {
+  fake_.refused_drops = 2;
+  {
+    Client client(target_, {});
+    const Tensor tensor = *client.Put(FirstBytes(4), kTensorTimeout);
+    { const Tensor other = *client.Put(FirstBytes(4), kTensorTimeout); }
+    EXPECT_TRUE(Await([&] { return fake_.tensors().size() == 1; }));
+    fake_.refused_drops = 1;
+  }
+  EXPECT_THAT(fake_.tensors(), IsEmpty());
+}
+
 TEST_F(TensorClientTest, ARenewalThatIsLostDoesNotLoseTheTensor) {
   Client client(target_, {});
   const Tensor tensor = *client.Put(FirstBytes(4), kTensorTimeout);

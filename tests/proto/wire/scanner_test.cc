@@ -358,7 +358,8 @@ absl::StatusOr<ScannedMessage> ScanFreed(const v1::ReduceRequest& request, const
   return ScanMessage(
       ScanSchema::For(v1::ReduceRequest::descriptor(),
                       {.payload = InlineField(),
-                       .extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after")}),
+                       .extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after"),
+                       .extra_path = "options.free_after"}),
       Slice(request.SerializeAsString(), kBytewise), limits);
 }
 
@@ -383,16 +384,17 @@ TEST(WireScannerTest, ExtrasHaveLimits) {
   v1::ReduceRequest request;
   for (int i = 0; i < 3; ++i) request.mutable_options()->add_free_after("id");
   EXPECT_THAT(ScanFreed(request, {.extras = 3}), IsOk());
-  EXPECT_THAT(
-      ScanFreed(request, {.extras = 2}),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("free_after: 3 or more; the limit is 2")));
+  EXPECT_THAT(ScanFreed(request, {.extras = 2}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("options.free_after: 3 or more; the limit is 2")));
   EXPECT_THAT(ScanFreed(request, {.header_bytes = 10}), StatusIs(absl::StatusCode::kInvalidArgument));
   std::string invalid = request.SerializeAsString();
   invalid[invalid.find("id")] = '\xff';
   EXPECT_FALSE(v1::ReduceRequest().ParseFromString(invalid));
   EXPECT_THAT(
       ScanMessage(ScanSchema::For(v1::ReduceRequest::descriptor(),
-                                  {.extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after")}),
+                                  {.extra = v1::RequestOptions::descriptor()->FindFieldByName("free_after"),
+                                   .extra_path = "options.free_after"}),
                   Slice(invalid, kBytewise)),
       StatusIs(absl::StatusCode::kInvalidArgument));
 }
