@@ -10,6 +10,7 @@ from tensor_server import CODE, abort
 from test_tensors import wait_until
 
 import warpline
+from warpline.aio import calls
 
 pytestmark = pytest.mark.usefixtures("usual_sizes")
 
@@ -98,6 +99,30 @@ def test_the_loop_goes_on_while_elements_are_copied_and_regions_opened(unix):
                     rounds += 1
                 await task
                 assert rounds > 3
+
+    asyncio.run(check())
+
+
+def test_small_operands_with_large_results_do_not_block_the_loop(unix, monkeypatch):
+    """Memory for the result may have to be opened, which another thread does."""
+    library, threads = calls.lib, []
+
+    class Recorder:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def warpline_submit(self, *arguments):
+            threads.append(threading.current_thread())
+            return library.warpline_submit(*arguments)
+
+    async def check():
+        x = np.ones((1000, 1))
+        async with warpline.aio.connect(unix) as client:
+            monkeypatch.setattr(calls, "lib", Recorder())
+            assert (await client.gemm(x, x.T)).shape == (1000, 1000)
+            await client.transpose(x)
+            await client.gemm(x, x.T, keep=True)
+        assert [thread is threading.main_thread() for thread in threads] == [False, True, True]
 
     asyncio.run(check())
 

@@ -3,6 +3,7 @@
 The blocking and the asynchronous client share this code. It does not read the elements of arrays.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -70,6 +71,16 @@ class Call(NamedTuple):
     order: Sequence[int] | None = None
     # The tensors that the server drops when the call has succeeded.
     free_after: Sequence[Resident] = ()
+
+
+def result_bytes(call: Call) -> int:
+    """The size of the results that come back, as the library infers it; 0 if it cannot, or if the call will be refused."""
+    inputs = [(name, x.data_type, x.shape) for name, x in call.inputs]
+    try:
+        results = core.infer(call.program, inputs)
+    except errors.Error:
+        return 0
+    return sum(dtype.itemsize * math.prod(shape) for (dtype, shape), kept in zip(results, call.keep.results) if not kept)
 
 
 def _single(kind: str, inputs: Sequence[tuple[str, AnyOperand]], fields: dict[str, Any], variant: str, keep: Keep,

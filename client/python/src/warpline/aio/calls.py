@@ -43,8 +43,8 @@ class _Queue:
             self.close()
 
 
-# Operands of more bytes may go to shared memory, which is perhaps to be opened first, and that takes long.
-_SHARED_BYTES = 64 << 10
+# More bytes of operands or results may lie in shared memory, which is perhaps to be opened first, and that takes long.
+SHARED_BYTES = 64 << 10
 # All that are open.
 _queues: set[_Queue] = set()
 _numbers = itertools.count(1)
@@ -66,7 +66,7 @@ class Calls:
 
     async def run(self, request: Request, request_id: str, nbytes: int) -> Any:
         """Makes the call, and returns its warpline_result. Cancelling the task cancels the call and waits for its end.
-        nbytes: size of the operands, which may be copied."""
+        nbytes: size of the operands, or of the results if they are larger and memory is shared."""
         begun = time.monotonic()
         connection = self._connection
         handle = connection.begin()
@@ -96,7 +96,7 @@ class Calls:
             else:
                 refused(None if submitting.cancelled() or submitting.exception() else submitting.result())
 
-        limit = _SHARED_BYTES if connection.shares else SMALL_BYTES
+        limit = SHARED_BYTES if connection.shares else SMALL_BYTES
         submitting = self._loop.run_in_executor(None, submit) if nbytes > limit else self._done(submit())
         try:
             error = await asyncio.shield(submitting)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from warpline import calls, core, direct, targets, transfers
 from warpline._core import lib
-from warpline.aio.calls import Calls
+from warpline.aio.calls import SHARED_BYTES, Calls
 from warpline.aio.reductions import Reductions
 from warpline.aio.tensors import Tensor
 from warpline.aio.threads import calling, copying, unless_small
@@ -201,6 +201,8 @@ class Client(Reductions):
             self._calls = Calls(connection)
         nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
         request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible))
+        if connection.shares and nbytes <= SHARED_BYTES:
+            nbytes = max(nbytes, calls.result_bytes(call))
         result = await self._calls.run(request, id, nbytes)
         results = request.results(result, report)
         return [Tensor(self, result, owned=True) if kept else result
