@@ -46,7 +46,10 @@ RegionOpener::RegionOpener(RegionClient& regions, Connection& connection, const 
 absl::Status RegionOpener::Check(std::size_t bytes, absl::Time deadline) {
   if (!path_.ok()) return path_.status();
   if (!refusal_.ok() && bytes >= refused_bytes_ && absl::Now() < not_before_) {
-    return absl::Status(refusal_.code(), absl::StrCat("a moment ago: ", refusal_.message()));
+    // The deadline was another call's.
+    const bool was_late = absl::IsDeadlineExceeded(refusal_);
+    return absl::Status(was_late ? absl::StatusCode::kFailedPrecondition : refusal_.code(),
+                        absl::StrCat("a moment ago: ", refusal_.message()));
   }
   if (limit() != 0) return absl::OkStatus();
   const absl::StatusOr<std::size_t> limit = AskLimit(deadline);

@@ -56,7 +56,8 @@ def test_violations(client):
         client.transpose(X, (0, 0), request_id="my-request")
     error = caught.value
     assert error.code is warpline.StatusCode.INVALID_ARGUMENT
-    assert error.request_id == "my-request" and "my-request" in str(error)
+    # The client refuses such a call, so that no log has its id.
+    assert not error.answered and error.request_id == "" and "my-request" not in str(error)
     assert error.violations[0].field == "perm" and "twice" in error.violations[0].description
     assert isinstance(error, warpline.Error) and error.retry_after is None
 
@@ -71,8 +72,10 @@ def test_permutations_that_are_none_are_refused_as_they_are_given(client):
 
 def test_variants(client):
     with pytest.raises(warpline.InvalidArgument, match="nonesuch") as caught:
-        client.reduce(X, "sum", variant="nonesuch")
-    assert caught.value.violations[0].field == "variant"
+        client.reduce(X, "sum", variant="nonesuch", request_id="my-request")
+    error = caught.value
+    assert error.violations[0].field == "variant"
+    assert error.answered and error.request_id == "my-request" and "my-request" in str(error)
 
 
 def test_types_that_are_not_supported(client):

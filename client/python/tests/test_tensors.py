@@ -309,5 +309,7 @@ def test_a_run_drops_what_it_is_the_last_to_use(daemon):
         t.drop()
         assert np.array_equal(c.run(y + 0, free_after=(y, other)), x @ x.T)
         assert not ids(c)
+        with pytest.raises(TypeError, match="free_after is a Tensor: a sequence"):
+            c.run(other.T, free_after=other)
         with pytest.raises(TypeError, match=r"free_after\[1\] is a str: a resident tensor"):
             c.run(c.put(x).T, free_after=[y, "id"])

@@ -52,6 +52,8 @@ def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int
 
 def freed_of(tensors: Any) -> Sequence[Resident]:
     """The tensors of `free_after`. Raises TypeError unless it is a sequence of tensors."""
+    if isinstance(tensors, Resident):
+        raise TypeError(f"free_after is a {type(tensors).__name__}: a sequence of tensors, as in [t]")
     freed = list(tensors)
     for i, tensor in enumerate(freed):
         if not isinstance(tensor, Resident):

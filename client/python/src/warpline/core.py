@@ -215,10 +215,13 @@ def error_of(error: Any, request_id: str = "") -> tuple[errors.Error, int]:
                   for i in range(lib.warpline_error_violation_count(error))]
     code = errors.StatusCode(lib.warpline_error_code(error))
     retry_after = lib.warpline_error_retry_seconds(error)
+    answered = bool(lib.warpline_error_answered(error))
+    if code is errors.StatusCode.INVALID_ARGUMENT and not answered:
+        request_id = ""  # nothing was sent, so no log has it
     made = errors.of_code(code, hints.hinted(code, read(lib.warpline_error_message(error))),
                           read(lib.warpline_error_request_id(error)) or request_id, violations,
                           retry_after if retry_after >= 0 else None)
-    made.answered = bool(lib.warpline_error_answered(error))
+    made.answered = answered
     attempts = lib.warpline_error_attempts(error)
     lib.warpline_error_free(error)
     return made, attempts

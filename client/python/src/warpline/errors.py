@@ -41,7 +41,7 @@ class Error(Exception):
 
     code: The StatusCode.
     message: The text of the server, of gRPC or of this client.
-    request_id: Finds the request in the server's log.
+    request_id: Finds the request in the server's log. Empty if the client refused the call.
     violations: List of FieldViolation: the fields of the request that are wrong.
     retry_after: Seconds after which the same request may succeed. None if the server gives no delay.
     answered: False if the server sent no answer, and the text is not the server's. The server may still have carried
