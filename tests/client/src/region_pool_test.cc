@@ -264,6 +264,19 @@ TEST_F(RegionPoolTest, EmptyIsOrdinaryMemoryWhereThereIsNoRoom) {
   EXPECT_THAT(Empty(always, 2 * kMiB).status(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+TEST_F(RegionPoolTest, EmptyIsOrdinaryMemoryAfterTheDeadlineOfAnotherCall) {
+  server_->handover_error.emplace();
+  server_->handover_error->set_code(grpc::StatusCode::DEADLINE_EXCEEDED);
+  server_->handover_error->set_message("too late");
+  RegionPool& pool = Make(64 * kMiB, absl::Hours(1));
+  EXPECT_THAT(Take(pool, 1000).status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("too late")));
+  server_->handover_error.reset();
+  EXPECT_THAT(Empty(pool, 1000), IsOk());
+  EXPECT_THAT(Take(pool, 1000).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("a moment ago: too late")));
+}
+
 TEST_F(RegionPoolTest, DropsLostRegions) {
   RegionPool& pool = Make(4 * kMiB);
   const auto blocks = TakeMany(pool, 2, kMiB);
