@@ -28,7 +28,8 @@ namespace warpline::client {
 // Calls the methods of the API, which warpline.proto describes. Every call has a deadline: `timeout` from
 // now, finite and above zero. Errors have gRPC's codes; error.h reads their details. Operands stay the
 // caller's and must not change until the call is over (see ConstArray, and Region for what lies in shared
-// memory). Thread-safe.
+// memory). A call that has ended returns once its operands are no longer being sent: if the server takes no
+// data, after 30 seconds over TCP, and over a unix socket when the server goes on or ends. Thread-safe.
 class Client {
  public:
   // Connects at the first call. Target: "host:port", "unix:/path", or anything else gRPC resolves.
