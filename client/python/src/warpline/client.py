@@ -35,7 +35,8 @@ class Client(Reductions):
 
     out: Array of the result's shape and dtype, in any layout. The elements are copied into this array, and the call
         returns it. After an error nothing writes to the array any more. The call may wait up to a minute to ensure
-        this. A server that cannot end the call by then ends itself. The same holds if the client is closed meanwhile.
+        this. A server that has not confirmed it by then loses the shared memory. The same holds if the client is
+        closed meanwhile.
     keep: If true, the result stays on the server, and the call returns a Tensor.
     ttl: With keep=True, duration of this Tensor's lease in seconds. The lease is renewed while the object lives. None:
         the server's default.
