@@ -1,7 +1,8 @@
-"""Measures the Python package in one process of a client: python_bench.py ADDRESS small|transfers|shared
+"""Measures the Python package in one process of a client: python_bench.py ADDRESS small|transfers|shared|kept
 
 small: 32x32 f32 transposes, alone (p50) and from 8 threads of one client. transfers: put of 1 GiB, and get into an array
-whose pages are there. shared: 256 MiB f32 transposes over a unix socket, of ordinary arrays and of c.empty. Prints JSON.
+whose pages are there. shared: 256 MiB f32 transposes over a unix socket, of ordinary arrays and of c.empty. kept: 3,000
+results of 64x48 f32 that stay on the server, their end, and a chain of 200 runs that free their operand. Prints JSON.
 Run it in turn with other packages, of which PYTHONPATH names the folder, against one daemon.
 """
 
@@ -70,10 +71,33 @@ def shared(client, rng):
             "ordinary_out_ms": median_of(lambda: client.transpose(x, out=ordinary), 7) * 1e3}
 
 
+def kept(client, rng):
+    x = rng.random((64, 48), dtype="f4")
+    begun = time.perf_counter()
+    results = [client.transpose(x, keep=True) for _ in range(3000)]
+    each, before = (time.perf_counter() - begun) / 3000, len(client.tensors())
+    begun = time.perf_counter()
+    del results
+    while len(client.tensors()) > before - 3000:
+        time.sleep(0.001)
+    ended = time.perf_counter() - begun
+    chained = {}
+    for frees in (False, True):
+        t = client.put(x)
+
+        def step():
+            nonlocal t
+            t = client.run(t.T + 0, keep=True, free_after=[t] if frees else [])
+
+        chained[frees] = median_of(step, 200)
+    return {"each_us": each * 1e6, "end_ms": ended * 1e3, "run_us": chained[False] * 1e6, "freeing_run_us": chained[True] * 1e6}
+
+
 def main():
     address, what = sys.argv[1:]
     with warpline.connect(address) as client:
-        print(json.dumps({"small": small, "transfers": transfers, "shared": shared}[what](client, np.random.default_rng(1))))
+        work = {"small": small, "transfers": transfers, "shared": shared, "kept": kept}[what]
+        print(json.dumps(work(client, np.random.default_rng(1))))
 
 
 if __name__ == "__main__":
