@@ -69,8 +69,8 @@ def test_errors(daemon):
         slow = slow_program(daemon.backend)
         async with warpline.aio.connect(daemon.address) as client:
             with pytest.raises(warpline.InvalidArgument) as caught:
-                await client.transpose(np.ones((2, 3)), (0, 0), request_id="mine")
-            assert caught.value.violations[0].field == "perm" and caught.value.request_id == "mine"
+                await client.transpose(np.ones((2, 3)), variant="nonesuch", request_id="mine")
+            assert caught.value.violations[0].field == "variant" and caught.value.request_id == "mine"
             with pytest.raises(warpline.DeadlineExceeded):
                 await client.run(slow, timeout=0.05)
             with pytest.raises(ValueError):

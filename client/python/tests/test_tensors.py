@@ -313,3 +313,9 @@ def test_a_run_drops_what_it_is_the_last_to_use(daemon):
             c.run(other.T, free_after=other)
         with pytest.raises(TypeError, match=r"free_after\[1\] is a str: a resident tensor"):
             c.run(c.put(x).T, free_after=[y, "id"])
+
+
+@pytest.mark.parametrize("keep", [1, "yes", [True, False], None])
+def test_keep_is_true_or_false(c, keep):
+    with pytest.raises(ValueError, match="keep is .*: True, False, or one of them for each of 1 results"):
+        c.run(c.put(np.ones(2)) + 0, keep=keep)

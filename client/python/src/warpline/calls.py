@@ -40,7 +40,7 @@ def keep_of(keep: bool | Sequence[bool], ttl: float | None, out: Any, count: int
     contradict each other."""
     if keep is False and ttl is None and count == 1:
         return INLINE
-    results = [keep] * count if isinstance(keep, (bool, np.bool_)) else list(keep)
+    results = [keep] * count if isinstance(keep, (bool, np.bool_)) else list(keep) if isinstance(keep, Iterable) else []
     if len(results) != count or not all(isinstance(one, (bool, np.bool_)) for one in results):
         raise ValueError(f"keep is {keep!r}: True, False, or one of them for each of {count} results")
     if ttl is not None and not any(results):

@@ -394,6 +394,9 @@ class Connection:
         # The close ended the call, or the wait for its next attempt.
         if self._closed and made.code in _RETRIED:
             return errors.closed(made.request_id)
+        if not made.answered and made.code is errors.StatusCode.DEADLINE_EXCEEDED:
+            seconds = time.monotonic() - begun
+            return errors.reworded(made, f"{made.message}: no answer from {self.target} in {seconds:.3g} s")
         if made.answered or made.code is not errors.StatusCode.UNAVAILABLE or not attempts:
             return made
         message = hints.unreachable(made.message, self.target, attempts, time.monotonic() - begun)
