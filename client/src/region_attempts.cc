@@ -13,8 +13,8 @@ namespace {
 // Limit of the times that one attempt is placed. A server that loses regions faster is of no use.
 constexpr int kMaxPlacements = 3;
 
-}  // namespace
-
+// Waits for the end of an attempt, if it is awaited. False if that lasts beyond the deadline, or the client
+// is closed, or the thread is interrupted.
 bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const Connection& connection) {
   if (!ended.valid()) return true;
   while (ended.wait_for(kInterruptPeriod) != std::future_status::ready) {
@@ -22,6 +22,8 @@ bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const 
   }
   return true;
 }
+
+}  // namespace
 
 absl::StatusOr<OutgoingMessage> RegionAttempts::Encode(
     const std::function<absl::StatusOr<OutgoingMessage>(RegionCall&)>& encode) {

@@ -17,10 +17,6 @@
 
 namespace warpline::client {
 
-// Waits for the end of an attempt, if it is awaited. False if that lasts beyond the deadline, or the client
-// is closed, or the thread is interrupted.
-bool AwaitWithdrawal(const std::future<void>& ended, absl::Time deadline, const Connection& connection);
-
 // Not thread-safe.
 class RegionAttempts {
  public:

@@ -53,7 +53,7 @@ void TensorService::Create(UnaryCall& call) {
   });
 }
 
-// A thousand ids take a millisecond, which the thread that receives calls does not have.
+// Many ids take too long for the thread that receives calls.
 template <typename Request, typename Response, typename Answer>
 void TensorService::AnswerForIds(UnaryCall& call, const Answer& answer) {
   Request request;

@@ -82,8 +82,8 @@ class Tensor(Handle):
     block, when the client is closed, or soon after the object has become garbage. A `with` block that an exception ends
     does not wait for the drop. If none of that can happen, the lease ends. `copy.copy(t)` is another object for the same
     tensor. The two share the lease, and the tensor is dropped with the last of them. `drop` and the end of a `with`
-    block drop it for both. A tensor from `client.tensor(id)` belongs to someone else, and is not dropped. After a fork, the child
-    neither renews nor drops its parent's tensors.
+    block drop it for both. A tensor from `client.tensor(id)` belongs to someone else, and is not dropped. After a
+    fork, the child neither renews nor drops its parent's tensors.
     """
 
     def __init__(self, client: "Client", handle: Any, owned: bool) -> None:
