@@ -77,6 +77,11 @@ constexpr bool IsInteger(DType dtype) { return IsUnsigned(dtype) || IsSigned(dty
 // The types of reductions, casts and elementwise operations: bool, integers, floats.
 constexpr bool IsReal(DType dtype) { return dtype == DType::kBool || IsInteger(dtype) || IsFloat(dtype); }
 
+// The types of maps: real and complex numbers.
+constexpr bool IsMapType(DType dtype) {
+  return IsReal(dtype) || internal::RowOf(dtype).kind == internal::Kind::kComplex;
+}
+
 // The types that matrix products take.
 constexpr bool IsGemmInput(DType dtype) { return dtype == DType::kI8 || IsFloat(dtype); }
 

@@ -1,5 +1,7 @@
 #include "kernels/field_error.h"
 
+#include <algorithm>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
@@ -28,6 +30,15 @@ absl::Status InField(std::string_view field, const absl::Status& status) {
     if (url != ToAbsl(kFieldPayloadUrl)) about.SetPayload(url, payload);
   });
   return about;
+}
+
+absl::Status Within(std::string_view outer, const absl::Status& status, std::string_view about) {
+  const std::optional<std::string> field = FieldOf(status);
+  if (!field.has_value()) return status;
+  const absl::string_view text = status.message();
+  const absl::string_view rest = text.substr(std::min(text.size(), field->size() + 2));  // after "field: "
+  return AboutField(status.code(), absl::StrCat(ToAbsl(outer), ".", *field),
+                    absl::StrCat(ToAbsl(about), rest));
 }
 
 std::optional<std::string> FieldOf(const absl::Status& status) {

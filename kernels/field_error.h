@@ -21,6 +21,10 @@ absl::Status FieldError(std::string_view field, std::string_view message);
 // OK.
 absl::Status InField(std::string_view field, const absl::Status& status);
 
+// An error about a field inside of `outer`, from one that names the inner field alone: "<outer>.<field>:
+// <about><message>". The code stays. A status without a field stays as it is.
+absl::Status Within(std::string_view outer, const absl::Status& status, std::string_view about = {});
+
 // Returns the field that the functions above attached, or nothing.
 std::optional<std::string> FieldOf(const absl::Status& status);
 

@@ -24,6 +24,11 @@ std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
   if (ReadsY(p.op)) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
   return inputs;
 }
+std::vector<OperandSize> Inputs(const MapProblem& p) {
+  std::vector<OperandSize> inputs;
+  for (const MapInput& input : p.inputs) inputs.push_back({Extent(p.shape, input.strides), input.dtype});
+  return inputs;
+}
 // Returns the elements that `matrices` matrices span, whose rows of `row` elements are `ld` apart.
 std::int64_t Extent(std::int64_t matrices, std::int64_t stride, std::int64_t row, std::int64_t ld) {
   return matrices * stride == 0 || row == 0 ? 0 : matrices * stride - (ld - row);
@@ -43,6 +48,7 @@ std::vector<OperandSize> Inputs(const GemmProblem& p) {
 OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
 OperandSize Output(const ElementwiseProblem& p) { return {p.shape.Count(), p.out_dtype}; }
+OperandSize Output(const MapProblem& p) { return {p.shape.Count(), p.OutDType()}; }
 OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "kernels/problem.h"
 
+#include <algorithm>
+
 namespace warpline {
 namespace {
 
@@ -43,6 +45,8 @@ std::string_view Name(Op op) {
       return "scale";
     case Op::kAdd:
       return "add";
+    case Op::kMap:
+      return "map";
   }
   return "?";
 }
@@ -110,7 +114,8 @@ Op OpOf(const Problem& problem) {
   return std::visit(Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
                                [](const GemmProblem&) { return Op::kGemm; },
                                [](const ReduceProblem&) { return Op::kReduce; },
-                               [](const ElementwiseProblem& p) { return ToOp(p.op); }},
+                               [](const ElementwiseProblem& p) { return ToOp(p.op); },
+                               [](const MapProblem&) { return Op::kMap; }},
                     problem);
 }
 
@@ -118,12 +123,27 @@ DType DTypeOf(const Problem& problem) {
   return std::visit([](const auto& p) { return p.dtype; }, problem);
 }
 
-bool ReadsScalars(const Problem& problem) {
+int MapProblem::ConstantCount() const {
+  return static_cast<int>(std::count_if(nodes.begin(), nodes.end(),
+                                        [](const MapNode& node) { return node.op == MapOp::kConstant; }));
+}
+
+int ScalarCount(const Problem& problem) {
+  if (const auto* map = std::get_if<MapProblem>(&problem)) return map->ConstantCount();
   const Op op = OpOf(problem);
-  return op == Op::kGemm || op == Op::kScale;
+  return op == Op::kGemm || op == Op::kScale ? 1 : 0;
 }
 
 namespace {
+
+// Bytes of an operand that is read at these strides: once where it is broadcast.
+double StridedBytes(const Shape& shape, const Strides& strides, DType dtype) {
+  double count = 1;
+  for (int i = 0; i < shape.rank; ++i) {
+    if (strides[i] != 0) count *= static_cast<double>(shape[i]);
+  }
+  return count * static_cast<double>(SizeOf(dtype));
+}
 
 double BytesMoved(const TransposeProblem& p) { return 2 * Bytes(p.shape, p.dtype); }
 
@@ -150,14 +170,14 @@ double BytesMoved(const ReduceProblem& p) {
 }
 
 double BytesMoved(const ElementwiseProblem& p) {
-  const auto operand = [&](const Strides& strides) {
-    double count = 1;
-    for (int i = 0; i < p.shape.rank; ++i) {
-      if (strides[i] != 0) count *= static_cast<double>(p.shape[i]);
-    }
-    return count * static_cast<double>(SizeOf(p.dtype));
-  };
-  return operand(p.x_strides) + (ReadsY(p.op) ? operand(p.y_strides) : 0) + Bytes(p.shape, p.out_dtype);
+  return StridedBytes(p.shape, p.x_strides, p.dtype) +
+         (ReadsY(p.op) ? StridedBytes(p.shape, p.y_strides, p.dtype) : 0) + Bytes(p.shape, p.out_dtype);
+}
+
+double BytesMoved(const MapProblem& p) {
+  double bytes = Bytes(p.shape, p.OutDType());
+  for (const MapInput& input : p.inputs) bytes += StridedBytes(p.shape, input.strides, input.dtype);
+  return bytes;
 }
 
 }  // namespace
@@ -176,6 +196,10 @@ double FlopsOf(const Problem& problem) {
                  [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
                  [](const ElementwiseProblem& p) {
                    return p.op == ElementwiseOp::kCast ? 0.0 : static_cast<double>(p.shape.Count());
+                 },
+                 [](const MapProblem& p) {
+                   const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
+                   return nodes * static_cast<double>(p.shape.Count());
                  }},
       problem);
 }

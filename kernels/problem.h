@@ -8,16 +8,18 @@
 #include <optional>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "kernels/dtype.h"
 #include "kernels/gemm/batch.h"
+#include "kernels/map/operations.h"
 #include "kernels/shape.h"
 
 namespace warpline {
 
-enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kCast, kScale, kAdd };
-inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm,  Op::kReduce,
-                                       Op::kCast,      Op::kScale, Op::kAdd};
+enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kCast, kScale, kAdd, kMap };
+inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kCast,
+                                       Op::kScale,     Op::kAdd,  Op::kMap};
 std::string_view Name(Op op);
 
 // y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
@@ -61,7 +63,8 @@ struct GemmProblem {
 };
 
 // In every width, so that a kernel reads the one it computes in; this layout is copied to the device. Of a
-// scale step, alpha is the factor.
+// scale step, alpha is the factor. A map has one for each constant, of which alpha is the value, or the real
+// part, and beta the imaginary part.
 struct StepScalars {
   float alpha_f32 = 1, beta_f32 = 0;
   double alpha_f64 = 1, beta_f64 = 0;
@@ -133,12 +136,48 @@ struct ElementwiseProblem {
   friend bool operator==(const ElementwiseProblem&, const ElementwiseProblem&) = default;
 };
 
-using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, ElementwiseProblem>;
+inline constexpr int kMaxMapInputs = 32;
+inline constexpr int kMaxMapNodes = 256;
+
+// An input of a map. Along each axis of the result, neighbours are so many elements apart in it: 0 where it
+// is broadcast.
+struct MapInput {
+  DType dtype = DType::kF32;
+  Strides strides{};
+
+  friend bool operator==(const MapInput&, const MapInput&) = default;
+};
+
+// One operation of a map. Its operands are values: numbers below the count of inputs are inputs, and the
+// others are earlier nodes. A constant has the number of its StepScalars as its operand. `dtype` is that of
+// its result. All operands have one type, but for the first of where, which is bool.
+struct MapNode {
+  MapOp op = MapOp::kConstant;
+  DType dtype = DType::kF32;
+  std::array<std::int16_t, 3> operands{};
+
+  friend bool operator==(const MapNode&, const MapNode&) = default;
+};
+
+// An elementwise expression. The last node is the result, dense and of this shape. Each node rounds to its
+// type.
+struct MapProblem {
+  DType dtype = DType::kF32;  // of the first input
+  Shape shape;
+  std::vector<MapInput> inputs;  // 1 to kMaxMapInputs
+  std::vector<MapNode> nodes;    // 1 to kMaxMapNodes
+
+  DType OutDType() const { return nodes.back().dtype; }
+  int ConstantCount() const;
+  friend bool operator==(const MapProblem&, const MapProblem&) = default;
+};
+
+using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, ElementwiseProblem, MapProblem>;
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs
-// True if the problem's kernels read StepScalars.
-bool ReadsScalars(const Problem& problem);
+// The number of StepScalars that the problem's kernels read.
+int ScalarCount(const Problem& problem);
 
 // The least that must move through device memory (each operand once), in bytes, and the arithmetic, in
 // floating-point (or integer) operations: the numerators of achieved bandwidth and FLOP/s.

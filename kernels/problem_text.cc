@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,25 @@ std::string Details(const ElementwiseProblem& p) {
   return text;
 }
 
+// The whole text: a map has the types of its inputs in place of one.
+std::string MapText(const MapProblem& p) {
+  std::string text = absl::StrCat("map ", Sizes(p.shape));
+  const Strides dense = RowMajorStrides(p.shape);
+  for (const MapInput& input : p.inputs) {
+    absl::StrAppend(&text, " ", ToAbsl(Name(input.dtype)));
+    if (std::equal(dense.begin(), dense.begin() + p.shape.rank, input.strides.begin())) continue;
+    absl::StrAppend(&text, "@", Join(input.strides.data(), p.shape.rank, ","));
+  }
+  text += " =";
+  for (const MapNode& node : p.nodes) {
+    absl::StrAppend(&text, " ", ToAbsl(Name(node.op)));
+    if (RowOf(node.op).result == MapResult::kGiven) absl::StrAppend(&text, ":", ToAbsl(Name(node.dtype)));
+    const auto operands = static_cast<std::size_t>(std::max(RowOf(node.op).operands, 1));
+    absl::StrAppend(&text, "(", absl::StrJoin(std::span(node.operands).first(operands), ","), ")");
+  }
+  return text;
+}
+
 std::string OpName(const Problem& problem) {
   const auto* reduce = std::get_if<ReduceProblem>(&problem);
   return std::string(reduce != nullptr ? Name(reduce->op) : Name(OpOf(problem)));
@@ -117,6 +137,7 @@ std::string TypeName(const Problem& problem) {
 Shape ShapeOf(const TransposeProblem& p) { return p.shape; }
 Shape ShapeOf(const ReduceProblem& p) { return p.shape; }
 Shape ShapeOf(const ElementwiseProblem& p) { return p.shape; }
+Shape ShapeOf(const MapProblem& p) { return p.shape; }
 Shape ShapeOf(const GemmProblem& p) { return {p.m, p.n, p.k}; }
 
 // One line, and the words of it that are left to understand. The first error is kept; what is read after it
@@ -219,6 +240,7 @@ class Line {
     return status_;
   }
   bool ok() const { return status_.ok(); }
+  bool AtEnd() const { return next_ == words_.size(); }
 
  private:
   std::string_view text_;
@@ -345,8 +367,67 @@ Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape&
   return p;
 }
 
+// The operation of a node, the type of its result and its operands; `types` are those of the values before
+// it.
+MapNode ParseNode(Line& line, const std::string& word, std::vector<DType>& types) {
+  MapNode node;
+  const std::size_t open = word.find('(');
+  const absl::string_view head = absl::string_view(word).substr(0, open);
+  const std::pair<absl::string_view, absl::string_view> named = absl::StrSplit(head, absl::MaxSplits(':', 1));
+  const auto row = std::find_if(kMapOps.begin(), kMapOps.end(),
+                                [&](const MapOpRow& each) { return ToAbsl(each.name) == named.first; });
+  if (open == std::string::npos || word.back() != ')' || row == kMapOps.end()) {
+    line.Refuse(absl::StrCat("a node as add(0,1), not \"", word, "\""));
+    return node;
+  }
+  node.op = static_cast<MapOp>(row - kMapOps.begin());
+  const auto wanted = static_cast<std::size_t>(std::max(row->operands, 1));
+  const std::vector<std::int64_t> operands =
+      line.Numbers(word.substr(open + 1, word.size() - open - 2), ',', wanted, 0);
+  if (operands.size() != wanted) line.Refuse(absl::StrCat(wanted, " operands in \"", word, "\""));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (node.op != MapOp::kConstant && operands[i] >= std::ssize(types)) {
+      line.Refuse(absl::StrCat("operands below ", types.size(), " in \"", word, "\""));
+    }
+    node.operands[i] = static_cast<std::int16_t>(operands[i]);
+  }
+  if (!line.ok()) return node;
+  const auto typed = static_cast<std::size_t>(node.operands[node.op == MapOp::kWhere ? 1 : 0]);
+  node.dtype = row->result == MapResult::kGiven ? line.Type({named.second.data(), named.second.size()})
+                                                : ResultOf(node.op, types[typed]);
+  types.push_back(node.dtype);
+  return node;
+}
+
+Problem ParseMap(Line& line, const Shape& shape) {
+  MapProblem p{.shape = shape};
+  std::vector<DType> types;
+  while (line.ok() && !line.TakeWord("=")) {
+    const std::string word = line.Take("the types of the inputs, and =");
+    const std::vector<std::string> parts = absl::StrSplit(word, absl::MaxSplits('@', 1));
+    MapInput input{.dtype = line.Type(parts[0]), .strides = RowMajorStrides(shape)};
+    if (parts.size() == 2) {
+      const std::vector<std::int64_t> steps = line.Numbers(parts[1], ',', kMaxRank, 0);
+      if (std::ssize(steps) != shape.rank) line.Refuse("a number for each axis");
+      std::copy(steps.begin(), steps.end(), input.strides.begin());
+    }
+    p.inputs.push_back(input);
+    types.push_back(input.dtype);
+  }
+  if (p.inputs.empty() || p.inputs.size() > kMaxMapInputs) line.Refuse("1 to 32 inputs");
+  while (line.ok() && !line.AtEnd()) p.nodes.push_back(ParseNode(line, line.Take("a node"), types));
+  if (p.nodes.empty() || p.nodes.size() > kMaxMapNodes) line.Refuse("1 to 256 nodes");
+  if (!p.inputs.empty()) p.dtype = p.inputs[0].dtype;
+  return p;
+}
+
 Problem ParseOf(Line& line) {
-  const std::string op = line.Take("an operation"), type = line.Take("a type");
+  const std::string op = line.Take("an operation");
+  if (op == "map") {
+    const Shape sizes = line.TakeSizes("sizes");
+    return line.ok() ? ParseMap(line, sizes) : Problem();
+  }
+  const std::string type = line.Take("a type");
   const bool is_tf32 = type == "tf32" && op == "gemm";
   const DType dtype = is_tf32 ? DType::kF32 : line.Type(type);
   const Shape shape = line.TakeSizes("sizes");
@@ -359,7 +440,7 @@ Problem ParseOf(Line& line) {
   for (ReduceOp reduce : kAllReduceOps) {
     if (Name(reduce) == op) return ParseReduce(line, reduce, dtype, shape);
   }
-  line.Refuse("transpose, gemm, cast, scale, add, or a reduction as sum");
+  line.Refuse("transpose, gemm, cast, scale, add, map, or a reduction as sum");
   return {};
 }
 
@@ -394,7 +475,11 @@ std::string ProblemText(const Problem& problem) {
       [&](const auto& p) -> std::string {
         const Shape shape = ShapeOf(p);
         if (shape.rank == 0 || shape.Count() == 0) return "";
-        return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
+        if constexpr (std::is_same_v<decltype(p), const MapProblem&>) {
+          return MapText(p);
+        } else {
+          return absl::StrCat(OpName(problem), " ", TypeName(problem), " ", Sizes(shape), Details(p));
+        }
       },
       problem);
 }

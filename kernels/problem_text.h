@@ -7,10 +7,13 @@
 //   cast TYPE SIZES >TYPE [x=STEPS]
 //   scale TYPE SIZES [x=STEPS]
 //   add TYPE SIZES [*AXES] [x=STEPS] [y=STEPS]
+//   map SIZES TYPE[@STEPS]... = NODE...
 //
 // SIZES are as 64x2048x8, AXES as 0,2 or all, STEPS as 0,1: elements between neighbours along each axis, or
 // of a batch matrices. REDUCTION is sum, max and so on; the TYPE of a product may be tf32. *AXES: y is
-// broadcast along them.
+// broadcast along them. A map has the type of each input, and its steps unless it is dense; a NODE is as
+// add(0,1), constant:f32(0) or cast:f16(2): the operation, the type of its result where it is not that of its
+// operands, and the numbers of its operands.
 #ifndef WARPLINE_KERNELS_PROBLEM_TEXT_H_
 #define WARPLINE_KERNELS_PROBLEM_TEXT_H_
 

@@ -55,6 +55,17 @@ void AppendProblem(std::string& to, const ReduceProblem& p) {
   Append(to, p.ddof);
 }
 
+void AppendProblem(std::string& to, const MapProblem& p) {
+  Append(to, p.shape);
+  Append(to, static_cast<std::int16_t>(p.inputs.size()));
+  for (const MapInput& input : p.inputs) {
+    Append(to, input.dtype);
+    Append(to, input.strides, p.shape.rank);
+  }
+  Append(to, static_cast<std::int16_t>(p.nodes.size()));
+  for (const MapNode& node : p.nodes) Append(to, node);
+}
+
 void AppendProblem(std::string& to, const ElementwiseProblem& p) {
   Append(to, p.out_dtype);
   Append(to, p.shape);
@@ -167,9 +178,10 @@ MemoryPlan PlanMemory(const Program& program, const OwnMemory& own) {
   plan.scratch_bytes = PlaceIntermediates(intermediates);
   for (const Lifetime& tensor : intermediates) plan.tensors[tensor.tensor].offset = tensor.offset;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (!ReadsScalars(program.steps[i].problem)) continue;
+    const int count = ScalarCount(program.steps[i].problem);
+    if (count == 0) continue;
     plan.scalars[i] = NextPlace(plan.input_bytes);
-    plan.input_bytes = plan.scalars[i] + sizeof(StepScalars);
+    plan.input_bytes = plan.scalars[i] + static_cast<std::size_t>(count) * sizeof(StepScalars);
   }
   return plan;
 }

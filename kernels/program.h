@@ -25,8 +25,9 @@ struct Step {
   // Indices into Program::tensors, in the order of Operands::in.
   std::vector<int> inputs;
   int output = -1;
-  // The scalars of a gemm or scale. They are not part of the signature.
-  StepScalars scalars;
+  // Values of the scalars, if they are known: ScalarCount(problem) of them. They are not part of the
+  // signature, and a request's own come apart from its program.
+  std::vector<StepScalars> scalars;
 };
 
 // Tensors [0, num_inputs) come with the request; every other one is the output of exactly one step, and a

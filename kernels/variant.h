@@ -32,12 +32,12 @@ struct DeviceTraits {
 };
 
 // Addresses for one launch, all in the memory of the backend. `in` holds the operands in their order: A, B,
-// then C if has_c, then the bias if has_bias for a gemm; x and y for an addition; x otherwise. Bases are
-// aligned to 256 bytes by the server; kernels require only the alignment of an element. `scalars` is null
-// unless ReadsScalars(problem). The workspace has the bytes the
+// then C if has_c, then the bias if has_bias for a gemm; x and y for an addition; the inputs of a map; x
+// otherwise. Bases are aligned to 256 bytes by the server; kernels require only the alignment of an element.
+// `scalars` points at ScalarCount(problem) of them, and is null if that is 0. The workspace has the bytes the
 // row asked for, or more, and holds nothing between launches.
 struct Operands {
-  const void* in[4] = {nullptr, nullptr, nullptr, nullptr};
+  const void* in[kMaxMapInputs] = {};
   void* out = nullptr;
   const StepScalars* scalars = nullptr;
   void* workspace = nullptr;

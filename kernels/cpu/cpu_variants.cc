@@ -66,6 +66,14 @@ VariantCost ElementwiseLoopsCost(const ElementwiseProblem& problem, const Device
   return {.serial = 2.0 * static_cast<double>(problem.shape.Count())};
 }
 
+// A node takes about as long as moving its operands through the L1 cache; a function of the library some ten
+// times as long.
+VariantCost MapBlocksCost(const MapProblem& problem, const DeviceTraits&) {
+  double nodes = 0.5;
+  for (const MapNode& node : problem.nodes) nodes += RowOf(node.op).max_ulp > 0 ? 4 : 0.25;
+  return {.serial = nodes * static_cast<double>(problem.shape.Count())};
+}
+
 // Columns: name, summary, reproducible, supports_dtype, supports, workspace_bytes, launch, available,
 // preferred, cost. Every row runs one thread in a fixed order, so all are reproducible.
 constexpr std::array kTranspose = {
@@ -103,11 +111,18 @@ constexpr std::array kElementwise = {
                                    nullptr, ElementwiseLoopsCost},
 };
 
+constexpr std::array kMap = {
+    CpuVariant<MapProblem>{"blocks", "node by node over blocks in the L1 cache", true, IsMapType,
+                           Always<MapProblem>, cpu::MapBlocksWorkspaceBytes, cpu::MapBlocks, nullptr, nullptr,
+                           MapBlocksCost},
+};
+
 }  // namespace
 
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants() { return kTranspose; }
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants() { return kGemm; }
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants() { return kReduce; }
 std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants() { return kElementwise; }
+std::span<const CpuVariant<MapProblem>> CpuMapVariants() { return kMap; }
 
 }  // namespace warpline

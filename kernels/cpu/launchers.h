@@ -29,6 +29,10 @@ void ReduceReference(const ReduceProblem& problem, const Operands& operands);
 
 void ElementwiseReference(const ElementwiseProblem& problem, const Operands& operands);
 
+// Every map. The workspace is a few blocks for each live value, whatever the size of the problem.
+std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTraits& traits);
+void MapBlocks(const MapProblem& problem, const Operands& operands);
+
 }  // namespace warpline::cpu
 
 #endif  // WARPLINE_KERNELS_CPU_LAUNCHERS_H_

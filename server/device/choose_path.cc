@@ -43,6 +43,21 @@ Access AccessOf(const ElementwiseProblem& problem) {
   return Access::kOnce;
 }
 
+// An input that is broadcast along every axis is read once for each block.
+Access AccessOf(const MapProblem& problem) {
+  const Strides dense = RowMajorStrides(problem.shape);
+  for (const MapInput& input : problem.inputs) {
+    bool is_dense = true, is_one = true;
+    for (int i = 0; i < problem.shape.rank; ++i) {
+      if (problem.shape[i] == 1) continue;
+      is_dense = is_dense && input.strides[i] == dense[i];
+      is_one = is_one && input.strides[i] == 0;
+    }
+    if (!is_dense && !is_one) return Access::kScattered;
+  }
+  return Access::kOnce;
+}
+
 std::size_t MostMappedBytes(const Problem& problem, bool alone, const PathLimits& limits) {
   switch (std::visit([](const auto& p) { return AccessOf(p); }, problem)) {
     case Access::kOnce:

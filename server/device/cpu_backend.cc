@@ -189,6 +189,7 @@ class CpuBackend : public Backend {
     AppendVariantInfo({Op::kGemm}, CpuGemmVariants(), {&kTraits, 1}, all);
     AppendVariantInfo({Op::kReduce}, CpuReduceVariants(), {&kTraits, 1}, all);
     AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CpuElementwiseVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo({Op::kMap}, CpuMapVariants(), {&kTraits, 1}, all);
     return all;
   }
 

@@ -169,11 +169,12 @@ void CudaLane::Describe(const Program& program, KernelMemory memory, Entry& entr
 }
 
 const StepScalars* CudaLane::ScalarsOf(const StagedProgram& staged) const {
-  if (!ReadsScalars(staged.program->steps.front().problem)) return nullptr;
+  const int count = ScalarCount(staged.program->steps.front().problem);
+  if (count == 0) return nullptr;
   const std::byte* const sent = staged.input.data() + staged.plan->scalars[0];
   constexpr StepScalars kDefaults;
   // Every CTA of a product reads its scalars. Over the bus that took 7 us, longer than a small product.
-  return std::memcmp(sent, &kDefaults, sizeof(kDefaults)) == 0
+  return count == 1 && std::memcmp(sent, &kDefaults, sizeof(kDefaults)) == 0
              ? static_cast<const StepScalars*>(device_.default_scalars.get())
              : reinterpret_cast<const StepScalars*>(sent);
 }

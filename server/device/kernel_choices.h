@@ -24,7 +24,7 @@ template <typename ProblemT>
 struct ChoiceKey {
   ProblemT problem;
   std::string variant;
-  std::uint32_t addresses = 0;       // what counts of them
+  std::uint64_t addresses = 0;       // what counts of them
   std::int32_t multiprocessors = 0;  // a partition takes some away after the first choices were made
 
   friend bool operator==(const ChoiceKey&, const ChoiceKey&) = default;
@@ -55,6 +55,13 @@ H HashProblem(H hash, const ElementwiseProblem& p) {
   return H::combine(std::move(hash), p.op, p.dtype, p.out_dtype, p.shape.rank, p.shape.dims, p.x_strides,
                     p.y_strides);
 }
+template <typename H>
+H HashProblem(H hash, const MapProblem& p) {
+  hash = H::combine(std::move(hash), p.shape.rank, p.shape.dims, p.inputs.size(), p.nodes.size());
+  for (const MapInput& input : p.inputs) hash = H::combine(std::move(hash), input.dtype, input.strides);
+  for (const MapNode& node : p.nodes) hash = H::combine(std::move(hash), node.op, node.dtype, node.operands);
+  return hash;
+}
 template <typename H, typename ProblemT>
 H AbslHashValue(H hash, const ChoiceKey<ProblemT>& key) {
   return H::combine(HashProblem(std::move(hash), key.problem), key.variant, key.addresses,
@@ -66,7 +73,8 @@ class KernelChoices {
  public:
   // A choice takes about 2 KiB.
   explicit KernelChoices(std::size_t max_of_each_operation = 1024)
-      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation) {}
+      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation,
+              max_of_each_operation) {}
 
   // Counts the choices that are made from now on.
   void CountIn(Counter made) { made_ = made; }
@@ -92,15 +100,21 @@ class KernelChoices {
                                    const DeviceTraits& traits, const Operands& operands) {
     return {problem, std::string(variant), AddressesOf(operands), traits.multiprocessors};
   }
-  static std::uint32_t AddressesOf(const Operands& operands) {
+  // The remainders by 16 of the result and of the operands that only maps have more of than others. Of the
+  // others it counts whether there is a remainder.
+  static std::uint64_t AddressesOf(const Operands& operands) {
+    constexpr int kExact = 4;
     const auto remainder = [](const void* address) {
-      return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address) % 16);
+      return std::uint64_t{reinterpret_cast<std::uintptr_t>(address) % 16};
     };
-    std::uint32_t addresses = remainder(operands.out);
-    for (const void* in : operands.in) addresses = addresses << 4 | remainder(in);
+    std::uint64_t addresses = remainder(operands.out);
+    for (int i = 0; i < kExact; ++i) addresses = addresses << 4 | remainder(operands.in[i]);
+    for (int i = kExact; i < kMaxMapInputs; ++i) {
+      addresses = addresses << 1 | std::uint64_t{remainder(operands.in[i]) != 0};
+    }
     // A C that lies where D does is refused by rows that put sums there first.
     const bool in_place = operands.out != nullptr && operands.in[2] == operands.out;
-    return addresses << 1 | std::uint32_t{in_place};
+    return addresses << 1 | std::uint64_t{in_place};
   }
   template <typename ProblemT>
   Kept<ProblemT>& Of() {
@@ -108,7 +122,9 @@ class KernelChoices {
   }
 
   Counter made_;
-  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<ElementwiseProblem>> kept_;
+  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<ElementwiseProblem>,
+             Kept<MapProblem>>
+      kept_;
 };
 
 }  // namespace warpline

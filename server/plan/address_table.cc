@@ -47,7 +47,7 @@ Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
   Operands operands;
   for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = tensors[step.inputs[i]];
   operands.out = tensors[step.output];
-  if (ReadsScalars(step.problem)) operands.scalars = scalars[index];
+  if (ScalarCount(step.problem) > 0) operands.scalars = scalars[index];
   operands.workspace = workspace.data();
   operands.workspace_bytes = workspace.size();
   return operands;

@@ -34,6 +34,7 @@ ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const 
                                                         .beta_f32 = static_cast<float>(beta),
                                                         .alpha_f64 = alpha,
                                                         .beta_f64 = beta});
+    if (step.integer.has_value()) scalars.alpha_i64 = *step.integer;
     if (!step.integers) continue;
     scalars.alpha_i64 = static_cast<std::int64_t>(alpha);
     scalars.beta_i64 = static_cast<std::int64_t>(beta);

@@ -68,8 +68,10 @@ struct PlannedOutput {
 
 // The scalars of a step whose kernels read any. Their values are no part of the plan.
 struct PlannedScalars {
-  PlannedScalar alpha, beta;  // of a scale step, alpha is the factor
+  PlannedScalar alpha, beta;  // as in StepScalars
   bool integers = false;      // the step computes in integers, and so the values are
+  // An integer that the plan itself has, as alpha.
+  std::optional<std::int64_t> integer;
 };
 
 // Their values, in the same order.
@@ -88,7 +90,7 @@ struct Plan {
   std::size_t device_bytes = 0;
   bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)
   std::vector<PlannedInput> inputs;  // of the program, in their order
-  // One for each step that reads scalars, in the order of the steps.
+  // ScalarCount of them for each step, in the order of the steps.
   std::vector<PlannedScalars> scalars;
   std::vector<PlannedOutput> outputs;
 

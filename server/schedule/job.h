@@ -43,7 +43,7 @@ struct Result {
 // An admitted request.
 struct Job {
   PlanPtr plan;
-  // The scalars of each step of the plan that reads scalars, in the order of the steps.
+  // ScalarCount of them for each step of the plan, in the order of the steps.
   ScalarValues scalars;
   Bindings bindings;  // of each input and output of the plan
   // The device where resident inputs lie; nothing if there are none.

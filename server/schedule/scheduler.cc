@@ -26,9 +26,10 @@ bool MayWaitHere() { return LaneRunner::OnLaneThread() || WorkerPool::OnWorkerTh
 
 void WriteScalars(const Plan& plan, std::span<const StepScalars> scalars, std::span<std::byte> region) {
   for (std::size_t i = 0; i < plan.program.steps.size() && !scalars.empty(); ++i) {
-    if (!ReadsScalars(plan.program.steps[i].problem)) continue;
-    std::memcpy(region.data() + plan.memory.scalars[i], &scalars.front(), sizeof(StepScalars));
-    scalars = scalars.subspan(1);
+    const auto count = static_cast<std::size_t>(ScalarCount(plan.program.steps[i].problem));
+    if (count == 0) continue;
+    std::memcpy(region.data() + plan.memory.scalars[i], scalars.data(), count * sizeof(StepScalars));
+    scalars = scalars.subspan(count);
   }
 }
 

@@ -19,6 +19,7 @@ double RoundoffOfSums(DType dtype, DType out) {
 Agreement Of(const TransposeProblem&) { return {}; }
 
 Agreement Of(const ElementwiseProblem& p) { return {0, 2 * UnitRoundoff(p.out_dtype)}; }
+Agreement Of(const MapProblem&) { return {}; }  // all variants give the same bits
 
 Agreement Of(const GemmProblem& p) {
   const auto k = static_cast<double>(p.k) + kFactor;  // C, bias and activation round too

@@ -56,8 +56,9 @@ class Bench {
     const std::string signature = Signature(program);
     const Bindings bindings = MakeBindings(plan);
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      if (!ReadsScalars(program.steps[i].problem)) continue;
-      std::memcpy(memory_.bytes().data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
+      const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+      std::memcpy(memory_.bytes().data() + plan.scalars[i], scalars.data(),
+                  scalars.size() * sizeof(StepScalars));
     }
     double shortest = 1e9, total = 0;
     for (int round = 0; round < 3 && total < 1; ++round) {

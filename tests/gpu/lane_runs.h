@@ -59,8 +59,8 @@ class LaneRuns {
     for (std::size_t i = 0; i < job->input.size(); ++i)
       bytes[i] = static_cast<unsigned char>(random_() % 0x39 + 1);
     for (std::size_t i = 0; i < job->program.steps.size(); ++i) {
-      if (!ReadsScalars(job->program.steps[i].problem)) continue;
-      std::memcpy(bytes + job->plan.scalars[i], &job->program.steps[i].scalars, sizeof(StepScalars));
+      const std::vector<StepScalars>& scalars = job->program.steps[i].scalars;
+      std::memcpy(bytes + job->plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::memset(job->output.data(), 0xcd, job->output.size());
     lanes_[static_cast<std::size_t>(lane)]->Launch(

@@ -102,8 +102,8 @@ class OwnMemoryGpuTest : public GpuTest {
       at += spec.bytes;
     }
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      if (!ReadsScalars(program.steps[i].problem)) continue;
-      std::memcpy(input.data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
+      const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+      std::memcpy(input.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::promise<LaunchReport> ended;
     lane_->Launch({&program, &plan, signature, bindings, input, output, backend_->DeviceBytes(program, plan)},
@@ -155,7 +155,7 @@ class OwnMemoryGpuTest : public GpuTest {
     const GemmProblem problem{.dtype = dtype, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n};
     const TensorSpec spec{dtype, {n, n}, static_cast<std::size_t>(n * n) * SizeOf(dtype)};
     Program program = OneStepProgram(problem, {spec, spec}, spec);
-    program.steps[0].scalars = {.alpha_f32 = 2, .alpha_f64 = 2};
+    program.steps[0].scalars = {{.alpha_f32 = 2, .alpha_f64 = 2}};
     return program;
   }
 

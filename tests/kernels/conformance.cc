@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "kernels/align.h"
 #include "kernels/status_macros.h"
+#include "tests/testing/map_reference.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
@@ -68,6 +69,14 @@ void AddTensors(Program& program, const ElementwiseProblem& p) {
   program.tensors.push_back(Spec(p.out_dtype, p.shape, p.shape.Count()));
 }
 
+void AddTensors(Program& program, const MapProblem& p) {
+  for (const MapInput& input : p.inputs) {
+    const std::int64_t elements = StorageElements(p.shape, input.strides);
+    AddOperand(program, Spec(input.dtype, {elements}, elements));
+  }
+  program.tensors.push_back(Spec(p.OutDType(), p.shape, p.shape.Count()));
+}
+
 bool IsPoison(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == kPoison; });
 }
@@ -87,28 +96,35 @@ std::optional<std::string> FindDifference(DType dtype, const Bytes& got, const B
   return message.str();
 }
 
-std::optional<std::string> Compare(const TransposeProblem& p, const StepScalars&,
+std::optional<std::string> Compare(const TransposeProblem& p, const std::vector<StepScalars>&,
                                    const std::vector<Bytes>& in, const Bytes& got) {
   return FindDifference(p.dtype, got, Transpose(p, in[0]));
 }
 
-std::optional<std::string> Compare(const GemmProblem& p, const StepScalars& scalars,
+std::optional<std::string> Compare(const GemmProblem& p, const std::vector<StepScalars>& scalars,
                                    const std::vector<Bytes>& in, const Bytes& got) {
   const Reference want =
-      Gemm(p, scalars, in[0], in[1], p.has_c ? in[2] : Bytes(), p.has_bias ? in[p.BiasIndex()] : Bytes());
+      Gemm(p, scalars[0], in[0], in[1], p.has_c ? in[2] : Bytes(), p.has_bias ? in[p.BiasIndex()] : Bytes());
   return FindWorstError(want, Tolerance(p, want), got);
 }
 
-std::optional<std::string> Compare(const ReduceProblem& p, const StepScalars&, const std::vector<Bytes>& in,
-                                   const Bytes& got) {
+std::optional<std::string> Compare(const ReduceProblem& p, const std::vector<StepScalars>&,
+                                   const std::vector<Bytes>& in, const Bytes& got) {
   const Reference want = Reduce(p, in[0]);
   return FindWorstError(want, Tolerance(p, want), got);
 }
 
-std::optional<std::string> Compare(const ElementwiseProblem& p, const StepScalars& scalars,
+std::optional<std::string> Compare(const ElementwiseProblem& p, const std::vector<StepScalars>& scalars,
                                    const std::vector<Bytes>& in, const Bytes& got) {
-  const Reference want = Elementwise(p, scalars, in[0], in.size() > 1 ? in[1] : Bytes());
+  const Reference want =
+      Elementwise(p, scalars.empty() ? StepScalars() : scalars[0], in[0], in.size() > 1 ? in[1] : Bytes());
   return FindWorstError(want, std::vector<long double>(want.values.size(), 0), got);
+}
+
+std::optional<std::string> Compare(const MapProblem& p, const std::vector<StepScalars>& scalars,
+                                   const std::vector<Bytes>& in, const Bytes& got) {
+  const MapAnswer answer = Map(p, scalars, in);
+  return FindWorstError(answer.want, answer.bounds, got);
 }
 
 }  // namespace
@@ -170,8 +186,8 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
     std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + static_cast<std::ptrdiff_t>(at[i]));
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (!ReadsScalars(program.steps[i].problem)) continue;
-    std::memcpy(memory.data() + plan.scalars[i], &program.steps[i].scalars, sizeof(StepScalars));
+    const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+    std::memcpy(memory.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
   }
   const Bytes before(memory.begin(), memory.begin() + output_at);
 
@@ -209,9 +225,10 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   return outcome;
 }
 
-Program MakeProgram(const Problem& problem, std::string_view variant, const StepScalars& scalars) {
+Program MakeProgram(const Problem& problem, std::string_view variant, std::vector<StepScalars> scalars) {
   Program program;
-  program.steps.push_back({problem, std::string(variant), {}, -1, scalars});
+  scalars.resize(static_cast<std::size_t>(ScalarCount(problem)));
+  program.steps.push_back({problem, std::string(variant), {}, -1, std::move(scalars)});
   std::visit([&](const auto& p) { AddTensors(program, p); }, problem);
   program.num_inputs = static_cast<int>(program.steps[0].inputs.size());
   program.steps[0].output = program.num_inputs;
@@ -220,7 +237,7 @@ Program MakeProgram(const Problem& problem, std::string_view variant, const Step
 }
 
 std::string Check(Harness& harness, const Problem& problem, std::string_view variant,
-                  const std::vector<Bytes>& inputs, const StepScalars& scalars, bool repeat) {
+                  const std::vector<Bytes>& inputs, const std::vector<StepScalars>& scalars, bool repeat) {
   const std::string what =
       absl::StrCat(Describe(problem), " by ", variant.empty() ? "choice" : std::string(variant), ": ");
   const Program program = MakeProgram(problem, variant, scalars);

@@ -50,13 +50,15 @@ class Harness {
   int problems_ = 0;
 };
 
-// A program of the one step. `variant` empty: the backend's choice.
-Program MakeProgram(const Problem& problem, std::string_view variant, const StepScalars& scalars = {});
+// A program of the one step. `variant` empty: the backend's choice. Scalars beyond ScalarCount are ignored.
+Program MakeProgram(const Problem& problem, std::string_view variant,
+                    std::vector<StepScalars> scalars = {{}});
 
 // Runs the problem with these inputs and compares; "" if all is well, else what is wrong. `repeat` runs it
 // twice and wants the same bits.
 std::string Check(Harness& harness, const Problem& problem, std::string_view variant,
-                  const std::vector<Bytes>& inputs, const StepScalars& scalars = {}, bool repeat = false);
+                  const std::vector<Bytes>& inputs, const std::vector<StepScalars>& scalars = {{}},
+                  bool repeat = false);
 
 // Random operands for a gemm, and NaN where nothing may read: between the end of a row and the next.
 std::vector<Bytes> RandomGemmOperands(const GemmProblem& problem, std::uint64_t seed);

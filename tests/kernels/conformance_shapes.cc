@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/kernels/conformance.h"
+#include "tests/testing/map_reference.h"
 #include "tests/testing/random_tensor.h"
 #include "tests/testing/reference.h"
 #include "tests/testing/shapes.h"
@@ -36,6 +37,12 @@ std::vector<Bytes> Operands(const ElementwiseProblem& p, std::uint64_t seed) {
   if (ReadsY(p.op)) {
     operands.push_back(random(p.dtype, StorageElements(p.shape, p.y_strides), seed + 1));
   }
+  return operands;
+}
+
+std::vector<Bytes> Operands(const MapProblem& p, std::uint64_t seed) {
+  std::vector<Bytes> operands;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) operands.push_back(MapOperand(p, i, seed));
   return operands;
 }
 
@@ -69,7 +76,10 @@ class ShapeTest : public ::testing::Test {
           std::visit([&](const auto& p) { return Operands(p, seed); }, problem);
       const bool repeat = subject_.reproducible && seed % 4 == 0;
       const auto* gemm = std::get_if<GemmProblem>(&problem);
-      const StepScalars scalars = Scalars(seed, gemm != nullptr && gemm->has_c);
+      const auto* map = std::get_if<MapProblem>(&problem);
+      const std::vector<StepScalars> scalars =
+          map != nullptr ? MapScalars(*map, seed)
+                         : std::vector{Scalars(seed, gemm != nullptr && gemm->has_c)};
       const std::string error = Check(harness, problem, subject_.variant, operands, scalars, repeat);
       if (subject_.may_refuse && error.find("cannot run this problem after all") != std::string::npos)
         continue;
@@ -168,6 +178,8 @@ bool IsReached(std::string_view backend_name, Op op, const Subject& subject, DTy
       return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kScale, dtype)));
     case Op::kAdd:
       return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kAdd, dtype)));
+    case Op::kMap:
+      return SuitsAny(subject, ToProblems(AwkwardMaps(dtype)));
   }
   return false;
 }
@@ -212,6 +224,8 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
       return elementwise(ElementwiseOp::kScale);
     case Op::kAdd:
       return elementwise(ElementwiseOp::kAdd);
+    case Op::kMap:
+      return Register(backend_name, "map", subject, dtype, [=] { return ToProblems(AwkwardMaps(dtype)); });
   }
 }
 

@@ -43,7 +43,7 @@ void ExpectConforms(Harness& harness, const Problem& problem, std::string_view v
     return;
   }
   ++checked;
-  const std::string error = Check(harness, problem, variant, inputs, scalars);
+  const std::string error = Check(harness, problem, variant, inputs, {scalars});
   if (!error.empty()) ADD_FAILURE() << error;
 }
 

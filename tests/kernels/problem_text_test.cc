@@ -16,13 +16,27 @@ std::string Again(std::string_view text) {
 }
 
 TEST(ProblemTextTest, ALineThatIsAsShortAsItCanBeIsThatOfItsProblem) {
-  for (const char* text :
-       {"transpose f32 8192x4096 1,0", "transpose u8 2x3x4 2,0,1 ld=7", "sum f32 4096 all",
-        "sum bf16 2x3x4 0,2", "sum i32 2x3 1 >f64", "var f64 2x3 1 ddof=1 ld=5", "argmax f32 2x3 0",
-        "gemm bf16 128x256x512", "gemm tf32 128x256x512 tt", "gemm bf16 2x3x4 nt x5 >f32 bias gelu",
-        "gemm f32 2x3x4 tn c relu lda=9 ldb=10 ldc=11", "gemm i8 4x4x4 ldb=16",
-        "gemm f32 2x3x4 batch=5x6 a=6,1 b=0,1", "gemm f32 2x3x4 c batch=5x6 a=6,1 b=0,1 c=0,0",
-        "cast u8 2x3 >f32", "scale f32 2x3", "add f32 2x3 y=0,1", "add f64 2x3 x=1,2 y=6,2"}) {
+  for (const char* text : {"transpose f32 8192x4096 1,0",
+                           "transpose u8 2x3x4 2,0,1 ld=7",
+                           "sum f32 4096 all",
+                           "sum bf16 2x3x4 0,2",
+                           "sum i32 2x3 1 >f64",
+                           "var f64 2x3 1 ddof=1 ld=5",
+                           "argmax f32 2x3 0",
+                           "gemm bf16 128x256x512",
+                           "gemm tf32 128x256x512 tt",
+                           "gemm bf16 2x3x4 nt x5 >f32 bias gelu",
+                           "gemm f32 2x3x4 tn c relu lda=9 ldb=10 ldc=11",
+                           "gemm i8 4x4x4 ldb=16",
+                           "gemm f32 2x3x4 batch=5x6 a=6,1 b=0,1",
+                           "gemm f32 2x3x4 c batch=5x6 a=6,1 b=0,1 c=0,0",
+                           "cast u8 2x3 >f32",
+                           "scale f32 2x3",
+                           "add f32 2x3 y=0,1",
+                           "add f64 2x3 x=1,2 y=6,2",
+                           "map 2x3 f32 f32@0,1 = subtract(0,1)",
+                           "map 64 u8 = cast:f32(0) constant:f32(0) multiply(1,2)",
+                           "map 2x3 bool f32 f32@0,0 = where(0,1,2) isnan(3)"}) {
     EXPECT_EQ(Again(text), text);
   }
 }

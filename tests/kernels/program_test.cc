@@ -28,7 +28,7 @@ Program GemmProgram(float alpha) {
   program.tensors = {Tensor({3, 4}), Tensor({4, 5}), Tensor({3, 5})};
   program.num_inputs = 2;
   program.steps.push_back(
-      {.problem = problem, .variant = {}, .inputs = {0, 1}, .output = 2, .scalars = {.alpha_f32 = alpha}});
+      {.problem = problem, .variant = {}, .inputs = {0, 1}, .output = 2, .scalars = {{.alpha_f32 = alpha}}});
   program.outputs = {2};
   return program;
 }

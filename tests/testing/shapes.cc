@@ -341,6 +341,16 @@ std::string Describe(const Problem& problem) {
       if (r->IsReduced(axis)) text << axis << ' ';
     }
     text << "rows=" << r->row_stride << " ddof=" << r->ddof << " out=" << Name(r->OutDType());
+  } else if (const auto* m = std::get_if<MapProblem>(&problem)) {
+    text << ' ' << ToString(m->shape);
+    for (const MapInput& input : m->inputs) {
+      text << ' ' << Name(input.dtype) << '@';
+      for (int i = 0; i < m->shape.rank; ++i) text << (i == 0 ? "" : ",") << input.strides[i];
+    }
+    for (const MapNode& node : m->nodes) {
+      text << ' ' << Name(node.op) << ':' << Name(node.dtype) << '(' << node.operands[0] << ','
+           << node.operands[1] << ',' << node.operands[2] << ')';
+    }
   } else if (const auto* e = std::get_if<ElementwiseProblem>(&problem)) {
     text << ' ' << ToString(e->shape) << " out=" << Name(e->out_dtype);
   }

@@ -1,0 +1,395 @@
+// Maps on the CPU: the instructions run one after the other over blocks of elements that stay in the L1
+// cache.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kernels/align.h"
+#include "kernels/cpu/float16.h"
+#include "kernels/cpu/launchers.h"
+#include "kernels/cpu/real.h"
+#include "kernels/map/code.h"
+#include "kernels/map/functions.h"
+#include "kernels/map/walk.h"
+
+namespace warpline::cpu {
+namespace {
+
+using map::ComplexNumber;
+
+// Elements of a block: 4 KiB of f32 a slot, so that a map of ten live values fits into the L1 cache.
+constexpr int kBlock = 1024;
+
+template <NumberType kType>
+using Number =
+    std::tuple_element_t<static_cast<std::size_t>(kType),
+                         std::tuple<std::int32_t, std::uint32_t, float, std::int64_t, std::uint64_t, double,
+                                    ComplexNumber<float>, ComplexNumber<double>>>;
+
+// The operands of an instruction, and where its results go, for one block.
+struct Block {
+  const void* from[3] = {};
+  void* to = nullptr;
+  int count = 0;
+};
+
+// The function of an operation for numbers of one type. An instruction may write where it reads: elements are
+// read before they are written, and iterations do not depend on each other.
+template <typename Function, int kOperands, typename T>
+void ApplyTo(const Block& block) {
+  const T* x = static_cast<const T*>(block.from[0]);
+  if constexpr (kOperands == 1) {
+    auto* to = static_cast<decltype(Function::Apply(T{}))*>(block.to);
+#pragma GCC ivdep
+    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i]);
+  } else if constexpr (kOperands == 2) {
+    const T* y = static_cast<const T*>(block.from[1]);
+    auto* to = static_cast<decltype(Function::Apply(T{}, T{}))*>(block.to);
+#pragma GCC ivdep
+    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i], y[i]);
+  } else {
+    const T* y = static_cast<const T*>(block.from[1]);
+    const T* z = static_cast<const T*>(block.from[2]);
+    auto* to = static_cast<decltype(Function::Apply(T{}, T{}, T{}))*>(block.to);
+#pragma GCC ivdep
+    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i], y[i], z[i]);
+  }
+}
+
+using Runner = void (*)(const Block&);
+
+template <MapOp kOp, typename Function, int kOperands, std::size_t... kType>
+constexpr std::array<Runner, kNumberTypes> RunnersOf(std::index_sequence<kType...>) {
+  const auto of = []<NumberType kOf>() -> Runner {
+    if constexpr (HasFunction(kOp, kOf)) return &ApplyTo<Function, kOperands, Number<kOf>>;
+    return nullptr;
+  };
+  return {of.template operator()<static_cast<NumberType>(kType)>()...};
+}
+
+// Rows without a scalar function, which are never applied.
+namespace none {
+struct Constant {};
+struct Cast {};
+struct Where {};
+}  // namespace none
+using namespace map;   // NOLINT(google-build-using-namespace): the functions, by the names of their rows
+using namespace none;  // NOLINT(google-build-using-namespace)
+
+// Indexed by operation and type.
+constexpr std::array kRunners = {
+#define WARPLINE_RUNNERS(identifier, name, operands, ...) \
+  RunnersOf<MapOp::k##identifier, identifier, operands>(std::make_index_sequence<kNumberTypes>()),
+    WARPLINE_MAP_OPERATIONS(WARPLINE_RUNNERS)
+#undef WARPLINE_RUNNERS
+};
+
+// Calls f with std::type_identity of the number type.
+template <typename F>
+void VisitNumber(NumberType type, F&& f) {
+  switch (type) {
+    case NumberType::kI32:
+      return f(std::type_identity<std::int32_t>());
+    case NumberType::kU32:
+      return f(std::type_identity<std::uint32_t>());
+    case NumberType::kF32:
+      return f(std::type_identity<float>());
+    case NumberType::kI64:
+      return f(std::type_identity<std::int64_t>());
+    case NumberType::kU64:
+      return f(std::type_identity<std::uint64_t>());
+    case NumberType::kF64:
+      return f(std::type_identity<double>());
+    case NumberType::kC64:
+      return f(std::type_identity<ComplexNumber<float>>());
+    case NumberType::kC128:
+      return f(std::type_identity<ComplexNumber<double>>());
+  }
+}
+
+// Calls f with std::type_identity of the element type.
+template <typename F>
+void VisitElement(DType dtype, F&& f) {
+  if (dtype == DType::kC64) return f(std::type_identity<ComplexNumber<float>>());
+  if (dtype == DType::kC128) return f(std::type_identity<ComplexNumber<double>>());
+  VisitReal(dtype, f);
+}
+
+// An element as a number of its type.
+template <typename T>
+auto Widen(T x) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return std::uint32_t{x.byte != 0};
+  } else if constexpr (kIsHalf<T>) {
+    return static_cast<float>(x);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) < 4) {
+    return static_cast<std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>>(x);
+  } else {
+    return x;
+  }
+}
+
+// A number as an element of another type, by the rules of casts.
+template <typename T, typename From>
+T CastTo(From x) {
+  if constexpr (kIsComplex<T> && kIsComplex<From>) {
+    return {static_cast<decltype(T::re)>(x.re), static_cast<decltype(T::re)>(x.im)};
+  } else if constexpr (kIsComplex<T>) {
+    return {static_cast<decltype(T::re)>(x), 0};
+  } else if constexpr (std::is_same_v<T, Bool> && kIsComplex<From>) {
+    return Bool{x.re != 0 || x.im != 0};
+  } else if constexpr (kIsComplex<From>) {
+    return T{};  // refused by the rules
+  } else if constexpr (std::is_same_v<From, std::int32_t>) {
+    return ConvertTo<T>(std::int64_t{x});
+  } else if constexpr (std::is_same_v<From, std::uint32_t>) {
+    return ConvertTo<T>(std::uint64_t{x});
+  } else {
+    return ConvertTo<T>(x);
+  }
+}
+
+void RunCast(NumberType from, DType dtype, const Block& block) {
+  VisitNumber(from, [&]<typename From>(std::type_identity<From>) {
+    VisitElement(dtype, [&]<typename T>(std::type_identity<T>) {
+      const From* x = static_cast<const From*>(block.from[0]);
+      auto* to = static_cast<decltype(Widen(T{}))*>(block.to);
+#pragma GCC ivdep
+      for (int i = 0; i < block.count; ++i) to[i] = Widen(CastTo<T>(x[i]));
+    });
+  });
+}
+
+template <typename T>
+void Select(const Block& block) {
+  const auto* condition = static_cast<const std::uint32_t*>(block.from[0]);
+  const T* x = static_cast<const T*>(block.from[1]);
+  const T* y = static_cast<const T*>(block.from[2]);
+  T* to = static_cast<T*>(block.to);
+#pragma GCC ivdep
+  for (int i = 0; i < block.count; ++i) to[i] = condition[i] != 0 ? x[i] : y[i];
+}
+
+// Chooses by bits, so the size of the numbers is enough.
+void RunWhere(NumberType type, const Block& block) {
+  switch (BytesOf(type)) {
+    case 4:
+      return Select<std::uint32_t>(block);
+    case 8:
+      return Select<std::uint64_t>(block);
+    default:
+      return Select<ComplexNumber<double>>(block);
+  }
+}
+
+// Rounds numbers of a type to a narrower type.
+void RoundNumbers(DType dtype, void* data, int count) {
+  VisitReal(dtype, [&]<typename T>(std::type_identity<T>) {
+    using V = decltype(Widen(T{}));
+    V* values = static_cast<V*>(data);
+    for (int i = 0; i < count; ++i) values[i] = Widen(static_cast<T>(values[i]));
+  });
+}
+
+// One input, and how far its elements are apart.
+struct Source {
+  DType dtype = DType::kF32;
+  const std::byte* data = nullptr;
+  const Strides* strides = nullptr;
+};
+
+// Elements of the result that come one after the other along the innermost axis.
+struct Run {
+  std::int64_t offset = 0;  // in the source
+  int count = 0;
+};
+
+// Calls f(run, done) for the runs of elements [first, first + count), `done` being the elements before it.
+template <typename F>
+void ForEachRun(const MapWalk& walk, const Strides& strides, std::int64_t first, int count, F&& f) {
+  if (walk.rank == 0) return f(Run{0, count}, 0);
+  const int inner = walk.rank - 1;
+  for (int done = 0; done < count;) {
+    std::int64_t index = first + done, offset = 0, in_row = index % walk.dims[inner];
+    const std::int64_t left = walk.dims[inner] - in_row;
+    offset = in_row * strides[inner];
+    index /= walk.dims[inner];
+    for (int axis = inner - 1; axis >= 0; --axis) {
+      offset += index % walk.dims[axis] * strides[axis];
+      index /= walk.dims[axis];
+    }
+    const Run run{offset, static_cast<int>(std::min<std::int64_t>(left, count - done))};
+    f(run, done);
+    done += run.count;
+  }
+}
+
+void LoadInto(void* data, const MapWalk& walk, const Source& source, std::int64_t first, int count) {
+  const std::int64_t step = walk.rank == 0 ? 0 : (*source.strides)[walk.rank - 1];
+  VisitElement(source.dtype, [&]<typename T>(std::type_identity<T>) {
+    auto* to = static_cast<decltype(Widen(T{}))*>(data);
+    ForEachRun(walk, *source.strides, first, count, [&](const Run& run, int done) {
+      const T* from = reinterpret_cast<const T*>(source.data) + run.offset;
+      if (step == 1) {
+        for (int i = 0; i < run.count; ++i) to[done + i] = Widen(from[i]);
+      } else if (step == 0) {
+        std::fill_n(to + done, run.count, Widen(*from));
+      } else {
+        for (int i = 0; i < run.count; ++i) to[done + i] = Widen(from[i * step]);
+      }
+    });
+  });
+}
+
+// Numbers that lie as they are in memory need not be copied to a slot.
+const std::byte* InPlace(const MapWalk& walk, const Source& source, std::int64_t first, int count) {
+  if (source.dtype == DType::kBool ||
+      static_cast<int>(SizeOf(source.dtype)) != BytesOf(NumberTypeOf(source.dtype))) {
+    return nullptr;
+  }
+  if (walk.rank == 0 || (*source.strides)[walk.rank - 1] != 1) return nullptr;
+  if (first % walk.dims[walk.rank - 1] + count > walk.dims[walk.rank - 1]) return nullptr;
+  const std::byte* data = nullptr;
+  ForEachRun(walk, *source.strides, first, count, [&](const Run& run, int) {
+    data = source.data + run.offset * static_cast<std::int64_t>(SizeOf(source.dtype));
+  });
+  return data;
+}
+
+void StoreFrom(const void* data, DType dtype, std::byte* out, std::int64_t first, int count) {
+  VisitElement(dtype, [&]<typename T>(std::type_identity<T>) {
+    const auto* from = static_cast<const decltype(Widen(T{}))*>(data);
+    T* to = reinterpret_cast<T*>(out) + first;
+    for (int i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<T, Bool>) {
+        to[i] = Bool{from[i] != 0};
+      } else {
+        to[i] = static_cast<T>(from[i]);
+      }
+    }
+  });
+}
+
+void FillConstant(DType dtype, const StepScalars& scalars, void* data) {
+  VisitElement(dtype, [&]<typename T>(std::type_identity<T>) {
+    T value{};
+    if constexpr (kIsComplex<T>) {
+      value = {static_cast<decltype(T::re)>(scalars.alpha_f64),
+               static_cast<decltype(T::re)>(scalars.beta_f64)};
+    } else if constexpr (std::is_same_v<T, Bool> || std::is_integral_v<T>) {
+      value = ConvertTo<T>(scalars.alpha_i64);
+    } else {
+      value = ConvertTo<T>(scalars.alpha_f64);
+    }
+    std::fill_n(static_cast<decltype(Widen(T{}))*>(data), kBlock, Widen(value));
+  });
+}
+
+class Interpreter {
+ public:
+  Interpreter(const MapProblem& problem, const MapCode& code, const Operands& operands)
+      : problem_(problem), code_(code), operands_(operands), walk_(MapWalk::Of(problem)) {
+    const std::size_t slot = static_cast<std::size_t>(code.slot_bytes) * kBlock;
+    auto* next = static_cast<std::byte*>(operands.workspace);
+    for (int i = 0; i < code.slots + 2; ++i, next += slot) slots_.push_back(next);
+    places_.resize(static_cast<std::size_t>(code.slots));
+    for (const MapUniform& uniform : code.uniforms) {
+      if (uniform.is_input) {
+        LoadInto(next, MapWalk(), SourceOf(uniform.index), 0, kBlock);
+      } else {
+        FillConstant(uniform.dtype, operands.scalars[uniform.index], next);
+      }
+      uniforms_.push_back(next);
+      next += slot;
+    }
+  }
+
+  // Computes elements [first, first + count) of the result.
+  void Run(std::int64_t first, int count) {
+    auto* out = static_cast<std::byte*>(operands_.out);
+    const DType dtype = problem_.OutDType();
+    const std::size_t size = SizeOf(dtype);
+    // Numbers that are elements already are computed where they belong.
+    const bool direct = dtype != DType::kBool && static_cast<int>(size) == BytesOf(NumberTypeOf(dtype)) &&
+                        (code_.result & kUniformBit) == 0 && code_.instructions.back().code != kLoadCode;
+    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
+      const MapInstruction& instruction = code_.instructions[i];
+      const bool is_last = i + 1 == code_.instructions.size();
+      // Results that are passed on take turns in two slots more, as they must not be written where they are
+      // read.
+      std::byte* to =
+          instruction.to == kLastResult ? slots_[slots_.size() - 1 - i % 2] : slots_[instruction.to];
+      if (is_last && direct) to = out + static_cast<std::size_t>(first) * size;
+      const std::byte* result = to;
+      if (instruction.code == kLoadCode) {
+        result = Load(instruction, to, first, count);
+      } else {
+        Execute(instruction, to, count);
+      }
+      (instruction.to == kLastResult ? last_ : places_[instruction.to]) = result;
+    }
+    if (!direct) StoreFrom(PlaceOf(code_.result), dtype, out, first, count);
+  }
+
+ private:
+  Source SourceOf(std::size_t input) const {
+    return {problem_.inputs[input].dtype, static_cast<const std::byte*>(operands_.in[input]),
+            &walk_.strides[input]};
+  }
+  const std::byte* PlaceOf(std::uint16_t place) const {
+    if (place == kLastResult) return last_;
+    return (place & kUniformBit) != 0 ? uniforms_[place ^ kUniformBit] : places_[place];
+  }
+
+  // Returns where the numbers are: in the input itself, or in `to`.
+  const std::byte* Load(const MapInstruction& instruction, std::byte* to, std::int64_t first,
+                        int count) const {
+    const Source source = SourceOf(instruction.from[0]);
+    if (const std::byte* numbers = InPlace(walk_, source, first, count)) return numbers;
+    LoadInto(to, walk_, source, first, count);
+    return to;
+  }
+
+  void Execute(const MapInstruction& instruction, std::byte* to, int count) const {
+    Block block{.from = {}, .to = to, .count = count};
+    const auto op = static_cast<MapOp>(instruction.code / kNumberTypes);
+    for (int i = 0; i < RowOf(op).operands; ++i) block.from[i] = PlaceOf(instruction.from[i]);
+    const auto type = static_cast<NumberType>(instruction.code % kNumberTypes);
+    if (op == MapOp::kCast) return RunCast(type, instruction.dtype, block);
+    if (op == MapOp::kWhere) return RunWhere(type, block);
+    kRunners[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)](block);
+    if (instruction.rounds != 0) RoundNumbers(instruction.dtype, to, count);
+  }
+
+  const MapProblem& problem_;
+  const MapCode& code_;
+  const Operands& operands_;
+  const MapWalk walk_;
+  std::vector<std::byte*> slots_, uniforms_;
+  std::vector<const std::byte*> places_;  // of the numbers that a slot stands for
+  const std::byte* last_ = nullptr;       // of the result of the instruction before
+};
+
+}  // namespace
+
+std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTraits&) {
+  const MapCode code = Lower(problem);
+  return (static_cast<std::size_t>(code.slots) + 2 + code.uniforms.size()) *
+         static_cast<std::size_t>(code.slot_bytes) * kBlock;
+}
+
+void MapBlocks(const MapProblem& problem, const Operands& operands) {
+  const MapCode code = Lower(problem);
+  Interpreter interpreter(problem, code, operands);
+  const std::int64_t count = problem.shape.Count();
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    interpreter.Run(first, static_cast<int>(std::min<std::int64_t>(kBlock, count - first)));
+  }
+}
+
+}  // namespace warpline::cpu

@@ -1,0 +1,400 @@
+// The scalar functions of elementwise operations: one struct for each row of operations.h, with Apply for
+// every number type that the row takes. Both backends compile this header, with contraction off and exact
+// division and square root, so that an operation gives the same bits in every map on one backend.
+//
+// Numbers are float and double; std::int32_t, std::uint32_t and their 64-bit forms; and ComplexNumber. Narrow
+// elements are widened to one of these and rounded again after each operation. Bools are 0 or 1.
+#ifndef WARPLINE_KERNELS_MAP_FUNCTIONS_H_
+#define WARPLINE_KERNELS_MAP_FUNCTIONS_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/host_device.h"
+#include "kernels/saturating_cast.h"
+
+namespace warpline::map {
+
+template <typename T>
+struct ComplexNumber {
+  T re = 0, im = 0;
+};
+
+template <typename T>
+inline constexpr bool kIsComplex = false;
+template <typename T>
+inline constexpr bool kIsComplex<ComplexNumber<T>> = true;
+
+// The result of comparisons and predicates.
+using Truth = std::uint32_t;
+
+#define WARPLINE_FN     \
+  template <typename T> \
+  WARPLINE_HOST_DEVICE static
+
+// Integers are computed modulo 2^bits, as unsigned numbers.
+template <typename T>
+using Modular = std::make_unsigned_t<T>;
+
+struct Add {
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (kIsComplex<T>) {
+      return {x.re + y.re, x.im + y.im};
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(Modular<T>(x) + Modular<T>(y));
+    } else {
+      return x + y;
+    }
+  }
+};
+
+struct Subtract {
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (kIsComplex<T>) {
+      return {x.re - y.re, x.im - y.im};
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(Modular<T>(x) - Modular<T>(y));
+    } else {
+      return x - y;
+    }
+  }
+};
+
+struct Multiply {
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (kIsComplex<T>) {
+      return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(Modular<T>(x) * Modular<T>(y));
+    } else {
+      return x * y;
+    }
+  }
+};
+
+struct Divide {
+  // Complex numbers: the method of R. Smith, "Algorithm 116: Complex division", 1962: the quotient of
+  // the parts of the divisor keeps their squares from overflowing.
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (kIsComplex<T>) {
+      const bool wide = std::fabs(y.re) >= std::fabs(y.im);
+      const auto large = wide ? y.re : y.im, small = wide ? y.im : y.re;
+      if (large == 0 && small == 0) return {x.re / std::fabs(y.re), x.im / std::fabs(y.re)};
+      const auto ratio = small / large;
+      const auto scale = 1 / (large + small * ratio);
+      if (wide) return {(x.re + x.im * ratio) * scale, (x.im - x.re * ratio) * scale};
+      return {(x.re * ratio + x.im) * scale, (x.im * ratio - x.re) * scale};
+    } else {
+      return x / y;
+    }
+  }
+};
+
+// The remainder has the sign of the divisor, and x is the divisor times FloorDivide plus Remainder. Integers
+// divided by 0 give 0, and the least one divided by -1 itself.
+struct Remainder {
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      if (y == 0 || y == static_cast<T>(-1)) return std::is_signed_v<T> || y == 0 ? 0 : x % y;
+      const T rest = x % y;
+      if constexpr (std::is_signed_v<T>) {
+        return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+      } else {
+        return rest;
+      }
+    } else {
+      const T rest = std::fmod(x, y);
+      if (rest == 0) return std::copysign(rest, y);
+      return (rest < 0) != (y < 0) ? rest + y : rest;
+    }
+  }
+};
+
+struct FloorDivide {
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      if (y == 0) return 0;
+      if constexpr (std::is_signed_v<T>) {
+        if (y == -1) return static_cast<T>(0 - Modular<T>(x));
+        const T quotient = x / y;
+        return quotient * y != x && (x < 0) != (y < 0) ? quotient - 1 : quotient;
+      } else {
+        return x / y;
+      }
+    } else {
+      const T quotient = x / y;
+      // fmod of an infinity is NaN, of which the standard says the quotient is the infinity.
+      if (y == 0 || std::isinf(x) || quotient != quotient) return quotient;
+      T rest = std::fmod(x, y);
+      // x - rest is a multiple of y, but for its rounding.
+      T exact = (x - rest) / y;
+      if (rest != 0 && (rest < 0) != (y < 0)) exact -= 1;
+      const T nearest = std::rint(exact);
+      return nearest == 0 ? std::copysign(T{0}, quotient) : nearest;
+    }
+  }
+};
+
+struct Pow {
+  // An integer to a negative power is 0.
+  WARPLINE_FN T Apply(T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_signed_v<T>) {
+        if (y < 0) return 0;
+      }
+      Modular<T> power = 1, square = x;
+      for (Modular<T> left = y; left != 0; left >>= 1) {
+        if (left & 1) power *= square;
+        square *= square;
+      }
+      return static_cast<T>(power);
+    } else {
+      return std::pow(x, y);
+    }
+  }
+};
+
+struct Negative {
+  WARPLINE_FN T Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {-x.re, -x.im};
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(0 - Modular<T>(x));
+    } else {
+      return -x;
+    }
+  }
+};
+
+struct Abs {
+  WARPLINE_FN auto Apply(T x) {
+    if constexpr (kIsComplex<T>) {
+      return std::hypot(x.re, x.im);
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return x;
+    } else if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? Negative::Apply(x) : x;
+    } else {
+      return std::fabs(x);
+    }
+  }
+};
+
+struct Sign {
+  WARPLINE_FN T Apply(T x) {
+    if constexpr (std::is_unsigned_v<T>) {
+      return x != 0;
+    } else {
+      return IsNaN(x) ? x : static_cast<T>((x > 0) - (x < 0));
+    }
+  }
+};
+
+// NaN if either is.
+struct Minimum {
+  WARPLINE_FN T Apply(T x, T y) { return IsNaN(x) || x < y ? x : y; }
+};
+struct Maximum {
+  WARPLINE_FN T Apply(T x, T y) { return IsNaN(x) || x > y ? x : y; }
+};
+struct Clip {
+  WARPLINE_FN T Apply(T x, T low, T high) { return Minimum::Apply(Maximum::Apply(x, low), high); }
+};
+
+struct Equal {
+  WARPLINE_FN Truth Apply(T x, T y) {
+    if constexpr (kIsComplex<T>) {
+      return x.re == y.re && x.im == y.im;
+    } else {
+      return x == y;
+    }
+  }
+};
+struct NotEqual {
+  WARPLINE_FN Truth Apply(T x, T y) { return Equal::Apply(x, y) ^ 1u; }
+};
+struct Less {
+  WARPLINE_FN Truth Apply(T x, T y) { return x < y; }
+};
+struct LessEqual {
+  WARPLINE_FN Truth Apply(T x, T y) { return x <= y; }
+};
+struct Greater {
+  WARPLINE_FN Truth Apply(T x, T y) { return x > y; }
+};
+struct GreaterEqual {
+  WARPLINE_FN Truth Apply(T x, T y) { return x >= y; }
+};
+
+struct LogicalAnd {
+  WARPLINE_FN T Apply(T x, T y) { return x & y; }
+};
+struct LogicalOr {
+  WARPLINE_FN T Apply(T x, T y) { return x | y; }
+};
+struct LogicalXor {
+  WARPLINE_FN T Apply(T x, T y) { return x ^ y; }
+};
+struct LogicalNot {
+  WARPLINE_FN T Apply(T x) { return x ^ 1u; }
+};
+
+struct BitwiseAnd {
+  WARPLINE_FN T Apply(T x, T y) { return x & y; }
+};
+struct BitwiseOr {
+  WARPLINE_FN T Apply(T x, T y) { return x | y; }
+};
+struct BitwiseXor {
+  WARPLINE_FN T Apply(T x, T y) { return x ^ y; }
+};
+struct BitwiseInvert {
+  WARPLINE_FN T Apply(T x) { return ~x; }
+};
+
+// A shift by the width of the type or more, or by a negative number, leaves 0, or the sign.
+struct BitwiseLeftShift {
+  WARPLINE_FN T Apply(T x, T y) {
+    if (Modular<T>(y) >= sizeof(T) * 8) return 0;
+    return static_cast<T>(Modular<T>(x) << Modular<T>(y));
+  }
+};
+struct BitwiseRightShift {
+  WARPLINE_FN T Apply(T x, T y) {
+    if (Modular<T>(y) < sizeof(T) * 8) return x >> y;
+    if constexpr (std::is_signed_v<T>) {
+      return x < 0 ? -1 : 0;
+    } else {
+      return 0;
+    }
+  }
+};
+
+struct Floor {
+  WARPLINE_FN T Apply(T x) { return std::floor(x); }
+};
+struct Ceil {
+  WARPLINE_FN T Apply(T x) { return std::ceil(x); }
+};
+struct Trunc {
+  WARPLINE_FN T Apply(T x) { return std::trunc(x); }
+};
+// Halves to the even neighbour.
+struct Round {
+  WARPLINE_FN T Apply(T x) { return std::rint(x); }
+};
+struct Sqrt {
+  WARPLINE_FN T Apply(T x) { return std::sqrt(x); }
+};
+
+struct IsNan {
+  WARPLINE_FN Truth Apply(T x) { return IsNaN(x); }
+};
+struct IsInf {
+  WARPLINE_FN Truth Apply(T x) { return std::isinf(x); }
+};
+struct IsFinite {
+  WARPLINE_FN Truth Apply(T x) { return std::isfinite(x); }
+};
+struct SignBit {
+  WARPLINE_FN Truth Apply(T x) { return std::signbit(x); }
+};
+struct CopySign {
+  WARPLINE_FN T Apply(T x, T y) { return std::copysign(x, y); }
+};
+struct NextAfter {
+  WARPLINE_FN T Apply(T x, T y) { return std::nextafter(x, y); }
+};
+
+struct Real {
+  WARPLINE_FN auto Apply(T x) { return x.re; }
+};
+struct Imag {
+  WARPLINE_FN auto Apply(T x) { return x.im; }
+};
+struct Conj {
+  WARPLINE_FN T Apply(T x) { return {x.re, -x.im}; }
+};
+
+struct Exp {
+  WARPLINE_FN T Apply(T x) { return std::exp(x); }
+};
+struct Exp2 {
+  WARPLINE_FN T Apply(T x) { return std::exp2(x); }
+};
+struct Expm1 {
+  WARPLINE_FN T Apply(T x) { return std::expm1(x); }
+};
+struct Log {
+  WARPLINE_FN T Apply(T x) { return std::log(x); }
+};
+struct Log2 {
+  WARPLINE_FN T Apply(T x) { return std::log2(x); }
+};
+struct Log10 {
+  WARPLINE_FN T Apply(T x) { return std::log10(x); }
+};
+struct Log1p {
+  WARPLINE_FN T Apply(T x) { return std::log1p(x); }
+};
+struct LogAddExp {
+  WARPLINE_FN T Apply(T x, T y) {
+    if (x == y) return x + static_cast<T>(0.693147180559945309417232121458176568);  // log(2); also infinities
+    const T difference = x - y;
+    if (IsNaN(difference)) return difference;
+    return difference > 0 ? x + std::log1p(std::exp(-difference)) : y + std::log1p(std::exp(difference));
+  }
+};
+struct Hypot {
+  WARPLINE_FN T Apply(T x, T y) { return std::hypot(x, y); }
+};
+struct Sin {
+  WARPLINE_FN T Apply(T x) { return std::sin(x); }
+};
+struct Cos {
+  WARPLINE_FN T Apply(T x) { return std::cos(x); }
+};
+struct Tan {
+  WARPLINE_FN T Apply(T x) { return std::tan(x); }
+};
+struct Asin {
+  WARPLINE_FN T Apply(T x) { return std::asin(x); }
+};
+struct Acos {
+  WARPLINE_FN T Apply(T x) { return std::acos(x); }
+};
+struct Atan {
+  WARPLINE_FN T Apply(T x) { return std::atan(x); }
+};
+struct Atan2 {
+  WARPLINE_FN T Apply(T x, T y) { return std::atan2(x, y); }
+};
+struct Sinh {
+  WARPLINE_FN T Apply(T x) { return std::sinh(x); }
+};
+struct Cosh {
+  WARPLINE_FN T Apply(T x) { return std::cosh(x); }
+};
+struct Tanh {
+  WARPLINE_FN T Apply(T x) { return std::tanh(x); }
+};
+struct Asinh {
+  WARPLINE_FN T Apply(T x) { return std::asinh(x); }
+};
+struct Acosh {
+  WARPLINE_FN T Apply(T x) { return std::acosh(x); }
+};
+struct Atanh {
+  WARPLINE_FN T Apply(T x) { return std::atanh(x); }
+};
+struct Erf {
+  WARPLINE_FN T Apply(T x) { return std::erf(x); }
+};
+
+#undef WARPLINE_FN
+
+}  // namespace warpline::map
+
+#endif  // WARPLINE_KERNELS_MAP_FUNCTIONS_H_

@@ -1,0 +1,165 @@
+// The table of elementwise operations: the single list from which the API's rules, both backends, the tests
+// and the documentation derive. Adding an operation is a line here, its function in functions.h, and its
+// number in MapOperation of warpline.proto.
+#ifndef WARPLINE_KERNELS_MAP_OPERATIONS_H_
+#define WARPLINE_KERNELS_MAP_OPERATIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/dtype.h"
+
+namespace warpline {
+
+// Sets of data types, as bits.
+inline constexpr unsigned kBools = 1, kInts = 2, kFloats = 4, kComplex = 8;
+// f32 and f64 only.
+inline constexpr unsigned kWideFloats = 16;
+
+// Returns whether the set has the type.
+constexpr bool Has(unsigned set, DType dtype) {
+  if (dtype == DType::kBool) return (set & kBools) != 0;
+  if (IsInteger(dtype)) return (set & kInts) != 0;
+  if (dtype == DType::kF32 || dtype == DType::kF64) return (set & (kFloats | kWideFloats)) != 0;
+  if (IsFloat(dtype)) return (set & kFloats) != 0;
+  if (dtype == DType::kC64 || dtype == DType::kC128) return (set & kComplex) != 0;
+  return false;
+}
+
+// The data type of a result. Of where, the operands are the second and third: the first is bool.
+enum class MapResult : std::uint8_t {
+  kSame,   // the type of the operands
+  kBool,   // bool
+  kReal,   // that of a part: f32 for c64, f64 for c128, and otherwise the type of the operands
+  kGiven,  // the node says it
+};
+
+// Which kernels for 32-bit numbers have an operation. Maps of light ones run on a kernel without calls of
+// functions, which cost registers.
+enum class MapWeight : std::uint8_t { kLight, kHeavy };
+
+// Columns: identifier, name, number of operands, the types that it takes, type of the result, weight, and the
+// bound of the error of f32 and f64 results in ulp. 0: the exact result, rounded once. Results of f16 and
+// bf16 are those of f32, rounded. Complex results have no bound here.
+//
+// The order is that of the numbers in the API: new operations come last.
+#define WARPLINE_MAP_OPERATIONS(X)                                                   \
+  X(Constant, "constant", 0, kBools | kInts | kFloats | kComplex, kGiven, kLight, 0) \
+  X(Cast, "cast", 1, kBools | kInts | kFloats | kComplex, kGiven, kLight, 0)         \
+  X(Where, "where", 3, kBools | kInts | kFloats | kComplex, kSame, kLight, 0)        \
+  X(Add, "add", 2, kBools | kInts | kFloats | kComplex, kSame, kLight, 0)            \
+  X(Subtract, "subtract", 2, kInts | kFloats | kComplex, kSame, kLight, 0)           \
+  X(Multiply, "multiply", 2, kBools | kInts | kFloats | kComplex, kSame, kLight, 0)  \
+  X(Divide, "divide", 2, kFloats | kComplex, kSame, kLight, 0)                       \
+  X(FloorDivide, "floor_divide", 2, kInts | kFloats, kSame, kHeavy, 2)               \
+  X(Remainder, "remainder", 2, kInts | kFloats, kSame, kHeavy, 0)                    \
+  X(Pow, "pow", 2, kInts | kFloats, kSame, kHeavy, 4)                                \
+  X(Negative, "negative", 1, kInts | kFloats | kComplex, kSame, kLight, 0)           \
+  X(Abs, "abs", 1, kInts | kFloats | kComplex, kReal, kLight, 0)                     \
+  X(Sign, "sign", 1, kInts | kFloats, kSame, kLight, 0)                              \
+  X(Minimum, "minimum", 2, kBools | kInts | kFloats, kSame, kLight, 0)               \
+  X(Maximum, "maximum", 2, kBools | kInts | kFloats, kSame, kLight, 0)               \
+  X(Clip, "clip", 3, kInts | kFloats, kSame, kLight, 0)                              \
+  X(Equal, "equal", 2, kBools | kInts | kFloats | kComplex, kBool, kLight, 0)        \
+  X(NotEqual, "not_equal", 2, kBools | kInts | kFloats | kComplex, kBool, kLight, 0) \
+  X(Less, "less", 2, kBools | kInts | kFloats, kBool, kLight, 0)                     \
+  X(LessEqual, "less_equal", 2, kBools | kInts | kFloats, kBool, kLight, 0)          \
+  X(Greater, "greater", 2, kBools | kInts | kFloats, kBool, kLight, 0)               \
+  X(GreaterEqual, "greater_equal", 2, kBools | kInts | kFloats, kBool, kLight, 0)    \
+  X(LogicalAnd, "logical_and", 2, kBools, kSame, kLight, 0)                          \
+  X(LogicalOr, "logical_or", 2, kBools, kSame, kLight, 0)                            \
+  X(LogicalXor, "logical_xor", 2, kBools, kSame, kLight, 0)                          \
+  X(LogicalNot, "logical_not", 1, kBools, kSame, kLight, 0)                          \
+  X(BitwiseAnd, "bitwise_and", 2, kBools | kInts, kSame, kLight, 0)                  \
+  X(BitwiseOr, "bitwise_or", 2, kBools | kInts, kSame, kLight, 0)                    \
+  X(BitwiseXor, "bitwise_xor", 2, kBools | kInts, kSame, kLight, 0)                  \
+  X(BitwiseInvert, "bitwise_invert", 1, kBools | kInts, kSame, kLight, 0)            \
+  X(BitwiseLeftShift, "bitwise_left_shift", 2, kInts, kSame, kLight, 0)              \
+  X(BitwiseRightShift, "bitwise_right_shift", 2, kInts, kSame, kLight, 0)            \
+  X(Floor, "floor", 1, kFloats, kSame, kLight, 0)                                    \
+  X(Ceil, "ceil", 1, kFloats, kSame, kLight, 0)                                      \
+  X(Trunc, "trunc", 1, kFloats, kSame, kLight, 0)                                    \
+  X(Round, "round", 1, kFloats, kSame, kLight, 0)                                    \
+  X(Sqrt, "sqrt", 1, kFloats, kSame, kLight, 0)                                      \
+  X(IsNan, "isnan", 1, kFloats, kBool, kLight, 0)                                    \
+  X(IsInf, "isinf", 1, kFloats, kBool, kLight, 0)                                    \
+  X(IsFinite, "isfinite", 1, kFloats, kBool, kLight, 0)                              \
+  X(SignBit, "signbit", 1, kFloats, kBool, kLight, 0)                                \
+  X(CopySign, "copysign", 2, kFloats, kSame, kLight, 0)                              \
+  X(NextAfter, "nextafter", 2, kWideFloats, kSame, kHeavy, 0)                        \
+  X(Real, "real", 1, kComplex, kReal, kLight, 0)                                     \
+  X(Imag, "imag", 1, kComplex, kReal, kLight, 0)                                     \
+  X(Conj, "conj", 1, kComplex, kSame, kLight, 0)                                     \
+  X(Exp, "exp", 1, kFloats, kSame, kLight, 2)                                        \
+  X(Exp2, "exp2", 1, kFloats, kSame, kHeavy, 2)                                      \
+  X(Expm1, "expm1", 1, kFloats, kSame, kHeavy, 2)                                    \
+  X(Log, "log", 1, kFloats, kSame, kLight, 2)                                        \
+  X(Log2, "log2", 1, kFloats, kSame, kHeavy, 2)                                      \
+  X(Log10, "log10", 1, kFloats, kSame, kHeavy, 3)                                    \
+  X(Log1p, "log1p", 1, kFloats, kSame, kHeavy, 2)                                    \
+  X(LogAddExp, "logaddexp", 2, kFloats, kSame, kHeavy, 8)                            \
+  X(Hypot, "hypot", 2, kFloats, kSame, kHeavy, 3)                                    \
+  X(Sin, "sin", 1, kFloats, kSame, kHeavy, 2)                                        \
+  X(Cos, "cos", 1, kFloats, kSame, kHeavy, 2)                                        \
+  X(Tan, "tan", 1, kFloats, kSame, kHeavy, 4)                                        \
+  X(Asin, "asin", 1, kFloats, kSame, kHeavy, 4)                                      \
+  X(Acos, "acos", 1, kFloats, kSame, kHeavy, 3)                                      \
+  X(Atan, "atan", 1, kFloats, kSame, kHeavy, 2)                                      \
+  X(Atan2, "atan2", 2, kFloats, kSame, kHeavy, 3)                                    \
+  X(Sinh, "sinh", 1, kFloats, kSame, kHeavy, 3)                                      \
+  X(Cosh, "cosh", 1, kFloats, kSame, kHeavy, 2)                                      \
+  X(Tanh, "tanh", 1, kFloats, kSame, kLight, 3)                                      \
+  X(Asinh, "asinh", 1, kFloats, kSame, kHeavy, 4)                                    \
+  X(Acosh, "acosh", 1, kFloats, kSame, kHeavy, 4)                                    \
+  X(Atanh, "atanh", 1, kFloats, kSame, kHeavy, 4)                                    \
+  X(Erf, "erf", 1, kFloats, kSame, kHeavy, 2)
+
+enum class MapOp : std::uint8_t {
+#define WARPLINE_ENUMERATE(identifier, ...) k##identifier,
+  WARPLINE_MAP_OPERATIONS(WARPLINE_ENUMERATE)
+#undef WARPLINE_ENUMERATE
+};
+
+struct MapOpRow {
+  std::string_view name;
+  int operands = 0;
+  unsigned takes = 0;
+  MapResult result = MapResult::kSame;
+  MapWeight weight = MapWeight::kLight;
+  int max_ulp = 0;
+};
+
+// Indexed by the number of the MapOp.
+inline constexpr std::array kMapOps = {
+#define WARPLINE_ROW(identifier, name, operands, takes, result, weight, max_ulp) \
+  MapOpRow{name, operands, takes, MapResult::result, MapWeight::weight, max_ulp},
+    WARPLINE_MAP_OPERATIONS(WARPLINE_ROW)
+#undef WARPLINE_ROW
+};
+
+constexpr const MapOpRow& RowOf(MapOp op) { return kMapOps[static_cast<std::size_t>(op)]; }
+constexpr std::string_view Name(MapOp op) { return RowOf(op).name; }
+
+// The type of the real and the imaginary part of a complex type; another type stays as it is.
+constexpr DType PartOf(DType dtype) {
+  if (dtype == DType::kC64) return DType::kF32;
+  return dtype == DType::kC128 ? DType::kF64 : dtype;
+}
+
+// The type of the result for operands of `dtype`. kGiven must be known otherwise.
+constexpr DType ResultOf(MapOp op, DType dtype) {
+  switch (RowOf(op).result) {
+    case MapResult::kBool:
+      return DType::kBool;
+    case MapResult::kReal:
+      return PartOf(dtype);
+    default:
+      return dtype;
+  }
+}
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_MAP_OPERATIONS_H_
