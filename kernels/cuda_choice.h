@@ -12,6 +12,7 @@
 
 #include "kernels/cuda_variants.h"
 #include "kernels/elementwise/plan.h"
+#include "kernels/map/plan.h"
 #include "kernels/reduce/plan.h"
 #include "kernels/transpose/plan.h"
 
@@ -19,7 +20,7 @@ namespace warpline {
 
 // The arguments of a launch, for rows that compute them from the problem. Others have none.
 struct KernelPlan {
-  std::variant<std::monostate, TransposePlan, ReducePlan, ElementwisePlan> arguments;
+  std::variant<std::monostate, TransposePlan, ReducePlan, ElementwisePlan, MapPlan> arguments;
 };
 
 template <typename ProblemT>
@@ -53,6 +54,8 @@ CudaChoice<ReduceProblem> Choose(const ReduceProblem& problem, std::string_view 
                                  const DeviceTraits& traits, const Operands& operands);
 CudaChoice<ElementwiseProblem> Choose(const ElementwiseProblem& problem, std::string_view variant,
                                       const DeviceTraits& traits, const Operands& operands);
+CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
+                              const Operands& operands);
 
 // Returns the row of this name; there must be one.
 template <typename Row>

@@ -203,6 +203,7 @@ class CudaBackend : public Backend {
     AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), traits, all);
     AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), traits, all);
     AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), traits, all);
+    AppendVariantInfo({Op::kMap}, CudaMapVariants(), traits, all);
     return all;
   }
 

@@ -172,7 +172,7 @@ Operands CudaTrial::OperandsOf(int set) const {
     next += AlignUp(input.Bytes(), kTensorAlignment);
   }
   operands.out = next;
-  if (ReadsScalars(problem_)) {
+  if (ScalarCount(problem_) > 0) {
     operands.scalars = reinterpret_cast<const StepScalars*>(block_.data() + layout_.scalars);
   }
   operands.workspace = block_.data() + layout_.workspace;
@@ -182,13 +182,14 @@ Operands CudaTrial::OperandsOf(int set) const {
 
 absl::Status CudaTrial::Fill() {
   cudaStream_t stream = bench_.stream_.get();
-  StepScalars scalars;
+  std::vector<StepScalars> scalars(static_cast<std::size_t>(ScalarCount(problem_)));
   if (const auto* gemm = std::get_if<GemmProblem>(&problem_); gemm != nullptr && gemm->has_c) {
-    scalars.beta_f32 = 1, scalars.beta_f64 = 1, scalars.beta_i64 = 1;
+    scalars[0].beta_f32 = 1, scalars[0].beta_f64 = 1, scalars[0].beta_i64 = 1;
   }
-  RETURN_IF_ERROR(ToStatus(cudaMemcpyAsync(block_.data() + layout_.scalars, &scalars, sizeof(scalars),
-                                           cudaMemcpyHostToDevice, stream),
-                           kDoing));
+  RETURN_IF_ERROR(
+      ToStatus(cudaMemcpyAsync(block_.data() + layout_.scalars, scalars.data(),
+                               scalars.size() * sizeof(StepScalars), cudaMemcpyHostToDevice, stream),
+               kDoing));
   const std::vector<OperandSize> inputs = InputSizes(problem_);
   std::uint64_t seed = 1;
   for (int set = 0; set < layout_.sets; ++set) {

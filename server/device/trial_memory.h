@@ -62,7 +62,8 @@ struct TrialLayout {
     workspace = want + out;
     workspace_bytes = WorkspaceBytes(problem, traits);
     scalars = AlignUp(workspace + workspace_bytes, kTensorAlignment);
-    different = scalars + kTensorAlignment;
+    different = scalars + AlignUp(static_cast<std::size_t>(ScalarCount(problem)) * sizeof(StepScalars),
+                                  kTensorAlignment);
     end = different + kTensorAlignment;
   }
 };

@@ -29,10 +29,11 @@ std::size_t SetBytes(const Problem& problem) {
 
 OperandSlots::OperandSlots(const Problem& problem, int slots, std::size_t workspace_bytes,
                            cudaStream_t stream) {
-  if (ReadsScalars(problem)) {
-    const StepScalars scalars;
-    scalars_ = Value(gpu::AllocateDevice(sizeof(scalars)));
-    Check(cudaMemcpy(scalars_.get(), &scalars, sizeof(scalars), cudaMemcpyHostToDevice), "copying scalars");
+  if (const int count = ScalarCount(problem); count > 0) {
+    const std::vector<StepScalars> scalars(static_cast<std::size_t>(count));
+    const std::size_t bytes = scalars.size() * sizeof(StepScalars);
+    scalars_ = Value(gpu::AllocateDevice(bytes));
+    Check(cudaMemcpy(scalars_.get(), scalars.data(), bytes, cudaMemcpyHostToDevice), "copying scalars");
   }
   if (workspace_bytes > 0) {
     workspace_ = Value(gpu::AllocateDevice(workspace_bytes));

@@ -35,6 +35,8 @@ std::string Detail(const ReduceProblem& problem) {
   return absl::StrCat(axes.size() > 1 ? " axes " : " axis ", axes);
 }
 
+std::string Detail(const MapProblem& problem) { return absl::StrCat(" nodes ", problem.nodes.size()); }
+
 std::string Detail(const ElementwiseProblem& problem) {
   if (problem.op == ElementwiseOp::kCast) return absl::StrCat(" to ", std::string(Name(problem.out_dtype)));
   std::string detail;
@@ -60,6 +62,7 @@ std::string ShapeName(const Problem& problem) {
   if (const auto* gemm = std::get_if<GemmProblem>(&problem)) return Join({gemm->m, gemm->n, gemm->k});
   if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) return Join(reduce->shape);
   if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) return Join(each->shape);
+  if (const auto* map = std::get_if<MapProblem>(&problem)) return Join(map->shape);
   return Join(std::get<TransposeProblem>(problem).shape);
 }
 

@@ -81,6 +81,7 @@ TEST(ChoicesTest, KernelsHaveFewNames) {
   add(CudaGemmVariants());
   add(CudaReduceVariants());
   add(CudaElementwiseVariants());
+  add(CudaMapVariants());
   EXPECT_LE(rows, 64u);
   EXPECT_THAT(groups, ::testing::ElementsAre("elementwise", "swizzled_packed", "vectorized"));
 }

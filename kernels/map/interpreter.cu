@@ -1,0 +1,767 @@
+// Variant `interpreter`: a block runs the instructions of a map one after the other, each for all of its
+// elements. Values stay in shared memory between instructions; each thread reads and writes its own elements
+// only, so that no instruction waits for another thread.
+//
+// Limit: an instruction moves 16 bytes of each operand through shared memory for each 4 elements of f32, and
+// is decoded once for each 8 elements a thread.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/allow_shared_bytes.h"
+#include "kernels/ceil_div.h"
+#include "kernels/fast_divisor.h"
+#include "kernels/gpu/raw_vector.cuh"
+#include "kernels/gpu/real.cuh"
+#include "kernels/map/functions.h"
+#include "kernels/map/kernels.h"
+
+namespace warpline {
+namespace {
+
+using map::ComplexNumber;
+using map::kIsComplex;
+
+constexpr int kMaxThreads = 256;
+
+// How the elements of an input lie that a thread loads together.
+enum class Layout : std::uint32_t {
+  kDense,      // as in the result
+  kVector,     // side by side
+  kBroadcast,  // one element for all
+  kScattered,  // found one by one
+};
+
+constexpr int kMaxInstructions = kMaxMapNodes + kMaxMapInputs;
+constexpr int kMaxUniforms = kMaxMapNodes + kMaxMapInputs;
+
+// An input as kernels take it.
+struct InputTable {
+  const void* data;
+  Layout layout;
+  std::uint32_t unused;
+};
+
+// An instruction as one instance of the kernel takes it. Places are in words: see PlaceOf.
+struct Instruction {
+  std::uint32_t code;
+  std::uint32_t dtype;   // a DType
+  std::uint32_t rounds;  // 1: to the dtype
+  std::uint32_t to;
+  std::uint32_t from[3];
+  std::uint32_t unused;
+};
+
+// Everything that a launch needs. Offsets and counts are less than FastDivisor::kMax.
+struct Parameters {
+  void* out;
+  const StepScalars* scalars;
+  std::uint32_t count;
+  std::uint32_t rank;
+  std::uint32_t input_count, instruction_count, uniform_count;
+  std::uint32_t result;                                        // its place
+  std::uint32_t out_dtype;                                     // a DType
+  std::uint32_t out_vectors;                                   // 1: results are stored as vectors
+  alignas(16) FastDivisor sizes[kMaxRank];                     // the innermost axis first
+  alignas(16) std::uint32_t strides[kMaxMapInputs][kMaxRank];  // likewise
+  InputTable inputs[kMaxMapInputs];
+  Instruction instructions[kMaxInstructions];
+  MapUniform uniforms[kMaxUniforms];
+};
+
+template <NumberType kType>
+struct NumberAs;
+// clang-format off
+template <> struct NumberAs<NumberType::kI32> { using type = std::int32_t; };
+template <> struct NumberAs<NumberType::kU32> { using type = std::uint32_t; };
+template <> struct NumberAs<NumberType::kF32> { using type = float; };
+template <> struct NumberAs<NumberType::kI64> { using type = std::int64_t; };
+template <> struct NumberAs<NumberType::kU64> { using type = std::uint64_t; };
+template <> struct NumberAs<NumberType::kF64> { using type = double; };
+template <> struct NumberAs<NumberType::kC64> { using type = ComplexNumber<float>; };
+template <> struct NumberAs<NumberType::kC128> { using type = ComplexNumber<double>; };
+// clang-format on
+
+// Values of one thread that lie side by side: 16 bytes of slots of kBytes each.
+template <int kBytes>
+struct Word {
+  static constexpr int kSize = 16 / kBytes;
+  static constexpr int kUnits = kBytes / 4;
+  std::uint32_t units[4];
+
+  template <typename T>
+  __device__ __forceinline__ T Get(int i) const {
+    static_assert(sizeof(T) <= kBytes);
+    T value;
+    memcpy(&value, &units[i * kUnits], sizeof(T));
+    return value;
+  }
+  template <typename T>
+  __device__ __forceinline__ void Set(int i, T value) {
+    static_assert(sizeof(T) <= kBytes);
+    memcpy(&units[i * kUnits], &value, sizeof(T));
+  }
+};
+
+// The block's shared memory: first a word for each uniform, then the slots. As an array, so that the compiler
+// knows that it is shared memory.
+__device__ __forceinline__ uint4* Shared() {
+  extern __shared__ uint4 words[];
+  return words;
+}
+
+template <int kBytes>
+__device__ __forceinline__ Word<kBytes> ReadWord(unsigned from) {
+  const uint4 raw = Shared()[from];
+  return {{raw.x, raw.y, raw.z, raw.w}};
+}
+template <int kBytes>
+__device__ __forceinline__ void WriteWord(unsigned to, const Word<kBytes>& word) {
+  Shared()[to] = {word.units[0], word.units[1], word.units[2], word.units[3]};
+}
+
+// Elements and numbers of any type, complex ones too.
+template <typename T>
+using NumberOfElement = typename std::conditional_t<
+    kIsComplex<T>, std::type_identity<T>,
+    std::type_identity<NumberOf<std::conditional_t<kIsComplex<T>, float, T>>>>::type;
+
+template <typename T>
+__device__ __forceinline__ NumberOfElement<T> ToNumber(T element) {
+  if constexpr (kIsComplex<T>) {
+    return element;
+  } else {
+    return Widen<NumberOf<T>>(element);
+  }
+}
+
+// Follows the rules of casts.
+template <typename T, typename From>
+__device__ __forceinline__ T ToElement(From x) {
+  if constexpr (kIsComplex<T> && kIsComplex<From>) {
+    using Part = decltype(T::re);
+    return {static_cast<Part>(x.re), static_cast<Part>(x.im)};
+  } else if constexpr (kIsComplex<T>) {
+    return {static_cast<decltype(T::re)>(x), 0};
+  } else if constexpr (kIsComplex<From>) {
+    return static_cast<T>(x.re != 0 || x.im != 0 ? 1 : 0);  // to bool; the rules refuse others
+  } else {
+    return Narrow<T>(x);
+  }
+}
+
+// Calls f with an element of the type, if its number fits into slots of kBytes.
+template <int kBytes, typename F>
+__device__ __forceinline__ void VisitElement(DType dtype, F&& f) {
+  if constexpr (kBytes == 16) {
+    if (dtype == DType::kC64) return f(ComplexNumber<float>());
+    if (dtype == DType::kC128) return f(ComplexNumber<double>());
+  }
+  VisitRealOfSize(dtype, [&]<typename T>(T element) {
+    if constexpr (sizeof(NumberOf<T>) <= kBytes) f(element);
+  });
+}
+
+template <int kBytes, typename F>
+__device__ __forceinline__ void VisitNumber(NumberType type, F&& f) {
+  switch (type) {
+    case NumberType::kI32:
+      return f(std::int32_t());
+    case NumberType::kU32:
+      return f(std::uint32_t());
+    case NumberType::kF32:
+      return f(float());
+    case NumberType::kI64:
+      if constexpr (kBytes >= 8) f(std::int64_t());
+      return;
+    case NumberType::kU64:
+      if constexpr (kBytes >= 8) f(std::uint64_t());
+      return;
+    case NumberType::kF64:
+      if constexpr (kBytes >= 8) f(double());
+      return;
+    case NumberType::kC64:
+      if constexpr (kBytes >= 16) f(ComplexNumber<float>());
+      return;
+    case NumberType::kC128:
+      if constexpr (kBytes >= 16) f(ComplexNumber<double>());
+      return;
+  }
+}
+
+// Shared memory begins with tables that threads read at indices of their own: in constant memory, each such
+// access would be a slow one.
+struct Tables {
+  unsigned uniforms, slots;  // where they begin, in words
+
+  static constexpr unsigned kStrides = sizeof(FastDivisor) * kMaxRank / sizeof(uint4);
+  static constexpr unsigned kStridesOfInput = sizeof(std::uint32_t) * kMaxRank / sizeof(uint4);
+
+  __host__ __device__ Tables(unsigned input_count, unsigned uniform_count)
+      : uniforms(kStrides + input_count * kStridesOfInput), slots(uniforms + uniform_count) {}
+
+  __device__ const FastDivisor& size(unsigned axis) const {
+    return reinterpret_cast<const FastDivisor*>(Shared())[axis];
+  }
+  __device__ const std::uint32_t* strides(unsigned input) const {
+    return reinterpret_cast<const std::uint32_t*>(Shared() + kStrides + input * kStridesOfInput);
+  }
+};
+
+// All threads of the block copy the tables, but for the uniforms.
+__device__ __forceinline__ void CopyTables(const Parameters& p, const Tables& tables) {
+  const auto copy = [](const void* from, unsigned to, unsigned words) {
+    for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
+      Shared()[to + i] = static_cast<const uint4*>(from)[i];
+    }
+  };
+  copy(p.sizes, 0, Tables::kStrides);
+  copy(p.strides, Tables::kStrides, tables.uniforms - Tables::kStrides);
+}
+
+// An operand of an instruction: a slot, or a uniform, whose word is the same for all threads. Instructions
+// name the first word of a slot of thread 0, and with kUniform a uniform.
+struct Place {
+  unsigned word;
+  unsigned step;
+};
+constexpr std::uint32_t kUniform = 0x80000000, kLast = 0x40000000;
+
+__device__ __forceinline__ Place PlaceOf(unsigned place, unsigned threads) {
+  if ((place & kUniform) != 0) return {place ^ kUniform, 0};
+  return {place + threadIdx.x, threads};
+}
+
+// Functions that take many registers or instructions are called and not inlined: the kernel has dozens.
+template <MapOp kOp, typename T>
+inline constexpr bool kCalls = RowOf(kOp).weight == MapWeight::kHeavy ||
+                               (RowOf(kOp).max_ulp > 0 && !std::is_same_v<T, float>);
+
+template <typename Function, typename... T>
+__device__ __noinline__ auto Call(T... x) {
+  return Function::Apply(x...);
+}
+
+template <MapOp kOp, typename Function, typename... T>
+__device__ __forceinline__ auto Apply(T... x) {
+  if constexpr ((kCalls<kOp, T> || ...)) {
+    return Call<Function>(x...);
+  } else {
+    return Function::Apply(x...);
+  }
+}
+
+// The values of an operand or a result that one thread has.
+template <int kBytes, int kWords>
+struct Values {
+  Word<kBytes> words[kWords];
+};
+
+template <int kBytes, int kWords>
+__device__ __forceinline__ Values<kBytes, kWords> Read(Place place) {
+  Values<kBytes, kWords> values;
+#pragma unroll
+  for (int v = 0; v < kWords; ++v) values.words[v] = ReadWord<kBytes>(place.word + v * place.step);
+  return values;
+}
+
+// Calls f(word, i, v) for each value of x, to change it.
+template <int kBytes, int kWords, typename F>
+__device__ __forceinline__ void Change(Values<kBytes, kWords>& x, F&& f) {
+#pragma unroll
+  for (int v = 0; v < kWords; ++v) {
+#pragma unroll
+    for (int i = 0; i < Word<kBytes>::kSize; ++i) f(x.words[v], i, v);
+  }
+}
+
+// x becomes the result. `y` and `third` have what the operation reads.
+template <MapOp kOp, typename Function, int kOperands, typename T, int kBytes, int kWords>
+__device__ __forceinline__ void Execute(Values<kBytes, kWords>& x, const Values<kBytes, kWords>& y,
+                                        Place third) {
+  if constexpr (kOperands == 1) {
+    Change(x, [](auto& word, int i, int) { word.Set(i, Apply<kOp, Function>(word.template Get<T>(i))); });
+  } else if constexpr (kOperands == 2) {
+    Change(x, [&](auto& word, int i, int v) {
+      word.Set(i, Apply<kOp, Function>(word.template Get<T>(i), y.words[v].template Get<T>(i)));
+    });
+  } else {
+    const auto z = Read<kBytes, kWords>(third);
+    Change(x, [&](auto& word, int i, int v) {
+      word.Set(i, Apply<kOp, Function>(word.template Get<T>(i), y.words[v].template Get<T>(i),
+                                       z.words[v].template Get<T>(i)));
+    });
+  }
+}
+
+template <int kBytes, int kWords>
+__device__ __forceinline__ void RoundTo(DType dtype, Values<kBytes, kWords>& x) {
+  VisitElement<kBytes>(dtype, [&]<typename T>(T) {
+    if constexpr (!kIsComplex<T>) {
+      if constexpr (sizeof(T) < sizeof(NumberOf<T>)) {
+        Change(x, [](auto& word, int i, int) {
+          word.Set(i, ToNumber(ToElement<T>(word.template Get<NumberOf<T>>(i))));
+        });
+      }
+    }
+  });
+}
+
+template <typename From, int kBytes, int kWords>
+__device__ __forceinline__ void RunCast(DType dtype, Values<kBytes, kWords>& x) {
+  VisitElement<kBytes>(dtype, [&]<typename T>(T) {
+    Change(x,
+           [](auto& word, int i, int) { word.Set(i, ToNumber(ToElement<T>(word.template Get<From>(i)))); });
+  });
+}
+
+// Chooses whole slots: the type of the numbers does not matter. x is the condition.
+template <int kBytes, int kWords>
+__device__ __forceinline__ void RunWhere(Values<kBytes, kWords>& x, const Values<kBytes, kWords>& y,
+                                         Place third) {
+  const auto z = Read<kBytes, kWords>(third);
+#pragma unroll
+  for (int v = 0; v < kWords; ++v) {
+#pragma unroll
+    for (int i = 0; i < Word<kBytes>::kSize; ++i) {
+      constexpr int kUnits = Word<kBytes>::kUnits;
+      const bool is_true = x.words[v].units[i * kUnits] != 0;
+#pragma unroll
+      for (int unit = i * kUnits; unit < (i + 1) * kUnits; ++unit) {
+        x.words[v].units[unit] = is_true ? y.words[v].units[unit] : z.words[v].units[unit];
+      }
+    }
+  }
+}
+
+// The elements of a launch, and the axes that they lie along.
+struct Elements {
+  Tables tables;
+  std::uint32_t count, rank;
+};
+
+__device__ __forceinline__ std::uint32_t OffsetOf(const Elements& elements, unsigned input,
+                                                  std::uint32_t index) {
+  const std::uint32_t* strides = elements.tables.strides(input);
+  std::uint32_t offset = 0;
+#pragma unroll 1
+  for (unsigned i = 0; i + 1 < elements.rank; ++i) {
+    offset += TakeRemainder(index, elements.tables.size(i)) * strides[i];
+  }
+  return offset + index * strides[elements.rank - 1];
+}
+
+// Elements [index, index + kSize) of the result, or as many of them as there are, from an input.
+template <int kBytes, typename T>
+__device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, unsigned input,
+                                                     const void* from, Layout layout, std::uint32_t index) {
+  constexpr int kSize = Word<kBytes>::kSize;
+  const T* data = static_cast<const T*>(from);
+  Word<kBytes> word = {};
+  if (layout <= Layout::kVector && index + kSize <= elements.count) {
+    constexpr int kVectorBytes = kSize * static_cast<int>(sizeof(T));
+    const std::uint32_t offset = layout == Layout::kDense ? index : OffsetOf(elements, input, index);
+    if constexpr (kIsComplex<T>) {
+      word.Set(0, data[offset]);
+    } else {
+      const auto vector = *reinterpret_cast<const RawVector<kVectorBytes>*>(data + offset);
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) word.Set(i, ToNumber(Element<T>(vector, i)));
+    }
+    return word;
+  }
+  if (layout == Layout::kBroadcast && index < elements.count) {  // packs end where the result does
+    const auto number = ToNumber(data[OffsetOf(elements, input, index)]);
+#pragma unroll
+    for (int i = 0; i < kSize; ++i) word.Set(i, number);
+    return word;
+  }
+#pragma unroll
+  for (int i = 0; i < kSize; ++i) {
+    if (index + i < elements.count) {
+      const std::uint32_t offset =
+          layout == Layout::kDense ? index + i : OffsetOf(elements, input, index + i);
+      word.Set(i, ToNumber(data[offset]));
+    }
+  }
+  return word;
+}
+
+template <int kBytes, int kWords>
+__device__ __forceinline__ void Load(const Elements& elements, unsigned number, InputTable input, DType dtype,
+                                     std::uint32_t first, Values<kBytes, kWords>& to) {
+  VisitElement<kBytes>(dtype, [&]<typename T>(T) {
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      to.words[v] = LoadElements<kBytes, T>(elements, number, input.data, input.layout,
+                                            first + v * blockDim.x * Word<kBytes>::kSize);
+    }
+  });
+}
+
+template <int kBytes, int kWords>
+__device__ __forceinline__ void Store(const Parameters& p, const Values<kBytes, kWords>& x, unsigned threads,
+                                      std::uint32_t first) {
+  constexpr int kSize = Word<kBytes>::kSize;
+  VisitElement<kBytes>(static_cast<DType>(p.out_dtype), [&]<typename T>(T) {
+    T* out = static_cast<T*>(p.out);
+#pragma unroll
+    for (int v = 0; v < kWords; ++v) {
+      const std::uint32_t index = first + v * threads * kSize;
+      const Word<kBytes>& word = x.words[v];
+      if constexpr (kIsComplex<T>) {
+        if (index < p.count) out[index] = word.template Get<T>(0);
+      } else {
+        using Number = NumberOf<T>;
+        if (p.out_vectors != 0 && index + kSize <= p.count) {
+          RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
+#pragma unroll
+          for (int i = 0; i < kSize; ++i) SetElement(vector, i, Narrow<T>(word.template Get<Number>(i)));
+          *reinterpret_cast<decltype(vector)*>(out + index) = vector;
+        } else {
+#pragma unroll
+          for (int i = 0; i < kSize; ++i) {
+            if (index + i < p.count) out[index + i] = Narrow<T>(word.template Get<Number>(i));
+          }
+        }
+      }
+    }
+  });
+}
+
+template <int kBytes>
+__device__ __forceinline__ void FillUniform(const Parameters& p, const MapUniform& uniform, unsigned to) {
+  VisitElement<kBytes>(uniform.dtype, [&]<typename T>(T element) {
+    if (uniform.is_input) {
+      element = *static_cast<const T*>(p.inputs[uniform.index].data);
+    } else {
+      const StepScalars& scalars = p.scalars[uniform.index];
+      if constexpr (kIsComplex<T>) {
+        using Part = decltype(T::re);
+        element = {static_cast<Part>(scalars.alpha_f64), static_cast<Part>(scalars.beta_f64)};
+      } else if constexpr (std::is_floating_point_v<NumberOf<T>>) {
+        element = Narrow<T>(scalars.alpha_f64);
+      } else {
+        element = Narrow<T>(scalars.alpha_i64);
+      }
+    }
+    Word<kBytes> word = {};
+#pragma unroll
+    for (int i = 0; i < Word<kBytes>::kSize; ++i) word.Set(i, ToNumber(element));
+    WriteWord<kBytes>(to, word);
+  });
+}
+
+// Returns whether an instance has code for an operation on numbers of a type.
+constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
+  if (BytesOf(type) > bytes || (bytes < 16 && type >= NumberType::kC64)) return false;
+  if (op == MapOp::kCast) return true;
+  return HasFunction(op, type) && (heavy || RowOf(op).weight == MapWeight::kLight);
+}
+
+// The codes of an instance, without gaps, so that the compiler makes its switch a table of addresses.
+constexpr std::uint16_t kLoad = 0, kWhere = 1, kFirstFunction = 2;
+struct Codes {
+  std::uint16_t of[kLoadCode + 1] = {};
+};
+constexpr Codes CodesOf(int bytes, bool heavy) {
+  Codes codes;
+  std::uint16_t next = kFirstFunction;
+  for (std::size_t i = 0; i < kMapOps.size(); ++i) {
+    for (int type = 0; type < kNumberTypes; ++type) {
+      const auto op = static_cast<MapOp>(i);
+      std::uint16_t& code = codes.of[CodeOf(op, static_cast<NumberType>(type))];
+      if (HasCode(op, static_cast<NumberType>(type), bytes, heavy)) {
+        code = next++;
+      } else {
+        code =
+            static_cast<std::uint16_t>(0x8000 + i * kNumberTypes + static_cast<std::size_t>(type));  // unused
+      }
+    }
+  }
+  codes.of[kLoadCode] = kLoad;
+  return codes;
+}
+// Variables, since device code may use their values but not call functions of the host.
+template <int kBytes, bool kHeavy>
+inline constexpr Codes kCodes = CodesOf(kBytes, kHeavy);
+template <MapOp kOp, NumberType kType, int kBytes, bool kHeavy>
+inline constexpr std::uint16_t kCodeOf = kCodes<kBytes, kHeavy>.of[CodeOf(kOp, kType)];
+template <MapOp kOp, NumberType kType, int kBytes, bool kHeavy>
+inline constexpr bool kHasCode = HasCode(kOp, kType, kBytes, kHeavy);
+
+// Rows without a scalar function.
+namespace none {
+struct Constant {};
+struct Cast {};
+struct Where {};
+}  // namespace none
+
+namespace rows {
+using namespace map;   // NOLINT(google-build-using-namespace): the functions, by the names of their rows
+using namespace none;  // NOLINT(google-build-using-namespace)
+
+template <bool kHeavy, int kBytes, int kWords>
+__device__ __forceinline__ void Dispatch(std::uint32_t code, DType dtype, Values<kBytes, kWords>& x,
+                                         const Values<kBytes, kWords>& y, Place third) {
+  if (code == kWhere) return RunWhere(x, y, third);
+  switch (code) {
+#define WARPLINE_CASE(identifier, operands, number)                               \
+  case kCodeOf<MapOp::k##identifier, number, kBytes, kHeavy>:                     \
+    if constexpr (kHasCode<MapOp::k##identifier, number, kBytes, kHeavy>) {       \
+      using Number = typename NumberAs<number>::type;                             \
+      if constexpr (MapOp::k##identifier == MapOp::kCast) {                       \
+        RunCast<Number>(dtype, x);                                                \
+      } else {                                                                    \
+        Execute<MapOp::k##identifier, identifier, operands, Number>(x, y, third); \
+      }                                                                           \
+    }                                                                             \
+    break;
+#define WARPLINE_CASES(identifier, name, operands, ...) \
+  WARPLINE_CASE(identifier, operands, NumberType::kI32) \
+  WARPLINE_CASE(identifier, operands, NumberType::kU32) \
+  WARPLINE_CASE(identifier, operands, NumberType::kF32) \
+  WARPLINE_CASE(identifier, operands, NumberType::kI64) \
+  WARPLINE_CASE(identifier, operands, NumberType::kU64) \
+  WARPLINE_CASE(identifier, operands, NumberType::kF64) \
+  WARPLINE_CASE(identifier, operands, NumberType::kC64) \
+  WARPLINE_CASE(identifier, operands, NumberType::kC128)
+    WARPLINE_MAP_OPERATIONS(WARPLINE_CASES)
+#undef WARPLINE_CASES
+#undef WARPLINE_CASE
+    default:
+      break;
+  }
+}
+}  // namespace rows
+
+template <int kBytes, int kWords, bool kHeavy>
+__global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__ Parameters p) {
+  const Elements elements = {Tables(p.input_count, p.uniform_count), p.count, p.rank};
+  CopyTables(p, elements.tables);
+  for (unsigned i = threadIdx.x; i < p.uniform_count; i += blockDim.x) {
+    FillUniform<kBytes>(p, p.uniforms[i], elements.tables.uniforms + i);
+  }
+  __syncthreads();
+  const unsigned threads = blockDim.x;
+  const std::uint32_t of_block = threads * kWords * Word<kBytes>::kSize;
+  for (std::uint32_t base = blockIdx.x * of_block; base < elements.count; base += gridDim.x * of_block) {
+    const std::uint32_t first = base + threadIdx.x * Word<kBytes>::kSize;
+    Values<kBytes, kWords> x = {};  // the result of the last instruction
+    // Members of p are named here, and not in functions, so that they are read from constant memory at an
+    // index that is the same for all threads: then the branches are, too.
+#pragma unroll 1
+    for (unsigned i = 0; i < p.instruction_count; ++i) {
+      const std::uint32_t code = p.instructions[i].code;
+      const auto dtype = static_cast<DType>(p.instructions[i].dtype);
+      const std::uint32_t from = p.instructions[i].from[0], second = p.instructions[i].from[1];
+      if (code == kLoad) {
+        Load(elements, from, p.inputs[from], dtype, first, x);
+      } else {
+        Values<kBytes, kWords> y = x;
+        if (from != kLast) x = Read<kBytes, kWords>(PlaceOf(from, threads));
+        if (second == from) {
+          y = x;
+        } else if (second != kLast) {
+          y = Read<kBytes, kWords>(PlaceOf(second, threads));
+        }
+        rows::Dispatch<kHeavy>(code, dtype, x, y, PlaceOf(p.instructions[i].from[2], threads));
+        if (p.instructions[i].rounds != 0) RoundTo(dtype, x);
+      }
+      const std::uint32_t to = p.instructions[i].to;
+      if (to == kLast) continue;
+#pragma unroll
+      for (int v = 0; v < kWords; ++v) WriteWord<kBytes>(to + threadIdx.x + v * threads, x.words[v]);
+    }
+    if (p.result != kLast) x = Read<kBytes, kWords>(PlaceOf(p.result, threads));
+    Store(p, x, threads, first);
+  }
+}
+
+// A part of a map whose offsets fit into 31 bits.
+struct Part {
+  MapWalk walk;
+  std::int64_t first = 0;                    // in the result
+  std::int64_t offsets[kMaxMapInputs] = {};  // in the inputs
+};
+
+bool Fits(const MapWalk& walk) {
+  if (walk.count >= FastDivisor::kMax) return false;
+  return std::all_of(walk.strides.begin(), walk.strides.end(), [&](const Strides& strides) {
+    std::int64_t extent = 1;
+    for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
+    return extent < FastDivisor::kMax;
+  });
+}
+
+// Calls f for the parts of a map, in halves of its outermost axis.
+template <typename F>
+cudaError_t ForEachPart(const Part& part, const F& f) {
+  if (Fits(part.walk)) return f(part);
+  Part half = part;
+  MapWalk& walk = half.walk;
+  if (walk.dims[0] == 1) {
+    for (int axis = 1; axis < walk.rank; ++axis) walk.dims[axis - 1] = walk.dims[axis];
+    for (Strides& strides : walk.strides) std::rotate(strides.begin(), strides.begin() + 1, strides.end());
+    --walk.rank;
+    return ForEachPart(half, f);
+  }
+  const std::int64_t row = walk.count / walk.dims[0], rows = walk.dims[0] / 2;
+  walk.dims[0] = rows;
+  walk.count = rows * row;
+  if (const cudaError_t error = ForEachPart(half, f); error != cudaSuccess) return error;
+  half.first += walk.count;
+  for (std::size_t i = 0; i < walk.strides.size(); ++i) half.offsets[i] += rows * walk.strides[i][0];
+  walk.dims[0] = part.walk.dims[0] - rows;
+  walk.count = walk.dims[0] * row;
+  return ForEachPart(half, f);
+}
+
+bool IsAligned(const void* address, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+// `pack`: elements that a thread loads together.
+Layout LayoutOf(const MapWalk& walk, const Strides& strides, const void* data, std::size_t element,
+                int pack) {
+  const int inner = walk.rank - 1;
+  if (walk.rank == 0) return Layout::kDense;  // one element
+  const bool aligned = IsAligned(data, std::min<std::size_t>(16, element * static_cast<std::size_t>(pack)));
+  std::int64_t dense = 1;
+  bool is_dense = true, in_vectors = aligned && strides[inner] == 1;
+  for (int axis = inner; axis >= 0; --axis) {
+    is_dense = is_dense && strides[axis] == dense;
+    dense *= walk.dims[axis];
+    if (axis != inner) in_vectors = in_vectors && strides[axis] % pack == 0;
+  }
+  if (is_dense && aligned) return Layout::kDense;
+  if (walk.dims[inner] % pack != 0) return Layout::kScattered;
+  if (strides[inner] == 0) return Layout::kBroadcast;
+  return in_vectors ? Layout::kVector : Layout::kScattered;
+}
+
+// From a place of MapCode to one of a launch.
+struct PlaceWords {
+  Tables tables;
+  std::uint32_t of_slot;  // words from one slot to the next
+
+  std::uint32_t operator()(std::uint16_t place) const {
+    if (place == kLastResult) return kLast;
+    if ((place & kUniformBit) != 0) return (tables.uniforms + (place ^ kUniformBit)) | kUniform;
+    return tables.slots + place * of_slot;
+  }
+};
+
+Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Codes& codes, const Part& part,
+                        const Operands& operands, int pack, const PlaceWords& place) {
+  Parameters p = Parameters();  // zeroes the bytes between members, too: see gpu/repointed_graph.h
+  p.scalars = operands.scalars;
+  p.count = static_cast<std::uint32_t>(part.walk.count);
+  p.rank = static_cast<std::uint32_t>(part.walk.rank);
+  for (int i = 0; i < part.walk.rank; ++i) p.sizes[i] = FastDivisor(part.walk.dims[part.walk.rank - 1 - i]);
+  for (std::size_t k = 0; k < problem.inputs.size(); ++k) {
+    InputTable& input = p.inputs[k];
+    const std::size_t size = SizeOf(problem.inputs[k].dtype);
+    input.data =
+        static_cast<const std::byte*>(operands.in[k]) + part.offsets[k] * static_cast<std::int64_t>(size);
+    const Strides& strides = part.walk.strides[k];
+    for (int i = 0; i < part.walk.rank; ++i) {
+      p.strides[k][i] = static_cast<std::uint32_t>(strides[part.walk.rank - 1 - i]);
+    }
+    input.layout = LayoutOf(part.walk, strides, input.data, size, pack);
+  }
+  p.input_count = static_cast<std::uint32_t>(problem.inputs.size());
+  const DType out = problem.OutDType();
+  p.out = static_cast<std::byte*>(operands.out) + part.first * static_cast<std::int64_t>(SizeOf(out));
+  p.out_dtype = static_cast<std::uint32_t>(out);
+  p.out_vectors = IsAligned(p.out, std::min<std::size_t>(16, SizeOf(out) * static_cast<std::size_t>(pack)));
+  p.result = place(code.result);
+  p.instruction_count = static_cast<std::uint32_t>(code.instructions.size());
+  p.uniform_count = static_cast<std::uint32_t>(code.uniforms.size());
+  for (std::size_t i = 0; i < code.instructions.size(); ++i) {
+    const MapInstruction& from = code.instructions[i];
+    const bool selects = from.code / kNumberTypes == static_cast<int>(MapOp::kWhere);
+    Instruction& to = p.instructions[i];
+    to.code = selects ? kWhere : codes.of[from.code];
+    to.to = place(from.to);
+    const bool loads = from.code == kLoadCode;
+    for (int k = 0; k < 3; ++k) to.from[k] = loads ? from.from[k] : place(from.from[k]);
+    to.dtype = static_cast<std::uint32_t>(from.dtype);
+    to.rounds = from.rounds;
+  }
+  std::copy(code.uniforms.begin(), code.uniforms.end(), p.uniforms);
+  return p;
+}
+
+// The shared memory of the current device, asked once for each device.
+struct SharedMemory {
+  int of_block = 0, of_multiprocessor = 0;
+};
+cudaError_t AskSharedMemory(SharedMemory& memory) {
+  int device = 0;
+  if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
+  const cudaError_t error =
+      cudaDeviceGetAttribute(&memory.of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error != cudaSuccess) return error;
+  return cudaDeviceGetAttribute(&memory.of_multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                device);
+}
+
+constexpr int kMaxThreadsOfMultiprocessor = 2048;
+constexpr int kReservedBytes = 1024;  // shared memory that the system takes for each block
+
+// Launches an instance, or returns cudaErrorNotSupported if not even a warp's values fit.
+template <int kBytes, int kWords, bool kHeavy>
+cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
+                           const CudaContext& context, cudaStream_t stream) {
+  SharedMemory memory;
+  if (const cudaError_t error = AskSharedMemory(memory); error != cudaSuccess) return error;
+  const MapCode& code = plan.code;
+  const Tables tables(static_cast<unsigned>(problem.inputs.size()),
+                      static_cast<unsigned>(code.uniforms.size()));
+  const auto bytes_of = [&](int threads) {
+    return static_cast<int>(tables.slots * sizeof(uint4)) + code.slots * kWords * 16 * threads;
+  };
+  int threads = kMaxThreads;
+  while (threads >= 32 && bytes_of(threads) > memory.of_block) threads /= 2;
+  // Fewer threads a block where that is what lets more of them run.
+  const auto resident = [&](int count) {
+    return std::min(memory.of_multiprocessor / (bytes_of(count) + kReservedBytes) * count,
+                    kMaxThreadsOfMultiprocessor);
+  };
+  while (threads > 64 && resident(threads / 2) > resident(threads)) threads /= 2;
+  if (threads < 32) return cudaErrorNotSupported;
+  const auto kernel = &Interpret<kBytes, kWords, kHeavy>;
+  if (const cudaError_t error = AllowSharedBytes(kernel, memory.of_block); error != cudaSuccess) return error;
+  const int pack = Word<kBytes>::kSize;
+  const PlaceWords place = {.tables = tables, .of_slot = static_cast<std::uint32_t>(kWords * threads)};
+  if (plan.walk.count == 0) return cudaSuccess;
+  return ForEachPart({.walk = plan.walk}, [&](const Part& part) {
+    const std::int64_t blocks = CeilDiv(part.walk.count, std::int64_t{threads} * kWords * pack);
+    const std::int64_t most =
+        std::int64_t{std::max(context.traits.multiprocessors, 1)} * std::max(resident(threads) / threads, 1);
+    const Parameters parameters =
+        ParametersOf(problem, code, kCodes<kBytes, kHeavy>, part, operands, pack, place);
+    kernel<<<static_cast<unsigned>(std::min(blocks, most)), threads,
+             static_cast<std::size_t>(bytes_of(threads)), stream>>>(parameters);
+    return cudaGetLastError();
+  });
+}
+
+}  // namespace
+
+cudaError_t LaunchMapInterpreter(const MapProblem& problem, const MapPlan& plan, const Operands& operands,
+                                 const CudaContext& context, cudaStream_t stream) {
+  const MapCode& code = plan.code;
+  if (code.has_complex) return LaunchInstance<16, 1, true>(problem, plan, operands, context, stream);
+  if (code.slot_bytes == 4) {
+    const cudaError_t error = code.weight == MapWeight::kLight
+                                  ? LaunchInstance<4, 2, false>(problem, plan, operands, context, stream)
+                                  : LaunchInstance<4, 2, true>(problem, plan, operands, context, stream);
+    if (error != cudaErrorNotSupported) return error;  // too many live values
+  }
+  return LaunchInstance<8, 1, true>(problem, plan, operands, context, stream);
+}
+
+}  // namespace warpline

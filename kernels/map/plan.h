@@ -1,0 +1,20 @@
+// How a map is run on a GPU, apart from the addresses of its operands.
+#ifndef WARPLINE_KERNELS_MAP_PLAN_H_
+#define WARPLINE_KERNELS_MAP_PLAN_H_
+
+#include "kernels/map/code.h"
+#include "kernels/map/walk.h"
+#include "kernels/problem.h"
+
+namespace warpline {
+
+struct MapPlan {
+  MapCode code;
+  MapWalk walk;
+};
+
+inline MapPlan PlanMap(const MapProblem& problem) { return {Lower(problem), MapWalk::Of(problem)}; }
+
+}  // namespace warpline
+
+#endif  // WARPLINE_KERNELS_MAP_PLAN_H_

@@ -1,0 +1,49 @@
+// The variant table of maps.
+#include <utility>
+
+#include "kernels/cuda_choice.h"
+#include "kernels/map/kernels.h"
+
+namespace warpline {
+namespace {
+
+// Each node costs its time in shared memory and in the arithmetic units. The factors are for f32 on an H200.
+VariantCost InterpreterCost(const MapProblem& problem, const DeviceTraits&) {
+  double nodes = 0;
+  for (const MapNode& node : problem.nodes) nodes += RowOf(node.op).max_ulp > 0 ? 3 : 1;
+  return {.transfer = 1 + 0.1 * nodes};
+}
+
+cudaError_t LaunchInterpreter(const MapProblem& problem, const Operands& operands, const CudaContext& context,
+                              cudaStream_t stream) {
+  if (context.plan != nullptr) {
+    return LaunchMapInterpreter(problem, std::get<MapPlan>(context.plan->arguments), operands, context,
+                                stream);
+  }
+  return LaunchMapInterpreter(problem, PlanMap(problem), operands, context, stream);
+}
+
+constexpr CudaVariant<MapProblem> kVariants[] = {
+    {.name = "interpreter",
+     .summary = "node by node over values in shared memory, 8 elements of f32 a thread",
+     .reproducible = true,
+     .supports_dtype = IsMapType,
+     .supports = [](const MapProblem&, const DeviceTraits&) { return true; },
+     .workspace_bytes = [](const MapProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchInterpreter,
+     .cost = InterpreterCost,
+     .step = 1},
+};
+
+}  // namespace
+
+std::span<const CudaVariant<MapProblem>> CudaMapVariants() { return kVariants; }
+
+CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
+                              const Operands&) {
+  CudaChoice<MapProblem> choice = ChooseInOrder(CudaMapVariants(), problem, variant, traits);
+  if (choice.row != nullptr) choice.plan.arguments = PlanMap(problem);
+  return choice;
+}
+
+}  // namespace warpline
