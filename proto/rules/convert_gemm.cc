@@ -193,7 +193,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
     RETURN_IF_ERROR(CheckInteger("beta", options.beta.value, kMin, kGreatest));
   }
   Step& step = converted.step;
-  converted.scalars = {options.alpha, options.beta, integers};
+  converted.scalars = {{options.alpha, options.beta, integers}};
   step.inputs = {a.tensor, b.tensor};
   problem.has_c = ReadsC(a.dtype, options.beta.value);
   if (problem.has_c) {

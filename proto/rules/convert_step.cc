@@ -161,7 +161,7 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& facto
                                               .out_dtype = x.dtype,
                                               .shape = x.shape,
                                               .x_strides = RowMajorStrides(x.shape, x.row_stride)};
-  converted.scalars = {.alpha = factor, .integers = integers};
+  converted.scalars = {{.alpha = factor, .beta = {}, .integers = integers}};
   converted.step.inputs = {x.tensor};
   return converted;
 }

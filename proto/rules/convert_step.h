@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/program.h"
@@ -35,17 +36,23 @@ struct Scalar {
   std::optional<std::size_t> number{};
 };
 
-// The scalars of a step whose kernels read any.
+// Reads a scalar that a message has. `given` is the content of the field: the value itself in a client, and a
+// token for it in a header that the server has scanned.
+using ScalarReader = absl::FunctionRef<absl::StatusOr<Scalar>(const char* field, double given)>;
+
+// Scalars of a step, as in StepScalars.
 struct ReadScalars {
-  Scalar alpha, beta;     // of a scale step, alpha is the factor
+  Scalar alpha, beta;
   bool integers = false;  // the step computes in integers, and so the values are
+  // An integer that is part of the plan, as alpha.
+  std::optional<std::int64_t> integer{};
 };
 
 // A step whose place among the tensors (Step::output) is still open, and its result.
 struct ConvertedStep {
   Step step;
   TensorSpec output;
-  ReadScalars scalars;  // if the step reads any
+  std::vector<ReadScalars> scalars;  // ScalarCount of them
 };
 
 struct TransposeOptions {
@@ -85,6 +92,10 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type);
 absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& factor);
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
+// The counts of inputs and nodes must have been checked.
+absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map);
+absl::StatusOr<ConvertedStep> ConvertMap(const std::vector<const Operand*>& inputs, const v1::MapStep& map,
+                                         ScalarReader scalars);
 
 // "auto" and "" are the same; longer names than any in the tables are refused, as they are repeated in
 // errors, logs and cache keys.

@@ -87,10 +87,14 @@ MaybeStep ConvertStep(const v1::Step& step, const Operands& inputs, ScalarReader
       RETURN_IF_ERROR(CheckCount(inputs, 2));
       if (inputs[0] == nullptr || inputs[1] == nullptr) return std::nullopt;
       return Known(ConvertAdd(*inputs[0], *inputs[1]));
+    case v1::Step::kMap:
+      RETURN_IF_ERROR(CheckMapCounts(inputs.size(), step.map()));
+      if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return std::nullopt;
+      return Known(ConvertMap(inputs, step.map(), scalars));
     case v1::Step::OPERATION_NOT_SET:
       break;
   }
-  return FieldError("operation", "missing; it must be one of transpose, gemm, reduce, cast, scale, add");
+  return FieldError("operation", "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map");
 }
 
 // True if the step has fields of a newer API: its operation, or an option of it.
@@ -251,12 +255,9 @@ std::vector<std::string> ProgramRules::StepNames() const {
 }
 
 absl::Status InStep(const absl::Status& status, std::size_t index, const std::vector<std::string>& names) {
-  const std::optional<std::string> field = FieldOf(status);
-  if (index >= names.size() || !field.has_value()) return status;
-  const std::string text(status.message());
-  const std::string rest = text.substr(std::min(text.size(), field->size() + 2));  // after "field: "
-  return FieldError(absl::StrCat("program.steps[", index, "].", *field),
-                    absl::StrCat("step ", Quoted(names[index]), ": ", rest));
+  if (index >= names.size()) return status;
+  return Within(absl::StrCat("program.steps[", index, "]"), status,
+                absl::StrCat("step ", Quoted(names[index]), ": "));
 }
 
 }  // namespace warpline

@@ -2,7 +2,6 @@
 #ifndef WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 #define WARPLINE_PROTO_RULES_STEP_OPTIONS_H_
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
@@ -13,10 +12,6 @@ template <typename Proto>
 TransposeOptions TransposeOptionsOf(const Proto& proto) {
   return {{proto.perm().begin(), proto.perm().end()}};
 }
-
-// Reads a scalar that a message has. `given` is the content of the field: the value itself in a client, and a
-// token for it in a header that the server has scanned.
-using ScalarReader = absl::FunctionRef<absl::StatusOr<Scalar>(const char* field, double given)>;
 
 // The reader of messages that have the values themselves.
 inline absl::StatusOr<Scalar> ReadValue(const char*, double given) { return Scalar{given, {}}; }

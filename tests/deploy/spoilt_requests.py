@@ -79,7 +79,7 @@ class Requests:
         last = "s1"
         for i in range(self.random.randrange(4)):
             step = request.program.steps.add(name=f"t{i}", inputs=[last])
-            kind = self.random.randrange(4)
+            kind = self.random.randrange(5)
             if kind == 0:
                 step.scale.factor = 3
             elif kind == 1:
@@ -88,6 +88,10 @@ class Requests:
                 step.cast.data_type = 13
                 step.name = last = f"u{i}"
                 break
+            elif kind == 3:
+                # Subtracts the result so far from "a".
+                step.inputs.append("a")
+                step.map.nodes.add(op=5, operands=[1, 0])
             else:
                 step.inputs.append("a")
                 step.add.SetInParent()

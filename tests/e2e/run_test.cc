@@ -112,6 +112,33 @@ TEST_F(RunTest, ScalarsOfAKnownProgramMayChange) {
   EXPECT_EQ(daemon_.Metric("warpline_plan_cache_hits_total", ""), 2);
 }
 
+TEST_F(RunTest, ConstantsOfAKnownMapMayChange) {
+  v1::RunRequest request;
+  *request.add_inputs() = Floats("x", {2, 2}, {1, -2, 3, -4});
+  v1::MapStep& map = *AddStep(request, "y", {"x"}).mutable_map();
+  const auto add = [&](v1::MapOp op, std::initializer_list<int> operands) -> v1::MapNode& {
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(op);
+    for (const int operand : operands) node.add_operands(operand);
+    return node;
+  };
+  add(v1::MAP_OP_CONSTANT, {}).set_data_type(v1::DATA_TYPE_F32);
+  add(v1::MAP_OP_MULTIPLY, {0, 1});
+  add(v1::MAP_OP_MAXIMUM, {2, 1});
+  request.mutable_program()->add_outputs("y");
+  for (const auto& [constant, want] : {std::pair{2.0, std::vector<float>{2, 2, 6, 2}},
+                                       {0.5, std::vector<float>{0.5, 0.5, 1.5, 0.5}},
+                                       {-0.25, std::vector<float>{-0.25, 0.5, -0.25, 1}}}) {
+    map.mutable_nodes(0)->set_real(constant);
+    v1::RunResponse response;
+    const grpc::Status status = Run(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(FloatsOf(response.outputs(0).tensor()), want);
+  }
+  // Integers and fractions are kinds of plans of their own.
+  EXPECT_EQ(daemon_.Metric("warpline_plan_cache_misses_total", ""), 2);
+}
+
 TEST_F(RunTest, EmptyOutputsAreReturned) {
   v1::RunRequest request;
   *request.add_inputs() = Floats("x", {0, 3}, {});

@@ -27,7 +27,10 @@ void RunExactly(const Plan& plan, const ScalarValues& scalars, const std::vector
       operands.in[i] = tensors[static_cast<std::size_t>(step.inputs[i])].bytes().data();
     }
     operands.out = tensors[static_cast<std::size_t>(step.output)].bytes().data();
-    if (ReadsScalars(step.problem)) operands.scalars = &scalars.at(next_scalars++);
+    if (const int count = ScalarCount(step.problem); count > 0) {
+      operands.scalars = &scalars.at(next_scalars);
+      next_scalars += static_cast<std::size_t>(count);
+    }
     const auto run = [&](const auto& problem) {
       const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
       if (row == nullptr) std::abort();  // the plan was compiled for what there is

@@ -295,8 +295,11 @@ std::string KernelCheck::Run(const Request& request, const Plan& plan) {
   const ReceivedPayloads payloads(MessageSlices(request.slices), request.message.payloads, plan);
   for (int part = 0; part < 3; ++part) payloads.CopyPart(input.bytes(), part, 3, site_);
   for (std::size_t i = 0, next = 0; i < plan.program.steps.size(); ++i) {
-    if (!ReadsScalars(plan.program.steps[i].problem)) continue;
-    std::memcpy(input.bytes().data() + plan.memory.scalars[i], &scalars.at(next++), sizeof(StepScalars));
+    const auto count = static_cast<std::size_t>(ScalarCount(plan.program.steps[i].problem));
+    if (count == 0) continue;
+    std::memcpy(input.bytes().data() + plan.memory.scalars[i], &scalars.at(next),
+                count * sizeof(StepScalars));
+    next += count;
   }
   std::optional<LaunchReport> report;
   lane_->Launch({.program = &plan.program,

@@ -103,9 +103,10 @@ std::string FlawOfMemory(const Plan& plan) {
     }
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (!ReadsScalars(program.steps[i].problem)) continue;
+    const auto count = static_cast<std::size_t>(ScalarCount(program.steps[i].problem));
+    if (count == 0) continue;
     if (memory.scalars[i] > memory.input_bytes ||
-        sizeof(StepScalars) > memory.input_bytes - memory.scalars[i]) {
+        count * sizeof(StepScalars) > memory.input_bytes - memory.scalars[i]) {
       return "scalars beyond their area";
     }
   }
@@ -138,7 +139,7 @@ std::string Describe(const Plan& plan) {
   }
   for (const PlannedScalars& step : plan.scalars) {
     for (const PlannedScalar& scalar : {step.alpha, step.beta}) add(scalar.index, scalar.otherwise);
-    add(static_cast<int>(step.integers));
+    add(static_cast<int>(step.integers), step.integer.value_or(0));
   }
   for (const PlannedOutput& output : plan.outputs) {
     add(output.name, output.offset, output.sink, output.ttl.index, output.ttl.otherwise);

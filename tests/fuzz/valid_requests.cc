@@ -98,7 +98,7 @@ class Requests {
       step.set_name("s" + std::to_string(program.steps_size()));
       read(step);
       // With more than one left, only a step of two inputs makes them fewer.
-      switch (i == 0 ? 4 : random_.Below(6)) {
+      switch (i == 0 ? 4 : random_.Below(7)) {
         case 0:
           step.mutable_transpose()->add_perm(1);
           step.mutable_transpose()->add_perm(0);
@@ -123,6 +123,18 @@ class Requests {
           read(step);
           step.mutable_add();
           break;
+        case 5: {
+          v1::MapStep& map = *step.mutable_map();
+          v1::MapNode& constant = *map.add_nodes();
+          constant.set_op(v1::MAP_OP_CONSTANT);
+          constant.set_data_type(type);
+          constant.set_real(1.5);
+          v1::MapNode& node = *map.add_nodes();
+          node.set_op(random_.OneIn(2) ? v1::MAP_OP_MULTIPLY : v1::MAP_OP_MAXIMUM);
+          node.add_operands(0);
+          node.add_operands(1);
+          break;
+        }
         default:
           step.mutable_cast()->set_data_type(type);
           break;

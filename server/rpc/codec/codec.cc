@@ -30,6 +30,8 @@ std::vector<const google::protobuf::FieldDescriptor*> ScalarFields() {
           field(v1::GemmStep::descriptor(), v1::GemmStep::kAlphaFieldNumber),
           field(v1::GemmStep::descriptor(), v1::GemmStep::kBetaFieldNumber),
           field(v1::ScaleStep::descriptor(), v1::ScaleStep::kFactorFieldNumber),
+          field(v1::MapNode::descriptor(), v1::MapNode::kRealFieldNumber),
+          field(v1::MapNode::descriptor(), v1::MapNode::kImagFieldNumber),
           // No kernel reads it, but neither does a plan depend on it.
           field(v1::ResidentSink::descriptor(), v1::ResidentSink::kTtlSecondsFieldNumber)};
 }

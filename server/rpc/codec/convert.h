@@ -22,7 +22,7 @@ namespace warpline {
 struct Conversion {
   Program program;
   std::vector<CheckedTensor::Source> sources;  // of the program's inputs, in order
-  std::vector<PlannedScalars> scalars;         // of the steps that read any, in order
+  std::vector<PlannedScalars> scalars;         // ScalarCount of them for each step, in order
   // For Run, one entry per step, in the order of Program.steps; empty for the others.
   std::vector<std::string> step_names;
   // Every variant that a step names must be reproducible.

@@ -31,9 +31,9 @@ int ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant)
   const auto index = static_cast<int>(program.tensors.size());
   converted.step.output = index;
   if (variant != "auto") converted.step.variant = variant;
-  if (ReadsScalars(converted.step.problem)) {
-    const ReadScalars& scalars = converted.scalars;
-    conversion_.scalars.push_back({Planned(scalars.alpha), Planned(scalars.beta), scalars.integers});
+  for (const ReadScalars& scalars : converted.scalars) {
+    conversion_.scalars.push_back(
+        {Planned(scalars.alpha), Planned(scalars.beta), scalars.integers, scalars.integer});
   }
   program.steps.push_back(std::move(converted.step));
   program.tensors.push_back(std::move(converted.output));

@@ -175,8 +175,30 @@ class RandomArgs {
     for (int count = Below(3); count > 0; --count) axes.push_back(Below(8) - 4);
     return axes;
   }
+  void FillMap(v1::MapStep& map, int inputs) {
+    for (int i = 0, count = Below(4) + (Once(10) ? 0 : 1); i < count; ++i) {
+      v1::MapNode& node = *map.add_nodes();
+      node.set_op(static_cast<v1::MapOp>(Once(3) ? v1::MAP_OP_ADD : Below(v1::MapOp_MAX + 2)));
+      const bool known = node.op() > 0 && node.op() <= v1::MapOp_MAX;
+      int reads = known ? kMapOps[static_cast<std::size_t>(node.op() - 1)].operands : 1;
+      if (Once(20)) ++reads;
+      for (int k = 0; k < reads; ++k)
+        node.add_operands(Once(20) ? 99 : k == 0 ? inputs + i - 1 : Below(inputs + i + 1));
+      if (Once(node.op() == v1::MAP_OP_CAST || node.op() == v1::MAP_OP_CONSTANT ? 1 : 6)) {
+        node.set_data_type(
+            static_cast<v1::DataType>(Once(2) ? v1::DATA_TYPE_F32 : Below(v1::DataType_MAX + 2)));
+      }
+      if (Once(node.op() == v1::MAP_OP_CONSTANT ? 2 : 20)) node.set_real(Number());
+      if (Once(20)) node.set_integer(Below(400) - 100);
+      if (Once(30)) node.set_imag(Number());
+    }
+  }
+
   void FillOperation(v1::Step& step) {
-    switch (Below(13)) {
+    switch (Below(15)) {
+      case 13:
+      case 14:
+        return FillMap(*step.mutable_map(), step.inputs_size());
       case 0:
       case 1: {
         const std::vector<int> perm = Perm();

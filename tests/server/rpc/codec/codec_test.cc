@@ -47,7 +47,7 @@ TEST(KernelCodecsTest, EveryDoubleOfARequestIsAScalarUnlessItIsNamedHere) {
       }
     }
   }
-  EXPECT_EQ(scalars, 5 + 4);             // each request has options with sinks
+  EXPECT_EQ(scalars, 7 + 4);             // each request has options with sinks
   EXPECT_EQ(references, 1 + 4 + 1 + 1);  // of a tensor, wherever there is one
   EXPECT_EQ(slices, 3 * (7 + 4));        // likewise, and of a sink
 }

@@ -98,6 +98,32 @@ TEST(ConvertRunTest, EveryOperationIsAStep) {
   EXPECT_EQ(OpOf(steps[6].problem), Op::kAdd);
 }
 
+TEST(ConvertRunTest, ConstantsOfMapsAreScalarsOfTheRequest) {
+  Chain run;
+  v1::MapStep& map = *run.AddStep("mapped", {"product"}).mutable_map();
+  const auto constant = [&](double value) {
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(v1::MAP_OP_CONSTANT);
+    node.set_data_type(v1::DATA_TYPE_F32);
+    node.set_real(value);
+  };
+  const auto apply = [&](v1::MapOp op, int x, int y) {
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(op);
+    node.add_operands(x);
+    node.add_operands(y);
+  };
+  constant(0.5), constant(0), apply(v1::MAP_OP_MULTIPLY, 0, 1), apply(v1::MAP_OP_ADD, 3, 2);
+  run.request.mutable_program()->add_outputs("mapped");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const ScalarValues scalars = ScalarsOf(*conversion, run);
+  ASSERT_EQ(scalars.size(), 3u);  // of the product of matrices first
+  EXPECT_EQ(scalars.at(1).alpha_f32, 0.5f);
+  EXPECT_EQ(scalars.at(2).alpha_f64, 0);
+  EXPECT_EQ(ScalarCount(conversion->program.steps[3].problem), 2);
+}
+
 TEST(ConvertRunTest, AdditionBroadcasts) {
   Chain run;
   run.AddInput("column", {2, 1}, 8);

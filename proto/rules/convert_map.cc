@@ -1,0 +1,283 @@
+// The rules of maps: which operations take which types, and what each node reads.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
+#include "kernels/status_macros.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/operand_checks.h"
+#include "proto/rules/tensor_rules.h"
+
+namespace warpline {
+namespace {
+
+std::string NameOf(MapOp op) { return std::string(Name(op)); }
+
+// The data types of a set, as in "i8, f16".
+std::string NamesIn(unsigned set) {
+  std::string names;
+  for (DType dtype : kAllDTypes) {
+    if (Has(set, dtype)) absl::StrAppend(&names, names.empty() ? "" : ", ", TypeName(dtype));
+  }
+  return names;
+}
+
+// Complex numbers have no order.
+bool NeedsOrder(MapOp op) {
+  return (op >= MapOp::kMinimum && op <= MapOp::kClip) || (op >= MapOp::kLess && op <= MapOp::kGreaterEqual);
+}
+
+// Returns whether a message has the field: -0.0 is sent, and so is a token for it.
+bool IsGiven(double content) { return std::bit_cast<std::uint64_t>(content) != 0; }
+
+bool FitsInto(DType dtype, std::int64_t value) {
+  if (dtype == DType::kBool) return value == 0 || value == 1;
+  if (dtype == DType::kU64) return true;
+  const auto bits = static_cast<int>(SizeOf(dtype)) * 8;
+  if (bits == 64) return true;
+  const std::int64_t range = std::int64_t{1} << (IsSigned(dtype) ? bits - 1 : bits);
+  return value < range && value >= (IsSigned(dtype) ? -range : 0);
+}
+
+// Checks the nodes of one map in their order, and collects its problem.
+class MapRules {
+ public:
+  MapRules(const std::vector<const Operand*>& inputs, MapProblem& problem, std::vector<ReadScalars>& scalars)
+      : problem_(problem), scalars_(scalars), count_(inputs.size()) {
+    for (const Operand* input : inputs) types_.push_back(input->dtype);
+    used_.resize(inputs.size());
+  }
+
+  absl::Status Add(const v1::MapNode& node, ScalarReader read) {
+    ASSIGN_OR_RETURN(const MapOp op, CheckOp(node.op()));
+    MapNode checked{.op = op};
+    RETURN_IF_ERROR(CheckOperands(op, node, checked));
+    ASSIGN_OR_RETURN(checked.dtype, op == MapOp::kConstant ? CheckDataType("data_type", node.data_type())
+                                                           : TypeOfResult(op, node));
+    if (op == MapOp::kConstant) {
+      RETURN_IF_ERROR(TakeConstant(checked.dtype, node, read));
+      checked.operands[0] = static_cast<std::int16_t>(scalars_.size() - 1);
+    } else if (IsGiven(node.real()) || IsGiven(node.imag()) || node.integer() != 0) {
+      return FieldError(node.integer() != 0    ? "integer"
+                        : IsGiven(node.real()) ? "real"
+                                               : "imag",
+                        absl::StrCat("given, but ", NameOf(op), " is not a constant"));
+    }
+    if (op == MapOp::kPow && IsInteger(checked.dtype)) RETURN_IF_ERROR(CheckPower(node.operands(1)));
+    types_.push_back(checked.dtype);
+    used_.push_back(false);
+    problem_.nodes.push_back(checked);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAllUsed() const {
+    for (std::size_t i = 0; i + 1 < used_.size(); ++i) {
+      if (used_[i]) continue;
+      if (i < count_) return FieldError(absl::StrCat("inputs[", i, "]"), "no node reads it");
+      return FieldError(absl::StrCat("nodes[", i - count_, "]"), "no later node reads it");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static absl::StatusOr<MapOp> CheckOp(v1::MapOp op) {
+    // Each number of the API's enumeration is ours plus one; a test compares the names.
+    static_assert(kMapOps.size() == v1::MapOp_MAX);
+    if (op > v1::MAP_OP_UNSPECIFIED && op <= v1::MapOp_MAX) return static_cast<MapOp>(op - 1);
+    if (op == v1::MAP_OP_UNSPECIFIED) return FieldError("op", "missing");
+    return InField("op",
+                   absl::UnimplementedError(absl::StrCat("number ", static_cast<int>(op),
+                                                         " is no operation of this version, which has 1 to ",
+                                                         static_cast<int>(v1::MapOp_MAX))));
+  }
+
+  absl::Status CheckOperands(MapOp op, const v1::MapNode& node, MapNode& checked) {
+    const int wanted = RowOf(op).operands;
+    if (node.operands_size() != wanted) {
+      return FieldError("operands",
+                        absl::StrCat("has ", node.operands_size(), "; ", NameOf(op), " reads ", wanted));
+    }
+    for (int i = 0; i < wanted; ++i) {
+      const std::int32_t value = node.operands(i);
+      if (value < 0 || static_cast<std::size_t>(value) >= types_.size()) {
+        return FieldError(
+            absl::StrCat("operands[", i, "]"),
+            absl::StrCat(value, "; ", count_, " inputs and the earlier nodes are 0 to ", types_.size() - 1));
+      }
+      checked.operands[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(value);
+      used_[static_cast<std::size_t>(value)] = true;
+    }
+    return absl::OkStatus();
+  }
+
+  DType TypeOf(std::int32_t value) const { return types_[static_cast<std::size_t>(value)]; }
+
+  absl::StatusOr<DType> TypeOfResult(MapOp op, const v1::MapNode& node) const {
+    const int first = op == MapOp::kWhere ? 1 : 0;
+    if (first == 1 && TypeOf(node.operands(0)) != DType::kBool) {
+      return FieldError("operands[0]", absl::StrCat("the condition is ", TypeName(TypeOf(node.operands(0))),
+                                                    "; it must be bool"));
+    }
+    const DType dtype = TypeOf(node.operands(first));
+    for (int i = first + 1; i < node.operands_size(); ++i) {
+      const DType other = TypeOf(node.operands(i));
+      if (other == dtype) continue;
+      return FieldError(absl::StrCat("operands[", i, "]"),
+                        absl::StrCat(TypeName(other), ", but operands[", first, "] is ", TypeName(dtype)));
+    }
+    RETURN_IF_ERROR(CheckTypeOf(op, dtype, absl::StrCat("operands[", first, "]")));
+    if (op == MapOp::kCast) return CheckCast(dtype, node.data_type());
+    const DType result = ResultOf(op, dtype);
+    if (node.data_type() != v1::DATA_TYPE_UNSPECIFIED && node.data_type() != ToProto(result)) {
+      ASSIGN_OR_RETURN(const DType given, CheckDataType("data_type", node.data_type()));
+      return FieldError("data_type", absl::StrCat(TypeName(given), ", but ", NameOf(op), " of ",
+                                                  TypeName(dtype), " gives ", TypeName(result)));
+    }
+    return result;
+  }
+
+  static absl::Status CheckTypeOf(MapOp op, DType dtype, const std::string& field) {
+    const unsigned takes = RowOf(op).takes;
+    if (Has(takes, dtype)) return absl::OkStatus();
+    if (Has(kComplex, dtype) && (takes & kFloats) != 0 && !NeedsOrder(op)) {
+      return InField(field, absl::UnimplementedError(
+                                absl::StrCat(NameOf(op), " of complex numbers is not implemented")));
+    }
+    return FieldError(
+        field, absl::StrCat(NameOf(op), " does not take ", TypeName(dtype), "; supported: ", NamesIn(takes)));
+  }
+
+  static absl::StatusOr<DType> CheckCast(DType from, v1::DataType data_type) {
+    ASSIGN_OR_RETURN(const DType to, CheckDataType("data_type", data_type));
+    const unsigned takes = RowOf(MapOp::kCast).takes;
+    if (!Has(takes, to)) {
+      return FieldError("data_type",
+                        absl::StrCat("nothing is cast to ", TypeName(to), "; supported: ", NamesIn(takes)));
+    }
+    if (Has(kComplex, from) && !Has(kComplex | kBools, to)) {
+      return FieldError("data_type", absl::StrCat(TypeName(from), " is not cast to ", TypeName(to),
+                                                  "; real, imag and abs give real numbers"));
+    }
+    return to;
+  }
+
+  absl::Status TakeConstant(DType dtype, const v1::MapNode& node, ScalarReader read) {
+    if (!Has(RowOf(MapOp::kConstant).takes, dtype)) {
+      return FieldError("data_type", absl::StrCat("no constant is ", TypeName(dtype),
+                                                  "; supported: ", NamesIn(RowOf(MapOp::kConstant).takes)));
+    }
+    ReadScalars& scalars = scalars_.emplace_back();
+    const bool whole = Has(kBools | kInts, dtype);
+    if (whole && IsGiven(node.real()))
+      return FieldError("real", absl::StrCat(TypeName(dtype), " takes `integer`"));
+    if (!whole && node.integer() != 0) {
+      return FieldError("integer", absl::StrCat(TypeName(dtype), " takes `real`"));
+    }
+    if (!Has(kComplex, dtype) && IsGiven(node.imag())) {
+      return FieldError("imag", absl::StrCat(TypeName(dtype), " has no imaginary part"));
+    }
+    if (whole) {
+      if (!FitsInto(dtype, node.integer())) {
+        return FieldError("integer", absl::StrCat(node.integer(), " is outside of ", TypeName(dtype)));
+      }
+      scalars.integer = node.integer();
+      return absl::OkStatus();
+    }
+    scalars.alpha = Scalar{};
+    if (IsGiven(node.real())) {
+      ASSIGN_OR_RETURN(scalars.alpha, read("real", node.real()));
+    }
+    if (IsGiven(node.imag())) {
+      ASSIGN_OR_RETURN(scalars.beta, read("imag", node.imag()));
+    }
+    return absl::OkStatus();
+  }
+
+  // The power of an integer, if it is a constant, must not be negative.
+  absl::Status CheckPower(std::int32_t value) const {
+    if (static_cast<std::size_t>(value) < count_) return absl::OkStatus();
+    const MapNode& power = problem_.nodes[static_cast<std::size_t>(value) - count_];
+    if (power.op != MapOp::kConstant || !IsSigned(power.dtype)) return absl::OkStatus();
+    const std::int64_t exponent = *scalars_[static_cast<std::size_t>(power.operands[0])].integer;
+    if (exponent >= 0) return absl::OkStatus();
+    return FieldError("operands[1]", absl::StrCat("the power of an integer is ", exponent,
+                                                  "; the least is 0: cast to a floating-point type before"));
+  }
+
+  MapProblem& problem_;
+  std::vector<ReadScalars>& scalars_;
+  const std::size_t count_;   // of inputs
+  std::vector<DType> types_;  // of values: inputs, then nodes
+  std::vector<bool> used_;
+};
+
+// The size along an axis of the result. Operands have their last axes in common.
+std::int64_t SizeAlong(const Operand& operand, int rank, int axis) {
+  const int own = axis - (rank - operand.shape.rank);
+  return own < 0 ? 1 : operand.shape[own];
+}
+
+Strides StridesOf(const Operand& operand, int rank) {
+  const Strides own = RowMajorStrides(operand.shape, operand.row_stride);
+  Strides strides{};
+  for (int i = 0; i < rank; ++i) {
+    strides[i] = SizeAlong(operand, rank, i) == 1 ? 0 : own[i - (rank - operand.shape.rank)];
+  }
+  return strides;
+}
+
+// The shape that all inputs are broadcast to.
+absl::StatusOr<Shape> BroadcastShape(const std::vector<const Operand*>& inputs) {
+  Shape shape;
+  for (const Operand* input : inputs) shape.rank = std::max(shape.rank, input->shape.rank);
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    shape[axis] = 1;
+    for (const Operand* input : inputs) {
+      ASSIGN_OR_RETURN(shape[axis], BroadcastSize(*input, axis - (shape.rank - input->shape.rank),
+                                                  SizeAlong(*input, shape.rank, axis), shape[axis], "the"));
+    }
+  }
+  return shape;
+}
+
+}  // namespace
+
+absl::StatusOr<ConvertedStep> ConvertMap(const std::vector<const Operand*>& inputs, const v1::MapStep& map,
+                                         ScalarReader scalars) {
+  ConvertedStep converted;
+  MapProblem problem{.dtype = inputs[0]->dtype};
+  MapRules rules(inputs, problem, converted.scalars);
+  for (int i = 0; i < map.nodes_size(); ++i) {
+    const absl::Status status = rules.Add(map.nodes(i), scalars);
+    if (!status.ok()) return Within(absl::StrCat("nodes[", i, "]"), status);
+  }
+  RETURN_IF_ERROR(rules.CheckAllUsed());
+  ASSIGN_OR_RETURN(problem.shape, BroadcastShape(inputs));
+  for (const Operand* input : inputs) {
+    problem.inputs.push_back({input->dtype, StridesOf(*input, problem.shape.rank)});
+    converted.step.inputs.push_back(input->tensor);
+  }
+  ASSIGN_OR_RETURN(converted.output,
+                   DenseResult(inputs[0]->field + ".shape", problem.OutDType(), problem.shape));
+  converted.step.problem = std::move(problem);
+  return converted;
+}
+
+absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map) {
+  if (inputs == 0 || inputs > kMaxMapInputs) {
+    return FieldError("inputs", absl::StrCat("has ", inputs, " names; a map reads 1 to ", kMaxMapInputs));
+  }
+  if (map.nodes_size() == 0 || map.nodes_size() > kMaxMapNodes) {
+    return FieldError("nodes", absl::StrCat("has ", map.nodes_size(), "; a map has 1 to ", kMaxMapNodes));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace warpline

@@ -1,0 +1,221 @@
+// The rules of maps: what each node may be, and how the errors say what is wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/field_error.h"
+#include "proto/rules/convert_step.h"
+#include "proto/rules/step_options.h"
+#include "proto/rules/tensor_rules.h"
+#include "tests/testing/status_matchers.h"
+
+namespace warpline {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsOk;
+
+// Inputs x, y and so on of these types and shapes, and nodes that are added one by one.
+struct Request {
+  std::vector<Operand> operands;
+  v1::MapStep map;
+
+  Request& Input(DType dtype, const Shape& shape = {2, 3}) {
+    const std::string field = absl::StrCat("inputs[", operands.size(), "]");
+    operands.push_back({field, static_cast<int>(operands.size()), dtype, shape, RowSize(shape)});
+    return *this;
+  }
+  v1::MapNode& Node(v1::MapOp op, const std::vector<int>& reads = {}) {
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(op);
+    for (const int value : reads) node.add_operands(value);
+    return node;
+  }
+  v1::MapNode& Constant(DType dtype) {
+    v1::MapNode& node = Node(v1::MAP_OP_CONSTANT);
+    node.set_data_type(ToProto(dtype));
+    return node;
+  }
+  absl::StatusOr<ConvertedStep> Convert() const {
+    std::vector<const Operand*> inputs;
+    for (const Operand& operand : operands) inputs.push_back(&operand);
+    const absl::Status counts = CheckMapCounts(inputs.size(), map);
+    if (!counts.ok()) return counts;
+    return ConvertMap(inputs, map, ReadValue);
+  }
+};
+
+TEST(ConvertMapTest, TheApiHasTheOperationsOfTheTableInItsOrder) {
+  ASSERT_EQ(v1::MapOp_MAX, static_cast<int>(kMapOps.size()));
+  for (std::size_t i = 0; i < kMapOps.size(); ++i) {
+    const std::string name(kMapOps[i].name);
+    EXPECT_EQ(v1::MapOp_Name(static_cast<v1::MapOp>(i + 1)), "MAP_OP_" + absl::AsciiStrToUpper(name));
+  }
+}
+
+TEST(ConvertMapTest, BroadcastsAllInputsAndInfersTypes) {
+  Request request;
+  request.Input(DType::kF32, {5, 1, 4}).Input(DType::kF32, {3, 1});
+  request.Constant(DType::kF32).set_real(2.5);
+  request.Node(v1::MAP_OP_MULTIPLY, {0, 2});
+  request.Node(v1::MAP_OP_LESS, {3, 1});
+  const auto converted = request.Convert();
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->output.shape, (Shape{5, 3, 4}));
+  EXPECT_EQ(converted->output.dtype, DType::kBool);
+  const auto& map = std::get<MapProblem>(converted->step.problem);
+  EXPECT_EQ(map.inputs[0].strides[0], 4);
+  EXPECT_EQ(map.inputs[0].strides[1], 0);
+  EXPECT_EQ(map.inputs[0].strides[2], 1);
+  EXPECT_EQ(map.inputs[1].strides[0], 0);
+  EXPECT_EQ(map.inputs[1].strides[1], 1);
+  EXPECT_EQ(map.inputs[1].strides[2], 0);
+  EXPECT_EQ(map.nodes[1].dtype, DType::kF32);
+  ASSERT_EQ(converted->scalars.size(), 1u);
+  EXPECT_EQ(converted->scalars[0].alpha.value, 2.5);
+}
+
+TEST(ConvertMapTest, IntegerConstantsAreExactAndPartOfThePlan) {
+  Request request;
+  request.Input(DType::kI64);
+  request.Constant(DType::kI64).set_integer((std::int64_t{1} << 62) + 1);
+  request.Node(v1::MAP_OP_ADD, {0, 1});
+  const auto converted = request.Convert();
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->scalars[0].integer, (std::int64_t{1} << 62) + 1);
+}
+
+TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
+  struct Case {
+    std::string want;
+    std::function<void(Request&)> fill;
+  };
+  const auto add = [](Request& r, std::vector<int> reads) -> v1::MapNode& {
+    return r.Node(v1::MAP_OP_ADD, reads);
+  };
+  const std::vector<Case> cases = {
+      {"inputs: has 0 names; a map reads 1 to 32",
+       [&](Request& r) {
+         add(r, {0, 0});
+       }},
+      {"inputs: has 33 names; a map reads 1 to 32",
+       [&](Request& r) {
+         for (int i = 0; i < 33; ++i) r.Input(DType::kF32);
+       }},
+      {"nodes: has 0; a map has 1 to 256", [&](Request& r) { r.Input(DType::kF32); }},
+      {"nodes[0].op: missing", [&](Request& r) { r.Input(DType::kF32).Node(v1::MAP_OP_UNSPECIFIED, {0}); }},
+      {"nodes[0].operands: has 1; add reads 2", [&](Request& r) { add(r.Input(DType::kF32), {0}); }},
+      {"nodes[0].operands[1]: 1; 1 inputs and the earlier nodes are 0 to 0",
+       [&](Request& r) {
+         add(r.Input(DType::kF32), {0, 1});
+       }},
+      {"nodes[0].operands[0]: -1; 1 inputs",
+       [&](Request& r) {
+         add(r.Input(DType::kF32), {-1, 0});
+       }},
+      {"nodes[0].operands[1]: f64, but operands[0] is f32",
+       [&](Request& r) {
+         add(r.Input(DType::kF32).Input(DType::kF64), {0, 1});
+       }},
+      {"nodes[0].operands[0]: the condition is f32; it must be bool",
+       [&](Request& r) {
+         r.Input(DType::kF32).Node(v1::MAP_OP_WHERE, {0, 0, 0});
+       }},
+      {"nodes[0].operands[0]: exp does not take i32; supported: f16, bf16, f32, f64",
+       [&](Request& r) { r.Input(DType::kI32).Node(v1::MAP_OP_EXP, {0}); }},
+      {"nodes[0].operands[0]: less does not take c64",
+       [&](Request& r) {
+         r.Input(DType::kC64).Node(v1::MAP_OP_LESS, {0, 0});
+       }},
+      {"nodes[0].operands[0]: add does not take f8e4m3",
+       [&](Request& r) {
+         add(r.Input(DType::kF8E4M3), {0, 0});
+       }},
+      {"nodes[0].data_type: f64, but add of f32 gives f32",
+       [&](Request& r) {
+         add(r.Input(DType::kF32), {0, 0}).set_data_type(v1::DATA_TYPE_F64);
+       }},
+      {"nodes[0].data_type: missing", [&](Request& r) { r.Input(DType::kF32).Node(v1::MAP_OP_CAST, {0}); }},
+      {"nodes[0].data_type: c64 is not cast to f32; real, imag and abs give real numbers",
+       [&](Request& r) { r.Input(DType::kC64).Node(v1::MAP_OP_CAST, {0}).set_data_type(v1::DATA_TYPE_F32); }},
+      {"nodes[0].data_type: nothing is cast to f8e5m2",
+       [&](Request& r) {
+         r.Input(DType::kF32).Node(v1::MAP_OP_CAST, {0}).set_data_type(v1::DATA_TYPE_F8E5M2);
+       }},
+      {"nodes[0].integer: 256 is outside of u8",
+       [&](Request& r) { r.Input(DType::kU8).Constant(DType::kU8).set_integer(256); }},
+      {"nodes[0].integer: -129 is outside of i8",
+       [&](Request& r) { r.Input(DType::kI8).Constant(DType::kI8).set_integer(-129); }},
+      {"nodes[0].integer: 2 is outside of bool",
+       [&](Request& r) { r.Input(DType::kBool).Constant(DType::kBool).set_integer(2); }},
+      {"nodes[0].real: i32 takes `integer`",
+       [&](Request& r) { r.Input(DType::kI32).Constant(DType::kI32).set_real(1); }},
+      {"nodes[0].integer: f32 takes `real`",
+       [&](Request& r) { r.Input(DType::kF32).Constant(DType::kF32).set_integer(1); }},
+      {"nodes[0].imag: f32 has no imaginary part",
+       [&](Request& r) { r.Input(DType::kF32).Constant(DType::kF32).set_imag(1); }},
+      {"nodes[0].real: given, but add is not a constant",
+       [&](Request& r) {
+         add(r.Input(DType::kF32), {0, 0}).set_real(1);
+       }},
+      {"nodes[1].operands[1]: the power of an integer is -1; the least is 0",
+       [&](Request& r) {
+         r.Input(DType::kI32).Constant(DType::kI32).set_integer(-1);
+         r.Node(v1::MAP_OP_POW, {0, 1});
+       }},
+      {"nodes[0]: no later node reads it",
+       [&](Request& r) {
+         add(r.Input(DType::kF32), {0, 0});
+         add(r, {0, 0});
+       }},
+      {"inputs[1]: no node reads it",
+       [&](Request& r) {
+         add(r.Input(DType::kF32).Input(DType::kF32), {0, 0});
+       }},
+      {"inputs[1].shape: the axis 1 has size 4, which cannot be broadcast with 3",
+       [&](Request& r) {
+         add(r.Input(DType::kF32).Input(DType::kF32, {2, 4}), {0, 1});
+       }},
+  };
+  for (const Case& each : cases) {
+    Request request;
+    each.fill(request);
+    const absl::Status status = request.Convert().status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << each.want << "\n" << status;
+    EXPECT_THAT(std::string(status.message()), testing::StartsWith(each.want));
+    EXPECT_TRUE(FieldOf(status).has_value()) << each.want;
+  }
+}
+
+TEST(ConvertMapTest, WhatIsNotImplementedIsCalledSo) {
+  Request newer;
+  newer.Input(DType::kF32).Node(static_cast<v1::MapOp>(v1::MapOp_MAX + 1), {0});
+  EXPECT_TRUE(absl::IsUnimplemented(newer.Convert().status())) << newer.Convert().status();
+  EXPECT_THAT(std::string(newer.Convert().status().message()),
+              HasSubstr(absl::StrCat("nodes[0].op: number ", v1::MapOp_MAX + 1, " is no operation")));
+  Request complex;
+  complex.Input(DType::kC128).Node(v1::MAP_OP_EXP, {0});
+  EXPECT_TRUE(absl::IsUnimplemented(complex.Convert().status())) << complex.Convert().status();
+  EXPECT_EQ(complex.Convert().status().message(),
+            "nodes[0].operands[0]: exp of complex numbers is not implemented");
+}
+
+TEST(ConvertMapTest, TakesAsManyNodesAndInputsAsThereMayBe) {
+  Request request;
+  for (int i = 0; i < kMaxMapInputs; ++i) request.Input(DType::kF32);
+  request.Node(v1::MAP_OP_ADD, {0, 1});
+  for (int i = 1; i < kMaxMapNodes; ++i) {
+    request.Node(v1::MAP_OP_ADD, {kMaxMapInputs + i - 1, i % kMaxMapInputs});
+  }
+  EXPECT_THAT(request.Convert(), IsOk());
+  request.Node(v1::MAP_OP_EXP, {kMaxMapInputs});
+  EXPECT_EQ(request.Convert().status().message(), "nodes: has 257; a map has 1 to 256");
+}
+
+}  // namespace
+}  // namespace warpline
