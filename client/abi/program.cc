@@ -2,12 +2,14 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <array>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/abi/error.h"
+#include "kernels/map/operations.h"
 #include "kernels/status_macros.h"
 #include "warpline/program.h"
 
@@ -43,6 +45,22 @@ warpline_error* warpline_program_from_json(const char* text, warpline_program** 
     *out = new warpline_program{std::move(program)};
     return absl::OkStatus();
   });
+}
+
+const warpline_elementwise* warpline_elementwise_at(size_t index) {
+  static_assert(warpline::kBools == WARPLINE_TAKES_BOOL && warpline::kInts == WARPLINE_TAKES_INTEGERS &&
+                warpline::kFloats == WARPLINE_TAKES_FLOATS && warpline::kComplex == WARPLINE_TAKES_COMPLEX &&
+                warpline::kWideFloats == WARPLINE_TAKES_WIDE_FLOATS);
+  // Names in the table are string literals, and so they end with a NUL.
+  static constexpr auto kRows = [] {
+    std::array<warpline_elementwise, warpline::kMapOps.size()> rows{};
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const warpline::MapOpRow& row = warpline::kMapOps[i];
+      rows[i] = {row.name.data(), row.operands, row.takes};
+    }
+    return rows;
+  }();
+  return index < kRows.size() ? &kRows[index] : nullptr;
 }
 
 size_t warpline_program_output_count(const warpline_program* program) {

@@ -90,6 +90,14 @@ Choices<DType> DTypes() {
 
 Choices<v1::ReduceOp> ReduceOps() { return Values<v1::ReduceOp>(*v1::ReduceOp_descriptor()); }
 
+Choices<v1::MapOp> MapOps() {
+  Choices<v1::MapOp> ops;
+  for (const auto& [name, op] : Values<v1::MapOp>(*v1::MapOp_descriptor())) {
+    if (op != v1::MAP_OP_CONSTANT && op != v1::MAP_OP_CAST) ops.emplace_back(name, op);
+  }
+  return ops;
+}
+
 Choices<v1::Activation> Activations() { return Values<v1::Activation>(*v1::Activation_descriptor()); }
 
 void CommonFlags::AddTo(CLI::App& program) {

@@ -19,6 +19,8 @@ namespace warpline::client {
 // The values of a flag, by their names.
 Choices<DType> DTypes();
 Choices<v1::ReduceOp> ReduceOps();
+// The elementwise operations that an expression can call.
+Choices<v1::MapOp> MapOps();
 Choices<v1::Activation> Activations();
 
 struct CommonFlags {

@@ -53,6 +53,8 @@ operations ("= ..." is the default of a field; each operation also takes variant
   cast(x)        dtype: TYPE, which must be given
   scale(x)       factor: a number, which must be given
   add(x, y)
+  exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
+                 one type, which are broadcast
 
 In JSON a gemm reads c, if its beta is not 0, and the bias, if it has one, behind its two operands:
 {"steps": [
@@ -210,7 +212,8 @@ void AddRun(CommandLine& line) {
       ->check(NotAnOption)
       ->type_name("FILE");
   app.add_option("-e,--expr", flags.expr, "the program as an expression instead of a file");
-  app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()), Listed("TYPE", DTypes()), kNotes, "\n",
+  app.footer(absl::StrCat(Listed("NAME of reduce's op", ReduceOps()),
+                          Listed("elementwise operation", MapOps()), Listed("TYPE", DTypes()), kNotes, "\n",
                           app.get_footer()));
   common.AddReproducible(app);
   flags.AddTo(app, common);

@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
 #include "client/src/short_ids.h"
+#include "kernels/map/operations.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -34,11 +35,24 @@ const google::protobuf::OneofDescriptor& Operations() {
   return *v1::Step::descriptor()->FindOneofByName("operation");
 }
 
+// The operations that have a message of their own to write arguments of; elementwise ones are called by name.
 std::string OperationNames() {
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(Operations().field_count()));
-  for (int i = 0; i < Operations().field_count(); ++i) names.push_back(Operations().field(i)->name());
-  return absl::StrJoin(names, ", ");
+  for (int i = 0; i < Operations().field_count(); ++i) {
+    if (Operations().field(i)->number() != v1::Step::kMapFieldNumber)
+      names.push_back(Operations().field(i)->name());
+  }
+  return absl::StrCat(absl::StrJoin(names, ", "), ", or an elementwise one such as exp");
+}
+
+// The row of an elementwise operation that a call names; null for another name. Constants have no operand to
+// be written, and casts are steps of their own.
+const MapOpRow* ElementwiseNamed(const std::string& name) {
+  for (const MapOpRow& row : kMapOps) {
+    if (row.operands > 0 && row.result != MapResult::kGiven && row.name == name) return &row;
+  }
+  return nullptr;
 }
 
 // The field that an operation cannot do without, and how it is written; null for the others.
@@ -54,7 +68,18 @@ const Required* RequiredOf(const std::string& operation) {
   return operation == "scale" ? &kScale : nullptr;
 }
 
-int OperandsOf(const std::string& operation) { return operation == "gemm" || operation == "add" ? 2 : 1; }
+int OperandsOf(const std::string& operation) {
+  if (const MapOpRow* row = ElementwiseNamed(operation); row != nullptr) return row->operands;
+  return operation == "gemm" ? 2 : 1;
+}
+
+// Makes the step a map of one node, which reads the operands of the step in their order.
+Message* MakeElementwise(const MapOpRow& row, v1::Step& step) {
+  v1::MapNode& node = *step.mutable_map()->add_nodes();
+  node.set_op(static_cast<v1::MapOp>(&row - kMapOps.data() + 1));
+  for (int i = 0; i < row.operands; ++i) node.add_operands(i);
+  return step.mutable_map();
+}
 
 // One pass over the text, adding a step at the end of each call.
 class Parser {
@@ -172,11 +197,15 @@ class Parser {
     }
     Call call;
     const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
-    if (field == nullptr || field->real_containing_oneof() != &Operations()) {
+    const MapOpRow* row = ElementwiseNamed(word);
+    const bool is_operation = field != nullptr && field->real_containing_oneof() == &Operations() &&
+                              field->number() != v1::Step::kMapFieldNumber;
+    if (!is_operation && row == nullptr) {
       return Error(start, absl::StrCat("there is no operation ", word, ": expected ", OperationNames()));
     }
     call.name = word;
-    call.operation = v1::Step::GetReflection()->MutableMessage(&call.step, field);
+    call.operation = is_operation ? v1::Step::GetReflection()->MutableMessage(&call.step, field)
+                                  : MakeElementwise(*row, call.step);
     RETURN_IF_ERROR(Arguments(call));
     RETURN_IF_ERROR(AddStep(start, call));
     --depth_;
@@ -213,8 +242,9 @@ class Parser {
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
-    // has_bias is what bias= says.
-    if (field == nullptr || key == "has_bias") return Error(start, UnknownArgument(key, call));
+    // has_bias is what bias= says, and the nodes of a map are what its operations say.
+    if (field == nullptr || key == "has_bias" || key == "nodes")
+      return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
   }
 
@@ -224,6 +254,7 @@ class Parser {
     names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
       const std::string& name = type.field(i)->name();
+      if (name == "nodes") continue;
       names.push_back(name == "has_bias" ? "c, bias" : ShortName(name));
     }
     names.emplace_back("variant");

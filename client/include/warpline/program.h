@@ -24,7 +24,8 @@ inline constexpr int kMaxSteps = 64;
 //   argument  = field '=' value                       fields of the operation's message in warpline.proto
 //   value     = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
-// Operations are transpose, gemm, reduce, cast, scale and add. Every operation takes variant=.
+// Operations are transpose, gemm, reduce, cast, scale and add, and the elementwise ones of MapOp in
+// warpline.proto by their names: exp(x), where(c, x, y). Every operation takes variant=.
 //
 // Values of enumerations are written as sum, f32 or relu, or in full as REDUCE_OP_SUM. The words true and
 // false may start with a capital letter. A list of one number may omit the brackets. The names dtype and

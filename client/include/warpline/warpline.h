@@ -185,6 +185,24 @@ WARPLINE_EXPORT void warpline_set_interrupt(int32_t (*interrupt)(void*), void* d
 
 /* --- Programs */
 
+/* An elementwise operation of maps: MapOp in warpline.proto says what it computes. */
+typedef struct {
+  const char* name; /* of the value of MapOp, in lower case and without MAP_OP_ */
+  int operands;     /* number of its operands; 0 for constants */
+  unsigned takes;   /* the data types of its operands: WARPLINE_TAKES_* added up */
+} warpline_elementwise;
+
+enum {
+  WARPLINE_TAKES_BOOL = 1,
+  WARPLINE_TAKES_INTEGERS = 2,
+  WARPLINE_TAKES_FLOATS = 4, /* f16, bf16, f32, f64 */
+  WARPLINE_TAKES_COMPLEX = 8,
+  WARPLINE_TAKES_WIDE_FLOATS = 16 /* f32 and f64 */
+};
+
+/* The operation with the number `index` + 1 in MapOp. NULL if the library knows no such operation. */
+WARPLINE_EXPORT const warpline_elementwise* warpline_elementwise_at(size_t index);
+
 /* One step or several, as the server computes them. Immutable. */
 typedef struct warpline_program warpline_program;
 

@@ -172,7 +172,20 @@ class TensorServer:
             return np.asarray(op(x[0], tuple(fields.axes) or None, keepdims=fields.keepdims))
         if kind == "scale":
             return x[0] * x[0].dtype.type(fields.factor)
+        if kind == "map":
+            return self.map(fields.nodes, list(x))
         return np.asarray(x[0] + x[1])
+
+    def map(self, nodes, values):
+        for node in nodes:
+            name = v1.MapOp.Name(node.op).removeprefix("MAP_OP_").lower()
+            operands = [values[i] for i in node.operands]
+            if name == "constant":
+                number = node.integer if DTYPES[node.data_type].kind in "biu" else node.real
+                operands, name = [np.asarray(number)], "cast"
+            values.append(np.asarray(operands[0].astype(DTYPES[node.data_type]) if name == "cast"
+                                     else getattr(np, name)(*operands)))
+        return values[-1]
 
     def Transpose(self, request, context):
         y = self.apply("transpose", request, [self.value(request.x, context)])

@@ -51,7 +51,7 @@ def test_dtypes_and_shapes(client, t):
         assert (e.dtype, e.shape, e.ndim) == (got.dtype, got.shape, got.ndim)
     x, y = warpline.placeholder("x", "i1"), warpline.placeholder("y")
     for e, dtype in [(x @ x, "i4"), (x.mean(), "f8"), (x.any(), "?"), (x.sum(), "i8"), (x.mT + x, "i1"), (x + t, "f8"),
-                     (y @ t, "f8"), (y.astype("f4") @ y.astype("f2"), "f4"), (y, None), (y.sum() * 2, None)]:
+                     (y @ t, "f8"), (y.astype("f4") @ y.astype("f2"), "f4"), (y, None), (y.sum() * np.float32(2), "f4"), (y.sum() + y, None)]:
         assert e.dtype == dtype and e.shape is None and e.ndim is None
     # The server refuses these.
     for e in (t @ t, t + X[:2], t.sum(axis=5), p.transpose(X, (0, 0))):
@@ -133,8 +133,11 @@ def test_functions_of_numpy_work(client, t):
     assert np.array_equal(np.dot(X.T, t), X.T @ X) and np.linalg.norm(t) == np.linalg.norm(X)
     with pytest.raises(TypeError):
         np.zeros(3, like=t)
-    with pytest.raises(TypeError):
-        np.add(t, t)
+    with pytest.raises(TypeError, match="numpy.frexp is not computed on the server"):
+        np.frexp(t)
+    for use, what in ((lambda: np.add.reduce(t), "numpy.add.reduce"), (lambda: np.exp(t, out=X), "out of numpy.exp")):
+        with pytest.raises(TypeError, match=f"{what} is not computed on the server"):
+            use()
 
 
 def test_programs_are_no_arrays(client, t):
@@ -148,13 +151,14 @@ def test_neither_true_nor_false(t):
     for x in (t, t + t, warpline.placeholder("x")):
         with pytest.raises(TypeError, match="not true or false: test its elements"):
             bool(x)
-        assert x == x and x != t @ t and x in (None, x)
+        assert x is not None and x in (None, x) and not (x == None) and x != None  # noqa: E711
 
 
-def test_no_product_of_elements(t):
-    for multiply in (lambda: t * t, lambda: (t + t) * t, lambda: t * X, lambda: X * t, lambda: t * [1.0, 2.0]):
-        with pytest.raises(TypeError, match="t @ u multiplies matrices"):
-            multiply()
+def test_products_of_elements(client, t):
+    assert np.array_equal(client.run(t * t), X * X) and np.array_equal(client.run((t + t) * X), 2 * X * X)
+    assert np.array_equal(client.run(X * t), X * X) and np.array_equal(client.run(t * X[0].tolist()), X * X[0])
+    with pytest.raises(TypeError, match="x @ y multiplies matrices"):
+        t.program.scale(t, t)
 
 
 def test_inputs_go_by_name(client, t):

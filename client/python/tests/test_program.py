@@ -114,7 +114,7 @@ def test_placeholders_go_into_any_program(rng):
     p, q = warpline.program(), warpline.program()
     for program in (p, q):
         sent = run_request(plan_program([program.gemm(free, a)], {"x": a.T}))
-        assert [s.WhichOneof("operation") for s in sent.program.steps] == ["reduce", "add", "gemm"]
+        assert [s.WhichOneof("operation") for s in sent.program.steps] == ["reduce", "map", "gemm"]
         assert {t.name: t.tensor.inline for t in sent.inputs}["x"] == a.T.tobytes() and len(sent.inputs) == 2
     with pytest.raises(ValueError, match="another program"):
         p.gemm(free, a).gemm(free + q.input(a))
@@ -232,14 +232,15 @@ def test_factors_are_exact(client):
     t = warpline.program().input(x)
     for factor in (2**53, -(2**53), np.int64(2**53), True):
         assert np.array_equal(client.run(t * factor), x * int(factor))
+    for factor in (2**53 + 1, -(2**53) - 1, np.int64(2**53 + 1), 2**63 - 1):
+        assert np.array_equal(client.run(t * factor), x * factor)
     for factor in (2**53 + 1, -(2**53) - 1, np.int64(2**53 + 1), np.uint64(2**63), np.array(2**62), 10**400):
-        for scale in (lambda: t * factor, lambda: factor * t, lambda: t.program.scale(t, factor)):
-            with pytest.raises(ValueError, match=r"\[-2\^53, 2\^53\]"):
-                scale()
+        with pytest.raises(ValueError, match=r"\[-2\^53, 2\^53\]"):
+            t.program.scale(t, factor)
     assert client.run(t.astype("f8") * 1e300).tolist() == [1e300, 3e300]
     for factor in (t, "3", 1j, np.ones(2)):
         with pytest.raises(TypeError):
-            t * factor
+            t.program.scale(t, factor)
 
 
 @pytest.mark.parametrize("name", elements.REAL)
@@ -269,8 +270,6 @@ def test_numbers_that_are_no_elements(client):
     for wrong in (lambda: unknown + 1, lambda: 1 - unknown, lambda: p.add(2.0, unknown), lambda: unknown.sum() + 1):
         with pytest.raises(TypeError, match="give the placeholder its dtype, or the number"):
             wrong()
-    with pytest.raises(TypeError, match="divide"):
-        product / 2
     assert client.run(unknown - np.float32(1), unknown=x).tolist() == [[0, 0], [0, 0]]
     assert client.run(product + np.array(1, "f4")).tolist() == [[3, 3], [3, 3]]
     assert client.run(product + 1).tolist() == [[3, 3], [3, 3]] and client.run(product.sum() + 1) == 9

@@ -150,13 +150,13 @@ def test_direct_calls_of_one_type_are_no_programs():
 def test_the_server_refuses_what_it_does_not_support(c):
     with pytest.raises(warpline.InvalidArgument, match="gemm does not take i64"):
         c.gemm(np.ones((2, 2), "i8"), np.ones((2, 2), "i4"))
-    with pytest.raises(warpline.InvalidArgument, match="c128"):
-        c.run(warpline.program().add(np.ones(2), np.ones(2, "c16")))
+    with pytest.raises(warpline.InvalidArgument, match="less does not take c128"):
+        c.run(warpline.program().input(np.ones(2)) < np.ones(2, "c16"))
 
 
 def test_a_cast_is_sent_once(c):
     with c.put(np.ones((2, 2), "f4")) as t, c.put(np.ones((2, 2))) as u:
-        assert kinds((t @ u) + (u @ t) + t) == ["cast", "gemm", "gemm", "add", "add"]
+        assert kinds((t @ u) + (u @ t) + t) == ["cast", "gemm", "gemm", "map"]
 
 
 def test_placeholders(c):
@@ -185,7 +185,7 @@ def test_structured_types_have_no_common_type(c):
     for number in (1, 1.5, 1.00390625, 1.01171875, -3.0e38, float("inf"), float("nan"), 10**30):
         got = elements.values(c.run(t * 0 + number))
         assert np.array_equal(got, np.full((2, 2), elements.values(elements.make("bf16", number))), equal_nan=True)
-    with pytest.raises(TypeError, match="float8_e5m2: install"):
+    with pytest.raises(TypeError, match="float8_e5m2, of which nothing is computed"):
         p.input(np.zeros(2, warpline.float8_e5m2)) + 1
 
 

@@ -69,6 +69,7 @@ TEST(HelpTest, ListsEveryOperationAndItsFields) {
   const auto& operations = *v1::Step::descriptor()->FindOneofByName("operation");
   for (int i = 0; i < operations.field_count(); ++i) {
     const std::string name = operations.field(i)->name();
+    if (name == "map") continue;  // its operations are listed by their names
     const std::size_t start = help.find("\n  " + name + "(");
     ASSERT_NE(start, std::string::npos) << name;
     // Lines of one operation stand deeper than its name; the last one ends with an empty line.
@@ -87,6 +88,7 @@ TEST(HelpTest, ListsEveryOperationAndItsFields) {
     }
   }
   EXPECT_NE(help.find("logsumexp"), std::string::npos);
+  EXPECT_NE(help.find("logaddexp"), std::string::npos);
   EXPECT_NE(help.find("f8e5m2"), std::string::npos);
 }
 

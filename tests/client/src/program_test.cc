@@ -43,6 +43,19 @@ TEST(ExpressionTest, AddsAStepForEachCallFromTheInnermostOn) {
     outputs: "3.reduce")");
 }
 
+TEST(ExpressionTest, ElementwiseOperationsAreMapsOfOneNode) {
+  ExpectProgram("where(isnan(x), y, exp(x), variant=interpreter)", R"(
+    steps { name: "1.isnan" inputs: "x" map { nodes { op: MAP_OP_ISNAN operands: 0 } } }
+    steps { name: "2.exp" inputs: "x" map { nodes { op: MAP_OP_EXP operands: 0 } } }
+    steps { name: "3.where" inputs: ["1.isnan", "y", "2.exp"] variant: "interpreter" map {
+      nodes { op: MAP_OP_WHERE operands: [0, 1, 2] } } }
+    outputs: "3.where")");
+  EXPECT_EQ(ErrorOf("exp(x, y)"), "column 1: exp has 2 operands instead of 1");
+  EXPECT_EQ(ErrorOf("exp(x, nodes=1)"), "column 8: exp has no argument nodes: expected variant");
+  EXPECT_THAT(ErrorOf("constant(x)"), HasSubstr("there is no operation constant"));
+  EXPECT_THAT(ErrorOf("map(x)"), HasSubstr("there is no operation map"));
+}
+
 TEST(ExpressionTest, KnowsEveryOperationAndItsFields) {
   ExpectProgram("transpose(x, perm=[1, 0, 2], variant=naive)", R"(
     steps { name: "1.transpose" inputs: "x" variant: "naive" transpose { perm: [1, 0, 2] } }
@@ -163,7 +176,8 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("add(@410e9bc9-8015160a8eb8167f32327b3b944e7266, b)"),
             "column 5: expected an operation or a name, found '@...944e7266, b)'");
   EXPECT_EQ(ErrorOf(" invert(x)"),
-            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add");
+            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, or "
+            "an elementwise one such as exp");
   EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
   EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
   EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");

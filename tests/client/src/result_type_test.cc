@@ -131,7 +131,13 @@ TEST(ResultTypeTest, EveryStepHasOne) {
     step.GetReflection()->MutableMessage(&step, field);
     if (step.has_cast()) step.mutable_cast()->set_data_type(v1::DATA_TYPE_F64);
     if (step.has_reduce()) step.mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
-    const bool is_binary = step.has_gemm() || step.has_add();
+    if (step.has_map()) {
+      v1::MapNode& node = *step.mutable_map()->add_nodes();
+      node.set_op(v1::MAP_OP_EQUAL);
+      node.add_operands(0);
+      node.add_operands(1);
+    }
+    const bool is_binary = step.has_gemm() || step.has_add() || step.has_map();
     if (!is_binary) {
       step.mutable_inputs()->RemoveLast();
       args.inputs.pop_back();

@@ -29,6 +29,7 @@ from warpline import aio, targets
 from warpline.client import Client
 from warpline.downloads import WarplinePerformanceWarning
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
+from warpline.elementwise import where
 from warpline.errors import (Cancelled, DeadlineExceeded, Error, FailedPrecondition, FieldViolation, Internal,
                              InvalidArgument, NotFound, ResourceExhausted, StatusCode, Unauthenticated,
                              Unavailable, Unimplemented)
@@ -50,7 +51,7 @@ __all__ = [
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
     "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented",
     "Variant", "WarplinePerformanceWarning", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "local",
-    "placeholder", "program",
+    "placeholder", "program", "where",
 ]
 
 

@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import errors
+from warpline import elementwise, errors
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -28,8 +28,9 @@ class Operators(Remote):
     """The methods and operators of expressions and resident tensors. Each of them returns an Expression: nothing is
     computed before a client's run, or np.asarray.
 
-    The operators are t + u and t - u (u is an expression, a resident tensor, an array or a number), t * 2.0 and -t
-    (scaling), and t @ u (product). There is no division, because t * (1 / y) would be rounded twice.
+    Arithmetic, comparison and bit operators work element by element, on expressions, resident tensors, arrays and
+    numbers, whose shapes are broadcast: t * u + 1, t / u, t ** 2, t > 0, ~m & k. t @ u is the matrix product. Functions
+    of NumPy that the server has return expressions, too: np.exp(t), np.maximum(t, u), np.where(t > 0, t, 0).
 
     Operands of different dtypes are promoted as by NumPy 2, whatever NumPy is installed: the server casts them to
     np.result_type of their dtypes. Python's numbers are weak. If t is float32, t + 1.5 is float32. If t is int32, t + 1
@@ -40,7 +41,7 @@ class Operators(Remote):
     A placeholder without a dtype is not promoted: the server refuses an array of another type than the step's other
     operand. Adding one of Python's numbers to it raises TypeError.
 
-    t == u compares object identity, not elements.
+    t == u compares elements: `t is u` tells whether they are one object.
     """
 
     @property
@@ -154,28 +155,147 @@ class Operators(Remote):
         the nearest integer in range, and NaN becomes 0. Integers become narrower integers modulo 2^bits."""
         return self.program.cast(self, dtype, name=name)
 
-    def __add__(self, other: "Expression | Input") -> "Expression":
-        return self.program.add(self, other)
+    def _apply(self, op: str, *operands: Any) -> "Expression":
+        """An elementwise operation on these operands, one of which is this object."""
+        return elementwise.make(op, self.program, operands)
 
-    def __radd__(self, other: npt.ArrayLike) -> "Expression":
-        return self.program.add(other, self)
+    def __add__(self, other: Any) -> "Expression":
+        return self._apply("add", self, other)
 
-    def __sub__(self, other: "Expression | Input") -> "Expression":
-        return self.program._subtract(self, other)
+    def __radd__(self, other: Any) -> "Expression":
+        return self._apply("add", other, self)
 
-    def __rsub__(self, other: npt.ArrayLike) -> "Expression":
-        return self.program._subtract(other, self)
+    def __sub__(self, other: Any) -> "Expression":
+        return self._apply("subtract", self, other)
 
-    def __mul__(self, factor: float) -> "Expression":
-        return self.program._multiply(self, factor)
+    def __rsub__(self, other: Any) -> "Expression":
+        return self._apply("subtract", other, self)
 
-    __rmul__ = __mul__
+    def __mul__(self, other: Any) -> "Expression":
+        return self._apply("multiply", self, other)
 
-    def __truediv__(self, other: Any) -> NoReturn:
-        raise TypeError("a program does not divide: t * (1 / y) scales floats, with one more rounding")
+    def __rmul__(self, other: Any) -> "Expression":
+        return self._apply("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> "Expression":
+        return self._apply("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> "Expression":
+        return self._apply("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> "Expression":
+        return self._apply("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> "Expression":
+        return self._apply("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> "Expression":
+        return self._apply("remainder", self, other)
+
+    def __rmod__(self, other: Any) -> "Expression":
+        return self._apply("remainder", other, self)
+
+    def __pow__(self, other: Any) -> "Expression":
+        return self._apply("pow", self, other)
+
+    def __rpow__(self, other: Any) -> "Expression":
+        return self._apply("pow", other, self)
+
+    def __and__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_and", self, other)
+
+    def __rand__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_and", other, self)
+
+    def __or__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_or", self, other)
+
+    def __ror__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_or", other, self)
+
+    def __xor__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_xor", other, self)
+
+    def __lshift__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_left_shift", self, other)
+
+    def __rlshift__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_left_shift", other, self)
+
+    def __rshift__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_right_shift", self, other)
+
+    def __rrshift__(self, other: Any) -> "Expression":
+        return self._apply("bitwise_right_shift", other, self)
+
+    def __invert__(self) -> "Expression":
+        return self._apply("bitwise_invert", self)
 
     def __neg__(self) -> "Expression":
-        return self.program.scale(self, -1)
+        return self._apply("negative", self)
+
+    def __pos__(self) -> "Expression":
+        return self.program._expression(self)
+
+    def __abs__(self) -> "Expression":
+        return self._apply("abs", self)
+
+    def __eq__(self, other: object) -> "Expression":  # type: ignore[override]
+        if other is None:
+            return NotImplemented
+        return self._apply("equal", self, other)
+
+    def __ne__(self, other: object) -> "Expression":  # type: ignore[override]
+        if other is None:
+            return NotImplemented
+        return self._apply("not_equal", self, other)
+
+    def __lt__(self, other: Any) -> "Expression":
+        return self._apply("less", self, other)
+
+    def __le__(self, other: Any) -> "Expression":
+        return self._apply("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> "Expression":
+        return self._apply("greater", self, other)
+
+    def __ge__(self, other: Any) -> "Expression":
+        return self._apply("greater_equal", self, other)
+
+    # np.clip calls the method of this name.
+    _functions = {np.where: elementwise.where}
+
+    # By identity: sets and dicts ask for equality only of objects with one hash.
+    __hash__ = object.__hash__
+
+    @property
+    def real(self) -> "Expression":
+        """Real part."""
+        return self._apply("real", self)
+
+    @property
+    def imag(self) -> "Expression":
+        """Imaginary part of complex numbers."""
+        return self._apply("imag", self)
+
+    def conj(self) -> "Expression":
+        """Complex conjugate."""
+        return self._apply("conj", self)
+
+    def clip(self, min: Any = None, max: Any = None, *, out: None = None) -> "Expression":
+        """The elements, moved into [min, max]. None: no limit. `out` exists for compatibility with NumPy, and must be
+        None."""
+        if out is not None:
+            raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
+        return elementwise.clip(self, min, max)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> "Expression":
+        if ufunc is np.matmul and method == "__call__" and not keywords:
+            return self.program.gemm(inputs[0], inputs[1])
+        return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)
 
     def __matmul__(self, other: "Expression | Input") -> "Expression":
         return self.program.gemm(self, other)
@@ -189,9 +309,14 @@ class Operation(NamedTuple):
 
     # Name of the field in the step's message, such as "gemm".
     kind: str
-    # The message in that field.
+    # The message in that field. Of a "map" it is {"op": name}: such an expression becomes a node of a map.
     fields: Any
     variant: str
+
+    @property
+    def label(self) -> str:
+        """What people call it: "exp" rather than "map"."""
+        return str(self.fields["op"]) if self.kind == "map" else self.kind
 
 
 class Expression(Operators):
@@ -213,9 +338,10 @@ class Expression(Operators):
         self._operation = operation
         self._operand = operand
         self._dtype = dtype
-        self._shape = None if operand is None else operand.shape
+        is_constant = operation is not None and operation.kind == "constant"
+        self._shape = () if is_constant else None if operand is None else operand.shape
         # True if the shape is known, or known to be unknown.
-        self._has_inferred_shape = operation is None
+        self._has_inferred_shape = operation is None or is_constant
         # The reason why the shape is not known, if this or a step before it does not fit its inputs.
         self._refusal: errors.InvalidArgument | None = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
@@ -226,7 +352,7 @@ class Expression(Operators):
 
     def _description(self) -> str:
         """The name or kind, and data type and shape where they are known."""
-        kind = self._operation.kind if self._operation else "input"
+        kind = self._operation.label if self._operation else "input"
         sizes = "" if self.shape is None else str(list(self.shape))
         return f"{self.name or kind} {'' if self.dtype is None else name_of(self.dtype)}{sizes}".rstrip()
 

@@ -1,6 +1,7 @@
 """Data types and shapes of steps, which the library infers from those of their inputs."""
 
 import functools
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,8 +23,19 @@ def step_kind(kind: str, fields: Iterable[tuple[str, Any]], inputs: Sequence[Kin
     kind, fields: operation of the step, and the fields of its message.
     """
     names = tuple(f"x{i}" for i in range(len(inputs)))
-    program = core.operation(kind, names, tuple(fields), "")
+    if kind == "map":
+        program = _map_program(dict(fields)["op"], names)
+    else:
+        program = core.operation(kind, names, tuple(fields), "")
     return core.infer(program, [(name, data_type(dtype), shape) for name, (dtype, shape) in zip(names, inputs)])[0]
+
+
+@functools.lru_cache(maxsize=1024)
+def _map_program(op: str, names: tuple[str, ...]) -> core.Program:
+    """A map of one operation on all inputs."""
+    node = {"op": f"MAP_OP_{op.upper()}", "operands": list(range(len(names)))}
+    return core.program(json.dumps({"steps": [{"name": op, "inputs": names, "map": {"nodes": [node]}}],
+                                    "outputs": [op]}))
 
 
 @functools.lru_cache(maxsize=1024)

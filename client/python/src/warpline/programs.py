@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 import numpy as np
 import numpy.typing as npt
 
-from warpline import arguments, calls, core, promotion
+from warpline import arguments, calls, core, elementwise, promotion
 from warpline.arrays import AnyOperand, Array, Operand, operand_of
 from warpline.arguments import Axes, fields_of
 from warpline.calls import Call, Input
@@ -57,6 +57,8 @@ class Program:
         self._permuted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
         # Casts that promotion has made, by expression and data type.
         self._promoted: weakref.WeakValueDictionary[Any, Expression] = weakref.WeakValueDictionary()
+        # Numbers in maps, by their text.
+        self._constants: weakref.WeakValueDictionary[str, Expression] = weakref.WeakValueDictionary()
         self.outputs = tuple(x if isinstance(x, Expression) else self._expression(x) for x in outputs)
         # The expressions that the last run has computed, and their graph.
         self._graph: tuple[list[Expression], Graph] | None = None
@@ -137,38 +139,25 @@ class Program:
         """Adds x and y, whose dtypes may differ: they are promoted as by NumPy 2. The common dtype is any except complex
         types and 8-bit floats. Shapes are broadcast. Integers are added modulo 2^bits, and the sum of bools is "or".
         Either x or y may be a number, as in t + 1."""
-        return self._step("add", self._alike(x, y), {}, variant, name)
+        return elementwise.make("add", self, (x, y), variant, name)
 
-    def _subtract(self, x: Operators | Input, y: Operators | Input) -> Expression:
-        """x - y, as a sum, because there is no such step. y is promoted before it is negated, which for an unsigned
-        type is modulo 2^bits."""
-        if promotion.is_number(y):
-            left = self._expression(x)
-            number = promotion.element(y, left.dtype)
-            if number.dtype.kind in "iufc":
-                return self.add(left, np.negative(number))
-        left, right = self._alike(x, y)
-        return self.add(left, self.scale(right, -1))
+    def elementwise(self, op: str, *operands: Operators | Input, variant: str = "", name: str = "") -> Expression:
+        """An elementwise operation of arrays, tensors, expressions and numbers, which are promoted as by NumPy and
+        broadcast. Raises TypeError for an operation that does not exist.
 
-    def _multiply(self, x: Operators | Input, factor: Any) -> Expression:
-        """x * factor, where the dtype of x is promoted with the factor's."""
-        given, checked = self._expression(x), _factor(factor)
-        if given.dtype is not None:
-            given = self._cast(given, promotion.with_number(given.dtype, factor))
-        return self.scale(given, checked)
+        op: Its name in docs/operations.md, such as "exp" or "where".
+        """
+        if op not in elementwise.ROWS or op in ("constant", "cast"):
+            raise TypeError(f"there is no elementwise operation {op!r}")
+        return elementwise.make(op, self, operands, variant, name)
 
-    def _alike(self, x: Operators | Input, y: Operators | Input) -> tuple[Expression, Expression]:
-        """Both operands, promoted to one dtype. If one of the dtypes is not known, both stay as they are."""
-        if promotion.is_number(y):
-            left = self._expression(x)
-            right = self.input(promotion.element(y, left.dtype))
-        else:
-            right = self._expression(y)
-            left = self.input(promotion.element(x, right.dtype)) if promotion.is_number(x) else self._expression(x)
-        if left.dtype is None or right.dtype is None:
-            return left, right
-        dtype = promotion.common(left.dtype, right.dtype)
-        return self._cast(left, dtype), self._cast(right, dtype)
+    def _constant(self, fields: Any, dtype: np.dtype[Any]) -> Expression:
+        """A number in a map; the same one for the same number."""
+        key = fields["text"]
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = Expression(self, "", (), Operation("constant", fields, ""), dtype=dtype)
+        return found
 
     def _cast(self, x: Expression, dtype: np.dtype[Any]) -> Expression:
         """x itself if it has the dtype, else a cast of it: the same one for the same x."""
@@ -273,7 +262,7 @@ def _factor(factor: Any) -> Any:
     """Checks a factor, which the wire carries as an f64. Raises TypeError for several numbers, and ValueError for an
     integer that an f64 might not hold exactly."""
     if isinstance(factor, Remote) or np.ndim(factor) > 0:
-        raise TypeError("a program does not multiply element by element: t * 2.0 scales, t @ u multiplies matrices")
+        raise TypeError("scale takes one number: x * y multiplies element by element, x @ y multiplies matrices")
     try:
         integer = operator.index(factor)
     except TypeError:
@@ -362,16 +351,25 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
     # Generated names depend only on the graph, so the server recognizes a repeated program.
     names: dict[Expression, str] = {}
     taken = set(given)
-    for i, x in enumerate(needed):
-        name = x.name or f"{x._operation.kind if x._operation else 'x'}{i}"
+    maps = elementwise.groups(needed, outputs)
+    made = [x for x in needed if x in maps or not elementwise.is_node(x)]
+    for i, x in enumerate(made):
+        name = x.name or f"{x._operation.label if x._operation else 'x'}{i}"
         while not x.name and name in taken:
             name += "_"
         taken.add(name)
         names[x] = name
-    steps = [{"name": names[x], "inputs": [names[y] for y in x._inputs], "variant": x._operation.variant,
-              x._operation.kind: x._operation.fields} for x in needed if x._operation]
+    steps = []
+    for x in made:
+        if x._operation is None:
+            continue
+        kind, fields, variant = x._operation
+        inputs = list(x._inputs)
+        if x in maps and (kind == "map" or len(maps[x]) > 1):  # a cast alone is a step of its own
+            kind, (inputs, fields) = "map", elementwise.map_of(maps[x])
+        steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
     message = {"steps": steps, "outputs": [names[x] for x in outputs]}
-    return Graph(core.program(json.dumps(message)), [(names[x], x) for x in needed if x._operation is None])
+    return Graph(core.program(json.dumps(message)), [(names[x], x) for x in made if x._operation is None])
 
 
 def outputs_of(given: Sequence[Any]) -> tuple[Sequence[Expression], Program | None]:
@@ -431,7 +429,7 @@ def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep
     if len(wanted) != len(outputs):
         raise ValueError(f"out has {len(wanted)} arrays for {len(outputs)} results")
     computed, places = _distinct(outputs, kept.results)
-    if program and program._graph and program._graph[0] == computed:
+    if program and program._graph and _are_same(program._graph[0], computed):
         graph = program._graph[1]
     else:
         graph = _graph_of(computed)
@@ -443,6 +441,10 @@ def plan_run(given: Sequence[Any], inputs: Mapping[str, Any] | None = None, keep
     call = Call(graph.program, graph.operands(inputs or {}), calls.Keep(keeps, kept.ttl),
                 free_after=calls.freed_of(free_after))
     return Plan(call, outs, places, wanted)
+
+
+def _are_same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
 
 
 def plan_program(given: Sequence[Any], inputs: Mapping[str, Any] | None = None) -> Call:

@@ -38,13 +38,18 @@ class TensorInfo:
 class Remote:
     """Base class of objects whose elements are elsewhere. NumPy must not treat such an object as an array."""
 
-    # Makes NumPy call our operator for array + tensor.
-    __array_ufunc__ = None
+    # Makes NumPy call our operator for array + tensor. Expressions and tensors of the blocking client have more.
+    __array_ufunc__: Any = None
+
+    # Functions of NumPy that are computed on the server.
+    _functions: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def __array_function__(self, function: Callable[..., Any], types: Iterable[type], arguments: Any,
                            keywords: Any) -> Any:
         if not all(issubclass(kind, (np.ndarray, Remote)) for kind in types):
             return NotImplemented
+        if (ours := self._functions.get(function)) is not None:
+            return ours(*arguments, **keywords)
         return call_of_numpy(function, arguments, keywords)
 
 

@@ -1,0 +1,335 @@
+"""Elementwise operations: what they take, NumPy's promotion of their operands, and the maps that compute them.
+
+The operations are those of the library, by their names in warpline.proto: "add", "exp", "where". Each call makes one
+expression. When a program is sent, neighbouring ones become the nodes of one map step, which reads each input once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpline import core, promotion
+from warpline._core import lib
+from warpline.dtypes import BITS, DTYPES, ML_DTYPES, data_type, name_of
+
+if TYPE_CHECKING:
+    from warpline.expressions import Expression, Operation
+
+# Limits of a map step, as in the API.
+MAX_NODES = 256
+MAX_INPUTS = 32
+
+
+class Row(NamedTuple):
+    """An operation. takes: the kinds of NumPy dtypes of its operands, such as "bif" for bool, integers and floats."""
+
+    operands: int
+    takes: str
+
+
+def _rows() -> dict[str, Row]:
+    kinds = ((lib.WARPLINE_TAKES_BOOL, "b"), (lib.WARPLINE_TAKES_INTEGERS, "iu"), (lib.WARPLINE_TAKES_FLOATS, "f"),
+             (lib.WARPLINE_TAKES_WIDE_FLOATS, "f"), (lib.WARPLINE_TAKES_COMPLEX, "c"))
+    rows: dict[str, Row] = {}
+    while row := lib.warpline_elementwise_at(len(rows)):
+        rows[core.read(row.name)] = Row(row.operands, "".join(kind for bit, kind in kinds if row.takes & bit))
+    return rows
+
+
+ROWS = _rows()
+
+# Names that ufuncs of NumPy have for operations, where they differ.
+_UFUNCS = {"absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+           "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "conj", "fabs": "abs",
+           "invert": "bitwise_invert", "left_shift": "bitwise_left_shift", "power": "pow",
+           "right_shift": "bitwise_right_shift", "rint": "round", "true_divide": "divide"}
+
+# Functions of whole numbers, which leave integers as they are.
+_ROUNDING = ("floor", "ceil", "trunc", "round")
+# NumPy computes these of bool as of int8.
+_OF_INT8 = ("floor_divide", "remainder", "pow", "bitwise_left_shift", "bitwise_right_shift")
+_LOGICAL = ("logical_and", "logical_or", "logical_xor", "logical_not")
+_F16, _F32, _F64, _I8, _BOOL = (DTYPES[f"DATA_TYPE_{name}"] for name in ("F16", "F32", "F64", "I8", "BOOL"))
+
+
+def operation_of(ufunc: np.ufunc) -> str:
+    """The operation that computes what a ufunc of NumPy does; "" if there is none."""
+    name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
+    return name if name in ROWS and ROWS[name].operands == ufunc.nin and ufunc.nout == 1 else ""
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """The kind of a dtype as NumPy has it: "f" for bfloat16 and 8-bit floats too."""
+    return "f" if dtype in BITS.values() or dtype in ML_DTYPES.values() else dtype.kind
+
+
+def _computed_in(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that NumPy converts operands of this common dtype to."""
+    kind, takes = kind_of(dtype), ROWS[op].takes
+    if op in _LOGICAL:
+        return _BOOL
+    if kind in takes:
+        return dtype
+    if kind == "b" and op in _OF_INT8:
+        return _I8
+    if kind in "biu" and "f" in takes and "i" not in takes:
+        if op == "divide" or dtype.itemsize > 2:
+            return _F64
+        return _F16 if dtype.itemsize == 1 else _F32
+    return dtype
+
+
+def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name: str = "") -> "Expression":
+    """The expression of an operation on expressions, tensors, arrays and numbers, promoted as by NumPy. `program` is that
+    of the result, unless operands belong to another one."""
+    row = ROWS[op]
+    if len(operands) != row.operands:
+        raise TypeError(f"{op} takes {row.operands} operands, not {len(operands)}")
+    numbers = [promotion.is_number(x) for x in operands]
+    if all(numbers):
+        raise TypeError(f"{op} of numbers needs no server: one operand must be an array, a tensor or an expression")
+    given: list[Any] = [x if is_number else program._expression(x) for x, is_number in zip(operands, numbers)]
+    alike = range(1 if op == "where" else 0, len(given))
+    dtype = _common([given[i] for i in alike], [numbers[i] for i in alike])
+    if dtype is not None and not variant and not name:
+        same = _unchanged(op, given, dtype)
+        if same is not None:
+            return same
+    computed = None if dtype is None else _computed_in(op, dtype)
+    inputs = []
+    for i, x in enumerate(given):
+        if i not in alike:
+            x = _condition(program, x, numbers[i])
+        elif numbers[i]:
+            x = constant(program, x, computed)
+        elif op in _LOGICAL:
+            x = x if x.dtype is None else program._cast(x, _BOOL)
+        elif computed is not None:
+            x = program._cast(x, computed)
+        inputs.append(x)
+    result: Expression = program._step("map", inputs, {"op": op}, variant, name, _result(op, computed))
+    return result
+
+
+def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expression | None":
+    """A copy of the operand, if the operation leaves it as it is, or what computes the same with less."""
+    kind, x = kind_of(dtype), given[0]
+    if (op in _ROUNDING and kind in "biu") or (op == "abs" and kind == "b") or (op in ("real", "conj") and kind != "c"):
+        # A copy, since an input is nothing that a program can compute.
+        copy: Expression = x.program.cast(x, dtype)
+        return copy
+    # NumPy computes these powers so, too.
+    if op == "pow" and isinstance(given[1], (int, float)) and not isinstance(given[1], bool) and x.dtype == dtype:
+        if given[1] == 2 and kind in "iuf":
+            return make("multiply", x.program, (x, x))
+        if given[1] == 0.5 and kind == "f":
+            return make("sqrt", x.program, (x,))
+    return None
+
+
+def _condition(program: Any, x: Any, is_number: bool) -> Any:
+    if is_number:
+        return constant(program, bool(x), _BOOL)
+    return x if x.dtype is None else program._cast(x, _BOOL)
+
+
+def _common(given: Sequence[Any], numbers: Sequence[bool]) -> np.dtype[Any] | None:
+    """The dtype to which operands are promoted; None if that of an expression is not known."""
+    dtypes = [x.dtype for x, is_number in zip(given, numbers) if not is_number]
+    if not dtypes:
+        return DTYPES[data_type(np.result_type(*(np.asarray(x).dtype for x in given)))]
+    if any(dtype is None for dtype in dtypes):  # np.float64 equals None
+        weak = [x for x, is_number in zip(given, numbers) if is_number and promotion.is_weak(x)]
+        if weak:
+            promotion.element(weak[0], None)  # raises
+        return None
+    dtype = dtypes[0]
+    for other in dtypes[1:]:
+        dtype = promotion.common(dtype, other)
+    for x, is_number in zip(given, numbers):
+        if is_number:
+            dtype = promotion.with_number(dtype, x)
+    return dtype
+
+
+def _result(op: str, computed: np.dtype[Any] | None) -> np.dtype[Any] | None:
+    """The dtype of the result of operands of this dtype; None if it is not known."""
+    if op in _PREDICATES:
+        return _BOOL
+    if computed is None:
+        return None
+    if op in ("abs", "real", "imag") and computed.kind == "c":
+        return _F32 if computed.itemsize == 8 else _F64
+    return computed
+
+
+_PREDICATES = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite",
+               "signbit")
+
+
+def constant(program: Any, number: Any, dtype: np.dtype[Any] | None) -> "Expression":
+    """A number as an operand of a map. dtype: None for a NumPy scalar beside an operand whose dtype is not known."""
+    if dtype is None:
+        dtype = promotion.element(number, None).dtype
+    kind = kind_of(dtype)
+    fields: dict[str, Any] = {"dtype": data_type(dtype)}
+    if fields["dtype"].startswith("DATA_TYPE_F8"):
+        raise TypeError(f"{number!r} is not made an element of {name_of(dtype)}, of which nothing is computed: astype "
+                        "of a wider type comes first")
+    if isinstance(number, np.void):  # a bfloat16 as its bits
+        number = np.uint32(int(number[0]) << 16).view("f4")
+    if kind in "biu":
+        integer = int(number)
+        # The wire has 64 bits with a sign.
+        fields["integer"] = str(integer if integer < 1 << 63 else integer - (1 << 64))
+    elif kind == "c":
+        fields["real"], fields["imag"] = complex(number).real, complex(number).imag
+    else:
+        fields["real"] = float(number)
+    # 0.0 and -0.0 are told apart by their text.
+    fields["text"] = repr(fields)
+    made: Expression = program._constant(fields, dtype)
+    return made
+
+
+def where(condition: Any, x: Any, y: Any) -> "Expression":
+    """x where the condition is true, and y elsewhere: `np.where` on the server, for expressions, tensors, arrays and
+    numbers. x and y are promoted as by NumPy, and all three are broadcast. Raises TypeError if none of them is a tensor
+    or an expression."""
+    return make("where", _program_of("where", condition, x, y), (condition, x, y))
+
+
+def clip(x: Any, low: Any, high: Any) -> "Expression":
+    program = _program_of("clip", x, low, high)
+    if low is None and high is None:
+        expression: Expression = program._expression(x)
+        return expression
+    if low is None or high is None:
+        return make("minimum" if low is None else "maximum", program, (x, high if low is None else low))
+    return make("clip", program, (x, low, high))
+
+
+def _program_of(function: str, *operands: Any) -> Any:
+    """The program of the first tensor or expression."""
+    for x in operands:
+        if hasattr(x, "_apply"):
+            return x.program
+    raise TypeError(f"{function} takes a tensor or an expression: NumPy's computes arrays")
+
+
+def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[Any],
+                  keywords: Mapping[str, Any]) -> "Expression":
+    """The expression of a call of a ufunc of NumPy. Raises TypeError if the server does not have it."""
+    if method != "__call__" or keywords:
+        what = f"numpy.{ufunc.__name__}.{method}" if method != "__call__" else f"{', '.join(keywords)} of numpy.{ufunc.__name__}"
+        raise TypeError(f"{what} is not computed on the server: np.asarray fetches the elements of a tensor")
+    if ufunc is np.square:
+        return make("multiply", program, (inputs[0], inputs[0]))
+    if ufunc is np.reciprocal:
+        return make("divide", program, (1, inputs[0]))
+    if ufunc is np.positive:
+        expression: Expression = program._expression(inputs[0])
+        return expression
+    op = operation_of(ufunc)
+    if not op:
+        raise TypeError(f"numpy.{ufunc.__name__} is not computed on the server: np.asarray fetches the elements of a "
+                        "tensor")
+    return make(op, program, inputs)
+
+
+# --- Maps
+
+
+def is_node(x: "Expression") -> bool:
+    """True for what is computed by a node of a map."""
+    return x._operation is not None and x._operation.kind in ("map", "cast", "constant")
+
+
+def _is_constant(x: "Expression") -> bool:
+    return x._operation is not None and x._operation.kind == "constant"
+
+
+def _joins(x: "Expression", root: "Expression") -> bool:
+    """True if x may be computed in the map of `root`, which reads it: not where it would be computed several times,
+    because it is broadcast there."""
+    if x.name or (x._operation is not None and x._operation.variant):
+        return False
+    return x.shape is None or root.shape is None or x.shape == root.shape
+
+
+def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> dict["Expression", list["Expression"]]:
+    """The expressions that each map computes, in order, by the last one of them. needed: all expressions, in order."""
+    readers: dict[Expression, list[Expression]] = {}
+    for x in needed:
+        for y in x._inputs:
+            readers.setdefault(y, []).append(x)
+    roots: dict[Expression, Expression] = {}
+    members: dict[Expression, list[Expression]] = {}
+    inputs: dict[Expression, set[Expression]] = {}
+    returned = set(outputs)
+    for x in reversed(needed):
+        if not is_node(x) or _is_constant(x):
+            continue
+        its = {roots.get(reader) for reader in readers.get(x, [])}
+        root = its.pop() if len(its) == 1 and x not in returned else None
+        if root is not None and _joins(x, root):
+            reads = (inputs[root] - {x}) | {y for y in x._inputs if not _is_constant(y)}
+            if len(reads) <= MAX_INPUTS and 3 * len(members[root]) < MAX_NODES - 3:
+                roots[x], inputs[root] = root, reads
+                members[root].append(x)
+                continue
+        roots[x], members[x] = x, [x]
+        inputs[x] = {y for y in x._inputs if not _is_constant(y)}
+    return {root: its[::-1] for root, its in members.items()}
+
+
+class Map(NamedTuple):
+    """A map step. inputs: what it reads. fields: its message."""
+
+    inputs: list["Expression"]
+    fields: dict[str, Any]
+
+
+def map_of(members: Sequence["Expression"]) -> Map:
+    """The map that computes the last one of these expressions."""
+    inside = set(members)
+    inputs: dict[Expression, int] = {}
+    constants: dict[str, Any] = {}
+    for x in members:
+        for y in x._inputs:
+            if _is_constant(y):
+                constants.setdefault(_operation(y).fields["text"], y)
+            elif y not in inside:
+                inputs.setdefault(y, len(inputs))
+    nodes: list[Mapping[str, Any]] = []
+    places: dict[Any, int] = dict(inputs)
+    for text, x in constants.items():
+        places[text] = len(inputs) + len(nodes)
+        nodes.append(_constant_node(_operation(x).fields))
+    for x in members:
+        operation = _operation(x)
+        node: dict[str, Any] = {"operands": [places[_operation(y).fields["text"] if _is_constant(y) else y]
+                                             for y in x._inputs]}
+        if operation.kind == "cast":
+            node |= {"op": "MAP_OP_CAST", "data_type": operation.fields["data_type"]}
+        else:
+            node["op"] = f"MAP_OP_{operation.fields['op'].upper()}"
+        places[x] = len(inputs) + len(nodes)
+        nodes.append(node)
+    return Map(list(inputs), {"nodes": nodes})
+
+
+def _operation(x: "Expression") -> "Operation":
+    assert x._operation is not None
+    return x._operation
+
+
+def _constant_node(fields: Mapping[str, Any]) -> dict[str, Any]:
+    node = {"op": "MAP_OP_CONSTANT", "data_type": fields["dtype"]}
+    for name in ("integer", "real", "imag"):
+        if name in fields:
+            value = fields[name]
+            node[name] = value if name == "integer" or np.isfinite(value) else {np.inf: "Infinity", -np.inf:
+                                                                              "-Infinity"}.get(value, "NaN")
+    return node
