@@ -1,4 +1,4 @@
-"""Writes docs/api.md and docs/python.md, or with --check compares them and ends with 1 if they are out of date.
+"""Writes docs/api.md, docs/python.md and docs/array-api.md, or with --check compares them and ends with 1 if they are out of date.
 
     /usr/bin/python3 -B docs/reference [--check]
 
@@ -10,6 +10,7 @@ python3-protobuf. The Python package need not be installed, as its sources are r
 import pathlib
 import sys
 
+import array_page
 import proto_page
 import python_page
 
@@ -19,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def pages():
     """What each page is to contain."""
     return {ROOT / "docs/api.md": proto_page.page(ROOT / "proto"),
-            ROOT / "docs/python.md": python_page.page(ROOT / "client/python/src")}
+            ROOT / "docs/python.md": python_page.page(ROOT / "client/python/src"),
+            ROOT / "docs/array-api.md": array_page.page(ROOT)}
 
 
 def main():

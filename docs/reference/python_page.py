@@ -9,7 +9,7 @@ from python_source import Package, annotation, fields, has_decorator, members, p
 PARTS = [
     ("Connecting", ["connect", "local"]),
     ("The client", ["Client"]),
-    ("Expressions and programs", ["program", "placeholder", "Expression", "Program"]),
+    ("Expressions and programs", ["program", "placeholder", "where", "Expression", "Program"]),
     ("Resident tensors", ["Tensor", "TensorInfo"]),
     ("What a server and a request tell", ["ServerInfo", "Device", "Operation", "Variant", "Limits", "Execution",
                                           "StageTimes"]),
@@ -102,6 +102,7 @@ class Page:
         known |= {each: "" for each in re.findall(r"self\.([a-z]\w*)\b", ast.unparse(node)) if each not in known}
         begin, arguments = _split(module.docstring(node), known)
         before, _, after = begin.partition("\0")
+        after = after.replace("\0", "")  # of arguments in several places
         texts = [f"### {name}", prose(before), _list(arguments, known), prose(after)]
         if fields(node):
             rows = [[f"`{each.target.id}`", f"`{annotation(each.annotation)}`", capital(module.comment_behind(each))]
