@@ -95,7 +95,3 @@ def check(root, operations):
                       "py": f"def {name.rpartition('.')[2]}(" in python}[kind]
             if not exists:
                 raise ValueError(f"{function}: there is no {how}")
-    named = {how.partition(" ")[2] for names in STANDARD.values() for how in names.values() if how.startswith("map ")}
-    unnamed = operations - named - {"constant", "cast", "exp2", "erf"}
-    if unnamed:
-        raise ValueError(f"{', '.join(sorted(unnamed))}: operations of the table that no function of the standard names")

@@ -393,6 +393,10 @@ struct Erf {
   WARPLINE_FN T Apply(T x) { return std::erf(x); }
 };
 
+struct Cbrt {
+  WARPLINE_FN T Apply(T x) { return std::cbrt(x); }
+};
+
 #undef WARPLINE_FN
 
 }  // namespace warpline::map

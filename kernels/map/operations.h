@@ -114,7 +114,8 @@ enum class MapWeight : std::uint8_t { kLight, kHeavy };
   X(Asinh, "asinh", 1, kFloats, kSame, kHeavy, 4)                                    \
   X(Acosh, "acosh", 1, kFloats, kSame, kHeavy, 4)                                    \
   X(Atanh, "atanh", 1, kFloats, kSame, kHeavy, 4)                                    \
-  X(Erf, "erf", 1, kFloats, kSame, kHeavy, 2)
+  X(Erf, "erf", 1, kFloats, kSame, kHeavy, 2)                                        \
+  X(Cbrt, "cbrt", 1, kFloats, kSame, kHeavy, 4)
 
 enum class MapOp : std::uint8_t {
 #define WARPLINE_ENUMERATE(identifier, ...) k##identifier,

@@ -158,6 +158,8 @@ long double OfFloats(MapOp op, DType dtype, long double x, long double y, long d
       return std::atanh(x);
     case MapOp::kErf:
       return std::erf(x);
+    case MapOp::kCbrt:
+      return std::cbrt(x);
     default:
       return dtype == DType::kF64 ? Exact(op, static_cast<double>(x), static_cast<double>(y))
                                   : Exact(op, static_cast<float>(x), static_cast<float>(y));
