@@ -168,7 +168,8 @@ class TensorServer:
             return (np.swapaxes(x[0], -1, -2) if fields.trans_a else x[0]) @ (
                 np.swapaxes(x[1], -1, -2) if fields.trans_b else x[1])
         if kind == "reduce":
-            op = {v1.REDUCE_OP_SUM: np.sum, v1.REDUCE_OP_MAX: np.max}[fields.op]
+            op = {v1.REDUCE_OP_SUM: np.sum, v1.REDUCE_OP_MAX: np.max, v1.REDUCE_OP_MEAN: np.mean,
+                  v1.REDUCE_OP_STD: np.std}[fields.op]
             return np.asarray(op(x[0], tuple(fields.axes) or None, keepdims=fields.keepdims))
         if kind == "scale":
             return x[0] * x[0].dtype.type(fields.factor)
