@@ -42,22 +42,23 @@ struct Block {
 // read before they are written, and iterations do not depend on each other.
 template <typename Function, int kOperands, typename T>
 void ApplyTo(const Block& block) {
+  const int count = block.count;  // in a local variable, which stores cannot change
   const T* x = static_cast<const T*>(block.from[0]);
   if constexpr (kOperands == 1) {
     auto* to = static_cast<decltype(Function::Apply(T{}))*>(block.to);
 #pragma GCC ivdep
-    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i]);
+    for (int i = 0; i < count; ++i) to[i] = Function::Apply(x[i]);
   } else if constexpr (kOperands == 2) {
     const T* y = static_cast<const T*>(block.from[1]);
     auto* to = static_cast<decltype(Function::Apply(T{}, T{}))*>(block.to);
 #pragma GCC ivdep
-    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i], y[i]);
+    for (int i = 0; i < count; ++i) to[i] = Function::Apply(x[i], y[i]);
   } else {
     const T* y = static_cast<const T*>(block.from[1]);
     const T* z = static_cast<const T*>(block.from[2]);
     auto* to = static_cast<decltype(Function::Apply(T{}, T{}, T{}))*>(block.to);
 #pragma GCC ivdep
-    for (int i = 0; i < block.count; ++i) to[i] = Function::Apply(x[i], y[i], z[i]);
+    for (int i = 0; i < count; ++i) to[i] = Function::Apply(x[i], y[i], z[i]);
   }
 }
 
@@ -155,24 +156,29 @@ T CastTo(From x) {
 }
 
 void RunCast(NumberType from, DType dtype, const Block& block) {
+  const int count = block.count;
   VisitNumber(from, [&]<typename From>(std::type_identity<From>) {
     VisitElement(dtype, [&]<typename T>(std::type_identity<T>) {
       const From* x = static_cast<const From*>(block.from[0]);
       auto* to = static_cast<decltype(Widen(T{}))*>(block.to);
 #pragma GCC ivdep
-      for (int i = 0; i < block.count; ++i) to[i] = Widen(CastTo<T>(x[i]));
+      for (int i = 0; i < count; ++i) to[i] = Widen(CastTo<T>(x[i]));
     });
   });
 }
 
 template <typename T>
 void Select(const Block& block) {
+  const int count = block.count;
   const auto* condition = static_cast<const std::uint32_t*>(block.from[0]);
   const T* x = static_cast<const T*>(block.from[1]);
   const T* y = static_cast<const T*>(block.from[2]);
   T* to = static_cast<T*>(block.to);
 #pragma GCC ivdep
-  for (int i = 0; i < block.count; ++i) to[i] = condition[i] != 0 ? x[i] : y[i];
+  for (int i = 0; i < count; ++i) {
+    const T chosen = x[i], other = y[i];  // both are loaded, so that there is no branch
+    to[i] = condition[i] != 0 ? chosen : other;
+  }
 }
 
 // Chooses by bits, so the size of the numbers is enough.

@@ -71,7 +71,7 @@ H AbslHashValue(H hash, const ChoiceKey<ProblemT>& key) {
 // Thread-safe.
 class KernelChoices {
  public:
-  // A choice takes about 2 KiB.
+  // A choice takes about 2 KiB; that of a map of 256 nodes takes some 12 KiB.
   explicit KernelChoices(std::size_t max_of_each_operation = 1024)
       : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation,
               max_of_each_operation) {}

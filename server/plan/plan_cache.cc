@@ -1,6 +1,7 @@
 #include "server/plan/plan_cache.h"
 
 #include <iterator>
+#include <variant>
 
 namespace warpline {
 namespace {
@@ -11,7 +12,13 @@ constexpr std::size_t kBookkeepingBytes = 256;
 // Estimates the memory that a plan keeps, from the parts whose number a request decides. The key counts
 // twice: most of it comes back in the steps' problems.
 std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
-  return kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
+  std::size_t maps = 0;  // what their problems have besides
+  for (const Step& step : plan.program.steps) {
+    const auto* map = std::get_if<MapProblem>(&step.problem);
+    if (map == nullptr) continue;
+    maps += map->inputs.size() * (sizeof(MapInput) + sizeof(int)) + map->nodes.size() * sizeof(MapNode);
+  }
+  return maps + kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +
          plan.program.tensors.size() * (sizeof(TensorSpec) + sizeof(Placement)) +
          plan.scalars.size() * sizeof(PlannedScalars) + plan.outputs.size() * (sizeof(PlannedOutput) + 128) +
