@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "cmake/version.h"
+#include "proto/wire/scanner.h"
 #include "server/base/descriptor_limit.h"
 #include "server/base/free_memory.h"
 #include "server/base/service_manager.h"
@@ -275,31 +276,32 @@ int Serve(const ServerOptions& options) {
   WorkerPool crew(options.Crew(cpus), options.Look(cpus));
   const std::shared_ptr<grpc::ServerCredentials> credentials =
       certificates != nullptr ? NewTlsCredentials(*certificates) : nullptr;
-  auto server = RpcServer::Start({.listen = options.listen,
-                                  .proxy_listen = options.proxy_listen,
-                                  .credentials = credentials,
-                                  .threads = options.RpcThreads(cpus),
-                                  .helpers = options.TransferThreads(cpus),
-                                  .look = options.Look(cpus),
-                                  .crew = crew.size() > 0 ? &crew : nullptr,
-                                  .identify = IdentifyBy(identities.get()),
-                                  .log = access_log != nullptr ? &*call_log : nullptr,
-                                  .max_connections = options.MaxConnections(descriptors),
-                                  .max_message_bytes = options.max_inline_bytes + (64 << 10),
-                                  .memory_quota_bytes = options.GrpcMemoryBytes(),
-                                  .max_streams_per_connection = options.max_streams,
-                                  .send_timeout = options.send_timeout,
-                                  .max_connection_age = options.max_connection_age,
-                                  .echo = options.echo},
-                                 {.transpose = handle(0),
-                                  .gemm = handle(1),
-                                  .reduce = handle(2),
-                                  .run = handle(3),
-                                  .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
-                                  .echo = Echo,
-                                  .tensors = &tensor_service,
-                                  .regions = &region_service},
-                                 inflater, metrics);
+  auto server = RpcServer::Start(
+      {.listen = options.listen,
+       .proxy_listen = options.proxy_listen,
+       .credentials = credentials,
+       .threads = options.RpcThreads(cpus),
+       .helpers = options.TransferThreads(cpus),
+       .look = options.Look(cpus),
+       .crew = crew.size() > 0 ? &crew : nullptr,
+       .identify = IdentifyBy(identities.get()),
+       .log = access_log != nullptr ? &*call_log : nullptr,
+       .max_connections = options.MaxConnections(descriptors),
+       .max_message_bytes = options.max_inline_bytes + static_cast<std::int64_t>(kMaxHeaderBytes),
+       .memory_quota_bytes = options.GrpcMemoryBytes(),
+       .max_streams_per_connection = options.max_streams,
+       .send_timeout = options.send_timeout,
+       .max_connection_age = options.max_connection_age,
+       .echo = options.echo},
+      {.transpose = handle(0),
+       .gemm = handle(1),
+       .reduce = handle(2),
+       .run = handle(3),
+       .get_info = [&](UnaryCall& call) { info.GetInfo(call); },
+       .echo = Echo,
+       .tensors = &tensor_service,
+       .regions = &region_service},
+      inflater, metrics);
   if (!server.ok()) return Fail(server.status());
   std::unique_ptr<RegionServer> region_server;
   if (!region_paths.empty()) {

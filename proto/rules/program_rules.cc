@@ -12,8 +12,6 @@
 namespace warpline {
 namespace {
 
-constexpr int kMaxSteps = 64;
-constexpr std::size_t kMaxInputs = 64;
 constexpr std::size_t kMaxNameLength = 64;
 
 std::string Quoted(const std::string& name) { return absl::StrCat("\"", name, "\""); }

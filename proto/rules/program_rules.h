@@ -18,6 +18,10 @@
 
 namespace warpline {
 
+// Maximum numbers of steps and of inputs of a program. GetInfo tells them.
+inline constexpr int kMaxSteps = 256;
+inline constexpr std::size_t kMaxInputs = 128;
+
 // INVALID_ARGUMENT if a program has too many inputs.
 absl::Status CheckInputCount(std::size_t count);
 

@@ -81,13 +81,16 @@ class ScanSchema {
 // Limit of the API for RequestOptions.free_after.
 inline constexpr std::size_t kMaxFreeAfter = 256;
 
+// Limit of the API for everything but the elements of a request. Unit: bytes.
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
+
 struct ScanLimits {
-  // Whatever is not a payload is copied, unknown fields, references and extras too. Without extras, no valid
-  // request needs even a tenth of the default. Unit: bytes; less than 2^31.
-  std::size_t header_bytes = 64 * 1024;
+  // Whatever is not a payload is copied, unknown fields, references and extras too. The default has room for a
+  // program of 256 steps with maps of 256 nodes. Unit: bytes; less than 2^31.
+  std::size_t header_bytes = kMaxHeaderBytes;
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;
-  std::size_t references = 128;
+  std::size_t references = 512;
   std::size_t extras = kMaxFreeAfter;
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/problem.h"
 #include "kernels/shape.h"
+#include "proto/rules/program_rules.h"
 #include "proto/rules/tensor_rules.h"
 #include "server/rpc/tensor_service.h"
 #include "server/rpc/unary_call.h"
@@ -52,6 +54,9 @@ InfoService::InfoService(const Build& build, const ServerOptions& options, const
   info.mutable_limits()->set_max_jobs(options.max_jobs);
   info.mutable_limits()->set_max_job_bytes(options.MaxJobBytes());
   info.mutable_limits()->set_max_rank(kMaxRank);
+  info.mutable_limits()->set_max_steps(kMaxSteps);
+  info.mutable_limits()->set_max_inputs(static_cast<std::int32_t>(kMaxInputs));
+  info.mutable_limits()->set_max_nodes(kMaxMapNodes);
   info.mutable_limits()->set_max_device_seconds(options.MaxDeviceSeconds(backend.name() == "cuda"));
   info.mutable_limits()->set_max_chunk_bytes(kMaxChunkBytes);
   info.mutable_limits()->set_max_ttl_seconds(absl::ToDoubleSeconds(options.max_ttl));

@@ -56,7 +56,8 @@ class Bench {
     const std::string signature = Signature(program);
     const Bindings bindings = MakeBindings(plan);
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+      std::vector<StepScalars> scalars = program.steps[i].scalars;
+      scalars.resize(static_cast<std::size_t>(ScalarCount(program.steps[i].problem)));
       std::memcpy(memory_.bytes().data() + plan.scalars[i], scalars.data(),
                   scalars.size() * sizeof(StepScalars));
     }

@@ -106,6 +106,9 @@ TEST_F(ServiceTest, TellsWhatItCanDo) {
   EXPECT_GT(response.operations(0).variants_size(), 1);
   EXPECT_GT(response.devices_size(), 0);
   EXPECT_GT(response.limits().max_inline_bytes(), 0);
+  EXPECT_EQ(response.limits().max_steps(), 256);
+  EXPECT_EQ(response.limits().max_inputs(), 128);
+  EXPECT_EQ(response.limits().max_nodes(), 256);
 }
 
 TEST_F(ServiceTest, ServesMetricsAndProbes) {

@@ -59,7 +59,8 @@ class LaneRuns {
     for (std::size_t i = 0; i < job->input.size(); ++i)
       bytes[i] = static_cast<unsigned char>(random_() % 0x39 + 1);
     for (std::size_t i = 0; i < job->program.steps.size(); ++i) {
-      const std::vector<StepScalars>& scalars = job->program.steps[i].scalars;
+      std::vector<StepScalars> scalars = job->program.steps[i].scalars;
+      scalars.resize(static_cast<std::size_t>(ScalarCount(job->program.steps[i].problem)));
       std::memcpy(bytes + job->plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::memset(job->output.data(), 0xcd, job->output.size());

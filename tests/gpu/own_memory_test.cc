@@ -102,7 +102,8 @@ class OwnMemoryGpuTest : public GpuTest {
       at += spec.bytes;
     }
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+      std::vector<StepScalars> scalars = program.steps[i].scalars;
+      scalars.resize(static_cast<std::size_t>(ScalarCount(program.steps[i].problem)));
       std::memcpy(input.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::promise<LaunchReport> ended;

@@ -186,7 +186,8 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
     std::copy(inputs[i].begin(), inputs[i].end(), memory.begin() + static_cast<std::ptrdiff_t>(at[i]));
   }
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const std::vector<StepScalars>& scalars = program.steps[i].scalars;
+    std::vector<StepScalars> scalars = program.steps[i].scalars;
+    scalars.resize(static_cast<std::size_t>(ScalarCount(program.steps[i].problem)));
     std::memcpy(memory.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
   }
   const Bytes before(memory.begin(), memory.begin() + output_at);

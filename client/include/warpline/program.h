@@ -13,7 +13,7 @@
 namespace warpline::client {
 
 // The maximum number of steps of a program, and so also the maximum depth of nested calls.
-inline constexpr int kMaxSteps = 64;
+inline constexpr int kMaxSteps = 256;
 
 // The grammar, with spaces anywhere between the words:
 //

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/program_rules.h"
 #include "server/base/errors.h"
 #include "server/rpc/codec/convert_options.h"
 
@@ -30,7 +31,7 @@ absl::StatusOr<OutputPlace> ReadPlace(const std::string& field, int index, const
 
 absl::StatusOr<std::vector<RequestedSink>> ReadSinks(const v1::RequestOptions& options,
                                                      const TokenValues& values) {
-  constexpr int kMaxSinks = 64;  // a program has no more outputs
+  constexpr int kMaxSinks = kMaxSteps;  // a program has no more outputs
   if (options.sinks_size() > kMaxSinks) {
     return FieldError("options.sinks",
                       absl::StrCat(options.sinks_size(), " are above the limit of ", kMaxSinks));

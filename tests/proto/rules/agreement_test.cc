@@ -274,7 +274,7 @@ TEST(RulesAgreementTest, OfPrograms) {
 TEST(RulesAgreementTest, OfLimitsOfPrograms) {
   RunArgs args;
   const client::Operand x{.dtype = DType::kF32, .shape = {1}, .data = "abcd"};
-  for (int i = 0; i < 65; ++i) args.inputs.emplace_back("x" + std::to_string(i), x);
+  for (int i = 0; i < 129; ++i) args.inputs.emplace_back("x" + std::to_string(i), x);
   EXPECT_FALSE(Agree(RequestKind::kRun, args));
   args.inputs.resize(1);
   for (const std::size_t length : {0, 64, 65}) {
@@ -282,7 +282,7 @@ TEST(RulesAgreementTest, OfLimitsOfPrograms) {
     EXPECT_FALSE(Agree(RequestKind::kRun, args));
   }
   args.inputs[0].first = "x";
-  for (int i = 0; i < 65; ++i) {
+  for (int i = 0; i < 257; ++i) {
     v1::Step& step = *args.program.add_steps();
     step.set_name("s" + std::to_string(i));
     step.add_inputs(i == 0 ? "x" : "s" + std::to_string(i - 1));
@@ -290,9 +290,9 @@ TEST(RulesAgreementTest, OfLimitsOfPrograms) {
     step.add_inputs("x");
     args.program.clear_outputs();
     args.program.add_outputs(step.name());
-    EXPECT_EQ(Agree(RequestKind::kRun, args), i < 64) << i;
+    EXPECT_EQ(Agree(RequestKind::kRun, args), i < 256) << i;
   }
-  args.program.mutable_steps()->DeleteSubrange(1, 64);
+  args.program.mutable_steps()->DeleteSubrange(1, 256);
   args.program.clear_outputs();
   EXPECT_FALSE(Agree(RequestKind::kRun, args));
   for (const char* name : {"x", "none", "s0", "s0"}) {

@@ -266,8 +266,8 @@ TEST(WireScannerTest, PayloadsDoNotCountAgainstTheHeader) {
 
 TEST(WireScannerTest, ManySmallFieldsCountAgainstTheHeader) {
   std::string bytes;
-  for (int i = 0; i < 50000; ++i) bytes += X("");
-  EXPECT_THAT(Scan(bytes), StatusIs(kInvalid, HasSubstr("limit is 65536")));
+  for (int i = 0; i < 600000; ++i) bytes += X("");
+  EXPECT_THAT(Scan(bytes), StatusIs(kInvalid, HasSubstr("limit is 1048576")));
 }
 
 TEST(WireScannerTest, PayloadsAboveTheLimitAreInvalid) {

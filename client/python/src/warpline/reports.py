@@ -74,6 +74,9 @@ class Limits:
     max_jobs: int  # maximum number of requests that are admitted and not yet answered
     max_job_bytes: int  # maximum size of all these requests, with their results
     max_rank: int  # maximum number of axes of an array
+    max_steps: int  # maximum number of steps of a program
+    max_inputs: int  # maximum number of inputs of a program
+    max_nodes: int  # maximum number of operations of a map
     max_device_seconds: float  # maximum estimated time of one request on a device; 0: no limit
     max_chunk_bytes: int  # maximum size of one message of put and numpy
     max_ttl_seconds: float  # longest lease of a resident tensor

@@ -155,16 +155,16 @@ TEST(ConvertRunTest, BadProgramIsRefused) {
   const std::vector<BadCase> cases = {
       {"no steps", [](Chain& r) { r.request.mutable_program()->clear_steps(); }, "program.steps",
        "at least 1"},
-      {"65 steps",
+      {"257 steps",
        [](Chain& r) {
-         for (int i = 0; i < 62; ++i) r.AddStep("s" + std::to_string(i), {"a"}).mutable_transpose();
+         for (int i = 0; i < 254; ++i) r.AddStep("s" + std::to_string(i), {"a"}).mutable_transpose();
        },
-       "program.steps", "65 are above the limit of 64"},
-      {"65 inputs",
+       "program.steps", "257 are above the limit of 256"},
+      {"129 inputs",
        [](Chain& r) {
-         for (int i = 0; i < 63; ++i) r.AddInput("i" + std::to_string(i), {1}, 4);
+         for (int i = 0; i < 127; ++i) r.AddInput("i" + std::to_string(i), {1}, 4);
        },
-       "inputs", "65 are above the limit of 64"},
+       "inputs", "129 are above the limit of 128"},
       {"unnamed step", [](Chain& r) { r.step(1).clear_name(); }, "program.steps[1].name", "missing"},
       {"name with a blank", [](Chain& r) { r.step(1).set_name("a b"); }, "program.steps[1].name",
        "other characters"},

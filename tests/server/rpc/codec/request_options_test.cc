@@ -100,7 +100,7 @@ TYPED_TEST(RequestOptionsTest, SinksThatMakeNoSenseAreRefused) {
          absl::StatusCode::kInvalidArgument, "options.sinks[0].region.id");
   expect(
       [](auto&, auto& options) {
-        for (int i = 0; i < 65; ++i) options.add_sinks();
+        for (int i = 0; i < 257; ++i) options.add_sinks();
       },
       absl::StatusCode::kInvalidArgument, "options.sinks");
 }
