@@ -85,8 +85,8 @@ inline constexpr std::size_t kMaxFreeAfter = 256;
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 
 struct ScanLimits {
-  // Whatever is not a payload is copied, unknown fields, references and extras too. The default has room for a
-  // program of 256 steps with maps of 256 nodes. Unit: bytes; less than 2^31.
+  // Whatever is not a payload is copied, unknown fields, references and extras too. The default has room for
+  // a program of 256 steps with maps of 256 nodes. Unit: bytes; less than 2^31.
   std::size_t header_bytes = kMaxHeaderBytes;
   // Repeated singular fields count each time.
   std::size_t payloads = 1024;

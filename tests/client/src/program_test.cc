@@ -207,7 +207,8 @@ TEST(ExpressionTest, BoundsItsDepthAndItsSteps) {
   EXPECT_TRUE(ParseExpression(Nested(kMaxSteps)).ok());
   EXPECT_EQ(ErrorOf(Nested(kMaxSteps + 1)), "column 2561: more than 256 operations in one another");
   EXPECT_THAT(ErrorOf(Nested(1'000'000)), HasSubstr("more than 256 operations in one another"));
-  EXPECT_THAT(ErrorOf("add(" + Nested(140) + ", " + Nested(140) + ")"), HasSubstr(": more than 256 operations"));
+  EXPECT_THAT(ErrorOf("add(" + Nested(140) + ", " + Nested(140) + ")"),
+              HasSubstr(": more than 256 operations"));
 }
 
 TEST(ExpressionTest, TakesDamagedTextWithoutHarm) {
