@@ -78,7 +78,7 @@ class CpuLane : public Lane {
     const bool timed = options_.metrics != nullptr && options_.timing;
     Buffer scratch = scratch_;
     if (staged.device_bytes > 0) {
-      absl::StatusOr<Buffer> mapped = MapMemory(staged.device_bytes);
+      absl::StatusOr<Buffer> mapped = MapMemory(staged.device_bytes, Pages::kHuge);
       if (!mapped.ok()) return done({WithRetryAfter(mapped.status(), absl::Seconds(1)), {}});
       scratch = *std::move(mapped);
     }
