@@ -61,6 +61,7 @@ class LaneRuns {
     for (std::size_t i = 0; i < job->program.steps.size(); ++i) {
       std::vector<StepScalars> scalars = job->program.steps[i].scalars;
       scalars.resize(static_cast<std::size_t>(ScalarCount(job->program.steps[i].problem)));
+      if (scalars.empty()) continue;
       std::memcpy(bytes + job->plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::memset(job->output.data(), 0xcd, job->output.size());

@@ -104,6 +104,7 @@ class OwnMemoryGpuTest : public GpuTest {
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       std::vector<StepScalars> scalars = program.steps[i].scalars;
       scalars.resize(static_cast<std::size_t>(ScalarCount(program.steps[i].problem)));
+      if (scalars.empty()) continue;
       std::memcpy(input.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
     }
     std::promise<LaunchReport> ended;

@@ -188,6 +188,7 @@ absl::StatusOr<Outcome> Harness::Run(const Program& program, const std::vector<B
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     std::vector<StepScalars> scalars = program.steps[i].scalars;
     scalars.resize(static_cast<std::size_t>(ScalarCount(program.steps[i].problem)));
+    if (scalars.empty()) continue;
     std::memcpy(memory.data() + plan.scalars[i], scalars.data(), scalars.size() * sizeof(StepScalars));
   }
   const Bytes before(memory.begin(), memory.begin() + output_at);
