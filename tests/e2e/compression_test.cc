@@ -29,7 +29,7 @@ TEST(CompressionTest, ACompressedCallIsAnswered) {
 
 TEST(CompressionTest, AMessageThatIsTooLargeWhenDecompressedIsRefused) {
   Daemon daemon({"--max-inline-bytes=1M"});
-  const std::size_t limit = (1 << 20) + (64 << 10);
+  const std::size_t limit = (1 << 20) + (1 << 20);
   EXPECT_EQ(CompressedCall(daemon, std::string(limit, '\0')).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
   const double before = daemon.ResidentBytes();

@@ -82,7 +82,7 @@ TEST(BadInputTest, GarbageAndTruncatedBytesAreInvalidArguments) {
 TEST(SizeLimitTest, OneByteOverTheLimitIsRefusedWithoutRetryInfo) {
   Daemon daemon({"--max-inline-bytes=1M"});
   auto channel = daemon.Channel();
-  const grpc::Status status = RawCall(channel, Bytes(std::string((1 << 20) + (64 << 10) + 1, 'x')));
+  const grpc::Status status = RawCall(channel, Bytes(std::string((1 << 20) + (1 << 20) + 1, 'x')));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_FALSE(DetailsOf(status).has_retry_info);
   v1::TransposeRequest fits = IotaTranspose(512, 512);

@@ -107,7 +107,7 @@ def test_resident_tensors_and_shared_memory(client):
 def test_more_than_a_message_may_have(tmp_path):
     with (Daemon(f"--listen=unix:{tmp_path}/s", "--max-inline-bytes=64K", "--pinned-bytes=1M") as small,
           warpline.connect(small.address) as client):
-        x = values((200, 100))
+        x = values((600, 500))
         assert np.array_equal(client.transpose(x), x.T)
         with warpline.connect(small.address, shared_memory="never") as inline:
             with pytest.raises(warpline.ResourceExhausted):
