@@ -42,6 +42,10 @@ std::vector<Case> FileCases(const std::string& path, bool choice_only) {
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   std::vector<Case> cases;
   for (Problem& problem : Value(ParseProblems(text, path))) {
+    if (std::holds_alternative<MapProblem>(problem)) {
+      throw Failure(
+          absl::StrCat("--problems: ", path, " has a map, which tests/bench/maps_bench.py measures"));
+    }
     cases.push_back({.problem = std::move(problem), .variants = {}, .choice_only = choice_only});
   }
   if (cases.empty()) throw Failure(absl::StrCat("--problems: ", path, " has none"));
