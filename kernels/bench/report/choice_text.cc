@@ -59,6 +59,11 @@ std::string Text(const ElementwisePlan& plan) {
   return absl::StrCat("a pack of x is ", Name(plan.x), ", of y ", Name(plan.y));
 }
 
+std::string Text(const MapPlan& plan) {
+  return absl::StrCat(plan.code.instructions.size(), " instructions on ", plan.code.slots, " slots of ",
+                      plan.code.slot_bytes, " bytes");
+}
+
 template <typename ProblemT>
 std::string TextOf(const ProblemT& problem, const DeviceTraits& traits) {
   const CudaChoice<ProblemT> choice = Choose(problem, {}, traits, {});
