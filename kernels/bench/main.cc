@@ -110,7 +110,6 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
   list("gemm", CudaGemmVariants());
   list("reduce", CudaReduceVariants());
   list("elementwise", CudaElementwiseVariants());
-  list("map", CudaMapVariants());
   if (!missing.empty()) {
     throw Failure(absl::StrCat("--variants: ", absl::StrJoin(missing, ", "), ": no variant of ",
                                ops.empty() ? "any operation" : absl::StrJoin(ops, " or ")));
