@@ -92,7 +92,7 @@ class Page:
     def function(self, module, node, owner):
         # The language is py and not python, of which tests/docs/pages_test.py runs what there is.
         described, arguments = _split(module.docstring(node), parameters(node))
-        return "\n\n".join(filter(None, [f"```py\n{self.signature(node, module, owner)}\n```", prose(described),
+        return "\n\n".join(filter(None, [f"```py\n{self.signature(node, module, owner)}\n```", prose(described.replace("\0", "")),
                                          _list(arguments, parameters(node))]))
 
     def class_(self, name, module, node):
