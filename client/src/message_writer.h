@@ -15,12 +15,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/wire/scanner.h"
 
 namespace warpline::client {
 
 // The most bytes that one message may have. Beyond 2 GiB protobuf aborts the process, and beyond 4 GiB
 // gRPC 1.51 silently sends the wrong length. The API reserves 1 MiB for everything but the elements.
-inline constexpr std::size_t kMaxMessageBytes = (std::size_t{2} << 30) - (std::size_t{1} << 20);
+inline constexpr std::size_t kMaxMessageBytes = (std::size_t{2} << 30) - kMaxHeaderBytes;
 
 // Memory that is sent in place. If it has no owner, it must stay until SendTracker::borrowed() is 0. If it
 // has one, gRPC holds a share of the owner for as long as it needs the bytes.

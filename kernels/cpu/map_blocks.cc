@@ -4,12 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "kernels/align.h"
 #include "kernels/cpu/float16.h"
 #include "kernels/cpu/launchers.h"
 #include "kernels/cpu/real.h"

@@ -1,9 +1,9 @@
 // Variant `interpreter`: a block runs the instructions of a map one after the other, each for all of its
-// elements. Values stay in shared memory between instructions; each thread reads and writes its own elements
-// only, so that no instruction waits for another thread.
+// elements. A value that only the next instruction reads stays in registers, and all others in shared memory.
+// Each thread reads and writes its own elements only, so that no instruction waits for another thread.
 //
-// Limit: an instruction moves 16 bytes of each operand through shared memory for each 4 elements of f32, and
-// is decoded once for each 8 elements a thread.
+// Limit: each instruction is decoded once for each 8 elements of f32 that a thread has
+// (docs/benchmarks/2026-11-27-h200-maps.md).
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -104,8 +104,8 @@ struct Word {
   }
 };
 
-// The block's shared memory: first a word for each uniform, then the slots. As an array, so that the compiler
-// knows that it is shared memory.
+// The block's shared memory: tables, a word for each uniform, and the slots. It is an array, so that the
+// compiler knows that it is shared memory.
 __device__ __forceinline__ uint4* Shared() {
   extern __shared__ uint4 words[];
   return words;
@@ -161,33 +161,6 @@ __device__ __forceinline__ void VisitElement(DType dtype, F&& f) {
   VisitRealOfSize(dtype, [&]<typename T>(T element) {
     if constexpr (sizeof(NumberOf<T>) <= kBytes) f(element);
   });
-}
-
-template <int kBytes, typename F>
-__device__ __forceinline__ void VisitNumber(NumberType type, F&& f) {
-  switch (type) {
-    case NumberType::kI32:
-      return f(std::int32_t());
-    case NumberType::kU32:
-      return f(std::uint32_t());
-    case NumberType::kF32:
-      return f(float());
-    case NumberType::kI64:
-      if constexpr (kBytes >= 8) f(std::int64_t());
-      return;
-    case NumberType::kU64:
-      if constexpr (kBytes >= 8) f(std::uint64_t());
-      return;
-    case NumberType::kF64:
-      if constexpr (kBytes >= 8) f(double());
-      return;
-    case NumberType::kC64:
-      if constexpr (kBytes >= 16) f(ComplexNumber<float>());
-      return;
-    case NumberType::kC128:
-      if constexpr (kBytes >= 16) f(ComplexNumber<double>());
-      return;
-  }
 }
 
 // Shared memory begins with tables that threads read at indices of their own: in constant memory, each such
@@ -460,7 +433,7 @@ constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
   return HasFunction(op, type) && (heavy || RowOf(op).weight == MapWeight::kLight);
 }
 
-// The codes of an instance, without gaps, so that the compiler makes its switch a table of addresses.
+// The codes of an instance, without gaps. (The compiler makes a tree of branches of its switch all the same.)
 constexpr std::uint16_t kLoad = 0, kWhere = 1, kFirstFunction = 2;
 struct Codes {
   std::uint16_t of[kLoadCode + 1] = {};
@@ -694,7 +667,7 @@ Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Co
   return p;
 }
 
-// The shared memory of the current device, asked once for each device.
+// The shared memory of the current device, in bytes.
 struct SharedMemory {
   int of_block = 0, of_multiprocessor = 0;
 };

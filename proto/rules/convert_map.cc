@@ -190,7 +190,6 @@ class MapRules {
       scalars.integer = node.integer();
       return absl::OkStatus();
     }
-    scalars.alpha = Scalar{};
     if (IsGiven(node.real())) {
       ASSIGN_OR_RETURN(scalars.alpha, read("real", node.real()));
     }

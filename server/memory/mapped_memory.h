@@ -11,7 +11,8 @@
 namespace warpline {
 
 // kHuge: pages of 2 MiB where the system has them, for memory that will be written as a whole. On first use,
-// the system fills 16 MiB in 0.3 ms with huge pages, and in 6 ms with small ones (two cores, AMD EPYC).
+// the system fills 16 MiB in 0.3 ms with huge pages, and in 6 ms with small ones
+// (docs/benchmarks/2026-11-27-h200-maps.md).
 enum class Pages : std::uint8_t { kSmall, kHuge };
 
 // Pages of zeros, each of which takes memory from its first use on; all are given back with the buffer.

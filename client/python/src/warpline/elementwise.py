@@ -275,6 +275,7 @@ def groups(needed: Sequence["Expression"], outputs: Sequence["Expression"]) -> d
         root = its.pop() if len(its) == 1 and x not in returned else None
         if root is not None and _joins(x, root):
             reads = (inputs[root] - {x}) | {y for y in x._inputs if not _is_constant(y)}
+            # Each expression has a node, and two constants at most.
             if len(reads) <= MAX_INPUTS and 3 * len(members[root]) < MAX_NODES - 3:
                 roots[x], inputs[root] = root, reads
                 members[root].append(x)

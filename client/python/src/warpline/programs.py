@@ -145,7 +145,7 @@ class Program:
         """An elementwise operation of arrays, tensors, expressions and numbers, which are promoted as by NumPy and
         broadcast. Raises TypeError for an operation that does not exist.
 
-        op: Its name in docs/operations.md, such as "exp" or "where".
+        op: Its name in docs/array-api.md, such as "exp" or "where".
         """
         if op not in elementwise.ROWS or op in ("constant", "cast"):
             raise TypeError(f"there is no elementwise operation {op!r}")
