@@ -1,16 +1,19 @@
 #include "kernels/operand_sizes.h"
 
+#include <cstdlib>
+
 namespace warpline {
 namespace {
 
-// Returns the elements that an array spans if it is broadcast along the axes of stride 0.
+// Returns the elements that an array spans if it is broadcast along the axes of stride 0. Those before the
+// first one, along axes with negative strides, count too.
 std::int64_t Extent(const Shape& shape, const Strides& strides) {
-  std::int64_t last = 0;
+  std::int64_t span = 1;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape[axis] == 0) return 0;
-    last += (shape[axis] - 1) * strides[axis];
+    span += (shape[axis] - 1) * std::abs(strides[axis]);
   }
-  return last + 1;
+  return span;
 }
 
 std::vector<OperandSize> Inputs(const TransposeProblem& p) {
@@ -48,7 +51,7 @@ std::vector<OperandSize> Inputs(const GemmProblem& p) {
 OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
 OperandSize Output(const ElementwiseProblem& p) { return {p.shape.Count(), p.out_dtype}; }
-OperandSize Output(const MapProblem& p) { return {p.shape.Count(), p.OutDType()}; }
+OperandSize Output(const MapProblem& p) { return {Extent(p.shape, p.OutStrides()), p.OutDType()}; }
 OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
 
 }  // namespace

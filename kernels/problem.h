@@ -149,8 +149,9 @@ struct MapInput {
 };
 
 // One operation of a map. Its operands are values: numbers below the count of inputs are inputs, and the
-// others are earlier nodes. A constant has the number of its StepScalars as its operand. `dtype` is that of
-// its result. All operands have one type, but for the first of where, which is bool.
+// others are earlier nodes. A constant has the number of its StepScalars as its operand, and an index the
+// number of its axis. `dtype` is that of its result. All operands have one type, but for the first of where,
+// which is bool.
 struct MapNode {
   MapOp op = MapOp::kConstant;
   DType dtype = DType::kF32;
@@ -159,15 +160,17 @@ struct MapNode {
   friend bool operator==(const MapNode&, const MapNode&) = default;
 };
 
-// An elementwise expression. The last node is the result, dense and of this shape. Each node rounds to its
-// type.
+// An elementwise expression. The last node is the result. Each node rounds to its type. Strides may be
+// negative.
 struct MapProblem {
-  DType dtype = DType::kF32;  // of the first input
+  DType dtype = DType::kF32;  // of the first input; of the result if there is none
   Shape shape;
-  std::vector<MapInput> inputs;  // 1 to kMaxMapInputs
-  std::vector<MapNode> nodes;    // 1 to kMaxMapNodes
+  std::vector<MapInput> inputs;        // at most kMaxMapInputs
+  std::vector<MapNode> nodes;          // 1 to kMaxMapNodes
+  std::optional<Strides> out_strides;  // of the result; nothing: dense
 
   DType OutDType() const { return nodes.back().dtype; }
+  Strides OutStrides() const { return out_strides.value_or(RowMajorStrides(shape)); }
   int ConstantCount() const;
   friend bool operator==(const MapProblem&, const MapProblem&) = default;
 };

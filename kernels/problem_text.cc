@@ -113,7 +113,8 @@ std::string MapText(const MapProblem& p) {
     if (std::equal(dense.begin(), dense.begin() + p.shape.rank, input.strides.begin())) continue;
     absl::StrAppend(&text, "@", Join(input.strides.data(), p.shape.rank, ","));
   }
-  text += " =";
+  absl::StrAppend(&text, " =");
+  if (p.OutStrides() != dense) absl::StrAppend(&text, "@", Join(p.OutStrides().data(), p.shape.rank, ","));
   for (const MapNode& node : p.nodes) {
     absl::StrAppend(&text, " ", ToAbsl(Name(node.op)));
     if (RowOf(node.op).result == MapResult::kGiven) absl::StrAppend(&text, ":", ToAbsl(Name(node.dtype)));
@@ -402,22 +403,27 @@ MapNode ParseNode(Line& line, const std::string& word, std::vector<DType>& types
 Problem ParseMap(Line& line, const Shape& shape) {
   MapProblem p{.shape = shape};
   std::vector<DType> types;
-  while (line.ok() && !line.TakeWord("=")) {
+  while (line.ok()) {
     const std::string word = line.Take("the types of the inputs, and =");
     const std::vector<std::string> parts = absl::StrSplit(word, absl::MaxSplits('@', 1));
-    MapInput input{.dtype = line.Type(parts[0]), .strides = RowMajorStrides(shape)};
+    Strides strides = RowMajorStrides(shape);
     if (parts.size() == 2) {
-      const std::vector<std::int64_t> steps = line.Numbers(parts[1], ',', kMaxRank, 0);
+      const std::vector<std::int64_t> steps =
+          line.Numbers(parts[1], ',', kMaxRank, std::numeric_limits<std::int64_t>::min());
       if (std::ssize(steps) != shape.rank) line.Refuse("a number for each axis");
-      std::copy(steps.begin(), steps.end(), input.strides.begin());
+      std::copy(steps.begin(), steps.end(), strides.begin());
     }
-    p.inputs.push_back(input);
-    types.push_back(input.dtype);
+    if (parts[0] == "=") {
+      if (parts.size() == 2) p.out_strides = strides;
+      break;
+    }
+    p.inputs.push_back({.dtype = line.Type(parts[0]), .strides = strides});
+    types.push_back(p.inputs.back().dtype);
   }
-  if (p.inputs.empty() || p.inputs.size() > kMaxMapInputs) line.Refuse("1 to 32 inputs");
+  if (p.inputs.size() > kMaxMapInputs) line.Refuse("at most 32 inputs");
   while (line.ok() && !line.AtEnd()) p.nodes.push_back(ParseNode(line, line.Take("a node"), types));
   if (p.nodes.empty() || p.nodes.size() > kMaxMapNodes) line.Refuse("1 to 256 nodes");
-  if (!p.inputs.empty()) p.dtype = p.inputs[0].dtype;
+  if (!p.nodes.empty()) p.dtype = p.inputs.empty() ? p.OutDType() : p.inputs[0].dtype;
   return p;
 }
 

@@ -57,6 +57,7 @@ void AppendProblem(std::string& to, const ReduceProblem& p) {
 
 void AppendProblem(std::string& to, const MapProblem& p) {
   Append(to, p.shape);
+  Append(to, p.OutStrides(), p.shape.rank);
   Append(to, static_cast<std::int16_t>(p.inputs.size()));
   for (const MapInput& input : p.inputs) {
     Append(to, input.dtype);
@@ -86,7 +87,9 @@ std::string Signature(const Program& program, const OwnMemory& own) {
     Append(key, static_cast<std::uint8_t>(step.variant.size()));
     key += step.variant;
     for (int input : step.inputs) Append(key, input);
+    for (std::size_t offset : step.input_offsets) Append(key, offset);
     Append(key, step.output);
+    Append(key, step.output_offset);
   }
   for (int output : program.outputs) Append(key, output);
   // Sizes of the storage fix the memory plan, and with it every address inside a lane.
@@ -120,6 +123,7 @@ std::vector<Lifetime> Intermediates(const Program& program, const std::vector<Pl
       if (index[input] >= 0) lifetimes[index[input]].last = now;
     }
     if (places[step.output].area != Area::kScratch) continue;
+    if (index[step.output] >= 0) continue;  // a further part, which is no later than the first reader
     index[step.output] = static_cast<int>(lifetimes.size());
     lifetimes.push_back({step.output, now, now, NextPlace(program.tensors[step.output].bytes), 0});
   }

@@ -28,14 +28,22 @@ struct Step {
   // Values of the scalars, if they are known: ScalarCount(problem) of them. They are not part of the
   // signature, and a request's own come apart from its program.
   std::vector<StepScalars> scalars;
+  // Begins of the operands in their tensors, in bytes. Empty: each at the start.
+  std::vector<std::size_t> input_offsets;
+  // Begin of the result in its tensor, in bytes. Several steps may write parts of one tensor.
+  std::size_t output_offset = 0;
+  // The step of the request that this one is a part of. A step of a request may have several, or none.
+  int part_of = 0;
 };
 
-// Tensors [0, num_inputs) come with the request; every other one is the output of exactly one step, and a
-// step reads only inputs and outputs of earlier steps. `outputs` are returned, in this order.
+// Tensors [0, num_inputs) come with the request; every other one is the output of a step, or of several that
+// write a part each. A step reads only inputs and outputs of earlier steps. `outputs` are returned, in this
+// order.
 struct Program {
   std::vector<TensorSpec> tensors;
   int num_inputs = 0;
   std::vector<Step> steps;
+  int num_parts = 1;  // steps of the request: see Step::part_of
   std::vector<int> outputs;
   // Variants that are left open are chosen by rules alone, not by what has been measured on the device.
   bool untuned = false;

@@ -53,6 +53,14 @@ operations ("= ..." is the default of a field; each operation also takes variant
   cast(x)        dtype: TYPE, which must be given
   scale(x)       factor: a number, which must be given
   add(x, y)
+  reshape(x)     shape: the sizes, which must be given; one of them may be -1
+  slice(x)       starts = [], ends = [] (those below 0 count from the end), axes = [] (the first ones),
+                 steps = [] (1)
+  broadcast_to(x)
+                 shape: the sizes, which must be given
+  diagonal(x)    offset = 0, axis1 = -2, axis2 = -1
+  concat(x, y, ...)
+                 axis = 0
   exp(x), maximum(x, y), where(condition, x, y) and the other elementwise operations above: arrays of
                  one type, which are broadcast
 

@@ -62,14 +62,19 @@ struct Required {
 };
 const Required* RequiredOf(const std::string& operation) {
   static constexpr Required kReduce = {"op", "op=sum"}, kCast = {"data_type", "dtype=f32"},
-                            kScale = {"factor", "factor=0.5"};
+                            kScale = {"factor", "factor=0.5"}, kReshape = {"shape", "shape=[2,-1]"},
+                            kBroadcast = {"shape", "shape=[4,3]"};
   if (operation == "reduce") return &kReduce;
   if (operation == "cast") return &kCast;
+  if (operation == "reshape") return &kReshape;
+  if (operation == "broadcast_to") return &kBroadcast;
   return operation == "scale" ? &kScale : nullptr;
 }
 
+constexpr int kAnyNumber = -1;  // of operands: concat takes it
 int OperandsOf(const std::string& operation) {
   if (const MapOpRow* row = ElementwiseNamed(operation); row != nullptr) return row->operands;
+  if (operation == "concat") return kAnyNumber;
   return operation == "gemm" ? 2 : 1;
 }
 
@@ -242,8 +247,8 @@ class Parser {
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
-    // has_bias is what bias= says, and the nodes of a map are what its operations say.
-    if (field == nullptr || key == "has_bias" || key == "nodes")
+    // has_bias is what bias= says, and a map is what its operation says.
+    if (field == nullptr || key == "has_bias" || call.step.has_map())
       return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
   }
@@ -254,7 +259,7 @@ class Parser {
     names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
       const std::string& name = type.field(i)->name();
-      if (name == "nodes") continue;
+      if (call.step.has_map()) break;
       names.push_back(name == "has_bias" ? "c, bias" : ShortName(name));
     }
     names.emplace_back("variant");
@@ -274,15 +279,25 @@ class Parser {
       const bool list = Take('[');
       if (list && Take(']')) return absl::OkStatus();
       do {
-        ASSIGN_OR_RETURN(const int number, Integer());
-        reflection.AddInt32(&message, &field, number);
+        if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
+          ASSIGN_OR_RETURN(const std::int64_t number, Integer<std::int64_t>());
+          reflection.AddInt64(&message, &field, number);
+        } else {
+          ASSIGN_OR_RETURN(const int number, Integer<int>());
+          reflection.AddInt32(&message, &field, number);
+        }
       } while (list && Take(','));
       return !list || Take(']') ? absl::OkStatus() : Expected("',' or ']'");
     }
     switch (field.cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32: {
-        ASSIGN_OR_RETURN(const int number, Integer());
+        ASSIGN_OR_RETURN(const int number, Integer<int>());
         reflection.SetInt32(&message, &field, number);
+        return absl::OkStatus();
+      }
+      case FieldDescriptor::CPPTYPE_INT64: {
+        ASSIGN_OR_RETURN(const std::int64_t number, Integer<std::int64_t>());
+        reflection.SetInt64(&message, &field, number);
         return absl::OkStatus();
       }
       case FieldDescriptor::CPPTYPE_DOUBLE: {
@@ -308,9 +323,10 @@ class Parser {
     }
   }
 
-  absl::StatusOr<int> Integer() {
+  template <typename T>
+  absl::StatusOr<T> Integer() {
     const std::size_t start = Start();
-    int number = 0;
+    T number = 0;
     if (!absl::SimpleAtoi(TakeWord(), &number)) return Expected(start, "a whole number");
     return number;
   }
@@ -337,7 +353,8 @@ class Parser {
 
   absl::Status AddStep(std::size_t start, Call& call) {
     const int wanted = OperandsOf(call.name), given = call.step.inputs_size();
-    if (given != wanted) {
+    if (wanted == kAnyNumber ? given == 0 : given != wanted) {
+      if (wanted == kAnyNumber) return Error(start, absl::StrCat(call.name, " has no operands"));
       return Error(start, absl::StrCat(call.name, " has ", given, " operands instead of ", wanted));
     }
     const Required* required = RequiredOf(call.name);

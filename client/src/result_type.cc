@@ -11,6 +11,7 @@
 #include "proto/rules/program_rules.h"
 #include "proto/rules/step_options.h"
 #include "proto/rules/tensor_rules.h"
+#include "proto/rules/views.h"
 
 namespace warpline::client {
 namespace {
@@ -26,10 +27,7 @@ absl::StatusOr<MaybeOperand> Read(const std::string& field, const Operand& opera
                                              static_cast<std::size_t>(operand.shape.rank));
   ASSIGN_OR_RETURN(const Layout layout,
                    CheckLayout(field, operand.dtype, sizes, is_resident ? 0 : operand.row_stride));
-  return warpline::Operand{.field = field,
-                           .dtype = layout.spec.dtype,
-                           .shape = layout.spec.shape,
-                           .row_stride = layout.row_stride};
+  return RowsOperand(field, -1, layout.spec.dtype, layout.spec.shape, layout.row_stride);
 }
 
 v1::DataType NumberOf(const std::optional<DType>& dtype) {
@@ -103,10 +101,11 @@ absl::StatusOr<ResultTypes> ResultTypesOf(const RunArgs& args) {
     RETURN_IF_ERROR(
         rules.AddInput(input.first, [&](const std::string& field) { return Read(field, input.second); }));
   }
-  RETURN_IF_ERROR(rules.CheckSteps(ReadValue, [](const ConvertedStep&, const std::string&) {}));
+  const auto ignore = [](const ConvertedStep&, const std::string&) {};
+  RETURN_IF_ERROR(rules.CheckSteps(ReadValue, ignore));
   ResultTypes types;
   RETURN_IF_ERROR(rules.CheckOutputs(
-      [&](const std::string& field, const std::string&, const MaybeOperand& result) -> absl::Status {
+      ignore, [&](const std::string& field, const std::string&, const MaybeOperand& result) -> absl::Status {
         types.emplace_back();
         if (!result) return absl::OkStatus();
         ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, result->dtype, result->shape, 0));

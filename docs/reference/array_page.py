@@ -30,20 +30,24 @@ STANDARD = {
     "Utility functions": {"all": "reduce all", "any": "reduce any", "diff": ""},
     "Linear algebra functions": {"matmul": "step gemm", "matrix_transpose": "step transpose", "tensordot": "",
                                  "vecdot": ""},
-    "Manipulation functions": {"broadcast_arrays": "", "broadcast_to": "", "concat": "", "expand_dims": "", "flip": "",
-                               "moveaxis": "", "permute_dims": "step transpose", "repeat": "", "reshape": "", "roll": "",
-                               "squeeze": "", "stack": "", "tile": "", "unstack": ""},
-    "Creation functions": {"arange": "", "asarray": "py Client.put", "empty": "py Client.empty", "empty_like": "",
-                           "eye": "", "from_dlpack": "", "full": "", "full_like": "", "linspace": "", "meshgrid": "",
-                           "ones": "", "ones_like": "", "tril": "", "triu": "", "zeros": "", "zeros_like": ""},
+    "Manipulation functions": {"broadcast_arrays": "", "broadcast_to": "step broadcast_to", "concat": "step concat",
+                               "expand_dims": "step reshape", "flip": "step slice", "moveaxis": "step transpose",
+                               "permute_dims": "step transpose", "repeat": "", "reshape": "step reshape", "roll": "",
+                               "squeeze": "step reshape", "stack": "py warpline.stack", "tile": "",
+                               "unstack": "py Expression.__iter__"},
+    "Creation functions": {"arange": "py warpline.arange", "asarray": "py Client.put", "empty": "py Client.empty",
+                           "empty_like": "", "eye": "py warpline.eye", "from_dlpack": "", "full": "py warpline.full",
+                           "full_like": "py numpy.full_like", "linspace": "py warpline.linspace", "meshgrid": "",
+                           "ones": "py warpline.ones", "ones_like": "py numpy.ones_like", "tril": "py numpy.tril",
+                           "triu": "py numpy.triu", "zeros": "py warpline.zeros", "zeros_like": "py numpy.zeros_like"},
     "Data types": {"astype": "step cast", "can_cast": "numpy", "finfo": "numpy", "iinfo": "numpy", "isdtype": "numpy",
                    "result_type": "numpy"},
     "Indexing functions": {"take": "", "take_along_axis": ""},
     "Set functions": {"unique_all": "", "unique_counts": "", "unique_inverse": "", "unique_values": ""},
     "Sorting functions": {"argsort": "", "sort": ""},
     "Extension linalg": {name: "" for name in (
-        "cholesky cross det diagonal eigh eigvalsh inv matrix_norm matrix_power matrix_rank outer pinv qr slogdet solve "
-        "svd svdvals trace").split()} | {"vector_norm": "reduce norm2"},
+        "cholesky cross det eigh eigvalsh inv matrix_norm matrix_power matrix_rank outer pinv qr slogdet solve "
+        "svd svdvals trace").split()} | {"diagonal": "step diagonal", "vector_norm": "reduce norm2"},
     "Extension fft": {name: "" for name in ("fft ifft fftn ifftn rfft irfft rfftn irfftn hfft ihfft fftfreq rfftfreq "
                                             "fftshift ifftshift").split()},
 }

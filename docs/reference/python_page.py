@@ -9,7 +9,8 @@ from python_source import Package, annotation, fields, has_decorator, members, p
 PARTS = [
     ("Connecting", ["connect", "local"]),
     ("The client", ["Client"]),
-    ("Expressions and programs", ["program", "placeholder", "where", "Expression", "Program"]),
+    ("Expressions and programs", ["program", "placeholder", "Expression", "Program"]),
+    ("Functions", ["where", "concatenate", "stack", "zeros", "ones", "full", "arange", "linspace", "eye"]),
     ("Resident tensors", ["Tensor", "TensorInfo"]),
     ("What a server and a request tell", ["ServerInfo", "Device", "Operation", "Variant", "Limits", "Execution",
                                           "StageTimes"]),

@@ -77,6 +77,7 @@ namespace none {
 struct Constant {};
 struct Cast {};
 struct Where {};
+struct Index {};
 }  // namespace none
 using namespace map;   // NOLINT(google-build-using-namespace): the functions, by the names of their rows
 using namespace none;  // NOLINT(google-build-using-namespace)
@@ -266,17 +267,42 @@ const std::byte* InPlace(const MapWalk& walk, const Source& source, std::int64_t
   return data;
 }
 
-void StoreFrom(const void* data, DType dtype, std::byte* out, std::int64_t first, int count) {
+// Positions along the axis that has these strides in the walk.
+void IndexInto(void* data, DType dtype, const MapWalk& walk, const Strides& strides, std::int64_t first,
+               int count) {
+  const std::int64_t step = walk.rank == 0 ? 0 : strides[walk.rank - 1];
+  const auto fill = [&]<typename T>(T* to) {
+    ForEachRun(walk, strides, first, count, [&](const Run& run, int done) {
+      for (int i = 0; i < run.count; ++i) to[done + i] = static_cast<T>(run.offset + i * step);
+    });
+  };
+  if (dtype == DType::kI64) return fill(static_cast<std::int64_t*>(data));
+  fill(static_cast<std::int32_t*>(data));
+}
+
+template <typename T, typename Number>
+T Narrow(Number number) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return Bool{number != 0};
+  } else {
+    return static_cast<T>(number);
+  }
+}
+
+void StoreFrom(const void* data, DType dtype, std::byte* out, const MapWalk& walk, std::int64_t first,
+               int count) {
+  const std::int64_t step = walk.rank == 0 ? 1 : walk.of_result()[walk.rank - 1];
   VisitElement(dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto* from = static_cast<const decltype(Widen(T{}))*>(data);
-    T* to = reinterpret_cast<T*>(out) + first;
-    for (int i = 0; i < count; ++i) {
-      if constexpr (std::is_same_v<T, Bool>) {
-        to[i] = Bool{from[i] != 0};
+    const auto* numbers = static_cast<const decltype(Widen(T{}))*>(data);
+    ForEachRun(walk, walk.of_result(), first, count, [&](const Run& run, int done) {
+      const auto* from = numbers + done;
+      T* to = reinterpret_cast<T*>(out) + run.offset;
+      if (step == 1) {
+        for (int i = 0; i < run.count; ++i) to[i] = Narrow<T>(from[i]);
       } else {
-        to[i] = static_cast<T>(from[i]);
+        for (int i = 0; i < run.count; ++i) to[i * step] = Narrow<T>(from[i]);
       }
-    }
+    });
   });
 }
 
@@ -298,7 +324,11 @@ void FillConstant(DType dtype, const StepScalars& scalars, void* data) {
 class Interpreter {
  public:
   Interpreter(const MapProblem& problem, const MapCode& code, const Operands& operands)
-      : problem_(problem), code_(code), operands_(operands), walk_(MapWalk::Of(problem)) {
+      : problem_(problem),
+        code_(code),
+        operands_(operands),
+        walk_(MapWalk::Of(problem)),
+        is_dense_(problem.OutStrides() == RowMajorStrides(problem.shape)) {
     const std::size_t slot = static_cast<std::size_t>(code.slot_bytes) * kBlock;
     auto* next = static_cast<std::byte*>(operands.workspace);
     for (int i = 0; i < code.slots + 2; ++i, next += slot) slots_.push_back(next);
@@ -321,7 +351,8 @@ class Interpreter {
     const std::size_t size = SizeOf(dtype);
     // Numbers that are elements already are computed where they belong.
     const bool direct = dtype != DType::kBool && static_cast<int>(size) == BytesOf(NumberTypeOf(dtype)) &&
-                        (code_.result & kUniformBit) == 0 && code_.instructions.back().code != kLoadCode;
+                        is_dense_ && (code_.result & kUniformBit) == 0 &&
+                        code_.instructions.back().code != kLoadCode;
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       const MapInstruction& instruction = code_.instructions[i];
       const bool is_last = i + 1 == code_.instructions.size();
@@ -333,12 +364,14 @@ class Interpreter {
       const std::byte* result = to;
       if (instruction.code == kLoadCode) {
         result = Load(instruction, to, first, count);
+      } else if (instruction.code == kIndexCode) {
+        IndexInto(to, instruction.dtype, walk_, walk_.strides[instruction.from[0]], first, count);
       } else {
         Execute(instruction, to, count);
       }
       (instruction.to == kLastResult ? last_ : places_[instruction.to]) = result;
     }
-    if (!direct) StoreFrom(PlaceOf(code_.result), dtype, out, first, count);
+    if (!direct) StoreFrom(PlaceOf(code_.result), dtype, out, walk_, first, count);
   }
 
  private:
@@ -375,6 +408,7 @@ class Interpreter {
   const MapCode& code_;
   const Operands& operands_;
   const MapWalk walk_;
+  const bool is_dense_;  // the result
   std::vector<std::byte*> slots_, uniforms_;
   std::vector<const std::byte*> places_;  // of the numbers that a slot stands for
   const std::byte* last_ = nullptr;       // of the result of the instruction before

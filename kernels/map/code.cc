@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/map/walk.h"
+
 namespace warpline {
 namespace {
 
@@ -37,6 +39,7 @@ class Lowering {
   explicit Lowering(const MapProblem& problem)
       : problem_(problem),
         num_inputs_(problem.inputs.size()),
+        index_axes_(IndexAxes(problem)),
         places_(num_inputs_ + problem.nodes.size(), kNone),
         loaded_(num_inputs_, false) {}
 
@@ -49,7 +52,7 @@ class Lowering {
       const MapNode& node = problem_.nodes[i];
       if (node.op == MapOp::kConstant) {
         AddUniform(num_inputs_ + i, {node.dtype, false, Short(static_cast<std::size_t>(node.operands[0]))});
-      } else {
+      } else if (!IsSame(num_inputs_ + i)) {
         nodes.push_back(i);
       }
     }
@@ -64,8 +67,10 @@ class Lowering {
       for (std::size_t i = begin; i < end; ++i) AddNode(nodes[i]);
       begin = end;
     }
+    const std::size_t result = Resolve(places_.size() - 1);
+    if (result < num_inputs_) AddLoad(result);  // a copy
     TakeSlots();
-    code_.result = places_.back();
+    code_.result = places_[result];
     code_.slots = static_cast<int>(in_use_.size());
     return std::move(code_);
   }
@@ -74,6 +79,20 @@ class Lowering {
   static constexpr std::uint16_t kNone = std::numeric_limits<std::uint16_t>::max();
 
   static std::uint16_t Short(std::size_t number) { return static_cast<std::uint16_t>(number); }
+
+  // Returns whether a value is a cast that changes nothing.
+  bool IsSame(std::size_t value) const {
+    if (value < num_inputs_) return false;
+    const MapNode& node = problem_.nodes[value - num_inputs_];
+    return node.op == MapOp::kCast && node.dtype == TypeOfValue(static_cast<std::size_t>(node.operands[0]));
+  }
+  std::size_t Resolve(std::size_t value) const {
+    while (IsSame(value)) value = static_cast<std::size_t>(problem_.nodes[value - num_inputs_].operands[0]);
+    return value;
+  }
+  std::size_t OperandOf(const MapNode& node, int k) const {
+    return Resolve(static_cast<std::size_t>(node.operands[static_cast<std::size_t>(k)]));
+  }
 
   bool IsUniform(const MapInput& input) const {
     for (int axis = 0; axis < problem_.shape.rank; ++axis) {
@@ -104,7 +123,7 @@ class Lowering {
     for (const std::size_t i : nodes) {
       const MapNode& node = problem_.nodes[i];
       for (int k = 0; k < RowOf(node.op).operands; ++k) {
-        std::int32_t& reader = readers_[static_cast<std::size_t>(node.operands[static_cast<std::size_t>(k)])];
+        std::int32_t& reader = readers_[OperandOf(node, k)];
         const auto self = static_cast<std::int32_t>(i);
         reader = k < 2 && (reader == kNobody || reader == self) ? self : kMany;
       }
@@ -116,17 +135,30 @@ class Lowering {
 
   void AddLoads(std::size_t node) {
     for (int k = 0; k < RowOf(problem_.nodes[node].op).operands; ++k) {
-      const auto value = static_cast<std::size_t>(problem_.nodes[node].operands[static_cast<std::size_t>(k)]);
-      if (value >= num_inputs_ || places_[value] != kNone || loaded_[value]) continue;
-      loaded_[value] = true;
-      code_.instructions.push_back(
-          {.code = kLoadCode, .from = {Short(value)}, .dtype = problem_.inputs[value].dtype});
-      results_.push_back(value);
+      const std::size_t value = OperandOf(problem_.nodes[node], k);
+      if (value < num_inputs_) AddLoad(value);
     }
+  }
+
+  void AddLoad(std::size_t input) {
+    if (places_[input] != kNone || loaded_[input]) return;
+    loaded_[input] = true;
+    code_.instructions.push_back(
+        {.code = kLoadCode, .from = {Short(input)}, .dtype = problem_.inputs[input].dtype});
+    results_.push_back(input);
+  }
+
+  void AddIndex(std::size_t index) {
+    const MapNode& node = problem_.nodes[index];
+    const auto axis = std::find(index_axes_.begin(), index_axes_.end(), node.operands[0]);
+    const auto row = num_inputs_ + static_cast<std::size_t>(axis - index_axes_.begin());
+    code_.instructions.push_back({.code = kIndexCode, .from = {Short(row)}, .dtype = node.dtype});
+    results_.push_back(num_inputs_ + index);
   }
 
   void AddNode(std::size_t index) {
     const MapNode& node = problem_.nodes[index];
+    if (node.op == MapOp::kIndex) return AddIndex(index);
     const int operands = RowOf(node.op).operands;
     const bool is_narrow = node.dtype != DType::kBool && node.op != MapOp::kCast &&
                            node.op != MapOp::kWhere &&
@@ -134,8 +166,7 @@ class Lowering {
     MapInstruction instruction{.dtype = node.dtype, .rounds = std::uint8_t{is_narrow}};
     // Kernels may read operands that an operation does not have.
     for (std::size_t k = 0; k < 3; ++k) {
-      instruction.from[k] =
-          Short(static_cast<std::size_t>(node.operands[static_cast<int>(k) < operands ? k : 0]));
+      instruction.from[k] = Short(OperandOf(node, static_cast<int>(k) < operands ? static_cast<int>(k) : 0));
     }
     const DType type = TypeOfValue(instruction.from[node.op == MapOp::kWhere ? 1 : 0]);
     const MapOp op = type == DType::kBool ? OnBools(node.op) : node.op;
@@ -149,13 +180,13 @@ class Lowering {
   void TakeSlots() {
     std::vector<std::size_t> last_use(places_.size(), 0);  // number of the instruction
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
-      if (code_.instructions[i].code == kLoadCode) continue;
+      if (!ReadsPlaces(code_.instructions[i])) continue;
       for (const std::uint16_t value : code_.instructions[i].from) last_use[value] = i;
     }
     for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
       MapInstruction& instruction = code_.instructions[i];
       std::vector<std::uint16_t> dead;
-      if (instruction.code != kLoadCode) {
+      if (ReadsPlaces(instruction)) {
         for (std::uint16_t& from : instruction.from) {
           const std::uint16_t value = from;
           from = places_[value];
@@ -181,6 +212,10 @@ class Lowering {
     }
   }
 
+  static bool ReadsPlaces(const MapInstruction& instruction) {
+    return instruction.code != kLoadCode && instruction.code != kIndexCode;
+  }
+
   // The lowest slot that is free.
   std::uint16_t TakeSlot() {
     const auto free = std::find(in_use_.begin(), in_use_.end(), false);
@@ -197,6 +232,7 @@ class Lowering {
 
   const MapProblem& problem_;
   const std::size_t num_inputs_;
+  const std::vector<int> index_axes_;
   std::vector<std::uint16_t> places_;  // by value: the inputs, then the nodes
   std::vector<bool> loaded_;           // by input
   std::vector<std::int32_t> readers_;  // by value

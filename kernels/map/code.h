@@ -62,11 +62,13 @@ constexpr std::uint16_t CodeOf(MapOp op, NumberType type) {
 }
 // Loads the input that operand 0 names.
 inline constexpr std::uint16_t kLoadCode = static_cast<std::uint16_t>(kMapOps.size() * kNumberTypes);
+// Gives the positions of elements along an axis, which operand 0 names by its row of MapWalk::strides.
+inline constexpr std::uint16_t kIndexCode = kLoadCode + 1;
 
-// Returns whether instructions apply the scalar function of `op` to numbers of the type. Constants, casts and
-// where are none: they have no function.
+// Returns whether instructions apply the scalar function of `op` to numbers of the type. Constants, indices,
+// casts and where are none: they have no function.
 constexpr bool HasFunction(MapOp op, NumberType type) {
-  if (op == MapOp::kConstant || op == MapOp::kCast || op == MapOp::kWhere) return false;
+  if (RowOf(op).operands == 0 || op == MapOp::kCast || op == MapOp::kWhere) return false;
   if (IgnoresSign(op) && (type == NumberType::kI32 || type == NumberType::kI64)) return false;
   if (RowOf(op).takes == kBools) return type == NumberType::kU32;
   return Has(RowOf(op).takes, TypeOf(type));
@@ -80,7 +82,7 @@ inline constexpr std::uint16_t kLastResult = 0x7fff;
 struct MapInstruction {
   std::uint16_t code = 0;
   std::uint16_t to = 0;        // a slot
-  std::uint16_t from[3] = {};  // places; of a load, the number of the input. The third is never kLastResult.
+  std::uint16_t from[3] = {};  // places; of a load or an index, a number. The third is never kLastResult.
   DType dtype = DType::kF32;   // of the result; of a load, of the input
   // 1: the result is narrower than a number of its type, and is rounded. Loads and casts round
   // themselves.
@@ -95,7 +97,7 @@ struct MapUniform {
 };
 
 struct MapCode {
-  std::vector<MapInstruction> instructions;
+  std::vector<MapInstruction> instructions;  // may be none, if the result is a uniform
   std::vector<MapUniform> uniforms;
   std::uint16_t result = 0;  // its place
   int slots = 0;
@@ -105,8 +107,8 @@ struct MapCode {
 };
 
 // Every value gets a slot from the instruction that computes it to its last reader, unless the next
-// instruction is its only reader. An instruction may write the slot of an operand that it is the last to
-// read, if both have numbers of one size.
+// instruction is its only reader. Casts that change nothing are left out. An instruction may write the slot
+// of an operand that it is the last to read, if both have numbers of one size.
 MapCode Lower(const MapProblem& problem);
 
 }  // namespace warpline

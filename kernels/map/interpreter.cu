@@ -6,6 +6,7 @@
 // (docs/benchmarks/2026-11-27-h200-maps.md).
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -35,10 +36,13 @@ enum class Layout : std::uint32_t {
 
 constexpr int kMaxInstructions = kMaxMapNodes + kMaxMapInputs;
 constexpr int kMaxUniforms = kMaxMapNodes + kMaxMapInputs;
+// Inputs and indices: what a load names.
+constexpr int kMaxSources = kMaxMapInputs + kMaxRank;
 
-// An input as kernels take it.
+// An input as kernels take it, or the positions along an axis.
 struct InputTable {
   const void* data;
+  std::int64_t first;  // of positions: that of the first element
   Layout layout;
   std::uint32_t unused;
 };
@@ -53,19 +57,20 @@ struct Instruction {
   std::uint32_t unused;
 };
 
-// Everything that a launch needs. Offsets and counts are less than FastDivisor::kMax.
+// Everything that a launch needs. Counts are less than FastDivisor::kMax, and so is the span of each array.
 struct Parameters {
   void* out;
   const StepScalars* scalars;
   std::uint32_t count;
   std::uint32_t rank;
-  std::uint32_t input_count, instruction_count, uniform_count;
-  std::uint32_t result;                                        // its place
-  std::uint32_t out_dtype;                                     // a DType
-  std::uint32_t out_vectors;                                   // 1: results are stored as vectors
-  alignas(16) FastDivisor sizes[kMaxRank];                     // the innermost axis first
-  alignas(16) std::uint32_t strides[kMaxMapInputs][kMaxRank];  // likewise
-  InputTable inputs[kMaxMapInputs];
+  std::uint32_t source_count, instruction_count, uniform_count;
+  std::uint32_t result;                     // its place
+  std::uint32_t out_dtype;                  // a DType
+  Layout out_layout;                        // of elements that a thread stores together
+  alignas(16) FastDivisor sizes[kMaxRank];  // the innermost axis first
+  // Likewise; the result comes after the sources.
+  alignas(16) std::int32_t strides[kMaxSources + 1][kMaxRank];
+  InputTable inputs[kMaxSources];
   Instruction instructions[kMaxInstructions];
   MapUniform uniforms[kMaxUniforms];
 };
@@ -169,16 +174,17 @@ struct Tables {
   unsigned uniforms, slots;  // where they begin, in words
 
   static constexpr unsigned kStrides = sizeof(FastDivisor) * kMaxRank / sizeof(uint4);
-  static constexpr unsigned kStridesOfInput = sizeof(std::uint32_t) * kMaxRank / sizeof(uint4);
+  static constexpr unsigned kStridesOfArray = sizeof(std::int32_t) * kMaxRank / sizeof(uint4);
 
-  __host__ __device__ Tables(unsigned input_count, unsigned uniform_count)
-      : uniforms(kStrides + input_count * kStridesOfInput), slots(uniforms + uniform_count) {}
+  // The result is an array, too.
+  __host__ __device__ Tables(unsigned source_count, unsigned uniform_count)
+      : uniforms(kStrides + (source_count + 1) * kStridesOfArray), slots(uniforms + uniform_count) {}
 
   __device__ const FastDivisor& size(unsigned axis) const {
     return reinterpret_cast<const FastDivisor*>(Shared())[axis];
   }
-  __device__ const std::uint32_t* strides(unsigned input) const {
-    return reinterpret_cast<const std::uint32_t*>(Shared() + kStrides + input * kStridesOfInput);
+  __device__ const std::int32_t* strides(unsigned array) const {
+    return reinterpret_cast<const std::int32_t*>(Shared() + kStrides + array * kStridesOfArray);
   }
 };
 
@@ -314,15 +320,16 @@ struct Elements {
   std::uint32_t count, rank;
 };
 
-__device__ __forceinline__ std::uint32_t OffsetOf(const Elements& elements, unsigned input,
-                                                  std::uint32_t index) {
-  const std::uint32_t* strides = elements.tables.strides(input);
-  std::uint32_t offset = 0;
+// Returns where an element of the result lies in an array: a source, or the result.
+__device__ __forceinline__ std::int32_t OffsetOf(const Elements& elements, unsigned array,
+                                                 std::uint32_t index) {
+  const std::int32_t* strides = elements.tables.strides(array);
+  std::int32_t offset = 0;
 #pragma unroll 1
   for (unsigned i = 0; i + 1 < elements.rank; ++i) {
-    offset += TakeRemainder(index, elements.tables.size(i)) * strides[i];
+    offset += static_cast<std::int32_t>(TakeRemainder(index, elements.tables.size(i))) * strides[i];
   }
-  return offset + index * strides[elements.rank - 1];
+  return offset + static_cast<std::int32_t>(index) * strides[elements.rank - 1];
 }
 
 // Elements [index, index + kSize) of the result, or as many of them as there are, from an input.
@@ -334,7 +341,7 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
   Word<kBytes> word = {};
   if (layout <= Layout::kVector && index + kSize <= elements.count) {
     constexpr int kVectorBytes = kSize * static_cast<int>(sizeof(T));
-    const std::uint32_t offset = layout == Layout::kDense ? index : OffsetOf(elements, input, index);
+    const std::int64_t offset = layout == Layout::kDense ? index : OffsetOf(elements, input, index);
     if constexpr (kIsComplex<T>) {
       word.Set(0, data[offset]);
     } else {
@@ -353,8 +360,7 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
 #pragma unroll
   for (int i = 0; i < kSize; ++i) {
     if (index + i < elements.count) {
-      const std::uint32_t offset =
-          layout == Layout::kDense ? index + i : OffsetOf(elements, input, index + i);
+      const std::int64_t offset = layout == Layout::kDense ? index + i : OffsetOf(elements, input, index + i);
       word.Set(i, ToNumber(data[offset]));
     }
   }
@@ -373,8 +379,24 @@ __device__ __forceinline__ void Load(const Elements& elements, unsigned number, 
   });
 }
 
+// Positions along an axis: of i64, or of i32 in slots that are as small.
 template <int kBytes, int kWords>
-__device__ __forceinline__ void Store(const Parameters& p, const Values<kBytes, kWords>& x, unsigned threads,
+__device__ __forceinline__ void LoadIndex(const Elements& elements, unsigned number, std::int64_t start,
+                                          DType dtype, std::uint32_t first, Values<kBytes, kWords>& to) {
+  Change(to, [&](auto& word, int i, int v) {
+    const std::uint32_t index = first + (v * blockDim.x) * Word<kBytes>::kSize + i;
+    if (index >= elements.count) return;
+    const std::int64_t position = start + (elements.rank == 0 ? 0 : OffsetOf(elements, number, index));
+    if constexpr (kBytes >= 8) {
+      if (dtype == DType::kI64) return word.Set(i, position);
+    }
+    word.Set(i, static_cast<std::int32_t>(position));
+  });
+}
+
+template <int kBytes, int kWords>
+__device__ __forceinline__ void Store(const Parameters& p, const Elements& elements,
+                                      const Values<kBytes, kWords>& x, unsigned threads,
                                       std::uint32_t first) {
   constexpr int kSize = Word<kBytes>::kSize;
   VisitElement<kBytes>(static_cast<DType>(p.out_dtype), [&]<typename T>(T) {
@@ -383,19 +405,22 @@ __device__ __forceinline__ void Store(const Parameters& p, const Values<kBytes, 
     for (int v = 0; v < kWords; ++v) {
       const std::uint32_t index = first + v * threads * kSize;
       const Word<kBytes>& word = x.words[v];
+      const auto offset_of = [&](std::uint32_t element) -> std::int64_t {
+        return p.out_layout == Layout::kDense ? element : OffsetOf(elements, p.source_count, element);
+      };
       if constexpr (kIsComplex<T>) {
-        if (index < p.count) out[index] = word.template Get<T>(0);
+        if (index < p.count) out[offset_of(index)] = word.template Get<T>(0);
       } else {
         using Number = NumberOf<T>;
-        if (p.out_vectors != 0 && index + kSize <= p.count) {
+        if (p.out_layout <= Layout::kVector && index + kSize <= p.count) {
           RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
 #pragma unroll
           for (int i = 0; i < kSize; ++i) SetElement(vector, i, Narrow<T>(word.template Get<Number>(i)));
-          *reinterpret_cast<decltype(vector)*>(out + index) = vector;
+          *reinterpret_cast<decltype(vector)*>(out + offset_of(index)) = vector;
         } else {
 #pragma unroll
           for (int i = 0; i < kSize; ++i) {
-            if (index + i < p.count) out[index + i] = Narrow<T>(word.template Get<Number>(i));
+            if (index + i < p.count) out[offset_of(index + i)] = Narrow<T>(word.template Get<Number>(i));
           }
         }
       }
@@ -434,9 +459,9 @@ constexpr bool HasCode(MapOp op, NumberType type, int bytes, bool heavy) {
 }
 
 // The codes of an instance, without gaps. (The compiler makes a tree of branches of its switch all the same.)
-constexpr std::uint16_t kLoad = 0, kWhere = 1, kFirstFunction = 2;
+constexpr std::uint16_t kLoad = 0, kWhere = 1, kIndex = 2, kFirstFunction = 3;
 struct Codes {
-  std::uint16_t of[kLoadCode + 1] = {};
+  std::uint16_t of[kIndexCode + 1] = {};
 };
 constexpr Codes CodesOf(int bytes, bool heavy) {
   Codes codes;
@@ -454,6 +479,7 @@ constexpr Codes CodesOf(int bytes, bool heavy) {
     }
   }
   codes.of[kLoadCode] = kLoad;
+  codes.of[kIndexCode] = kIndex;
   return codes;
 }
 // Variables, since device code may use their values but not call functions of the host.
@@ -469,6 +495,7 @@ namespace none {
 struct Constant {};
 struct Cast {};
 struct Where {};
+struct Index {};
 }  // namespace none
 
 namespace rows {
@@ -511,7 +538,7 @@ __device__ __forceinline__ void Dispatch(std::uint32_t code, DType dtype, Values
 
 template <int kBytes, int kWords, bool kHeavy>
 __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__ Parameters p) {
-  const Elements elements = {Tables(p.input_count, p.uniform_count), p.count, p.rank};
+  const Elements elements = {Tables(p.source_count, p.uniform_count), p.count, p.rank};
   CopyTables(p, elements.tables);
   for (unsigned i = threadIdx.x; i < p.uniform_count; i += blockDim.x) {
     FillUniform<kBytes>(p, p.uniforms[i], elements.tables.uniforms + i);
@@ -531,6 +558,8 @@ __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__
       const std::uint32_t from = p.instructions[i].from[0], second = p.instructions[i].from[1];
       if (code == kLoad) {
         Load(elements, from, p.inputs[from], dtype, first, x);
+      } else if (code == kIndex) {
+        LoadIndex(elements, from, p.inputs[from].first, dtype, first, x);
       } else {
         Values<kBytes, kWords> y = x;
         if (from != kLast) x = Read<kBytes, kWords>(PlaceOf(from, threads));
@@ -548,23 +577,22 @@ __global__ void __launch_bounds__(kMaxThreads) Interpret(const __grid_constant__
       for (int v = 0; v < kWords; ++v) WriteWord<kBytes>(to + threadIdx.x + v * threads, x.words[v]);
     }
     if (p.result != kLast) x = Read<kBytes, kWords>(PlaceOf(p.result, threads));
-    Store(p, x, threads, first);
+    Store(p, elements, x, threads, first);
   }
 }
 
 // A part of a map whose offsets fit into 31 bits.
 struct Part {
   MapWalk walk;
-  std::int64_t first = 0;                    // in the result
-  std::int64_t offsets[kMaxMapInputs] = {};  // in the inputs
+  std::int64_t offsets[kMaxSources + 1] = {};  // of its first element: in the sources, and in the result
 };
 
 bool Fits(const MapWalk& walk) {
   if (walk.count >= FastDivisor::kMax) return false;
   return std::all_of(walk.strides.begin(), walk.strides.end(), [&](const Strides& strides) {
-    std::int64_t extent = 1;
-    for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
-    return extent < FastDivisor::kMax;
+    std::int64_t span = 1;
+    for (int axis = 0; axis < walk.rank; ++axis) span += (walk.dims[axis] - 1) * std::abs(strides[axis]);
+    return span < FastDivisor::kMax;
   });
 }
 
@@ -584,7 +612,6 @@ cudaError_t ForEachPart(const Part& part, const F& f) {
   walk.dims[0] = rows;
   walk.count = rows * row;
   if (const cudaError_t error = ForEachPart(half, f); error != cudaSuccess) return error;
-  half.first += walk.count;
   for (std::size_t i = 0; i < walk.strides.size(); ++i) half.offsets[i] += rows * walk.strides[i][0];
   walk.dims[0] = part.walk.dims[0] - rows;
   walk.count = walk.dims[0] * row;
@@ -633,22 +660,28 @@ Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Co
   p.count = static_cast<std::uint32_t>(part.walk.count);
   p.rank = static_cast<std::uint32_t>(part.walk.rank);
   for (int i = 0; i < part.walk.rank; ++i) p.sizes[i] = FastDivisor(part.walk.dims[part.walk.rank - 1 - i]);
-  for (std::size_t k = 0; k < problem.inputs.size(); ++k) {
+  for (std::size_t k = 0; k < part.walk.strides.size(); ++k) {
+    for (int i = 0; i < part.walk.rank; ++i) {
+      p.strides[k][i] = static_cast<std::int32_t>(part.walk.strides[k][part.walk.rank - 1 - i]);
+    }
+  }
+  p.source_count = static_cast<std::uint32_t>(part.walk.strides.size() - 1);
+  for (std::size_t k = 0; k < p.source_count; ++k) {
     InputTable& input = p.inputs[k];
+    if (k >= problem.inputs.size()) {
+      input.first = part.offsets[k];
+      continue;
+    }
     const std::size_t size = SizeOf(problem.inputs[k].dtype);
     input.data =
         static_cast<const std::byte*>(operands.in[k]) + part.offsets[k] * static_cast<std::int64_t>(size);
-    const Strides& strides = part.walk.strides[k];
-    for (int i = 0; i < part.walk.rank; ++i) {
-      p.strides[k][i] = static_cast<std::uint32_t>(strides[part.walk.rank - 1 - i]);
-    }
-    input.layout = LayoutOf(part.walk, strides, input.data, size, pack);
+    input.layout = LayoutOf(part.walk, part.walk.strides[k], input.data, size, pack);
   }
-  p.input_count = static_cast<std::uint32_t>(problem.inputs.size());
-  const DType out = problem.OutDType();
-  p.out = static_cast<std::byte*>(operands.out) + part.first * static_cast<std::int64_t>(SizeOf(out));
-  p.out_dtype = static_cast<std::uint32_t>(out);
-  p.out_vectors = IsAligned(p.out, std::min<std::size_t>(16, SizeOf(out) * static_cast<std::size_t>(pack)));
+  const std::size_t out = SizeOf(problem.OutDType());
+  p.out =
+      static_cast<std::byte*>(operands.out) + part.offsets[p.source_count] * static_cast<std::int64_t>(out);
+  p.out_dtype = static_cast<std::uint32_t>(problem.OutDType());
+  p.out_layout = LayoutOf(part.walk, part.walk.of_result(), p.out, out, pack);
   p.result = place(code.result);
   p.instruction_count = static_cast<std::uint32_t>(code.instructions.size());
   p.uniform_count = static_cast<std::uint32_t>(code.uniforms.size());
@@ -658,7 +691,7 @@ Parameters ParametersOf(const MapProblem& problem, const MapCode& code, const Co
     Instruction& to = p.instructions[i];
     to.code = selects ? kWhere : codes.of[from.code];
     to.to = place(from.to);
-    const bool loads = from.code == kLoadCode;
+    const bool loads = from.code == kLoadCode || from.code == kIndexCode;
     for (int k = 0; k < 3; ++k) to.from[k] = loads ? from.from[k] : place(from.from[k]);
     to.dtype = static_cast<std::uint32_t>(from.dtype);
     to.rounds = from.rounds;
@@ -691,7 +724,7 @@ cudaError_t LaunchInstance(const MapProblem& problem, const MapPlan& plan, const
   SharedMemory memory;
   if (const cudaError_t error = AskSharedMemory(memory); error != cudaSuccess) return error;
   const MapCode& code = plan.code;
-  const Tables tables(static_cast<unsigned>(problem.inputs.size()),
+  const Tables tables(static_cast<unsigned>(plan.walk.strides.size() - 1),
                       static_cast<unsigned>(code.uniforms.size()));
   const auto bytes_of = [&](int threads) {
     return static_cast<int>(tables.slots * sizeof(uint4)) + code.slots * kWords * 16 * threads;

@@ -1,6 +1,6 @@
 // The table of elementwise operations: the single list from which the API's rules, both backends, the tests
 // and the documentation derive. Adding an operation is a line here, its function in functions.h, and its
-// number in MapOperation of warpline.proto.
+// number in MapOp of warpline.proto.
 #ifndef WARPLINE_KERNELS_MAP_OPERATIONS_H_
 #define WARPLINE_KERNELS_MAP_OPERATIONS_H_
 
@@ -115,7 +115,8 @@ enum class MapWeight : std::uint8_t { kLight, kHeavy };
   X(Acosh, "acosh", 1, kFloats, kSame, kHeavy, 4)                                    \
   X(Atanh, "atanh", 1, kFloats, kSame, kHeavy, 4)                                    \
   X(Erf, "erf", 1, kFloats, kSame, kHeavy, 2)                                        \
-  X(Cbrt, "cbrt", 1, kFloats, kSame, kHeavy, 4)
+  X(Cbrt, "cbrt", 1, kFloats, kSame, kHeavy, 4)                                      \
+  X(Index, "index", 0, kInts, kGiven, kLight, 0)
 
 enum class MapOp : std::uint8_t {
 #define WARPLINE_ENUMERATE(identifier, ...) k##identifier,

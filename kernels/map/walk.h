@@ -1,7 +1,8 @@
-// The elements of a map in the order of its dense result, with as few axes as possible.
+// The elements of a map in row-major order, with as few axes as possible.
 #ifndef WARPLINE_KERNELS_MAP_WALK_H_
 #define WARPLINE_KERNELS_MAP_WALK_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -9,33 +10,49 @@
 
 namespace warpline {
 
-// Axes of size 1 vanish, and an axis that continues its neighbour in every input is fused with it. The axes
-// of a map of one element are none.
+// The axes whose positions a map computes with, in the order in which its nodes name them first.
+inline std::vector<int> IndexAxes(const MapProblem& problem) {
+  std::vector<int> axes;
+  for (const MapNode& node : problem.nodes) {
+    if (node.op != MapOp::kIndex) continue;
+    if (std::find(axes.begin(), axes.end(), node.operands[0]) == axes.end()) axes.push_back(node.operands[0]);
+  }
+  return axes;
+}
+
+// Axes of size 1 vanish, and an axis that continues its neighbour in every row of strides is fused with it.
+// The axes of a map of one element are none.
 struct MapWalk {
   int rank = 0;
   std::int64_t count = 1;
   std::int64_t dims[kMaxRank] = {};
-  std::vector<Strides> strides;  // of each input, along these axes
+  // Strides along these axes: of each input; then of the position along each of IndexAxes, as if it were an
+  // input; then of the result.
+  std::vector<Strides> strides;
+
+  const Strides& of_result() const { return strides.back(); }
 
   static MapWalk Of(const MapProblem& problem) {
+    std::vector<Strides> all;
+    for (const MapInput& input : problem.inputs) all.push_back(input.strides);
+    for (const int axis : IndexAxes(problem)) all.emplace_back()[axis] = 1;
+    all.push_back(problem.OutStrides());
     MapWalk walk;
-    walk.strides.resize(problem.inputs.size());
+    walk.strides.resize(all.size());
     for (int axis = 0; axis < problem.shape.rank; ++axis) {
       const std::int64_t size = problem.shape[axis];
       walk.count *= size;
       if (size == 1) continue;
       bool continues = walk.rank > 0;
-      for (std::size_t i = 0; i < problem.inputs.size() && continues; ++i) {
-        continues = walk.strides[i][walk.rank - 1] == size * problem.inputs[i].strides[axis];
+      for (std::size_t i = 0; i < all.size() && continues; ++i) {
+        continues = walk.strides[i][walk.rank - 1] == size * all[i][axis];
       }
       if (continues) {
         walk.dims[walk.rank - 1] *= size;
       } else {
         walk.dims[walk.rank++] = size;
       }
-      for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-        walk.strides[i][walk.rank - 1] = problem.inputs[i].strides[axis];
-      }
+      for (std::size_t i = 0; i < all.size(); ++i) walk.strides[i][walk.rank - 1] = all[i][axis];
     }
     return walk;
   }

@@ -10,6 +10,7 @@
 #include "proto/rules/convert_step.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/tensor_rules.h"
+#include "proto/rules/views.h"
 
 namespace warpline {
 namespace {
@@ -109,6 +110,16 @@ void FoldBatch(GemmProblem& problem) {
   }
 }
 
+// Matrices whose columns are rows in memory are the transposes of what is there.
+void TakeLayout(const Operand& x, bool& transposed, std::int64_t& row_stride) {
+  std::optional<std::int64_t> rows = RowStrideOf(x);
+  if (!rows.has_value()) {
+    transposed = !transposed;
+    rows = RowStrideOf(Swapped(x));
+  }
+  row_stride = *rows;
+}
+
 absl::Status CheckC(const Operand& c, DType out, const Shape& d) {
   RETURN_IF_ERROR(CheckSameType(c, out, "the result"));
   const auto wrong = [&] {
@@ -159,7 +170,7 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   }
   RETURN_IF_ERROR(CheckSameType(b, a.dtype, a.field));
   const bool integers = a.dtype == DType::kI8;
-  GemmProblem problem{.dtype = a.dtype, .lda = a.row_stride, .ldb = b.row_stride};
+  GemmProblem problem{.dtype = a.dtype};
   problem.trans_a = options.trans_a;
   problem.trans_b = options.trans_b;
   ASSIGN_OR_RETURN(problem.out_dtype, CheckGemmOutDType(options.out_data_type, problem));
@@ -194,17 +205,20 @@ absl::StatusOr<ConvertedStep> ConvertGemm(const Operand& a, const Operand& b, co
   }
   Step& step = converted.step;
   converted.scalars = {{options.alpha, options.beta, integers}};
-  step.inputs = {a.tensor, b.tensor};
+  TakeLayout(a, problem.trans_a, problem.lda);
+  TakeLayout(b, problem.trans_b, problem.ldb);
+  Read(a, step);
+  Read(b, step);
   problem.has_c = ReadsC(a.dtype, options.beta.value);
   if (problem.has_c) {
     RETURN_IF_ERROR(CheckC(*c, problem.OutDType(), d));
-    problem.ldc = c->row_stride;
-    step.inputs.push_back(c->tensor);
+    problem.ldc = *RowStrideOf(*c);
+    Read(*c, step);
   }
   problem.has_bias = bias != nullptr;
   if (problem.has_bias) {
     RETURN_IF_ERROR(CheckBias(*bias, a.dtype, problem.OutDType(), problem.n));
-    step.inputs.push_back(bias->tensor);
+    Read(*bias, step);
   }
   if (c != nullptr && !problem.has_c) RETURN_IF_ERROR(CheckC(*c, problem.OutDType(), d));
   problem.batch = BatchOf(a.shape, b.shape, problem.has_c ? &c->shape : nullptr, d);

@@ -49,7 +49,7 @@ bool FitsInto(DType dtype, std::int64_t value) {
 // Checks the nodes of one map in their order, and collects its problem.
 class MapRules {
  public:
-  MapRules(const std::vector<const Operand*>& inputs, MapProblem& problem, std::vector<ReadScalars>& scalars)
+  MapRules(const OperandList& inputs, MapProblem& problem, std::vector<ReadScalars>& scalars)
       : problem_(problem), scalars_(scalars), count_(inputs.size()) {
     for (const Operand* input : inputs) types_.push_back(input->dtype);
     used_.resize(inputs.size());
@@ -59,11 +59,13 @@ class MapRules {
     ASSIGN_OR_RETURN(const MapOp op, CheckOp(node.op()));
     MapNode checked{.op = op};
     RETURN_IF_ERROR(CheckOperands(op, node, checked));
-    ASSIGN_OR_RETURN(checked.dtype, op == MapOp::kConstant ? CheckDataType("data_type", node.data_type())
-                                                           : TypeOfResult(op, node));
+    ASSIGN_OR_RETURN(checked.dtype, RowOf(op).operands == 0 ? CheckDataType("data_type", node.data_type())
+                                                            : TypeOfResult(op, node));
     if (op == MapOp::kConstant) {
       RETURN_IF_ERROR(TakeConstant(checked.dtype, node, read));
       checked.operands[0] = static_cast<std::int16_t>(scalars_.size() - 1);
+    } else if (op == MapOp::kIndex) {
+      RETURN_IF_ERROR(TakeAxis(node, checked));
     } else if (IsGiven(node.real()) || IsGiven(node.imag()) || node.integer() != 0) {
       return FieldError(node.integer() != 0    ? "integer"
                         : IsGiven(node.real()) ? "real"
@@ -107,9 +109,9 @@ class MapRules {
     for (int i = 0; i < wanted; ++i) {
       const std::int32_t value = node.operands(i);
       if (value < 0 || static_cast<std::size_t>(value) >= types_.size()) {
-        return FieldError(
-            absl::StrCat("operands[", i, "]"),
-            absl::StrCat(value, "; ", count_, " inputs and the earlier nodes are 0 to ", types_.size() - 1));
+        return FieldError(absl::StrCat("operands[", i, "]"),
+                          absl::StrCat(value, "; ", count_, " inputs and the earlier nodes are ",
+                                       types_.empty() ? "none" : absl::StrCat("0 to ", types_.size() - 1)));
       }
       checked.operands[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(value);
       used_[static_cast<std::size_t>(value)] = true;
@@ -199,6 +201,30 @@ class MapRules {
     return absl::OkStatus();
   }
 
+  absl::Status TakeAxis(const v1::MapNode& node, MapNode& checked) const {
+    if (checked.dtype != DType::kI32 && checked.dtype != DType::kI64) {
+      return FieldError("data_type",
+                        absl::StrCat("no index is ", TypeName(checked.dtype), "; supported: i32, i64"));
+    }
+    if (IsGiven(node.real()) || IsGiven(node.imag())) {
+      return FieldError(IsGiven(node.real()) ? "real" : "imag",
+                        "given, but an index takes `integer`, its axis");
+    }
+    const std::int64_t rank = problem_.shape.rank;
+    const std::int64_t axis = node.integer() < 0 ? node.integer() + rank : node.integer();
+    if (axis < 0 || axis >= rank) {
+      return FieldError("integer",
+                        absl::StrCat("axis ", node.integer(), " is outside of [", -rank, ", ", rank, ")"));
+    }
+    if (checked.dtype == DType::kI32 && problem_.shape[static_cast<int>(axis)] > (std::int64_t{1} << 31)) {
+      return FieldError("data_type",
+                        absl::StrCat("i32, but axis ", axis, " has ", problem_.shape[static_cast<int>(axis)],
+                                     " elements; i64 has all of their positions"));
+    }
+    checked.operands[0] = static_cast<std::int16_t>(axis);
+    return absl::OkStatus();
+  }
+
   // The power of an integer, if it is a constant, must not be negative.
   absl::Status CheckPower(std::int32_t value) const {
     if (static_cast<std::size_t>(value) < count_) return absl::OkStatus();
@@ -224,16 +250,32 @@ std::int64_t SizeAlong(const Operand& operand, int rank, int axis) {
 }
 
 Strides StridesOf(const Operand& operand, int rank) {
-  const Strides own = RowMajorStrides(operand.shape, operand.row_stride);
   Strides strides{};
   for (int i = 0; i < rank; ++i) {
-    strides[i] = SizeAlong(operand, rank, i) == 1 ? 0 : own[i - (rank - operand.shape.rank)];
+    strides[i] = SizeAlong(operand, rank, i) == 1 ? 0 : operand.strides[i - (rank - operand.shape.rank)];
   }
   return strides;
 }
 
-// The shape that all inputs are broadcast to.
-absl::StatusOr<Shape> BroadcastShape(const std::vector<const Operand*>& inputs) {
+// The shape that is asked for. All inputs can be broadcast to it.
+absl::StatusOr<Shape> GivenShape(const OperandList& inputs, const v1::MapStep& map) {
+  ASSIGN_OR_RETURN(const Shape shape, CheckShape("shape", map.shape()));
+  for (const Operand* input : inputs) {
+    bool fits = input->shape.rank <= shape.rank;
+    for (int axis = 0; axis < shape.rank && fits; ++axis) {
+      const std::int64_t size = SizeAlong(*input, shape.rank, axis);
+      fits = size == 1 || size == shape[axis];
+    }
+    if (fits) continue;
+    return FieldError("shape", absl::StrCat(ToString(shape), ", to which ", input->field, ", ",
+                                            ToString(input->shape), ", cannot be broadcast"));
+  }
+  return shape;
+}
+
+// The shape of the result.
+absl::StatusOr<Shape> ResultShape(const OperandList& inputs, const v1::MapStep& map) {
+  if (map.shape_size() > 0) return GivenShape(inputs, map);
   Shape shape;
   for (const Operand* input : inputs) shape.rank = std::max(shape.rank, input->shape.rank);
   for (int axis = 0; axis < shape.rank; ++axis) {
@@ -248,30 +290,32 @@ absl::StatusOr<Shape> BroadcastShape(const std::vector<const Operand*>& inputs) 
 
 }  // namespace
 
-absl::StatusOr<ConvertedStep> ConvertMap(const std::vector<const Operand*>& inputs, const v1::MapStep& map,
+absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::MapStep& map,
                                          ScalarReader scalars) {
   ConvertedStep converted;
-  MapProblem problem{.dtype = inputs[0]->dtype};
+  MapProblem problem;
+  ASSIGN_OR_RETURN(problem.shape, ResultShape(inputs, map));
   MapRules rules(inputs, problem, converted.scalars);
   for (int i = 0; i < map.nodes_size(); ++i) {
     const absl::Status status = rules.Add(map.nodes(i), scalars);
     if (!status.ok()) return Within(absl::StrCat("nodes[", i, "]"), status);
   }
   RETURN_IF_ERROR(rules.CheckAllUsed());
-  ASSIGN_OR_RETURN(problem.shape, BroadcastShape(inputs));
+  problem.dtype = inputs.empty() ? problem.OutDType() : inputs[0]->dtype;
   for (const Operand* input : inputs) {
     problem.inputs.push_back({input->dtype, StridesOf(*input, problem.shape.rank)});
-    converted.step.inputs.push_back(input->tensor);
+    Read(*input, converted.step);
   }
   ASSIGN_OR_RETURN(converted.output,
-                   DenseResult(inputs[0]->field + ".shape", problem.OutDType(), problem.shape));
+                   DenseResult(map.shape_size() > 0 || inputs.empty() ? "shape" : inputs[0]->field + ".shape",
+                               problem.OutDType(), problem.shape));
   converted.step.problem = std::move(problem);
   return converted;
 }
 
 absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map) {
-  if (inputs == 0 || inputs > kMaxMapInputs) {
-    return FieldError("inputs", absl::StrCat("has ", inputs, " names; a map reads 1 to ", kMaxMapInputs));
+  if (inputs > kMaxMapInputs) {
+    return FieldError("inputs", absl::StrCat("has ", inputs, " names; a map reads at most ", kMaxMapInputs));
   }
   if (map.nodes_size() == 0 || map.nodes_size() > kMaxMapNodes) {
     return FieldError("nodes", absl::StrCat("has ", map.nodes_size(), "; a map has 1 to ", kMaxMapNodes));

@@ -11,34 +11,10 @@
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/scalar_class.h"
 #include "proto/rules/tensor_rules.h"
+#include "proto/rules/views.h"
 
 namespace warpline {
 namespace {
-
-absl::StatusOr<std::array<std::int8_t, kMaxRank>> CheckPerm(const Operand& x,
-                                                            const std::vector<std::int32_t>& given) {
-  const int rank = x.shape.rank;
-  std::array<std::int8_t, kMaxRank> perm{};
-  if (given.empty()) {
-    for (int i = 0; i < rank; ++i) perm[i] = static_cast<std::int8_t>(i);
-    if (rank >= 2) std::swap(perm[rank - 2], perm[rank - 1]);
-    return perm;
-  }
-  if (static_cast<int>(given.size()) != rank) {
-    return FieldError("perm", absl::StrCat("has ", given.size(), " entries; ", x.field, " has rank ", rank));
-  }
-  std::uint32_t seen = 0;
-  for (int i = 0; i < rank; ++i) {
-    const std::int32_t axis = given[i];
-    if (axis < 0 || axis >= rank) {
-      return FieldError("perm", absl::StrCat("entry ", i, " is ", axis, "; it must be in [0, ", rank, ")"));
-    }
-    if ((seen >> axis) & 1u) return FieldError("perm", absl::StrCat("axis ", axis, " is named twice"));
-    seen |= 1u << axis;
-    perm[i] = static_cast<std::int8_t>(axis);
-  }
-  return perm;
-}
 
 absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
   // Each number of the API's enumeration is ours plus one.
@@ -90,12 +66,12 @@ absl::StatusOr<DType> CheckReduceOutDType(v1::DataType data_type, ReduceOp op, D
 }  // namespace
 
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options) {
-  TransposeProblem problem{.dtype = x.dtype, .shape = x.shape, .row_stride = x.row_stride};
+  TransposeProblem problem{.dtype = x.dtype, .shape = x.shape, .row_stride = *RowStrideOf(x)};
   ASSIGN_OR_RETURN(problem.perm, CheckPerm(x, options.perm));
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, problem.OutputShape()));
   converted.step.problem = problem;
-  converted.step.inputs = {x.tensor};
+  Read(x, converted.step);
   return converted;
 }
 
@@ -103,7 +79,7 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
   RETURN_IF_ERROR(CheckTakes(x, "reduce", IsReal));
   const int rank = x.shape.rank;
   ReduceProblem problem{.dtype = x.dtype, .shape = x.shape};
-  problem.row_stride = x.row_stride;
+  problem.row_stride = *RowStrideOf(x);
   ASSIGN_OR_RETURN(problem.op, CheckReduceOp(options.op));
   ASSIGN_OR_RETURN(problem.axes_mask, CheckAxes(options.axes, rank));
   ASSIGN_OR_RETURN(problem.out_dtype, CheckReduceOutDType(options.out_data_type, problem.op, x.dtype));
@@ -128,7 +104,7 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", problem.OutDType(),
                                                  problem.OutputShape(options.keepdims)));
   converted.step.problem = problem;
-  converted.step.inputs = {x.tensor};
+  Read(x, converted.step);
   return converted;
 }
 
@@ -145,8 +121,8 @@ absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_ty
                                               .dtype = x.dtype,
                                               .out_dtype = out,
                                               .shape = x.shape,
-                                              .x_strides = RowMajorStrides(x.shape, x.row_stride)};
-  converted.step.inputs = {x.tensor};
+                                              .x_strides = x.strides};
+  Read(x, converted.step);
   return converted;
 }
 
@@ -160,9 +136,9 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& facto
                                               .dtype = x.dtype,
                                               .out_dtype = x.dtype,
                                               .shape = x.shape,
-                                              .x_strides = RowMajorStrides(x.shape, x.row_stride)};
+                                              .x_strides = x.strides};
   converted.scalars = {{.alpha = factor, .beta = {}, .integers = integers}};
-  converted.step.inputs = {x.tensor};
+  Read(x, converted.step);
   return converted;
 }
 
@@ -183,7 +159,7 @@ absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
     shape.Append(size);
   }
   const auto strides_of = [&](const Operand& operand) {
-    const Strides own = RowMajorStrides(operand.shape, operand.row_stride);
+    const Strides& own = operand.strides;
     Strides strides{};
     for (int i = 0; i < rank; ++i) strides[i] = size_of(operand, i) == 1 ? 0 : own[axis_of(operand, i)];
     return strides;
@@ -196,7 +172,8 @@ absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
                                               .shape = shape,
                                               .x_strides = strides_of(x),
                                               .y_strides = strides_of(y)};
-  converted.step.inputs = {x.tensor, y.tensor};
+  Read(x, converted.step);
+  Read(y, converted.step);
   return converted;
 }
 

@@ -19,14 +19,18 @@
 
 namespace warpline {
 
-// A tensor that a step reads.
+// An operand of a step: a tensor, or a view of one.
 struct Operand {
   std::string field;  // as errors name it: "a", or "inputs[0]"
   int tensor = -1;    // index into Program::tensors
   DType dtype = DType::kF32;
   Shape shape;
-  std::int64_t row_stride = 0;  // never the 0 that means dense
+  Strides strides{};        // may be negative; along axes of size 1 they mean nothing
+  std::int64_t offset = 0;  // of the first element, in elements from the start of the tensor
 };
+
+// The operands of a step, in order. In a client, those that are unknown are null.
+using OperandList = std::vector<const Operand*>;
 
 // A scalar as a request has it. Rules look at the value alone, and decide the same for all values of one
 // class (scalar_class.h). `number` is the caller's name for the scalar, which the rules pass on: nothing if
@@ -83,6 +87,8 @@ std::optional<bool> ReadsC(std::optional<DType> dtype, double beta);
 // INVALID_ARGUMENT unless a request that reads C has it.
 absl::Status CheckHasC(bool reads_c, bool has_c, double beta);
 
+// Operands of a transpose and of a reduction have rows (RowStrideOf), and so have c and bias; a and b are
+// IsMatrices. The others may be any views.
 absl::StatusOr<ConvertedStep> ConvertTranspose(const Operand& x, const TransposeOptions& options);
 // `c` is not null if ReadsC holds. A request may also give a `c` that is not read; its type and shape must
 // fit all the same. `bias` may be null.
@@ -94,7 +100,7 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& facto
 absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y);
 // The counts of inputs and nodes must have been checked.
 absl::Status CheckMapCounts(std::size_t inputs, const v1::MapStep& map);
-absl::StatusOr<ConvertedStep> ConvertMap(const std::vector<const Operand*>& inputs, const v1::MapStep& map,
+absl::StatusOr<ConvertedStep> ConvertMap(const OperandList& inputs, const v1::MapStep& map,
                                          ScalarReader scalars);
 
 // "auto" and "" are the same; longer names than any in the tables are refused, as they are repeated in

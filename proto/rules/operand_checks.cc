@@ -23,6 +23,13 @@ absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of)
                     absl::StrCat(TypeName(x.dtype), ", but ", of, " has ", TypeName(dtype)));
 }
 
+void Read(const Operand& x, Step& step) {
+  step.inputs.push_back(x.tensor);
+  if (x.offset == 0 && step.input_offsets.empty()) return;
+  step.input_offsets.resize(step.inputs.size());
+  step.input_offsets.back() = static_cast<std::size_t>(x.offset) * SizeOf(x.dtype);
+}
+
 absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, const Shape& shape) {
   ASSIGN_OR_RETURN(const std::size_t bytes, StorageBytes(field, dtype, shape, 0));
   return TensorSpec{dtype, shape, bytes};

@@ -17,6 +17,8 @@ inline std::string TypeName(DType dtype) { return std::string(Name(dtype)); }
 // `x`.
 absl::Status CheckTakes(const Operand& x, std::string_view operation, bool (*takes)(DType));
 absl::Status CheckSameType(const Operand& x, DType dtype, const std::string& of);
+// Adds x to what the step reads.
+void Read(const Operand& x, Step& step);
 // A dense result of this type and shape. `field` is the one to blame if the bytes do not fit into 63 bits.
 absl::StatusOr<TensorSpec> DenseResult(const std::string& field, DType dtype, const Shape& shape);
 // The size along an axis of the result to which `x` and another operand are broadcast, as b and a are, or c

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
-#include "proto/rules/tensor_rules.h"
+#include "proto/rules/views.h"
 
 namespace warpline {
 namespace {
@@ -29,12 +29,38 @@ absl::Status CheckName(const std::string& field, const std::string& name) {
                                         " characters out of letters, digits, '_', '.' and '-'"));
 }
 
-// The operands of a step, in order; nothing in place of unknown ones.
-using Operands = std::vector<const Operand*>;
+absl::Status CheckCount(std::size_t given, std::size_t count) {
+  if (given == count) return absl::OkStatus();
+  return FieldError("inputs", absl::StrCat("has ", given, " names; the operation reads ", count));
+}
 
-absl::Status CheckCount(const Operands& inputs, std::size_t count) {
-  if (inputs.size() == count) return absl::OkStatus();
-  return FieldError("inputs", absl::StrCat("has ", inputs.size(), " names; the operation reads ", count));
+bool AllKnown(const OperandList& inputs) {
+  return std::find(inputs.begin(), inputs.end(), nullptr) == inputs.end();
+}
+
+bool IsView(const v1::Step& step) {
+  switch (step.operation_case()) {
+    case v1::Step::kTranspose:
+    case v1::Step::kReshape:
+    case v1::Step::kSlice:
+    case v1::Step::kBroadcastTo:
+    case v1::Step::kDiagonal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsElementwise(const v1::Step& step) {
+  switch (step.operation_case()) {
+    case v1::Step::kCast:
+    case v1::Step::kScale:
+    case v1::Step::kAdd:
+    case v1::Step::kMap:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // The step that a conversion gives; nothing if its result is unknown.
@@ -45,7 +71,7 @@ MaybeStep Known(absl::StatusOr<ConvertedStep> converted) {
   return std::optional<ConvertedStep>(*std::move(converted));
 }
 
-MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const Operands& inputs, ScalarReader scalars) {
+MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const OperandList& inputs, ScalarReader scalars) {
   ASSIGN_OR_RETURN(const GemmOptions options, GemmOptionsOf(gemm, scalars));
   std::optional<bool> reads_c = false;
   if (!inputs.empty()) {
@@ -54,22 +80,19 @@ MaybeStep ConvertGemmStep(const v1::GemmStep& gemm, const Operands& inputs, Scal
   }
   if (!reads_c.has_value()) return std::nullopt;
   const std::size_t bias = *reads_c ? 3 : 2;  // its place, if there is one
-  RETURN_IF_ERROR(CheckCount(inputs, bias + (gemm.has_bias() ? 1 : 0)));
-  if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return std::nullopt;
+  RETURN_IF_ERROR(CheckCount(inputs.size(), bias + (gemm.has_bias() ? 1 : 0)));
+  if (!AllKnown(inputs)) return std::nullopt;
   return Known(ConvertGemm(*inputs[0], *inputs[1], *reads_c ? inputs[2] : nullptr,
                            gemm.has_bias() ? inputs[bias] : nullptr, options));
 }
 
-MaybeStep ConvertStep(const v1::Step& step, const Operands& inputs, ScalarReader scalars) {
+MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarReader scalars) {
   const auto unary = [&](auto convert) -> MaybeStep {
-    RETURN_IF_ERROR(CheckCount(inputs, 1));
+    RETURN_IF_ERROR(CheckCount(inputs.size(), 1));
     if (inputs[0] == nullptr) return std::nullopt;
     return Known(convert(*inputs[0]));
   };
   switch (step.operation_case()) {
-    case v1::Step::kTranspose:
-      return unary(
-          [&](const Operand& x) { return ConvertTranspose(x, TransposeOptionsOf(step.transpose())); });
     case v1::Step::kReduce:
       return unary([&](const Operand& x) { return ConvertReduce(x, ReduceOptionsOf(step.reduce())); });
     case v1::Step::kCast:
@@ -82,17 +105,19 @@ MaybeStep ConvertStep(const v1::Step& step, const Operands& inputs, ScalarReader
     case v1::Step::kGemm:
       return ConvertGemmStep(step.gemm(), inputs, scalars);
     case v1::Step::kAdd:
-      RETURN_IF_ERROR(CheckCount(inputs, 2));
+      RETURN_IF_ERROR(CheckCount(inputs.size(), 2));
       if (inputs[0] == nullptr || inputs[1] == nullptr) return std::nullopt;
       return Known(ConvertAdd(*inputs[0], *inputs[1]));
     case v1::Step::kMap:
       RETURN_IF_ERROR(CheckMapCounts(inputs.size(), step.map()));
-      if (std::find(inputs.begin(), inputs.end(), nullptr) != inputs.end()) return std::nullopt;
+      if (!AllKnown(inputs)) return std::nullopt;
       return Known(ConvertMap(inputs, step.map(), scalars));
-    case v1::Step::OPERATION_NOT_SET:
+    default:
       break;
   }
-  return FieldError("operation", "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map");
+  return FieldError("operation",
+                    "missing; it must be one of transpose, gemm, reduce, cast, scale, add, map, reshape, "
+                    "slice, broadcast_to, diagonal, concat");
 }
 
 // True if the step has fields of a newer API: its operation, or an option of it.
@@ -118,6 +143,8 @@ absl::Status ProgramRules::AddInput(const std::string& name, ReadInput read) {
   const std::string field = absl::StrCat("inputs[", num_inputs_++, "]");
   RETURN_IF_ERROR(CheckName(field + ".name", name));
   ASSIGN_OR_RETURN(std::optional<Operand> operand, read(field + ".tensor"));
+  if (operand.has_value()) operand->tensor = static_cast<int>(counts_.size());
+  counts_.push_back(0);
   return Define(field + ".name",
                 {.name = &name, .is_made = true, .operand = std::move(operand), .reads = {}});
 }
@@ -172,42 +199,178 @@ absl::Status ProgramRules::CheckSteps(ScalarReader scalars, AddStep add) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::string& variant, int part_of,
+                                           AddStep add, int into) {
+  if (++kernels_ > kMaxKernels) {
+    return FieldError("operation", absl::StrCat("with this step the program comes down to more than ",
+                                                kMaxKernels, " kernels, which is the limit"));
+  }
+  const TensorSpec& spec = converted.output;
+  if (into < 0) {
+    into = static_cast<int>(counts_.size());
+    counts_.push_back(spec.shape.Count());
+  }
+  converted.step.output = into;
+  converted.step.part_of = part_of;
+  Operand result = DenseOperand("", into, spec);
+  add(std::move(converted), variant);
+  return result;
+}
+
+// A copy belongs to the step that is the view.
+absl::StatusOr<Operand> ProgramRules::CopyFor(Value& value, int reader, AddStep add) {
+  if (!value.copy.has_value()) {
+    ASSIGN_OR_RETURN(value.copy, Emit(CopyOf(*value.operand), "", value.step < 0 ? reader : value.step, add));
+  }
+  return *value.copy;
+}
+
+absl::StatusOr<std::optional<Operand>> ProgramRules::OperandFor(Value& value, Takes takes, bool elementwise,
+                                                                int reader, AddStep add) {
+  if (!value.operand.has_value()) return std::nullopt;
+  const Operand& x = *value.operand;
+  bool fits = !elementwise || !ReadsAcross(x);
+  if (takes == Takes::kMatrices) fits = IsMatrices(x);
+  if (takes == Takes::kRows) fits = RowStrideOf(x).has_value();
+  if (fits) return x;
+  ASSIGN_OR_RETURN(Operand copy, CopyFor(value, reader, add));
+  return copy;
+}
+
+absl::StatusOr<std::optional<Operand>> ProgramRules::CheckView(const v1::Step& step,
+                                                               const OperandList& inputs, Value& of,
+                                                               int index, AddStep add) {
+  RETURN_IF_ERROR(CheckCount(inputs.size(), 1));
+  const bool has_variant = !step.variant().empty() && step.variant() != "auto";
+  if (has_variant && !step.has_transpose()) {
+    return FieldError("variant",
+                      absl::StrCat("\"", step.variant().substr(0, kMaxNameLength), "\"; a view has none"));
+  }
+  if (inputs[0] == nullptr) return std::nullopt;
+  const Operand& x = *inputs[0];
+  switch (step.operation_case()) {
+    case v1::Step::kTranspose: {
+      const TransposeOptions options = TransposeOptionsOf(step.transpose());
+      ASSIGN_OR_RETURN(const Perm perm, CheckPerm(x, options.perm));
+      if (!has_variant) return PermuteView(x, perm);
+      Operand rows = x;
+      if (!RowStrideOf(x).has_value()) {
+        ASSIGN_OR_RETURN(rows, CopyFor(of, index, add));
+        rows.field = x.field;
+      }
+      ASSIGN_OR_RETURN(ConvertedStep converted, ConvertTranspose(rows, options));
+      return Emit(std::move(converted), step.variant(), index, add);
+    }
+    case v1::Step::kReshape: {
+      ASSIGN_OR_RETURN(const Shape shape, CheckReshape(x, step.reshape()));
+      std::optional<Operand> view = ReshapeView(x, shape);
+      if (view.has_value()) return view;
+      ASSIGN_OR_RETURN(const Operand copy, CopyFor(of, index, add));
+      return ReshapeView(copy, shape);
+    }
+    case v1::Step::kSlice:
+      return SliceView(x, step.slice());
+    case v1::Step::kBroadcastTo:
+      return BroadcastView(x, step.broadcast_to());
+    default:
+      return DiagonalView(x, step.diagonal());
+  }
+}
+
+absl::StatusOr<std::optional<Operand>> ProgramRules::CheckConcat(const v1::Step& step,
+                                                                 const OperandList& inputs, int index,
+                                                                 AddStep add) {
+  if (inputs.empty() || inputs.size() > kMaxInputs) {
+    return FieldError("inputs",
+                      absl::StrCat("has ", inputs.size(), " names; concat reads 1 to ", kMaxInputs));
+  }
+  if (!AllKnown(inputs)) return std::nullopt;
+  ASSIGN_OR_RETURN(const Joined joined, JoinedOf(inputs, step.concat().axis()));
+  const Strides strides = RowMajorStrides(joined.whole.shape);
+  std::optional<Operand> result;
+  std::int64_t at = 0;  // along the axis
+  for (const Operand* const x : inputs) {
+    // The first one makes the tensor, even if it has no elements.
+    const std::int64_t size = x->shape[joined.axis];
+    if (!result.has_value() || x->shape.Count() > 0) {
+      ASSIGN_OR_RETURN(result, Emit(CopyInto(*x, joined.whole, strides, at * strides[joined.axis]),
+                                    step.variant(), index, add, result.has_value() ? result->tensor : -1));
+    }
+    at += size;
+  }
+  return result;
+}
+
 // Errors name the fields of the step alone; InStep adds the rest.
 absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep add) {
   const v1::Step& step = program_.steps(index);
-  const int number = num_inputs_ + index;
-  Value& value = values_[static_cast<std::size_t>(number)];
+  Value& value = values_[static_cast<std::size_t>(num_inputs_ + index)];
+  const bool foreign = foreign_steps_ && IsForeign(step);
   std::vector<Operand> known;
   known.reserve(static_cast<std::size_t>(step.inputs_size()));
-  Operands inputs;
+  OperandList inputs;
   for (int i = 0; i < step.inputs_size(); ++i) {
     std::string field = absl::StrCat("inputs[", i, "]");
     ASSIGN_OR_RETURN(const int read, Find(field, step.inputs(i), index));
     value.reads.push_back(read);
     inputs.push_back(nullptr);
-    const std::optional<Operand>& operand = values_[static_cast<std::size_t>(read)].operand;
+    const bool takes_rows = step.has_reduce() || (step.has_gemm() && i > 1);
+    const Takes takes = takes_rows ? Takes::kRows : step.has_gemm() ? Takes::kMatrices : Takes::kViews;
+    ASSIGN_OR_RETURN(
+        const std::optional<Operand> operand,
+        OperandFor(values_[static_cast<std::size_t>(read)], takes, IsElementwise(step), index, add));
     if (!operand.has_value()) continue;
     known.push_back(*operand);
     known.back().field = std::move(field);
     inputs.back() = &known.back();
   }
-  std::optional<ConvertedStep> converted;
-  if (!foreign_steps_ || !IsForeign(step)) {
-    ASSIGN_OR_RETURN(converted, ConvertStep(step, inputs, scalars));
-  }
   RETURN_IF_ERROR(CheckVariantName(step.variant()));
+  std::optional<Operand> result;
+  if (foreign) {
+    // Its result is unknown.
+  } else if (IsView(step)) {
+    Value& of = value.reads.empty() ? value : values_[static_cast<std::size_t>(value.reads[0])];
+    ASSIGN_OR_RETURN(result, CheckView(step, inputs, of, index, add));
+  } else if (step.has_concat()) {
+    ASSIGN_OR_RETURN(result, CheckConcat(step, inputs, index, add));
+  } else {
+    ASSIGN_OR_RETURN(std::optional<ConvertedStep> converted, ConvertStep(step, inputs, scalars));
+    if (converted.has_value()) {
+      ASSIGN_OR_RETURN(result, Emit(*std::move(converted), step.variant(), index, add));
+    }
+  }
   value.is_made = true;
-  if (!converted.has_value()) return absl::OkStatus();
-  const TensorSpec& output = converted->output;
-  value.operand = Operand{"", number, output.dtype, output.shape, RowSize(output.shape)};
-  add(*std::move(converted), step.variant());
+  if (result.has_value()) {
+    result->field.clear();
+    value.operand = *std::move(result);
+  }
   return absl::OkStatus();
 }
 
-absl::Status ProgramRules::CheckOutputs(AddOutput add) const {
+absl::StatusOr<Operand> ProgramRules::OutputOf(Value& value, std::vector<bool>& taken, AddStep add) {
+  const Operand& x = *value.operand;
+  const auto take = [&](const Operand& operand) {
+    const auto tensor = static_cast<std::size_t>(operand.tensor);
+    if (tensor >= taken.size()) taken.resize(tensor + 1);
+    if (taken[tensor]) return false;
+    taken[tensor] = true;
+    return true;
+  };
+  // The whole of a result in its own order, perhaps of another shape, needs no copy.
+  const bool whole = x.tensor >= num_inputs_ && x.offset == 0 && IsDense(x) &&
+                     counts_[static_cast<std::size_t>(x.tensor)] == x.shape.Count();
+  if (whole && take(x)) return x;
+  if (value.copy.has_value() && take(*value.copy)) return *value.copy;
+  ASSIGN_OR_RETURN(Operand copy, Emit(CopyOf(x), "", value.step, add));
+  take(copy);
+  return copy;
+}
+
+absl::Status ProgramRules::CheckOutputs(AddStep add_step, AddOutput add) {
   const auto& outputs = program_.outputs();
   if (outputs.empty()) return FieldError("program.outputs", "missing; a program returns at least 1");
   std::vector<int> returned;
+  std::vector<bool> taken;
   for (int i = 0; i < outputs.size(); ++i) {
     const std::string field = absl::StrCat("program.outputs[", i, "]");
     RETURN_IF_ERROR(CheckName(field, outputs[i]));
@@ -219,7 +382,12 @@ absl::Status ProgramRules::CheckOutputs(AddOutput add) const {
       return FieldError(field, absl::StrCat(Quoted(outputs[i]), " is named twice"));
     }
     returned.push_back(found->second);
-    RETURN_IF_ERROR(add(field, outputs[i], values_[static_cast<std::size_t>(found->second)].operand));
+    Value& value = values_[static_cast<std::size_t>(found->second)];
+    std::optional<Operand> result;
+    if (value.operand.has_value()) {
+      ASSIGN_OR_RETURN(result, OutputOf(value, taken, add_step));
+    }
+    RETURN_IF_ERROR(add(field, outputs[i], result));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #define WARPLINE_PROTO_RULES_PROGRAM_RULES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,12 +22,16 @@ namespace warpline {
 // Maximum numbers of steps and of inputs of a program. GetInfo tells them.
 inline constexpr int kMaxSteps = 256;
 inline constexpr std::size_t kMaxInputs = 128;
+// Maximum number of kernels of a program: a step that joins arrays has one for each of them, and a view may
+// need one that copies it.
+inline constexpr int kMaxKernels = 1024;
 
 // INVALID_ARGUMENT if a program has too many inputs.
 absl::Status CheckInputCount(std::size_t count);
 
 // Checks one program, part by part: first each input, then the steps, the outputs, and what is used. The
-// first rule that is broken is the one reported. Tensors are numbered as in Program::tensors.
+// first rule that is broken is the one reported. Tensors are numbered as in Program::tensors: the inputs,
+// then the results of steps. Views are no tensors; where a reader needs one, a step is added that copies it.
 //
 // In a client, operands may be unknown: a resident tensor of which only the id is known, or the result of a
 // step of a newer API. A step that reads one, or is of a newer API itself, is checked as far as its operands
@@ -43,14 +48,16 @@ class ProgramRules {
   using ReadInput = absl::FunctionRef<absl::StatusOr<std::optional<Operand>>(const std::string& field)>;
   absl::Status AddInput(const std::string& name, ReadInput read);
 
-  // Checks all steps. `add` is called for each one with known operands, in their order.
+  // Checks all steps. `add` is called for what runs, in order, where operands are known. The output of a step
+  // is a new tensor, or one that the steps before it wrote parts of.
   using AddStep = absl::FunctionRef<void(ConvertedStep step, const std::string& variant)>;
   absl::Status CheckSteps(ScalarReader scalars, AddStep add);
 
-  // Checks the outputs. `add` is called for each, in their order, with its result. Its errors end the checks.
+  // Checks the outputs, which may add steps, too. `add` is called for each, in their order, with its result:
+  // a dense tensor that no other output has, and the shape to return it with. Its errors end the checks.
   using AddOutput = absl::FunctionRef<absl::Status(const std::string& field, const std::string& name,
                                                    const std::optional<Operand>& result)>;
-  absl::Status CheckOutputs(AddOutput add) const;
+  absl::Status CheckOutputs(AddStep add_step, AddOutput add);
 
   // Each step, and with it each input, must go into some output: what does not is a mistake, or wasted work.
   absl::Status CheckAllUsed() const;
@@ -59,25 +66,44 @@ class ProgramRules {
   std::vector<std::string> StepNames() const;
 
  private:
-  // A tensor: an input or the result of a step.
+  // An input or the result of a step: a tensor or a view of one.
   struct Value {
     const std::string* name;
     int step = -1;                   // -1 for an input
     bool is_made = false;            // the input has been read, or the step has been checked
     std::optional<Operand> operand;  // of a made one, if it is known
+    std::optional<Operand> copy;     // a dense tensor of a view, if a reader has needed one
     std::vector<int> reads;          // numbers of the values that the step reads
   };
+  // The views that a reader can read where they lie.
+  enum class Takes { kViews, kMatrices, kRows };
 
   absl::Status NameSteps();
   absl::Status Define(const std::string& field, Value value);
   absl::StatusOr<int> Find(const std::string& field, const std::string& name, int reader) const;
   absl::Status CheckStep(int index, ScalarReader scalars, AddStep add);
+  // The value as the reader can take it.
+  absl::StatusOr<std::optional<Operand>> OperandFor(Value& value, Takes takes, bool elementwise, int reader,
+                                                    AddStep add);
+  absl::StatusOr<Operand> CopyFor(Value& value, int reader, AddStep add);
+  // The result of a step that is a view; nothing if its operand is unknown.
+  absl::StatusOr<std::optional<Operand>> CheckView(const v1::Step& step, const OperandList& inputs, Value& of,
+                                                   int index, AddStep add);
+  absl::StatusOr<std::optional<Operand>> CheckConcat(const v1::Step& step, const OperandList& inputs,
+                                                     int index, AddStep add);
+  // Hands a step on, and returns its result. `into`: the tensor that it writes a part of; -1: a new one.
+  absl::StatusOr<Operand> Emit(ConvertedStep converted, const std::string& variant, int part_of, AddStep add,
+                               int into = -1);
+  // A result that no other output has. `taken`: by tensor.
+  absl::StatusOr<Operand> OutputOf(Value& value, std::vector<bool>& taken, AddStep add);
 
   const v1::Program& program_;
   const bool foreign_steps_;
   std::vector<Value> values_;
   absl::flat_hash_map<absl::string_view, int> numbers_;  // of values, by name
   int num_inputs_ = 0;
+  std::vector<std::int64_t> counts_;  // elements of the tensors; of inputs, 0
+  int kernels_ = 0;
 };
 
 // Makes an error about step `index` from one that names only a field of the step itself, as in

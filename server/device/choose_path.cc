@@ -46,6 +46,7 @@ Access AccessOf(const ElementwiseProblem& problem) {
 // An input that is broadcast along every axis is read once for each block.
 Access AccessOf(const MapProblem& problem) {
   const Strides dense = RowMajorStrides(problem.shape);
+  if (problem.OutStrides() != dense) return Access::kScattered;
   for (const MapInput& input : problem.inputs) {
     bool is_dense = true, is_one = true;
     for (int i = 0; i < problem.shape.rank; ++i) {

@@ -208,6 +208,7 @@ std::optional<Cutting> CutProgram(const Program& program, const MemoryPlan& plan
   const Step& step = program.steps.front();
   const auto* problem = std::get_if<TransposeProblem>(&step.problem);
   if (problem == nullptr || !step.variant.empty() || problem->shape.Count() == 0) return std::nullopt;
+  if (!step.input_offsets.empty()) return std::nullopt;
   Cutting cutting;
   const auto on_host = [&plan](int tensor) {
     const Placement& place = plan.tensors[tensor];

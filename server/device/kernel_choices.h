@@ -57,7 +57,8 @@ H HashProblem(H hash, const ElementwiseProblem& p) {
 }
 template <typename H>
 H HashProblem(H hash, const MapProblem& p) {
-  hash = H::combine(std::move(hash), p.shape.rank, p.shape.dims, p.inputs.size(), p.nodes.size());
+  hash = H::combine(std::move(hash), p.shape.rank, p.shape.dims, p.OutStrides(), p.inputs.size(),
+                    p.nodes.size());
   for (const MapInput& input : p.inputs) hash = H::combine(std::move(hash), input.dtype, input.strides);
   for (const MapNode& node : p.nodes) hash = H::combine(std::move(hash), node.op, node.dtype, node.operands);
   return hash;

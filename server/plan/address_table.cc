@@ -45,8 +45,10 @@ void AddressTable::PlaceSharedImages(std::span<const Binding> bindings, std::byt
 
 Operands AddressTable::OperandsOf(const Step& step, std::size_t index) const {
   Operands operands;
-  for (std::size_t i = 0; i < step.inputs.size(); ++i) operands.in[i] = tensors[step.inputs[i]];
-  operands.out = tensors[step.output];
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    operands.in[i] = tensors[step.inputs[i]] + (step.input_offsets.empty() ? 0 : step.input_offsets[i]);
+  }
+  operands.out = tensors[step.output] + step.output_offset;
   if (ScalarCount(step.problem) > 0) operands.scalars = scalars[index];
   operands.workspace = workspace.data();
   operands.workspace_bytes = workspace.size();

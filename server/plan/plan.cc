@@ -24,6 +24,22 @@ Plan MakePlan(Program program, const OwnMemory& own) {
   return plan;
 }
 
+std::vector<std::string> VariantsByPart(const Program& program, std::span<const std::string_view> variants) {
+  std::vector<std::string> parts(static_cast<std::size_t>(program.num_parts));
+  std::vector<std::string_view> last(parts.size());
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const auto part = static_cast<std::size_t>(program.steps[i].part_of);
+    if (variants[i] == last[part]) continue;
+    last[part] = variants[i];
+    if (!parts[part].empty()) parts[part] += '+';
+    parts[part] += variants[i];
+  }
+  for (std::string& part : parts) {
+    if (part.empty()) part = "view";
+  }
+  return parts;
+}
+
 ScalarValues ScalarsOf(std::span<const PlannedScalars> planned, std::span<const double> values) {
   ScalarValues all;
   all.reserve(planned.size());

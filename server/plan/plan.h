@@ -106,6 +106,10 @@ using PlanPtr = std::shared_ptr<const Plan>;
 // The part of a plan that follows from the program, and from which of its tensors have memory of their own.
 Plan MakePlan(Program program, const OwnMemory& own = {});
 
+// Returns what ran for each step of the request, by the variants that ran for the steps of its program: one
+// name, or several that are joined by '+', each once in a row; "view" for a step that nothing ran for.
+std::vector<std::string> VariantsByPart(const Program& program, std::span<const std::string_view> variants);
+
 // The value of one scalar: `values` are those that come with a request, in the order in which they do.
 double ValueOf(const PlannedScalar& planned, std::span<const double> values);
 

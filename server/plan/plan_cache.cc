@@ -16,7 +16,8 @@ std::size_t EstimateBytes(const std::string& key, const Plan& plan) {
   for (const Step& step : plan.program.steps) {
     const auto* map = std::get_if<MapProblem>(&step.problem);
     if (map == nullptr) continue;
-    maps += map->inputs.size() * (sizeof(MapInput) + sizeof(int)) + map->nodes.size() * sizeof(MapNode);
+    maps += map->inputs.size() * (sizeof(MapInput) + sizeof(int) + sizeof(std::size_t)) +
+            map->nodes.size() * sizeof(MapNode);
   }
   return maps + kBookkeepingBytes + sizeof(Plan) + 2 * key.size() + plan.signature.size() +
          plan.program.steps.size() * (sizeof(Step) + sizeof(std::size_t) + 64) +

@@ -19,13 +19,12 @@ absl::StatusOr<PlanPtr> PlanCompiler::Compile(const Codec& codec, const ScannedM
                                               const References& references) const {
   ASSIGN_OR_RETURN(DecodedPlan decoded, DecodePlan(codec, message, references, limits_));
   const Program& program = decoded.plan.program;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    const Step& step = program.steps[i];
+  for (const Step& step : program.steps) {
     absl::Status suits = engine_.backend.CheckVariant(step.problem, step.variant);
     if (suits.ok() && decoded.reproducible) {
       suits = CheckReproducible(variants_, OpOf(step.problem), step.variant);
     }
-    RETURN_IF_ERROR(InStep(suits, i, decoded.step_names));
+    RETURN_IF_ERROR(InStep(suits, static_cast<std::size_t>(step.part_of), decoded.step_names));
   }
   decoded.plan.device_seconds = engine_.backend.EstimateSeconds(program);
   decoded.plan.device_bytes = engine_.backend.DeviceBytes(program, decoded.plan.memory);

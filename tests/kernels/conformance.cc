@@ -1,6 +1,7 @@
 #include "tests/kernels/conformance.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -73,8 +74,13 @@ void AddTensors(Program& program, const MapProblem& p) {
   for (const MapInput& input : p.inputs) {
     const std::int64_t elements = StorageElements(p.shape, input.strides);
     AddOperand(program, Spec(input.dtype, {elements}, elements));
+    program.steps.back().input_offsets.push_back(
+        static_cast<std::size_t>(ElementsBefore(p.shape, input.strides)) * SizeOf(input.dtype));
   }
-  program.tensors.push_back(Spec(p.OutDType(), p.shape, p.shape.Count()));
+  const std::int64_t elements = StorageElements(p.shape, p.OutStrides());
+  program.tensors.push_back(Spec(p.OutDType(), p.shape, elements));
+  program.steps.back().output_offset =
+      static_cast<std::size_t>(ElementsBefore(p.shape, p.OutStrides())) * SizeOf(p.OutDType());
 }
 
 bool IsPoison(std::span<const std::byte> bytes) {
@@ -121,10 +127,30 @@ std::optional<std::string> Compare(const ElementwiseProblem& p, const std::vecto
   return FindWorstError(want, std::vector<long double>(want.values.size(), 0), got);
 }
 
+// The elements of a result that need not be dense, in their order.
+Bytes Gathered(const MapProblem& p, const Bytes& got) {
+  const Strides strides = p.OutStrides();
+  const auto size = static_cast<std::int64_t>(SizeOf(p.OutDType()));
+  Bytes elements;
+  std::array<std::int64_t, kMaxRank> index{};
+  for (std::int64_t element = 0; element < p.shape.Count(); ++element) {
+    std::int64_t at = ElementsBefore(p.shape, strides);
+    for (int axis = 0; axis < p.shape.rank; ++axis) {
+      at += index[static_cast<std::size_t>(axis)] * strides[axis];
+    }
+    elements.insert(elements.end(), got.begin() + at * size, got.begin() + (at + 1) * size);
+    for (int axis = p.shape.rank - 1; axis >= 0; --axis) {
+      if (++index[static_cast<std::size_t>(axis)] < p.shape[axis]) break;
+      index[static_cast<std::size_t>(axis)] = 0;
+    }
+  }
+  return elements;
+}
+
 std::optional<std::string> Compare(const MapProblem& p, const std::vector<StepScalars>& scalars,
                                    const std::vector<Bytes>& in, const Bytes& got) {
   const MapAnswer answer = Map(p, scalars, in);
-  return FindWorstError(answer.want, answer.bounds, got);
+  return FindWorstError(answer.want, answer.bounds, Gathered(p, got));
 }
 
 }  // namespace

@@ -90,13 +90,16 @@ long double OfFloats(MapOp op, DType dtype, long double x, long double y, long d
       return std::fabs(x);
     case MapOp::kSign:
       return std::isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : 0;
+    // The result is the second one of two zeros.
     case MapOp::kMinimum:
-      return std::isnan(x) || std::isnan(y) ? std::nanl("") : y < x ? y : x;
+      return std::isnan(x) || std::isnan(y) ? std::nanl("") : x < y ? x : y;
     case MapOp::kMaximum:
-      return std::isnan(x) || std::isnan(y) ? std::nanl("") : y > x ? y : x;
-    case MapOp::kClip:
+      return std::isnan(x) || std::isnan(y) ? std::nanl("") : x > y ? x : y;
+    case MapOp::kClip: {
       if (std::isnan(x) || std::isnan(y) || std::isnan(z)) return std::nanl("");
-      return std::min(std::max(x, y), z);
+      const long double raised = x > y ? x : y;
+      return raised < z ? raised : z;
+    }
     case MapOp::kFloor:
       return std::floor(x);
     case MapOp::kCeil:
@@ -338,7 +341,7 @@ MapAnswer Map(const MapProblem& problem, std::span<const StepScalars> scalars,
     std::vector<Number> values;
     std::vector<DType> types;
     for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-      std::int64_t offset = 0;
+      std::int64_t offset = ElementsBefore(problem.shape, problem.inputs[i].strides);
       for (int axis = 0; axis < problem.shape.rank; ++axis) {
         offset +=
             index[static_cast<std::size_t>(axis)] * problem.inputs[i].strides[static_cast<std::size_t>(axis)];
@@ -352,6 +355,8 @@ MapAnswer Map(const MapProblem& problem, std::span<const StepScalars> scalars,
       Number result;
       if (node.op == MapOp::kConstant) {
         result = ConstantOf(node.dtype, scalars[static_cast<std::size_t>(node.operands[0])]);
+      } else if (node.op == MapOp::kIndex) {
+        result = {static_cast<long double>(index[static_cast<std::size_t>(node.operands[0])])};
       } else {
         for (int k = 0; k < RowOf(node.op).operands; ++k) {
           x[static_cast<std::size_t>(k)] =

@@ -50,14 +50,39 @@ class MapBuilder {
     types_.push_back(map_.nodes.back().dtype);
     return Last();
   }
+  // Reversed along the axes of `backward`.
+  std::int16_t Reversed(DType dtype, std::uint32_t backward, std::uint32_t broadcast = 0) {
+    const std::int16_t input = Input(dtype, broadcast, 1);
+    Reverse(map_.inputs.back().strides, backward);
+    return input;
+  }
+  std::int16_t Index(DType dtype, int axis) {
+    map_.nodes.push_back({MapOp::kIndex, dtype, {static_cast<std::int16_t>(axis)}});
+    types_.push_back(dtype);
+    return Last();
+  }
+  // Every `step`-th element of each row of a larger result, reversed along the axes of `backward`.
+  void Spread(std::int64_t step, std::uint32_t backward) {
+    Shape whole = map_.shape;
+    whole[whole.rank - 1] = whole[whole.rank - 1] * step + 3;
+    map_.out_strides = RowMajorStrides(whole);
+    (*map_.out_strides)[whole.rank - 1] = step;
+    Reverse(*map_.out_strides, backward);
+  }
   DType TypeOf(std::int16_t value) const { return types_[static_cast<std::size_t>(value)]; }
   std::int16_t Last() const { return static_cast<std::int16_t>(types_.size() - 1); }
   MapProblem Build() {
-    map_.dtype = map_.inputs[0].dtype;
+    map_.dtype = map_.inputs.empty() ? map_.OutDType() : map_.inputs[0].dtype;
     return map_;
   }
 
  private:
+  void Reverse(Strides& strides, std::uint32_t backward) const {
+    for (int axis = 0; axis < map_.shape.rank; ++axis) {
+      if (backward >> axis & 1) strides[axis] = -strides[axis];
+    }
+  }
+
   MapProblem map_;
   std::vector<DType> types_;
   std::int16_t constants_ = 0;
@@ -83,7 +108,7 @@ std::vector<MapOp> ExactOps(DType dtype) {
 void AppendOperations(DType dtype, std::vector<MapProblem>& all) {
   for (std::size_t i = 0; i < kMapOps.size(); ++i) {
     const auto op = static_cast<MapOp>(i);
-    if (!Takes(op, dtype) || op == MapOp::kConstant || op == MapOp::kCast) continue;
+    if (!Takes(op, dtype) || RowOf(op).operands == 0 || op == MapOp::kCast) continue;
     for (const Shape& shape : {Shape{1023}, Shape{7, 129}, Shape{3, 5, 64}}) {
       const auto turn = static_cast<std::uint32_t>(all.size());
       MapBuilder map(shape);
@@ -131,6 +156,50 @@ void AppendLayouts(DType dtype, std::vector<MapProblem>& all) {
     add({3, 2, 5, 19}, 0, y);
     add({3, 2, 5, 32}, ~y & 5, y);
   }
+}
+
+// Copies of what is read backward, and to where the result is not dense, or runs backward.
+void AppendViews(DType dtype, std::vector<MapProblem>& all) {
+  for (const Shape& shape : {Shape{1000}, Shape{5, 64}, Shape{3, 4, 17}}) {
+    for (std::uint32_t backward = 0; backward < 1u << shape.rank; ++backward) {
+      MapBuilder copy(shape);
+      copy.Cast(dtype, copy.Reversed(dtype, backward));
+      if (backward % 3 != 0) copy.Spread(1 + backward % 2, backward / 2);
+      all.push_back(copy.Build());
+      MapBuilder choice(shape);
+      const std::int16_t x = choice.Reversed(dtype, backward, 1), y = choice.Reversed(dtype, ~backward);
+      choice.Node(MapOp::kWhere, choice.Node(MapOp::kNotEqual, x, y), x, y);
+      if (backward % 2 == 1) choice.Spread(1 + backward % 3, backward);
+      all.push_back(choice.Build());
+    }
+  }
+}
+
+// Positions along each axis, with an input and without any.
+void AppendIndices(DType dtype, std::vector<MapProblem>& all) {
+  for (const Shape& shape : {Shape{1}, Shape{1000}, Shape{6, 50}, Shape{3, 1, 40, 2}}) {
+    for (int axis = 0; axis < shape.rank; ++axis) {
+      for (const DType type : {DType::kI32, DType::kI64}) {
+        MapBuilder below(shape);  // the lower triangle, of matrices
+        const std::int16_t x = below.Input(dtype, static_cast<std::uint32_t>(axis) & 1);
+        const std::int16_t rows = below.Index(type, 0), columns = below.Index(type, axis);
+        below.Node(MapOp::kWhere, below.Node(MapOp::kGreaterEqual, rows, columns), x, below.Constant(dtype));
+        all.push_back(below.Build());
+      }
+      MapBuilder made(shape);
+      made.Node(MapOp::kAdd,
+                made.Node(MapOp::kMultiply, made.Index(DType::kI64, axis), made.Constant(DType::kI64)),
+                made.Index(DType::kI64, 0));
+      all.push_back(made.Build());
+    }
+  }
+  MapBuilder filled({700});
+  filled.Constant(dtype);
+  all.push_back(filled.Build());
+  MapBuilder cast({7, 100});
+  cast.Cast(dtype, cast.Constant(dtype));
+  cast.Spread(2, 0);
+  all.push_back(cast.Build());
 }
 
 // The maximum numbers of inputs, nodes and live values.
@@ -193,6 +262,8 @@ std::vector<MapProblem> AwkwardMaps(DType dtype) {
   AppendOperations(dtype, all);
   AppendCasts(dtype, all);
   AppendLayouts(dtype, all);
+  AppendViews(dtype, all);
+  AppendIndices(dtype, all);
   AppendLarge(dtype, all);
   AppendRandom(dtype, all);
   return all;

@@ -168,9 +168,17 @@ std::int64_t StorageElements(const Shape& shape, const Strides& strides) {
   std::int64_t last = 0;
   for (int axis = 0; axis < shape.rank; ++axis) {
     if (shape[axis] == 0) return 0;
-    last += (shape[axis] - 1) * strides[axis];
+    last += (shape[axis] - 1) * std::abs(strides[axis]);
   }
   return last + 1;
+}
+std::int64_t ElementsBefore(const Shape& shape, const Strides& strides) {
+  std::int64_t before = 0;
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    if (shape[axis] == 0) return 0;
+    before += (shape[axis] - 1) * std::max<std::int64_t>(-strides[axis], 0);
+  }
+  return before;
 }
 
 long double Converted(DType from, long double value, std::uint64_t bits, DType to) {

@@ -47,6 +47,8 @@ long double Converted(DType from, long double value, std::uint64_t bits, DType t
 // Elements of storage up to the last one: the padding of every row but the last is included.
 std::int64_t StorageElements(const Shape& shape, std::int64_t row_stride);
 std::int64_t StorageElements(const Shape& shape, const Strides& strides);
+// How many of these come before the first one, where strides are negative.
+std::int64_t ElementsBefore(const Shape& shape, const Strides& strides);
 
 // Elements of storage of the operands, counted likewise.
 std::int64_t ElementsOfA(const GemmProblem& problem);

@@ -347,6 +347,8 @@ std::string Describe(const Problem& problem) {
       text << ' ' << Name(input.dtype) << '@';
       for (int i = 0; i < m->shape.rank; ++i) text << (i == 0 ? "" : ",") << input.strides[i];
     }
+    text << " out@";
+    for (int i = 0; i < m->shape.rank; ++i) text << (i == 0 ? "" : ",") << m->OutStrides()[i];
     for (const MapNode& node : m->nodes) {
       text << ' ' << Name(node.op) << ':' << Name(node.dtype) << '(' << node.operands[0] << ','
            << node.operands[1] << ',' << node.operands[2] << ')';

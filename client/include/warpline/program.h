@@ -24,15 +24,15 @@ inline constexpr int kMaxSteps = 256;
 //   argument  = field '=' value                       fields of the operation's message in warpline.proto
 //   value     = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
-// Operations are transpose, gemm, reduce, cast, scale and add, and the elementwise ones of MapOp in
-// warpline.proto by their names: exp(x), where(c, x, y). Every operation takes variant=.
+// Operations are the fields of Step.operation in warpline.proto by their names, such as gemm or reshape, and
+// the elementwise ones of MapOp: exp(x), where(c, x, y). Every operation takes variant=.
 //
 // Values of enumerations are written as sum, f32 or relu, or in full as REDUCE_OP_SUM. The words true and
 // false may start with a capital letter. A list of one number may omit the brackets. The names dtype and
 // out_dtype stand for data_type and out_data_type.
 //
-// Arguments without a default are required: op of reduce, dtype of cast, factor of scale. gemm also takes
-// operands as c= and bias=. If there is a c but no beta, beta is 1.
+// Arguments without a default are required: op of reduce, dtype of cast, factor of scale, shape of reshape
+// and broadcast_to. gemm also takes operands as c= and bias=. If there is a c but no beta, beta is 1.
 //
 // A name starts with a letter or '_', and must not have been read as an input before. Steps without a name
 // are called "1.gemm".

@@ -69,14 +69,6 @@ Codec MakeCodec(RequestKind kind, std::string_view method, std::string_view whol
           encode};
 }
 
-// The name of the step that writes it; empty where steps have none.
-std::string NameOfOutput(const Program& program, const std::vector<std::string>& step_names, int tensor) {
-  for (std::size_t i = 0; i < step_names.size(); ++i) {
-    if (program.steps[i].output == tensor) return step_names[i];
-  }
-  return "";
-}
-
 OwnMemory OwnMemoryOf(const Conversion& conversion) {
   OwnMemory own;
   for (std::size_t i = 0; i < conversion.sources.size(); ++i) {
@@ -139,7 +131,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
   decoded.plan = MakePlan(std::move(conversion.program), own);
   for (std::size_t i = 0; i < decoded.plan.outputs.size(); ++i) {
     PlannedOutput& output = decoded.plan.outputs[i];
-    output.name = NameOfOutput(decoded.plan.program, conversion.step_names, decoded.plan.program.outputs[i]);
+    output.name = std::move(conversion.output_names[i]);
     output.sink = conversion.sinks[i].sink;
     output.ttl = conversion.sinks[i].ttl;
     output.slice = std::move(conversion.sinks[i].slice);

@@ -5,6 +5,7 @@
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
 #include "proto/rules/step_options.h"
+#include "proto/rules/views.h"
 #include "server/rpc/codec/convert_options.h"
 #include "server/rpc/codec/program_builder.h"
 
@@ -16,8 +17,9 @@ absl::StatusOr<Conversion> OneStep(ProgramBuilder builder, absl::StatusOr<Conver
                                    const std::string& variant, const char* blame, const Limits& limits) {
   RETURN_IF_ERROR(converted.status());
   RETURN_IF_ERROR(CheckVariantName(variant));
+  const Shape shape = converted->output.shape;
   const int result = builder.AddStep(*std::move(converted), variant);
-  RETURN_IF_ERROR(builder.AddOutput(blame, "", result, limits));
+  RETURN_IF_ERROR(builder.AddOutput(blame, "", result, shape, limits));
   RETURN_IF_ERROR(builder.CheckSinksUsed());
   return std::move(builder).Build();
 }
@@ -62,7 +64,7 @@ absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const Token
   if (request.has_c()) {
     ASSIGN_OR_RETURN(tensor, reader.Read("c", &request.c()));
     c = reads_c ? builder.AddInput("c", tensor)
-                : Operand{"c", -1, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
+                : RowsOperand("c", -1, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride);
   }
   if (request.has_bias()) {
     ASSIGN_OR_RETURN(tensor, reader.Read("bias", &request.bias()));

@@ -23,8 +23,10 @@ struct Conversion {
   Program program;
   std::vector<CheckedTensor::Source> sources;  // of the program's inputs, in order
   std::vector<PlannedScalars> scalars;         // ScalarCount of them for each step, in order
-  // For Run, one entry per step, in the order of Program.steps; empty for the others.
+  // For Run, one entry per step, in the order of the request's program (Step::part_of); empty for the others.
   std::vector<std::string> step_names;
+  std::vector<std::string>
+      output_names;  // of the program's outputs, in order; empty ones where they have none
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
   std::vector<OutputPlace> sinks;  // of the program's outputs, in order

@@ -26,17 +26,19 @@ absl::StatusOr<Conversion> FromProto(const v1::RunRequest& request, const TokenV
     };
     RETURN_IF_ERROR(rules.AddInput(input.name(), read));
   }
-  RETURN_IF_ERROR(rules.CheckSteps(
-      TokenReader{values.scalars},
-      [&](ConvertedStep step, const std::string& variant) { builder.AddStep(std::move(step), variant); }));
+  const auto add_step = [&](ConvertedStep step, const std::string& variant) {
+    builder.AddStep(std::move(step), variant);
+  };
+  RETURN_IF_ERROR(rules.CheckSteps(TokenReader{values.scalars}, add_step));
   RETURN_IF_ERROR(rules.CheckOutputs(
-      [&](const std::string& field, const std::string& name, const std::optional<Operand>& result) {
-        return builder.AddOutput(field, name, result->tensor, limits);
+      add_step, [&](const std::string& field, const std::string& name, const std::optional<Operand>& result) {
+        return builder.AddOutput(field, name, result->tensor, result->shape, limits);
       }));
   RETURN_IF_ERROR(builder.CheckSinksUsed());
   RETURN_IF_ERROR(rules.CheckAllUsed());
   Conversion conversion = std::move(builder).Build();
   conversion.step_names = rules.StepNames();
+  conversion.program.num_parts = request.program().steps_size();
   return conversion;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/views.h"
 #include "server/base/errors.h"
 #include "server/rpc/codec/convert_options.h"
 #include "server/rpc/codec/request_options.h"
@@ -23,27 +24,30 @@ Operand ProgramBuilder::AddInput(std::string field, const CheckedTensor& tensor)
   const int index = program.num_inputs++;
   program.tensors.push_back(tensor.spec);
   conversion_.sources.push_back(tensor.source);
-  return {std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride};
+  return RowsOperand(std::move(field), index, tensor.spec.dtype, tensor.spec.shape, tensor.row_stride);
 }
 
 int ProgramBuilder::AddStep(ConvertedStep converted, const std::string& variant) {
   Program& program = conversion_.program;
-  const auto index = static_cast<int>(program.tensors.size());
-  converted.step.output = index;
+  const auto next = static_cast<int>(program.tensors.size());
+  if (converted.step.output < 0) converted.step.output = next;
+  const int index = converted.step.output;
   if (variant != "auto") converted.step.variant = variant;
   for (const ReadScalars& scalars : converted.scalars) {
     conversion_.scalars.push_back(
         {Planned(scalars.alpha), Planned(scalars.beta), scalars.integers, scalars.integer});
   }
   program.steps.push_back(std::move(converted.step));
-  program.tensors.push_back(std::move(converted.output));
+  if (index == next) program.tensors.push_back(std::move(converted.output));
   return index;
 }
 
 absl::Status ProgramBuilder::AddOutput(std::string_view field, std::string_view name, int tensor,
-                                       const Limits& limits) {
+                                       const Shape& shape, const Limits& limits) {
   Program& program = conversion_.program;
-  const TensorSpec& spec = program.tensors[tensor];
+  TensorSpec& spec = program.tensors[tensor];
+  spec.shape = shape;
+  conversion_.output_names.emplace_back(name);
   const auto sink = std::find_if(sinks_.begin(), sinks_.end(),
                                  [&](const RequestedSink& candidate) { return candidate.output == name; });
   OutputPlace& place = conversion_.sinks.emplace_back();

@@ -21,11 +21,13 @@ class ProgramBuilder {
   absl::Status TakeOptions(const v1::RequestOptions& options, const TokenValues& values);
   // `field` is the name of the tensor in errors.
   Operand AddInput(std::string field, const CheckedTensor& tensor);
-  // The name of the variant must have been checked. Returns the number of the result.
+  // The name of the variant must have been checked. The step has the number of its output, or -1: the next
+  // tensor. Returns the number.
   int AddStep(ConvertedStep converted, const std::string& variant);
-  // Returns the result of a step, whose sink has the same `name`. `field` is what to blame if it is too large
-  // to be returned inline, alone or with those before it.
-  absl::Status AddOutput(std::string_view field, std::string_view name, int tensor, const Limits& limits);
+  // Returns the result of a step, with a shape of as many elements, to the sink of the same `name`. `field`
+  // is what to blame if it is too large to be returned inline, alone or with those before it.
+  absl::Status AddOutput(std::string_view field, std::string_view name, int tensor, const Shape& shape,
+                         const Limits& limits);
   // An error if a sink names no output.
   absl::Status CheckSinksUsed() const;
 

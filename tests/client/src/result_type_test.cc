@@ -137,7 +137,11 @@ TEST(ResultTypeTest, EveryStepHasOne) {
       node.add_operands(0);
       node.add_operands(1);
     }
-    const bool is_binary = step.has_gemm() || step.has_add() || step.has_map();
+    if (step.has_reshape()) step.mutable_reshape()->add_shape(4);
+    if (step.has_broadcast_to()) {
+      for (const int size : {5, 2, 2}) step.mutable_broadcast_to()->add_shape(size);
+    }
+    const bool is_binary = step.has_gemm() || step.has_add() || step.has_map() || step.has_concat();
     if (!is_binary) {
       step.mutable_inputs()->RemoveLast();
       args.inputs.pop_back();

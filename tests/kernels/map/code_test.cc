@@ -87,7 +87,7 @@ TEST(MapCodeTest, EveryOperationHasAFunctionForTheTypesThatItTakes) {
   for (std::size_t i = 0; i < kMapOps.size(); ++i) {
     const auto op = static_cast<MapOp>(i);
     for (const DType dtype : kAllDTypes) {
-      if (op == MapOp::kConstant || !Has(RowOf(op).takes, dtype)) continue;
+      if (RowOf(op).operands == 0 || !Has(RowOf(op).takes, dtype)) continue;
       MapProblem map{.dtype = dtype, .shape = {3}};
       const bool selects = op == MapOp::kWhere;
       if (selects) map.inputs.push_back({DType::kBool, {1}});
@@ -113,6 +113,45 @@ TEST(MapWalkTest, FusesAxesThatAllInputsContinue) {
   EXPECT_EQ(rows.dims[1], 6);
   EXPECT_EQ(rows.strides[1][0], 0);
   EXPECT_EQ(MapWalk::Of(Map("map 1x1 f32 = exp(0)")).rank, 0);
+}
+
+TEST(MapCodeTest, CastsThatChangeNothingAreLeftOut) {
+  const MapCode copy = Lower(Map("map 64 u8 = cast:u8(0)"));
+  ASSERT_EQ(copy.instructions.size(), 1u);
+  EXPECT_EQ(copy.instructions[0].code, kLoadCode);
+  EXPECT_EQ(copy.result, kLastResult);
+  const MapCode filled = Lower(Map("map 64 = constant:f32(0) cast:f32(0)"));
+  EXPECT_TRUE(filled.instructions.empty());
+  EXPECT_EQ(filled.result, 0 | kUniformBit);
+  // x is read by the sum alone, through both casts.
+  const MapCode sum = Lower(Map("map 64 f32 = cast:f32(0) cast:f32(1) add(2,0)"));
+  ASSERT_EQ(sum.instructions.size(), 2u);
+  EXPECT_EQ(sum.slots, 0);
+}
+
+TEST(MapCodeTest, AnIndexIsARowOfTheWalk) {
+  const MapProblem map = Map(
+      "map 4x5 f32 = index:i32(1) index:i32(0) index:i32(1) less(1,2) less(2,3) where(4,0,0) where(5,6,0)");
+  const MapCode code = Lower(map);
+  std::vector<int> rows;
+  for (const MapInstruction& instruction : code.instructions) {
+    if (instruction.code == kIndexCode) rows.push_back(instruction.from[0]);
+  }
+  EXPECT_THAT(rows, testing::UnorderedElementsAre(1, 2, 1));
+  const MapWalk walk = MapWalk::Of(map);
+  ASSERT_EQ(walk.strides.size(), 4u);  // the input, two axes, the result
+  EXPECT_EQ(walk.rank, 2);
+  EXPECT_EQ(walk.strides[1][1], 1);
+  EXPECT_EQ(walk.strides[2][0], 1);
+  EXPECT_EQ(walk.of_result()[0], 5);
+}
+
+TEST(MapWalkTest, FusesNoAxesThatTheResultHasApart) {
+  const MapWalk walk = MapWalk::Of(Map("map 4x6 f32 =@8,1 exp(0)"));
+  EXPECT_EQ(walk.rank, 2);
+  const MapWalk backward = MapWalk::Of(Map("map 4x6 f32@-6,-1 = exp(0)"));
+  EXPECT_EQ(backward.rank, 2);  // the input alone is one axis
+  EXPECT_EQ(backward.strides[0][1], -1);
 }
 
 }  // namespace

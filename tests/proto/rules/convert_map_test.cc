@@ -12,6 +12,7 @@
 #include "proto/rules/convert_step.h"
 #include "proto/rules/step_options.h"
 #include "proto/rules/tensor_rules.h"
+#include "proto/rules/views.h"
 #include "tests/testing/status_matchers.h"
 
 namespace warpline {
@@ -27,7 +28,7 @@ struct Request {
 
   Request& Input(DType dtype, const Shape& shape = {2, 3}) {
     const std::string field = absl::StrCat("inputs[", operands.size(), "]");
-    operands.push_back({field, static_cast<int>(operands.size()), dtype, shape, RowSize(shape)});
+    operands.push_back(RowsOperand(field, static_cast<int>(operands.size()), dtype, shape, 0));
     return *this;
   }
   v1::MapNode& Node(v1::MapOp op, const std::vector<int>& reads = {}) {
@@ -90,6 +91,29 @@ TEST(ConvertMapTest, IntegerConstantsAreExactAndPartOfThePlan) {
   EXPECT_EQ(converted->scalars[0].integer, (std::int64_t{1} << 62) + 1);
 }
 
+TEST(ConvertMapTest, AMapMayHaveAShapeOfItsOwnAndNoInputs) {
+  Request wide;
+  wide.Input(DType::kF32, {1, 3});
+  for (const int size : {4, 2, 3}) wide.map.add_shape(size);
+  wide.Node(v1::MAP_OP_EXP, {0});
+  auto converted = wide.Convert();
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->output.shape, (Shape{4, 2, 3}));
+  EXPECT_EQ(std::get<MapProblem>(converted->step.problem).inputs[0].strides, (Strides{0, 0, 1}));
+
+  Request made;
+  for (const int size : {4, 2}) made.map.add_shape(size);
+  v1::MapNode& index = made.Node(v1::MAP_OP_INDEX);
+  index.set_data_type(v1::DATA_TYPE_I64);
+  index.set_integer(-1);
+  converted = made.Convert();
+  ASSERT_THAT(converted, IsOk());
+  EXPECT_EQ(converted->output.shape, (Shape{4, 2}));
+  EXPECT_EQ(std::get<MapProblem>(converted->step.problem).dtype, DType::kI64);
+  EXPECT_EQ(std::get<MapProblem>(converted->step.problem).nodes[0].operands[0], 1);
+  EXPECT_TRUE(converted->step.inputs.empty());
+}
+
 TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
   struct Case {
     std::string want;
@@ -99,11 +123,35 @@ TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
     return r.Node(v1::MAP_OP_ADD, reads);
   };
   const std::vector<Case> cases = {
-      {"inputs: has 0 names; a map reads 1 to 32",
+      {"nodes[0].operands[0]: 0; 0 inputs and the earlier nodes are none",
        [&](Request& r) {
          add(r, {0, 0});
        }},
-      {"inputs: has 33 names; a map reads 1 to 32",
+      {"nodes[0].data_type: no index is f32; supported: i32, i64",
+       [&](Request& r) {
+         r.map.add_shape(3);
+         r.Node(v1::MAP_OP_INDEX).set_data_type(v1::DATA_TYPE_F32);
+       }},
+      {"nodes[0].integer: axis 1 is outside of [-1, 1)",
+       [&](Request& r) {
+         r.map.add_shape(3);
+         v1::MapNode& index = r.Node(v1::MAP_OP_INDEX);
+         index.set_data_type(v1::DATA_TYPE_I64);
+         index.set_integer(1);
+       }},
+      {"nodes[0].data_type: i32, but axis 0 has 2147483649 elements; i64 has all of their positions",
+       [&](Request& r) {
+         r.map.add_shape((std::int64_t{1} << 31) + 1);
+         r.Node(v1::MAP_OP_INDEX).set_data_type(v1::DATA_TYPE_I32);
+       }},
+      {"shape: [3,2], to which inputs[0], [2,3], cannot be broadcast",
+       [&](Request& r) {
+         r.Input(DType::kF32);
+         r.map.add_shape(3);
+         r.map.add_shape(2);
+         r.Node(v1::MAP_OP_EXP, {0});
+       }},
+      {"inputs: has 33 names; a map reads at most 32",
        [&](Request& r) {
          for (int i = 0; i < 33; ++i) r.Input(DType::kF32);
        }},

@@ -27,6 +27,7 @@ except ImportError as error:
 
 from warpline import aio, targets
 from warpline.client import Client
+from warpline.creation import arange, eye, full, linspace, ones, zeros
 from warpline.downloads import WarplinePerformanceWarning
 from warpline.dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 from warpline.elementwise import where
@@ -40,6 +41,7 @@ from warpline.reports import Device, Execution, Limits, Operation, ServerInfo, S
 from warpline.residents import TensorInfo
 from warpline.targets import MAX_RETRIES, POOL_BYTES, Mode
 from warpline.tensors import Tensor
+from warpline.views import concatenate, stack
 
 try:
     __version__ = importlib.metadata.version("warpline")
@@ -50,8 +52,8 @@ __all__ = [
     "Cancelled", "Client", "DeadlineExceeded", "Device", "Error", "Execution", "Expression", "FailedPrecondition",
     "FieldViolation", "Internal", "InvalidArgument", "Limits", "NotFound", "Operation", "Program", "ResourceExhausted",
     "ServerInfo", "StageTimes", "StatusCode", "Tensor", "TensorInfo", "Unauthenticated", "Unavailable", "Unimplemented",
-    "Variant", "WarplinePerformanceWarning", "aio", "bfloat16", "connect", "float8_e4m3fn", "float8_e5m2", "local",
-    "placeholder", "program", "where",
+    "Variant", "WarplinePerformanceWarning", "aio", "arange", "bfloat16", "concatenate", "connect", "eye", "float8_e4m3fn",
+    "float8_e5m2", "full", "linspace", "local", "ones", "placeholder", "program", "stack", "where", "zeros",
 ]
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 MAX_NODES = 256
 MAX_INPUTS = 32
 
+# Steps that are nodes of a map, too: casts, and arrays that are made on the server (creation.py).
+_MADE = ("index", "full")
+_NODES = ("map", "cast", "constant", *_MADE)
+
 
 class Row(NamedTuple):
     """An operation. takes: the kinds of NumPy dtypes of its operands, such as "bif" for bool, integers and floats."""
@@ -197,11 +201,11 @@ def where(condition: Any, x: Any, y: Any) -> "Expression":
     """x where the condition is true, and y elsewhere: `np.where` on the server, for expressions, tensors, arrays and
     numbers. x and y are promoted as by NumPy, and all three are broadcast. Raises TypeError if none of them is a tensor
     or an expression."""
-    return make("where", _program_of("where", condition, x, y), (condition, x, y))
+    return make("where", program_of("where", condition, x, y), (condition, x, y))
 
 
 def clip(x: Any, low: Any, high: Any) -> "Expression":
-    program = _program_of("clip", x, low, high)
+    program = program_of("clip", x, low, high)
     if low is None and high is None:
         expression: Expression = program._expression(x)
         return expression
@@ -210,7 +214,7 @@ def clip(x: Any, low: Any, high: Any) -> "Expression":
     return make("clip", program, (x, low, high))
 
 
-def _program_of(function: str, *operands: Any) -> Any:
+def program_of(function: str, *operands: Any) -> Any:
     """The program of the first tensor or expression."""
     for x in operands:
         if hasattr(x, "_apply"):
@@ -243,7 +247,7 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
 
 def is_node(x: "Expression") -> bool:
     """True for what is computed by a node of a map."""
-    return x._operation is not None and x._operation.kind in ("map", "cast", "constant")
+    return x._operation is not None and x._operation.kind in _NODES
 
 
 def _is_constant(x: "Expression") -> bool:
@@ -254,6 +258,8 @@ def _joins(x: "Expression", root: "Expression") -> bool:
     """True if x may be computed in the map of `root`, which reads it: not where it would be computed several times,
     because it is broadcast there."""
     if x.name or (x._operation is not None and x._operation.variant):
+        return False
+    if _operation(x).kind in _MADE and root.shape is None:
         return False
     return x.shape is None or root.shape is None or x.shape == root.shape
 
@@ -314,11 +320,20 @@ def map_of(members: Sequence["Expression"]) -> Map:
                                              for y in x._inputs]}
         if operation.kind == "cast":
             node |= {"op": "MAP_OP_CAST", "data_type": operation.fields["data_type"]}
+        elif operation.kind == "full":  # a cast of its constant, which changes nothing
+            assert x.dtype is not None
+            node |= {"op": "MAP_OP_CAST", "data_type": data_type(x.dtype)}
+        elif operation.kind == "index":
+            assert x.dtype is not None
+            node |= {"op": "MAP_OP_INDEX", "data_type": data_type(x.dtype), "integer": operation.fields["axis"]}
         else:
             node["op"] = f"MAP_OP_{operation.fields['op'].upper()}"
         places[x] = len(inputs) + len(nodes)
         nodes.append(node)
-    return Map(list(inputs), {"nodes": nodes})
+    fields: dict[str, Any] = {"nodes": nodes}
+    if any(_operation(x).kind in _MADE for x in members):
+        fields["shape"] = list(members[-1].shape or ())
+    return Map(list(inputs), fields)
 
 
 def _operation(x: "Expression") -> "Operation":

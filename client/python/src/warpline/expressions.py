@@ -1,13 +1,13 @@
 """Expressions of tensors, and the methods and operators that make them."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from warpline import elementwise, errors
+from warpline import creation, elementwise, errors, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -150,6 +150,44 @@ class Operators(Remote):
         return self.program.gemm(self, b, c, alpha=alpha, beta=beta, bias=bias, activation=activation, trans_a=trans_a,
                                  trans_b=trans_b, precision=precision, dtype=dtype, variant=variant, name=name)
 
+    def __getitem__(self, key: Any) -> "Expression":
+        """The elements that integers, slices, None and ... choose, as in NumPy. Arrays of indices and masks raise
+        TypeError."""
+        return views.item(self, key)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self} has no axis whose size is known")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator["Expression"]:
+        return (self[i] for i in range(len(self)))
+
+    def reshape(self, *shape: Any, order: str = "C", copy: None = None) -> "Expression":
+        """The elements in row-major order with another shape, of which one size may be -1."""
+        sizes = shape[0] if len(shape) == 1 else shape
+        return views.reshape(self, sizes, order, copy=copy)
+
+    def ravel(self) -> "Expression":
+        """All elements in row-major order, along one axis."""
+        return views.reshape(self, -1)
+
+    def flatten(self) -> "Expression":
+        """As ravel()."""
+        return views.reshape(self, -1)
+
+    def squeeze(self, axis: Axes = None) -> "Expression":
+        """Without axes of size 1: the given ones, or all of them."""
+        return views.squeeze(self, axis)
+
+    def swapaxes(self, axis1: int, axis2: int) -> "Expression":
+        """With two axes swapped."""
+        return views.swapaxes(self, axis1, axis2)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Expression":
+        """The diagonals of the matrices that two axes span, along the last axis."""
+        return views.diagonal(self, offset, axis1, axis2)
+
     def astype(self, dtype: npt.DTypeLike, *, name: str = "") -> "Expression":
         """Converts the elements to another data type. Floats become integers by truncation: values out of range become
         the nearest integer in range, and NaN becomes 0. Integers become narrower integers modulo 2^bits."""
@@ -265,8 +303,8 @@ class Operators(Remote):
     def __ge__(self, other: Any) -> "Expression":
         return self._apply("greater_equal", self, other)
 
-    # np.clip calls the method of this name.
-    _functions = {np.where: elementwise.where}
+    # np.clip, np.transpose and the like call the methods of their names.
+    _functions = {np.where: elementwise.where, **views.FUNCTIONS, **creation.FUNCTIONS}
 
     # By identity: sets and dicts ask for equality only of objects with one hash.
     __hash__ = object.__hash__
@@ -338,10 +376,11 @@ class Expression(Operators):
         self._operation = operation
         self._operand = operand
         self._dtype = dtype
-        is_constant = operation is not None and operation.kind == "constant"
-        self._shape = () if is_constant else None if operand is None else operand.shape
+        self._shape: tuple[int, ...] | None = None if operand is None else operand.shape
         # True if the shape is known, or known to be unknown.
-        self._has_inferred_shape = operation is None or is_constant
+        self._has_inferred_shape = operation is None
+        if operation is not None and operation.kind in ("constant", "full", "index"):
+            self._shape, self._has_inferred_shape = operation.fields.get("shape", ()), True
         # The reason why the shape is not known, if this or a step before it does not fit its inputs.
         self._refusal: errors.InvalidArgument | None = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.

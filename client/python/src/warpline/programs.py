@@ -147,7 +147,7 @@ class Program:
 
         op: Its name in docs/array-api.md, such as "exp" or "where".
         """
-        if op not in elementwise.ROWS or op in ("constant", "cast"):
+        if op not in elementwise.ROWS or op in ("constant", "cast", "index"):
             raise TypeError(f"there is no elementwise operation {op!r}")
         return elementwise.make(op, self, operands, variant, name)
 
@@ -365,7 +365,7 @@ def _graph_of(outputs: Sequence[Expression]) -> Graph:
             continue
         kind, fields, variant = x._operation
         inputs = list(x._inputs)
-        if x in maps and (kind == "map" or len(maps[x]) > 1):  # a cast alone is a step of its own
+        if x in maps and (kind != "cast" or len(maps[x]) > 1):  # a cast alone is a step of its own
             kind, (inputs, fields) = "map", elementwise.map_of(maps[x])
         steps.append({"name": names[x], "inputs": [names[y] for y in inputs], "variant": variant, kind: fields})
     message = {"steps": steps, "outputs": [names[x] for x in outputs]}

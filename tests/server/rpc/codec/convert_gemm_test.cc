@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::warpline::testing::IsOk;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 TEST(ConvertGemmTest, SizesStridesAndScalarsAreTakenOver) {
   Gemm gemm;
@@ -181,7 +181,7 @@ TEST(ConvertGemmTest, CIsDroppedWhereBetaIsZero) {
 TEST(ConvertGemmTest, ScalarTooLargeForF32IsInfinite) {
   Gemm gemm;
   gemm.request.set_alpha(1e300);
-  gemm.request.set_beta(-kInfinity);
+  gemm.request.set_beta(-kUnbounded);
   const auto conversion = Convert(gemm);
   ASSERT_THAT(conversion, IsOk());
   EXPECT_EQ(ScalarsOf(*conversion, gemm).at(0).alpha_f32, std::numeric_limits<float>::infinity());

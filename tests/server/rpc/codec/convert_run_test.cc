@@ -73,10 +73,140 @@ TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {
   EXPECT_THAT(conversion->program.outputs, ElementsAre(4, 5, 2));
 }
 
-TEST(ConvertRunTest, TheApiHasAsManyOperationsAsThereAre) {
+TEST(ConvertRunTest, TheApiHasTheOperationsThatHaveKernelsAndViews) {
   const auto* operations = v1::Step::descriptor()->FindOneofByName("operation");
   ASSERT_NE(operations, nullptr);
-  EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()));
+  constexpr int kViewsAndConcat = 5;  // of transposes, kernels make copies
+  EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()) + kViewsAndConcat);
+}
+
+// A matrix, and steps that read it in other orders.
+struct Views : Chain {
+  Views() {
+    request = {};
+    AddInput("x", {4, 6}, 96);
+  }
+  void Output(const std::string& name) { request.mutable_program()->add_outputs(name); }
+};
+
+TEST(ConvertRunTest, AProductReadsTheTransposeOfAMatrixWhereItLies) {
+  Views run;
+  run.AddStep("t", {"x"}).mutable_transpose();
+  run.AddStep("gram", {"t", "x"}).mutable_gemm();
+  run.Output("gram");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 1u);
+  EXPECT_EQ(program.num_parts, 2);
+  EXPECT_EQ(program.steps[0].part_of, 1);
+  EXPECT_THAT(program.steps[0].inputs, ElementsAre(0, 0));
+  const auto& gemm = std::get<GemmProblem>(program.steps[0].problem);
+  EXPECT_TRUE(gemm.trans_a);
+  EXPECT_FALSE(gemm.trans_b);
+  EXPECT_EQ(gemm.lda, 6);
+  EXPECT_EQ(gemm.m, 6);
+}
+
+TEST(ConvertRunTest, AViewIsCopiedOnceForThoseWhoNeedIt) {
+  Views run;
+  v1::SliceStep& slice = *run.AddStep("odd", {"x"}).mutable_slice();
+  slice.add_starts(1), slice.add_ends(6), slice.add_axes(1), slice.add_steps(2);
+  run.AddStep("sum", {"odd"}).mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
+  run.AddStep("max", {"odd"}).mutable_reduce()->set_op(v1::REDUCE_OP_MAX);
+  run.Output("sum"), run.Output("odd"), run.Output("max");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 3u);
+  EXPECT_THAT(program.steps[0].input_offsets, ElementsAre(sizeof(float)));
+  EXPECT_EQ(program.steps[0].part_of, 0);
+  EXPECT_THAT(program.steps[1].inputs, ElementsAre(1));
+  EXPECT_THAT(program.steps[2].inputs, ElementsAre(1));
+  EXPECT_THAT(program.outputs, ElementsAre(2, 1, 3));
+  EXPECT_THAT(conversion->output_names, ElementsAre("sum", "odd", "max"));
+  EXPECT_THAT(VariantsByPart(program, std::vector<std::string_view>{"copies", "sums", "sums"}),
+              ElementsAre("copies", "sums", "sums"));
+}
+
+TEST(ConvertRunTest, AMapReadsAViewWhereItLiesUnlessAnotherAxisIsTheInnermost) {
+  Views run;
+  v1::SliceStep& flip = *run.AddStep("flip", {"x"}).mutable_slice();
+  flip.add_starts(-1), flip.add_ends(-9), flip.add_steps(-1);
+  run.AddStep("t", {"x"}).mutable_transpose();
+  run.AddStep("a", {"x", "flip"}).mutable_add();
+  run.AddStep("b", {"t", "t"}).mutable_add();
+  run.Output("a"), run.Output("b");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 3u);
+  EXPECT_THAT(program.steps[0].inputs, ElementsAre(0, 0));
+  EXPECT_THAT(program.steps[0].input_offsets, ElementsAre(0, 18 * sizeof(float)));
+  EXPECT_TRUE(std::holds_alternative<TransposeProblem>(program.steps[1].problem));
+  EXPECT_EQ(program.steps[1].part_of, 1);
+  EXPECT_THAT(VariantsByPart(program, std::vector<std::string_view>{"m", "t", "m"}),
+              ElementsAre("view", "t", "m", "m"));
+}
+
+TEST(ConvertRunTest, AnOutputOfAnotherShapeIsTheResultItself) {
+  Views run;
+  run.AddStep("sum", {"x", "x"}).mutable_add();
+  run.AddStep("flat", {"sum"}).mutable_reshape()->add_shape(-1);
+  run.AddStep("again", {"sum"}).mutable_reshape()->add_shape(24);
+  run.Output("flat"), run.Output("again");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 2u);  // one result cannot be two outputs
+  EXPECT_THAT(program.outputs, ElementsAre(1, 2));
+  EXPECT_EQ(program.tensors[1].shape, Shape{24});
+  EXPECT_EQ(program.steps[1].part_of, 2);
+}
+
+TEST(ConvertRunTest, ConcatWritesPartsOfOneTensor) {
+  Views run;
+  run.AddStep("wide", {"x", "x", "x"}).mutable_concat()->set_axis(-1);
+  run.Output("wide");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 3u);
+  ASSERT_EQ(program.tensors.size(), 2u);
+  EXPECT_EQ(program.tensors[1].shape, (Shape{4, 18}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(program.steps[i].output, 1);
+    EXPECT_EQ(program.steps[i].output_offset, 6 * i * sizeof(float));
+    EXPECT_EQ(std::get<MapProblem>(program.steps[i].problem).OutStrides(), (Strides{18, 1}));
+  }
+  EXPECT_THAT(VariantsByPart(program, std::vector<std::string_view>{"m", "m", "m"}), ElementsAre("m"));
+}
+
+TEST(ConvertRunTest, AViewHasNoVariantButATransposeThatNamesOneIsACopy) {
+  Views run;
+  run.AddStep("t", {"x"}).mutable_transpose();
+  run.step(0).set_variant("tiles");
+  run.Output("t");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  ASSERT_EQ(conversion->program.steps.size(), 1u);
+  EXPECT_EQ(conversion->program.steps[0].variant, "tiles");
+  run.step(0).mutable_reshape()->add_shape(24);
+  EXPECT_EQ(Convert(run).status().message(),
+            "program.steps[0].variant: step \"t\": \"tiles\"; a view has none");
+}
+
+TEST(ConvertRunTest, AProgramComesDownToALimitedNumberOfKernels) {
+  Views run;
+  for (int i = 0; i < 10; ++i) {
+    v1::Step& step = run.AddStep("c" + std::to_string(i), std::vector<std::string>(120, "x"));
+    step.mutable_concat();
+    run.Output("c" + std::to_string(i));
+  }
+  EXPECT_EQ(
+      Convert(run).status().message(),
+      "program.steps[8].operation: step \"c8\": with this step the program comes down to more than 1024 "
+      "kernels, which is the limit");
 }
 
 TEST(ConvertRunTest, EveryOperationIsAStep) {

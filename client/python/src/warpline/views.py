@@ -1,0 +1,219 @@
+"""Views and what joins arrays: steps that move elements, or only read them in another order, and compute nothing.
+
+A view costs no copy where the steps that read it can read the original in another order: elementwise operations, other
+views, concatenate, and products of a matrix or its transpose.
+"""
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+
+from warpline import promotion
+from warpline.elementwise import program_of
+
+if TYPE_CHECKING:
+    from warpline.expressions import Expression
+
+# Has another place in NumPy 1.24.
+_AxisError: Any = getattr(np, "exceptions", np).AxisError
+
+# Ends of slices as the API has them: all up to the last element, or down to the first.
+_TO_THE_LAST, _TO_THE_FIRST = str((1 << 63) - 1), str(-(1 << 63))
+
+
+def _make(kind: str, x: Any, fields: dict[str, Any]) -> "Expression":
+    given = program_of(kind, x)._expression(x)
+    made: Expression = given.program._step(kind, [given], fields, "", "", given.dtype)
+    return made
+
+
+def _shape_of(what: str, x: Any) -> tuple[int, ...]:
+    """The shape, which must be known."""
+    shape: tuple[int, ...] | None = x.shape
+    if shape is None:
+        raise TypeError(f"{what} needs the shape of {x}, which is not known before it is computed")
+    return shape
+
+
+def _axis(axis: SupportsIndex, rank: int) -> int:
+    index = operator.index(axis)
+    if not -rank <= index < rank:
+        raise _AxisError(index, rank)
+    return index % rank
+
+
+def _axes(axes: Any, rank: int) -> list[int]:
+    found = [_axis(axis, rank) for axis in (axes if isinstance(axes, Iterable) else [axes])]
+    if len(set(found)) < len(found):
+        raise ValueError(f"an axis occurs twice in {axes}")
+    return found
+
+
+def reshape(x: Any, shape: Any, order: str = "C", **unsupported: Any) -> "Expression":
+    """The elements in row-major order with another shape, of which one size may be -1."""
+    if order != "C" or any(value is not None for value in unsupported.values()):
+        raise TypeError("reshape takes a shape, and reads elements in C order")
+    sizes = list(shape) if isinstance(shape, Iterable) else [shape]
+    return _make("reshape", x, {"shape": tuple(operator.index(size) for size in sizes)})
+
+
+def broadcast_to(x: Any, shape: Any, subok: bool = False) -> "Expression":
+    sizes = list(shape) if isinstance(shape, Iterable) else [shape]
+    return _make("broadcast_to", x, {"shape": tuple(operator.index(size) for size in sizes)})
+
+
+def squeeze(x: Any, axis: Any = None) -> "Expression":
+    """Without axes of size 1: the given ones, or all of them."""
+    shape = _shape_of("squeeze", x)
+    gone = _axes([i for i, size in enumerate(shape) if size == 1] if axis is None else axis, len(shape))
+    if any(shape[i] != 1 for i in gone):
+        raise ValueError(f"squeeze of axes {sorted(gone)} of {shape}, of which not all have size 1")
+    return reshape(x, [size for i, size in enumerate(shape) if i not in gone])
+
+
+def expand_dims(x: Any, axis: Any = 0) -> "Expression":
+    """With new axes of size 1, which have these places in the result."""
+    shape = _shape_of("expand_dims", x)
+    count = len(axis) if isinstance(axis, Sequence) else 1
+    places, sizes = _axes(axis, len(shape) + count), iter(shape)
+    return reshape(x, [1 if i in places else next(sizes) for i in range(len(shape) + count)])
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> "Expression":
+    rank = len(_shape_of("moveaxis", x))
+    from_axes, to_axes = _axes(source, rank), _axes(destination, rank)
+    if len(from_axes) != len(to_axes):
+        raise ValueError(f"moveaxis of {len(from_axes)} axes to {len(to_axes)}")
+    order = [i for i in range(rank) if i not in from_axes]
+    for to, of in sorted(zip(to_axes, from_axes)):
+        order.insert(to, of)
+    return _permuted(x, order)
+
+
+def swapaxes(x: Any, axis1: SupportsIndex, axis2: SupportsIndex) -> "Expression":
+    rank = len(_shape_of("swapaxes", x))
+    order = list(range(rank))
+    i, k = _axis(axis1, rank), _axis(axis2, rank)
+    order[i], order[k] = k, i
+    return _permuted(x, order)
+
+
+def _permuted(x: Any, order: Sequence[int]) -> "Expression":
+    made: Expression = program_of("transpose", x).transpose(x, order)
+    return made
+
+
+def flip(x: Any, axis: Any = None) -> "Expression":
+    """In reverse order along some axes, or all."""
+    rank = len(_shape_of("flip", x))
+    axes = _axes(range(rank) if axis is None else axis, rank)
+    return _sliced(x, {i: (str(-1), _TO_THE_FIRST, -1) for i in axes})
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Expression":
+    return _make("diagonal", x, {"offset": operator.index(offset), "axis1": operator.index(axis1),
+                                 "axis2": operator.index(axis2)})
+
+
+def _sliced(x: Any, ranges: dict[int, tuple[str, str, int]]) -> "Expression":
+    """ranges: start, end and step, by axis."""
+    return _make("slice", x, {"starts": tuple(r[0] for r in ranges.values()), "ends": tuple(r[1] for r in ranges.values()),
+                              "axes": tuple(ranges), "steps": tuple(r[2] for r in ranges.values())})
+
+
+def _range_of(key: slice) -> tuple[str, str, int] | None:
+    """Start, end and step of a slice; None if it takes all."""
+    step = 1 if key.step is None else operator.index(key.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    start = (0 if step > 0 else -1) if key.start is None else operator.index(key.start)
+    end = (_TO_THE_LAST if step > 0 else _TO_THE_FIRST) if key.stop is None else str(operator.index(key.stop))
+    return None if (start, end, step) == (0, _TO_THE_LAST, 1) else (str(start), end, step)
+
+
+def item(x: Any, key: Any) -> "Expression":
+    """x[key], for integers, slices, None and ...: the basic indexing of NumPy."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    for part in items:
+        if part is not None and part is not Ellipsis and not isinstance(part, slice) and not _is_integer(part):
+            raise TypeError(f"an index is an integer, a slice, None or ..., not {type(part).__name__}: arrays of indices "
+                            "and masks are not implemented yet, and np.asarray fetches the elements")
+    if sum(part is Ellipsis for part in items) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    shape = _shape_of("indexing", x)
+    named = sum(part is not None and part is not Ellipsis for part in items)
+    if named > len(shape):
+        raise IndexError(f"too many indices: {named} for {len(shape)} axes")
+    if Ellipsis not in items:
+        items.append(Ellipsis)
+    ranges: dict[int, tuple[str, str, int]] = {}
+    sizes: list[int] = []
+    axis = 0
+    for part in items:
+        if part is None:
+            sizes.append(1)
+        elif part is Ellipsis:
+            rest = len(shape) - named
+            sizes += shape[axis:axis + rest]
+            axis += rest
+        elif isinstance(part, slice):
+            taken = _range_of(part)
+            if taken is not None:
+                ranges[axis] = taken
+            sizes.append(len(range(*part.indices(shape[axis]))))
+            axis += 1
+        else:
+            index = operator.index(part)
+            if not -shape[axis] <= index < shape[axis]:
+                raise IndexError(f"index {index} is out of bounds for axis {axis} with size {shape[axis]}")
+            index %= shape[axis]
+            ranges[axis] = (str(index), str(index + 1), 1)
+            axis += 1
+    taken_x = _sliced(x, ranges) if ranges else x
+    return taken_x if tuple(sizes) == taken_x.shape and taken_x is not x else reshape(taken_x, sizes)
+
+
+def _is_integer(part: Any) -> bool:
+    return hasattr(part, "__index__") and not isinstance(part, (bool, np.bool_)) and np.ndim(part) == 0
+
+
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *, dtype: Any = None,
+                casting: str = "same_kind") -> "Expression":
+    """Joins arrays along an axis; None: all elements of each, in a row. Dtypes are promoted as by NumPy 2."""
+    if out is not None:
+        raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
+    program = program_of("concatenate", *arrays)
+    given = [program._expression(x) for x in arrays]
+    if axis is None:
+        given, axis = [reshape(x, -1) for x in given], 0
+    if any(x.shape == () for x in given):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    common = None if dtype is None else np.dtype(dtype)
+    if common is None and all(x.dtype is not None for x in given):
+        common = given[0].dtype
+        for x in given[1:]:
+            common = promotion.common(common, x.dtype)
+    if common is not None:
+        given = [program._cast(x, common) for x in given]
+    made: Expression = program._step("concat", given, {"axis": operator.index(axis)} if axis else {}, "", "", common)
+    return made
+
+
+def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any = None,
+          casting: str = "same_kind") -> "Expression":
+    """Joins arrays of one shape along a new axis, which has this place in the result."""
+    program = program_of("stack", *arrays)
+    given = [program._expression(x) for x in arrays]
+    shapes = {_shape_of("stack", x) for x in given}
+    if len(shapes) > 1:
+        raise ValueError(f"all arrays of a stack have the same shape, not {sorted(shapes)}")
+    place = _axis(axis, len(shapes.pop()) + 1)
+    return concatenate([expand_dims(x, place) for x in given], place, out, dtype=dtype)
+
+
+FUNCTIONS: dict[Any, Any] = {
+    np.reshape: reshape, np.broadcast_to: broadcast_to, np.squeeze: squeeze, np.expand_dims: expand_dims,
+    np.moveaxis: moveaxis, np.swapaxes: swapaxes, np.flip: flip, np.diagonal: diagonal, np.concatenate: concatenate,
+    np.stack: stack, np.ravel: lambda x, order="C": reshape(x, -1, order)}
