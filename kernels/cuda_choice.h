@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "kernels/cuda_variants.h"
-#include "kernels/elementwise/plan.h"
+#include "kernels/map/packs/plan.h"
 #include "kernels/map/plan.h"
 #include "kernels/reduce/plan.h"
 #include "kernels/transpose/plan.h"
@@ -20,7 +20,7 @@ namespace warpline {
 
 // The arguments of a launch, for rows that compute them from the problem. Others have none.
 struct KernelPlan {
-  std::variant<std::monostate, TransposePlan, ReducePlan, ElementwisePlan, MapPlan> arguments;
+  std::variant<std::monostate, TransposePlan, ReducePlan, PackPlan, MapPlan> arguments;
 };
 
 template <typename ProblemT>
@@ -52,8 +52,6 @@ CudaChoice<GemmProblem> Choose(const GemmProblem& problem, std::string_view vari
                                const DeviceTraits& traits, const Operands& operands);
 CudaChoice<ReduceProblem> Choose(const ReduceProblem& problem, std::string_view variant,
                                  const DeviceTraits& traits, const Operands& operands);
-CudaChoice<ElementwiseProblem> Choose(const ElementwiseProblem& problem, std::string_view variant,
-                                      const DeviceTraits& traits, const Operands& operands);
 CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
                               const Operands& operands);
 

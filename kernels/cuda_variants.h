@@ -34,15 +34,12 @@ using CudaVariant = Variant<ProblemT, CudaLaunch<ProblemT>>;
 std::span<const CudaVariant<TransposeProblem>> CudaTransposeVariants();
 std::span<const CudaVariant<GemmProblem>> CudaGemmVariants();
 std::span<const CudaVariant<ReduceProblem>> CudaReduceVariants();
-// One table for cast, scale and add.
-std::span<const CudaVariant<ElementwiseProblem>> CudaElementwiseVariants();
 std::span<const CudaVariant<MapProblem>> CudaMapVariants();
 
 // From a problem's type to its table.
 inline auto CudaTable(const TransposeProblem&) { return CudaTransposeVariants(); }
 inline auto CudaTable(const GemmProblem&) { return CudaGemmVariants(); }
 inline auto CudaTable(const ReduceProblem&) { return CudaReduceVariants(); }
-inline auto CudaTable(const ElementwiseProblem&) { return CudaElementwiseVariants(); }
 inline auto CudaTable(const MapProblem&) { return CudaMapVariants(); }
 
 }  // namespace warpline

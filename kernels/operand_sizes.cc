@@ -22,11 +22,6 @@ std::vector<OperandSize> Inputs(const TransposeProblem& p) {
 std::vector<OperandSize> Inputs(const ReduceProblem& p) {
   return {{Extent(p.shape, RowMajorStrides(p.shape, p.row_stride)), p.dtype}};
 }
-std::vector<OperandSize> Inputs(const ElementwiseProblem& p) {
-  std::vector<OperandSize> inputs = {{Extent(p.shape, p.x_strides), p.dtype}};
-  if (ReadsY(p.op)) inputs.push_back({Extent(p.shape, p.y_strides), p.dtype});
-  return inputs;
-}
 std::vector<OperandSize> Inputs(const MapProblem& p) {
   std::vector<OperandSize> inputs;
   for (const MapInput& input : p.inputs) inputs.push_back({Extent(p.shape, input.strides), input.dtype});
@@ -50,7 +45,6 @@ std::vector<OperandSize> Inputs(const GemmProblem& p) {
 
 OperandSize Output(const TransposeProblem& p) { return {p.shape.Count(), p.dtype}; }
 OperandSize Output(const ReduceProblem& p) { return {p.OutputShape(false).Count(), p.OutDType()}; }
-OperandSize Output(const ElementwiseProblem& p) { return {p.shape.Count(), p.out_dtype}; }
 OperandSize Output(const MapProblem& p) { return {Extent(p.shape, p.OutStrides()), p.OutDType()}; }
 OperandSize Output(const GemmProblem& p) { return {p.batch.Count() * p.m * p.n, p.OutDType()}; }
 

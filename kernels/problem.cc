@@ -12,19 +12,6 @@ struct Overloaded : Ts... {
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
-// A switch: what is forgotten there does not compile, and does not become another operation in signatures.
-Op ToOp(ElementwiseOp op) {
-  switch (op) {
-    case ElementwiseOp::kCast:
-      return Op::kCast;
-    case ElementwiseOp::kScale:
-      return Op::kScale;
-    case ElementwiseOp::kAdd:
-      return Op::kAdd;
-  }
-  return Op::kCast;
-}
-
 double Bytes(const Shape& shape, DType dtype) {
   return static_cast<double>(shape.Count()) * static_cast<double>(SizeOf(dtype));
 }
@@ -39,12 +26,6 @@ std::string_view Name(Op op) {
       return "gemm";
     case Op::kReduce:
       return "reduce";
-    case Op::kCast:
-      return "cast";
-    case Op::kScale:
-      return "scale";
-    case Op::kAdd:
-      return "add";
     case Op::kMap:
       return "map";
   }
@@ -114,7 +95,6 @@ Op OpOf(const Problem& problem) {
   return std::visit(Overloaded{[](const TransposeProblem&) { return Op::kTranspose; },
                                [](const GemmProblem&) { return Op::kGemm; },
                                [](const ReduceProblem&) { return Op::kReduce; },
-                               [](const ElementwiseProblem& p) { return ToOp(p.op); },
                                [](const MapProblem&) { return Op::kMap; }},
                     problem);
 }
@@ -130,8 +110,7 @@ int MapProblem::ConstantCount() const {
 
 int ScalarCount(const Problem& problem) {
   if (const auto* map = std::get_if<MapProblem>(&problem)) return map->ConstantCount();
-  const Op op = OpOf(problem);
-  return op == Op::kGemm || op == Op::kScale ? 1 : 0;
+  return std::holds_alternative<GemmProblem>(problem) ? 1 : 0;
 }
 
 namespace {
@@ -169,11 +148,6 @@ double BytesMoved(const ReduceProblem& p) {
   return Bytes(p.shape, p.dtype) + Bytes(p.OutputShape(false), p.OutDType());
 }
 
-double BytesMoved(const ElementwiseProblem& p) {
-  return StridedBytes(p.shape, p.x_strides, p.dtype) +
-         (ReadsY(p.op) ? StridedBytes(p.shape, p.y_strides, p.dtype) : 0) + Bytes(p.shape, p.out_dtype);
-}
-
 double BytesMoved(const MapProblem& p) {
   double bytes = Bytes(p.shape, p.OutDType());
   for (const MapInput& input : p.inputs) bytes += StridedBytes(p.shape, input.strides, input.dtype);
@@ -187,21 +161,18 @@ double BytesOf(const Problem& problem) {
 }
 
 double FlopsOf(const Problem& problem) {
-  return std::visit(
-      Overloaded{[](const TransposeProblem&) { return 0.0; },
-                 [](const GemmProblem& p) {
-                   return 2.0 * static_cast<double>(p.batch.Count()) * static_cast<double>(p.m) *
-                          static_cast<double>(p.n) * static_cast<double>(p.k);
-                 },
-                 [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
-                 [](const ElementwiseProblem& p) {
-                   return p.op == ElementwiseOp::kCast ? 0.0 : static_cast<double>(p.shape.Count());
-                 },
-                 [](const MapProblem& p) {
-                   const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
-                   return nodes * static_cast<double>(p.shape.Count());
-                 }},
-      problem);
+  return std::visit(Overloaded{[](const TransposeProblem&) { return 0.0; },
+                               [](const GemmProblem& p) {
+                                 return 2.0 * static_cast<double>(p.batch.Count()) *
+                                        static_cast<double>(p.m) * static_cast<double>(p.n) *
+                                        static_cast<double>(p.k);
+                               },
+                               [](const ReduceProblem& p) { return static_cast<double>(p.shape.Count()); },
+                               [](const MapProblem& p) {
+                                 const auto nodes = static_cast<double>(p.nodes.size()) - p.ConstantCount();
+                                 return nodes * static_cast<double>(p.shape.Count());
+                               }},
+                    problem);
 }
 
 }  // namespace warpline

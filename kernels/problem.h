@@ -17,9 +17,8 @@
 
 namespace warpline {
 
-enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kCast, kScale, kAdd, kMap };
-inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kCast,
-                                       Op::kScale,     Op::kAdd,  Op::kMap};
+enum class Op : std::uint8_t { kTranspose, kGemm, kReduce, kMap };
+inline constexpr std::array kAllOps = {Op::kTranspose, Op::kGemm, Op::kReduce, Op::kMap};
 std::string_view Name(Op op);
 
 // y[i0, i1, ...] = x[...] with y's axis i being x's axis perm[i].
@@ -62,9 +61,8 @@ struct GemmProblem {
   friend bool operator==(const GemmProblem&, const GemmProblem&) = default;
 };
 
-// In every width, so that a kernel reads the one it computes in; this layout is copied to the device. Of a
-// scale step, alpha is the factor. A map has one for each constant, of which alpha is the value, or the real
-// part, and beta the imaginary part.
+// In every width, so that a kernel reads the one it computes in; this layout is copied to the device. A map
+// has one for each constant, of which alpha is the value, or the real part, and beta the imaginary part.
 struct StepScalars {
   float alpha_f32 = 1, beta_f32 = 0;
   double alpha_f64 = 1, beta_f64 = 0;
@@ -120,22 +118,6 @@ struct ReduceProblem {
   friend bool operator==(const ReduceProblem&, const ReduceProblem&) = default;
 };
 
-enum class ElementwiseOp : std::uint8_t { kCast, kScale, kAdd };
-// True if the operation has a second operand, y.
-constexpr bool ReadsY(ElementwiseOp op) { return op == ElementwiseOp::kAdd; }
-
-// out = cast(x), factor * x, or x + y; dense, of out_dtype, which is `dtype` but for casts. Along each axis
-// of the result, neighbours are so many elements apart in x and in y: 0 where they are broadcast.
-struct ElementwiseProblem {
-  ElementwiseOp op = ElementwiseOp::kCast;
-  DType dtype = DType::kF32;
-  DType out_dtype = DType::kF32;
-  Shape shape;
-  Strides x_strides{}, y_strides{};
-
-  friend bool operator==(const ElementwiseProblem&, const ElementwiseProblem&) = default;
-};
-
 inline constexpr int kMaxMapInputs = 32;
 inline constexpr int kMaxMapNodes = 256;
 
@@ -175,7 +157,7 @@ struct MapProblem {
   friend bool operator==(const MapProblem&, const MapProblem&) = default;
 };
 
-using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, ElementwiseProblem, MapProblem>;
+using Problem = std::variant<TransposeProblem, GemmProblem, ReduceProblem, MapProblem>;
 
 Op OpOf(const Problem& problem);
 DType DTypeOf(const Problem& problem);  // of the inputs

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "kernels/map/pair.h"
 
 namespace warpline {
 namespace {
@@ -28,6 +29,8 @@ std::string Sizes(const Shape& shape) { return Join(shape.dims.data(), shape.ran
 void AppendNumber(std::string& text, const char* name, std::int64_t number, std::int64_t usual) {
   if (number != usual) absl::StrAppend(&text, " ", name, "=", number);
 }
+
+constexpr std::int64_t kLeastStride = std::numeric_limits<std::int64_t>::min();
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -88,24 +91,28 @@ std::string Details(const GemmProblem& p) {
   return text;
 }
 
-bool HasSteps(const ElementwiseProblem& p, const Strides& steps, const Strides& of) {
+bool HasSteps(const PairMap& p, const Strides& steps, const Strides& of) {
   return std::equal(steps.begin(), steps.begin() + p.shape.rank, of.begin());
 }
 
-std::string Details(const ElementwiseProblem& p) {
+std::string Details(const PairMap& p) {
   std::string text;
   const auto append = [&](const char* name, const Strides& steps) {
     if (HasSteps(p, steps, RowMajorStrides(p.shape))) return;
     absl::StrAppend(&text, " ", name, "=", Join(steps.data(), p.shape.rank, ","));
   };
-  if (p.op == ElementwiseOp::kCast) absl::StrAppend(&text, " >", ToAbsl(Name(p.out_dtype)));
+  if (p.op == PairOp::kCast) absl::StrAppend(&text, " >", ToAbsl(Name(p.out_dtype)));
   append("x", p.x_strides);
   if (ReadsY(p.op)) append("y", p.y_strides);
   return text;
 }
 
-// The whole text: a map has the types of its inputs in place of one.
+// The whole text: a map has the types of its inputs in place of one, or is one of the short forms.
 std::string MapText(const MapProblem& p) {
+  if (const std::optional<PairMap> pair = PairOf(p)) {
+    return absl::StrCat(ToAbsl(Name(pair->op)), " ", ToAbsl(Name(pair->dtype)), " ", Sizes(p.shape),
+                        Details(*pair));
+  }
   std::string text = absl::StrCat("map ", Sizes(p.shape));
   const Strides dense = RowMajorStrides(p.shape);
   for (const MapInput& input : p.inputs) {
@@ -137,7 +144,6 @@ std::string TypeName(const Problem& problem) {
 
 Shape ShapeOf(const TransposeProblem& p) { return p.shape; }
 Shape ShapeOf(const ReduceProblem& p) { return p.shape; }
-Shape ShapeOf(const ElementwiseProblem& p) { return p.shape; }
 Shape ShapeOf(const MapProblem& p) { return p.shape; }
 Shape ShapeOf(const GemmProblem& p) { return {p.m, p.n, p.k}; }
 
@@ -206,10 +212,10 @@ class Line {
     return shape;
   }
   // Takes one number for each axis of the shape.
-  void TakeSteps(const char* name, int rank, std::int64_t* into) {
+  void TakeSteps(const char* name, int rank, std::int64_t* into, std::int64_t least = 0) {
     const auto word = TakeIf(absl::StrCat(name, "="));
     if (!word) return;
-    const std::vector<std::int64_t> steps = Numbers(*word, ',', kMaxRank, 0);
+    const std::vector<std::int64_t> steps = Numbers(*word, ',', kMaxRank, least);
     if (std::ssize(steps) != rank) return Refuse("a number for each axis");
     std::copy(steps.begin(), steps.end(), into);
   }
@@ -342,10 +348,10 @@ Problem ParseGemm(Line& line, bool tf32, DType dtype, const Shape& shape) {
   return p;
 }
 
-Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape& shape) {
-  ElementwiseProblem p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
+Problem ParsePair(Line& line, PairOp op, DType dtype, const Shape& shape) {
+  PairMap p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
   p.x_strides = p.y_strides = RowMajorStrides(shape);
-  if (op == ElementwiseOp::kCast) {
+  if (op == PairOp::kCast) {
     if (const auto type = line.TakeIf(">")) {
       p.out_dtype = line.Type(*type);
     } else {
@@ -353,8 +359,8 @@ Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape&
     }
   }
   if (!ReadsY(op)) {
-    line.TakeSteps("x", shape.rank, p.x_strides.data());
-    return p;
+    line.TakeSteps("x", shape.rank, p.x_strides.data(), kLeastStride);
+    return ToMap(p);
   }
   if (const auto word = line.TakeIf("*")) {
     Shape smaller = shape;
@@ -363,9 +369,9 @@ Problem ParseElementwise(Line& line, ElementwiseOp op, DType dtype, const Shape&
     p.y_strides = RowMajorStrides(smaller);
     for (int axis : axes) p.y_strides[axis] = 0;
   }
-  line.TakeSteps("x", shape.rank, p.x_strides.data());
-  line.TakeSteps("y", shape.rank, p.y_strides.data());
-  return p;
+  line.TakeSteps("x", shape.rank, p.x_strides.data(), kLeastStride);
+  line.TakeSteps("y", shape.rank, p.y_strides.data(), kLeastStride);
+  return ToMap(p);
 }
 
 // The operation of a node, the type of its result and its operands; `types` are those of the values before
@@ -387,7 +393,7 @@ MapNode ParseNode(Line& line, const std::string& word, std::vector<DType>& types
       line.Numbers(word.substr(open + 1, word.size() - open - 2), ',', wanted, 0);
   if (operands.size() != wanted) line.Refuse(absl::StrCat(wanted, " operands in \"", word, "\""));
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (node.op != MapOp::kConstant && operands[i] >= std::ssize(types)) {
+    if (row->operands > 0 && operands[i] >= std::ssize(types)) {
       line.Refuse(absl::StrCat("operands below ", types.size(), " in \"", word, "\""));
     }
     node.operands[i] = static_cast<std::int16_t>(operands[i]);
@@ -408,8 +414,7 @@ Problem ParseMap(Line& line, const Shape& shape) {
     const std::vector<std::string> parts = absl::StrSplit(word, absl::MaxSplits('@', 1));
     Strides strides = RowMajorStrides(shape);
     if (parts.size() == 2) {
-      const std::vector<std::int64_t> steps =
-          line.Numbers(parts[1], ',', kMaxRank, std::numeric_limits<std::int64_t>::min());
+      const std::vector<std::int64_t> steps = line.Numbers(parts[1], ',', kMaxRank, kLeastStride);
       if (std::ssize(steps) != shape.rank) line.Refuse("a number for each axis");
       std::copy(steps.begin(), steps.end(), strides.begin());
     }
@@ -440,9 +445,9 @@ Problem ParseOf(Line& line) {
   if (!line.ok()) return {};
   if (op == "transpose") return ParseTranspose(line, dtype, shape);
   if (op == "gemm") return ParseGemm(line, is_tf32, dtype, shape);
-  if (op == "cast") return ParseElementwise(line, ElementwiseOp::kCast, dtype, shape);
-  if (op == "scale") return ParseElementwise(line, ElementwiseOp::kScale, dtype, shape);
-  if (op == "add") return ParseElementwise(line, ElementwiseOp::kAdd, dtype, shape);
+  if (op == "cast") return ParsePair(line, PairOp::kCast, dtype, shape);
+  if (op == "scale") return ParsePair(line, PairOp::kScale, dtype, shape);
+  if (op == "add") return ParsePair(line, PairOp::kAdd, dtype, shape);
   for (ReduceOp reduce : kAllReduceOps) {
     if (Name(reduce) == op) return ParseReduce(line, reduce, dtype, shape);
   }

@@ -7,13 +7,14 @@
 //   cast TYPE SIZES >TYPE [x=STEPS]
 //   scale TYPE SIZES [x=STEPS]
 //   add TYPE SIZES [*AXES] [x=STEPS] [y=STEPS]
-//   map SIZES TYPE[@STEPS]... = NODE...
+//   map SIZES TYPE[@STEPS]... =[@STEPS] NODE...
 //
 // SIZES are as 64x2048x8, AXES as 0,2 or all, STEPS as 0,1: elements between neighbours along each axis, or
-// of a batch matrices. REDUCTION is sum, max and so on; the TYPE of a product may be tf32. *AXES: y is
-// broadcast along them. A map has the type of each input, and its steps unless it is dense; a NODE is as
-// add(0,1), constant:f32(0) or cast:f16(2): the operation, the type of its result where it is not that of its
-// operands, and the numbers of its operands.
+// of a batch matrices; they may be negative. cast, scale and add are short forms of maps. REDUCTION is sum,
+// max and so on; the TYPE of a product may be tf32. *AXES: y is broadcast along them. A map has the type of
+// each input, and its steps unless it is dense, and behind = those of its result; a NODE is as add(0,1),
+// constant:f32(0), index:i64(1) or cast:f16(2): the operation, the type of its result where it is not that of
+// its operands, and the numbers of its operands.
 #ifndef WARPLINE_KERNELS_PROBLEM_TEXT_H_
 #define WARPLINE_KERNELS_PROBLEM_TEXT_H_
 

@@ -67,13 +67,6 @@ void AppendProblem(std::string& to, const MapProblem& p) {
   for (const MapNode& node : p.nodes) Append(to, node);
 }
 
-void AppendProblem(std::string& to, const ElementwiseProblem& p) {
-  Append(to, p.out_dtype);
-  Append(to, p.shape);
-  Append(to, p.x_strides, p.shape.rank);
-  Append(to, p.y_strides, p.shape.rank);
-}
-
 }  // namespace
 
 std::string Signature(const Program& program, const OwnMemory& own) {

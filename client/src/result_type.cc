@@ -9,6 +9,7 @@
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
 #include "proto/rules/program_rules.h"
+#include "proto/rules/reduce_steps.h"
 #include "proto/rules/step_options.h"
 #include "proto/rules/tensor_rules.h"
 #include "proto/rules/views.h"
@@ -62,7 +63,14 @@ absl::StatusOr<ResultTypes> ResultTypesOf(const ReduceArgs& args) {
                               .keepdims = args.keepdims,
                               .out_data_type = NumberOf(args.out_data_type),
                               .ddof = args.ddof};
-  return ResultOf(ConvertReduce(*x, options), args.variant);
+  RETURN_IF_ERROR(CheckVariantName(args.variant));
+  const auto emit = [](const ConvertedStep& step, const std::string&,
+                       int) -> absl::StatusOr<warpline::Operand> {
+    return DenseOperand("x", -1, step.output);
+  };
+  ASSIGN_OR_RETURN(const warpline::Operand y, ReduceSteps(*x, options, args.variant, emit));
+  return ResultTypes{
+      TensorSpec{y.dtype, y.shape, static_cast<std::size_t>(y.shape.Count()) * SizeOf(y.dtype)}};
 }
 
 absl::StatusOr<ResultTypes> ResultTypesOf(const GemmArgs& args) {

@@ -62,7 +62,7 @@ struct Flags {
                    "ladders: all variants of a few problems; breadth: the server's own choice of many, in "
                    "--mode=ladder; default: ladders")
         ->check(CLI::IsMember(std::vector<std::string>{"ladders", "breadth"}));
-    add_list("--ops", ops, "transpose,gemm,reduce, of the breadth also elementwise; default: all");
+    add_list("--ops", ops, "transpose,gemm,reduce, of the breadth also map; default: all");
     add_list("--variants", variants, "names that --list prints; default: all");
     add_list("--dtypes", dtypes, "of f16,bf16,f32,tf32,f64; default: those of the ladders");
     add_list("--shapes", shapes,
@@ -92,7 +92,7 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
 
 void List(const std::vector<std::string>& ops, const std::vector<std::string>& names) {
   std::vector<std::string> laddered = ops;
-  std::erase(laddered, "elementwise");                                    // of the breadth alone
+  std::erase(laddered, "map");                                            // of the breadth alone
   if (!laddered.empty() || ops.empty()) MakeCases(laddered, {}, {}, {});  // refuses operations there are not
   std::vector<std::string> missing = names;
   const auto list = [&](const char* op, const auto& table) {
@@ -109,7 +109,7 @@ void List(const std::vector<std::string>& ops, const std::vector<std::string>& n
   list("transpose", CudaTransposeVariants());
   list("gemm", CudaGemmVariants());
   list("reduce", CudaReduceVariants());
-  list("elementwise", CudaElementwiseVariants());
+  list("map", CudaMapVariants());
   if (!missing.empty()) {
     throw Failure(absl::StrCat("--variants: ", absl::StrJoin(missing, ", "), ": no variant of ",
                                ops.empty() ? "any operation" : absl::StrJoin(ops, " or ")));

@@ -62,10 +62,6 @@ VariantCost ReduceLoopsCost(const ReduceProblem& problem, const DeviceTraits&) {
               2 * static_cast<double>(problem.OutputShape(false).Count())};
 }
 
-VariantCost ElementwiseLoopsCost(const ElementwiseProblem& problem, const DeviceTraits&) {
-  return {.serial = 2.0 * static_cast<double>(problem.shape.Count())};
-}
-
 // A node takes about as long as moving its operands through the L1 cache; a function of the library some ten
 // times as long.
 VariantCost MapBlocksCost(const MapProblem& problem, const DeviceTraits&) {
@@ -105,12 +101,6 @@ constexpr std::array kReduce = {
                               nullptr, nullptr, ReduceLoopsCost},
 };
 
-constexpr std::array kElementwise = {
-    CpuVariant<ElementwiseProblem>{"reference", "plain loops", true, IsReal, Always<ElementwiseProblem>,
-                                   NoWorkspace<ElementwiseProblem>, cpu::ElementwiseReference, nullptr,
-                                   nullptr, ElementwiseLoopsCost},
-};
-
 constexpr std::array kMap = {
     CpuVariant<MapProblem>{"blocks", "node by node over blocks in the L1 cache", true, IsMapType,
                            Always<MapProblem>, cpu::MapBlocksWorkspaceBytes, cpu::MapBlocks, nullptr, nullptr,
@@ -122,7 +112,6 @@ constexpr std::array kMap = {
 std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants() { return kTranspose; }
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants() { return kGemm; }
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants() { return kReduce; }
-std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants() { return kElementwise; }
 std::span<const CpuVariant<MapProblem>> CpuMapVariants() { return kMap; }
 
 }  // namespace warpline

@@ -18,14 +18,12 @@ std::span<const CpuVariant<TransposeProblem>> CpuTransposeVariants();
 std::span<const CpuVariant<GemmProblem>> CpuGemmVariants();
 std::span<const CpuVariant<ReduceProblem>> CpuReduceVariants();
 // One table for cast, scale and add.
-std::span<const CpuVariant<ElementwiseProblem>> CpuElementwiseVariants();
 std::span<const CpuVariant<MapProblem>> CpuMapVariants();
 
 // From a problem's type to its table.
 inline auto CpuTable(const TransposeProblem&) { return CpuTransposeVariants(); }
 inline auto CpuTable(const GemmProblem&) { return CpuGemmVariants(); }
 inline auto CpuTable(const ReduceProblem&) { return CpuReduceVariants(); }
-inline auto CpuTable(const ElementwiseProblem&) { return CpuElementwiseVariants(); }
 inline auto CpuTable(const MapProblem&) { return CpuMapVariants(); }
 
 }  // namespace warpline

@@ -27,8 +27,6 @@ bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits& trait
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands);
 void ReduceReference(const ReduceProblem& problem, const Operands& operands);
 
-void ElementwiseReference(const ElementwiseProblem& problem, const Operands& operands);
-
 // Every map. The workspace is a few blocks for each live value, whatever the size of the problem.
 std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTraits& traits);
 void MapBlocks(const MapProblem& problem, const Operands& operands);

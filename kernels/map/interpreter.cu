@@ -4,6 +4,7 @@
 //
 // Limit: each instruction is decoded once for each 8 elements of f32 that a thread has
 // (docs/benchmarks/2026-11-27-h200-maps.md).
+// Next, `packs`: one operation for each instance, and 16 bytes a load or store.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

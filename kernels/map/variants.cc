@@ -1,8 +1,10 @@
 // The variant table of maps.
+#include <optional>
 #include <utility>
 
 #include "kernels/cuda_choice.h"
 #include "kernels/map/kernels.h"
+#include "kernels/map/packs/kernels.h"
 
 namespace warpline {
 namespace {
@@ -24,7 +26,30 @@ cudaError_t LaunchInterpreter(const MapProblem& problem, const Operands& operand
   return LaunchMapInterpreter(problem, PlanMap(problem), operands, context, stream);
 }
 
+std::optional<PackPlan> PacksFor(const MapProblem& problem, const Operands& operands) {
+  return PlanPacks(problem, operands.in[0], operands.in[1], operands.out);
+}
+
+cudaError_t LaunchPacks(const MapProblem& problem, const Operands& operands, const CudaContext& context,
+                        cudaStream_t stream) {
+  if (context.plan != nullptr) {
+    return LaunchMapPacks(std::get<PackPlan>(context.plan->arguments), operands, stream);
+  }
+  const std::optional<PackPlan> plan = PacksFor(problem, operands);
+  return plan.has_value() ? LaunchMapPacks(*plan, operands, stream) : cudaErrorNotSupported;
+}
+
 constexpr CudaVariant<MapProblem> kVariants[] = {
+    {.name = "packs",
+     .summary =
+         "one cast, sum or product with a number: 16 bytes a load or store, a pack of elements a thread",
+     .reproducible = true,
+     .supports_dtype = IsReal,
+     .supports = [](const MapProblem& problem,
+                    const DeviceTraits&) { return PacksFor(problem, {}).has_value(); },
+     .workspace_bytes = [](const MapProblem&, const DeviceTraits&) -> std::size_t { return 0; },
+     .launch = LaunchPacks,
+     .step = 2},
     {.name = "interpreter",
      .summary = "node by node over values in shared memory, 8 elements of f32 a thread",
      .reproducible = true,
@@ -41,8 +66,17 @@ constexpr CudaVariant<MapProblem> kVariants[] = {
 std::span<const CudaVariant<MapProblem>> CudaMapVariants() { return kVariants; }
 
 CudaChoice<MapProblem> Choose(const MapProblem& problem, std::string_view variant, const DeviceTraits& traits,
-                              const Operands&) {
-  CudaChoice<MapProblem> choice = ChooseInOrder(CudaMapVariants(), problem, variant, traits);
+                              const Operands& operands) {
+  const auto& packs = kVariants[0];
+  const auto& interpreter = kVariants[1];
+  if (variant.empty() || variant == packs.name) {
+    if (std::optional<PackPlan> plan = PacksFor(problem, operands); plan.has_value()) {
+      return {.row = &packs, .configuration = 0, .plan = {*std::move(plan)}};
+    }
+    if (variant == packs.name) return {};
+  }
+  CudaChoice<MapProblem> choice = ChooseInOrder(CudaMapVariants(), problem, interpreter.name, traits);
+  if (!variant.empty() && variant != interpreter.name) return {};
   if (choice.row != nullptr) choice.plan.arguments = PlanMap(problem);
   return choice;
 }

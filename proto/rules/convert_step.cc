@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
+#include "kernels/map/pair.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/scalar_class.h"
@@ -15,6 +16,8 @@
 
 namespace warpline {
 namespace {
+
+bool IsCast(DType dtype) { return Has(RowOf(MapOp::kCast).takes, dtype); }
 
 absl::StatusOr<ReduceOp> CheckReduceOp(v1::ReduceOp op) {
   // Each number of the API's enumeration is ours plus one.
@@ -109,19 +112,20 @@ absl::StatusOr<ConvertedStep> ConvertReduce(const Operand& x, const ReduceOption
 }
 
 absl::StatusOr<ConvertedStep> ConvertCast(const Operand& x, v1::DataType data_type) {
-  RETURN_IF_ERROR(CheckTakes(x, "cast", IsReal));
+  RETURN_IF_ERROR(CheckTakes(x, "cast", IsCast));
   ASSIGN_OR_RETURN(const DType out, CheckDataType("data_type", data_type));
-  if (!IsReal(out)) {
+  if (!IsCast(out)) {
     return FieldError(
-        "data_type", absl::StrCat("nothing is cast to ", TypeName(out), "; supported: ", NamesWhere(IsReal)));
+        "data_type", absl::StrCat("nothing is cast to ", TypeName(out), "; supported: ", NamesWhere(IsCast)));
+  }
+  if (!IsReal(x.dtype) && IsReal(out) && out != DType::kBool) {
+    return FieldError("data_type", absl::StrCat(TypeName(x.dtype), " is not cast to ", TypeName(out),
+                                                "; real, imag and abs give real numbers"));
   }
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", out, x.shape));
-  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kCast,
-                                              .dtype = x.dtype,
-                                              .out_dtype = out,
-                                              .shape = x.shape,
-                                              .x_strides = x.strides};
+  converted.step.problem = ToMap(
+      {.op = PairOp::kCast, .dtype = x.dtype, .out_dtype = out, .shape = x.shape, .x_strides = x.strides});
   Read(x, converted.step);
   return converted;
 }
@@ -132,11 +136,11 @@ absl::StatusOr<ConvertedStep> ConvertScale(const Operand& x, const Scalar& facto
   if (integers) RETURN_IF_ERROR(CheckInteger("factor", factor.value, -kExactIntegers, kExactIntegers));
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, x.shape));
-  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
-                                              .dtype = x.dtype,
-                                              .out_dtype = x.dtype,
-                                              .shape = x.shape,
-                                              .x_strides = x.strides};
+  converted.step.problem = ToMap({.op = PairOp::kScale,
+                                  .dtype = x.dtype,
+                                  .out_dtype = x.dtype,
+                                  .shape = x.shape,
+                                  .x_strides = x.strides});
   converted.scalars = {{.alpha = factor, .beta = {}, .integers = integers}};
   Read(x, converted.step);
   return converted;
@@ -166,12 +170,12 @@ absl::StatusOr<ConvertedStep> ConvertAdd(const Operand& x, const Operand& y) {
   };
   ConvertedStep converted;
   ASSIGN_OR_RETURN(converted.output, DenseResult(x.field + ".shape", x.dtype, shape));
-  converted.step.problem = ElementwiseProblem{.op = ElementwiseOp::kAdd,
-                                              .dtype = x.dtype,
-                                              .out_dtype = x.dtype,
-                                              .shape = shape,
-                                              .x_strides = strides_of(x),
-                                              .y_strides = strides_of(y)};
+  converted.step.problem = ToMap({.op = PairOp::kAdd,
+                                  .dtype = x.dtype,
+                                  .out_dtype = x.dtype,
+                                  .shape = shape,
+                                  .x_strides = strides_of(x),
+                                  .y_strides = strides_of(y)});
   Read(x, converted.step);
   Read(y, converted.step);
   return converted;

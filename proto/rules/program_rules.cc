@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
 #include "kernels/status_macros.h"
+#include "proto/rules/reduce_steps.h"
 #include "proto/rules/views.h"
 
 namespace warpline {
@@ -93,8 +94,6 @@ MaybeStep ConvertStep(const v1::Step& step, const OperandList& inputs, ScalarRea
     return Known(convert(*inputs[0]));
   };
   switch (step.operation_case()) {
-    case v1::Step::kReduce:
-      return unary([&](const Operand& x) { return ConvertReduce(x, ReduceOptionsOf(step.reduce())); });
     case v1::Step::kCast:
       return unary([&](const Operand& x) { return ConvertCast(x, step.cast().data_type()); });
     case v1::Step::kScale:
@@ -331,6 +330,15 @@ absl::Status ProgramRules::CheckStep(int index, ScalarReader scalars, AddStep ad
   } else if (IsView(step)) {
     Value& of = value.reads.empty() ? value : values_[static_cast<std::size_t>(value.reads[0])];
     ASSIGN_OR_RETURN(result, CheckView(step, inputs, of, index, add));
+  } else if (step.has_reduce()) {
+    RETURN_IF_ERROR(CheckCount(inputs.size(), 1));
+    if (inputs[0] != nullptr) {
+      ASSIGN_OR_RETURN(result,
+                       ReduceSteps(*inputs[0], ReduceOptionsOf(step.reduce()), step.variant(),
+                                   [&](ConvertedStep converted, const std::string& variant, int into) {
+                                     return Emit(std::move(converted), variant, index, add, into);
+                                   }));
+    }
   } else if (step.has_concat()) {
     ASSIGN_OR_RETURN(result, CheckConcat(step, inputs, index, add));
   } else {

@@ -32,18 +32,8 @@ Access AccessOf(const ReduceProblem& problem) {
 
 Access AccessOf(const GemmProblem&) { return Access::kOften; }
 
-// Elements of a broadcast operand are read once for each result that they go into.
-Access AccessOf(const ElementwiseProblem& problem) {
-  const Strides dense = RowMajorStrides(problem.shape);
-  for (int i = 0; i < problem.shape.rank; ++i) {
-    if (problem.shape[i] == 1) continue;
-    if (problem.x_strides[i] != dense[i]) return Access::kScattered;
-    if (ReadsY(problem.op) && problem.y_strides[i] != dense[i]) return Access::kScattered;
-  }
-  return Access::kOnce;
-}
-
-// An input that is broadcast along every axis is read once for each block.
+// Elements of a broadcast operand are read once for each result that they go into; an input that is broadcast
+// along every axis, once for each block.
 Access AccessOf(const MapProblem& problem) {
   const Strides dense = RowMajorStrides(problem.shape);
   if (problem.OutStrides() != dense) return Access::kScattered;

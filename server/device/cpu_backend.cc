@@ -185,11 +185,10 @@ class CpuBackend : public Backend {
 
   std::vector<VariantInfo> Variants() const override {
     std::vector<VariantInfo> all;
-    AppendVariantInfo({Op::kTranspose}, CpuTransposeVariants(), {&kTraits, 1}, all);
-    AppendVariantInfo({Op::kGemm}, CpuGemmVariants(), {&kTraits, 1}, all);
-    AppendVariantInfo({Op::kReduce}, CpuReduceVariants(), {&kTraits, 1}, all);
-    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CpuElementwiseVariants(), {&kTraits, 1}, all);
-    AppendVariantInfo({Op::kMap}, CpuMapVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kTranspose, CpuTransposeVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kGemm, CpuGemmVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kReduce, CpuReduceVariants(), {&kTraits, 1}, all);
+    AppendVariantInfo(Op::kMap, CpuMapVariants(), {&kTraits, 1}, all);
     return all;
   }
 

@@ -199,11 +199,10 @@ class CudaBackend : public Backend {
     std::vector<DeviceTraits> traits;
     for (const auto& device : devices_) traits.push_back(device->context.traits);
     std::vector<VariantInfo> all;
-    AppendVariantInfo({Op::kTranspose}, CudaTransposeVariants(), traits, all);
-    AppendVariantInfo({Op::kGemm}, CudaGemmVariants(), traits, all);
-    AppendVariantInfo({Op::kReduce}, CudaReduceVariants(), traits, all);
-    AppendVariantInfo({Op::kCast, Op::kScale, Op::kAdd}, CudaElementwiseVariants(), traits, all);
-    AppendVariantInfo({Op::kMap}, CudaMapVariants(), traits, all);
+    AppendVariantInfo(Op::kTranspose, CudaTransposeVariants(), traits, all);
+    AppendVariantInfo(Op::kGemm, CudaGemmVariants(), traits, all);
+    AppendVariantInfo(Op::kReduce, CudaReduceVariants(), traits, all);
+    AppendVariantInfo(Op::kMap, CudaMapVariants(), traits, all);
     return all;
   }
 

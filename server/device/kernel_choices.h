@@ -51,11 +51,6 @@ H HashProblem(H hash, const ReduceProblem& p) {
                     p.row_stride, p.ddof);
 }
 template <typename H>
-H HashProblem(H hash, const ElementwiseProblem& p) {
-  return H::combine(std::move(hash), p.op, p.dtype, p.out_dtype, p.shape.rank, p.shape.dims, p.x_strides,
-                    p.y_strides);
-}
-template <typename H>
 H HashProblem(H hash, const MapProblem& p) {
   hash = H::combine(std::move(hash), p.shape.rank, p.shape.dims, p.OutStrides(), p.inputs.size(),
                     p.nodes.size());
@@ -74,8 +69,7 @@ class KernelChoices {
  public:
   // A choice takes about 2 KiB; that of a map of 256 nodes takes some 12 KiB.
   explicit KernelChoices(std::size_t max_of_each_operation = 1024)
-      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation,
-              max_of_each_operation) {}
+      : kept_(max_of_each_operation, max_of_each_operation, max_of_each_operation, max_of_each_operation) {}
 
   // Counts the choices that are made from now on.
   void CountIn(Counter made) { made_ = made; }
@@ -123,9 +117,7 @@ class KernelChoices {
   }
 
   Counter made_;
-  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<ElementwiseProblem>,
-             Kept<MapProblem>>
-      kept_;
+  std::tuple<Kept<TransposeProblem>, Kept<GemmProblem>, Kept<ReduceProblem>, Kept<MapProblem>> kept_;
 };
 
 }  // namespace warpline

@@ -70,20 +70,17 @@ inline absl::Status CheckReproducible(std::span<const VariantInfo> variants, Op 
                                  "is set"));
 }
 
-// `ops` share the table; `devices` are those of the backend. Bool is not scaled.
+// `devices` are those of the backend.
 template <typename Row>
-void AppendVariantInfo(std::initializer_list<Op> ops, std::span<const Row> table,
-                       std::span<const DeviceTraits> devices, std::vector<VariantInfo>& to) {
-  for (Op op : ops) {
-    for (const Row& row : table) {
-      if (row.available != nullptr && std::none_of(devices.begin(), devices.end(), row.available)) continue;
-      VariantInfo info{op, row.name, row.summary, row.reproducible, row.configurations, {}};
-      for (DType dtype : kAllDTypes) {
-        if (op == Op::kScale && dtype == DType::kBool) continue;
-        if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
-      }
-      to.push_back(std::move(info));
+void AppendVariantInfo(Op op, std::span<const Row> table, std::span<const DeviceTraits> devices,
+                       std::vector<VariantInfo>& to) {
+  for (const Row& row : table) {
+    if (row.available != nullptr && std::none_of(devices.begin(), devices.end(), row.available)) continue;
+    VariantInfo info{op, row.name, row.summary, row.reproducible, row.configurations, {}};
+    for (DType dtype : kAllDTypes) {
+      if (row.supports_dtype(dtype)) info.dtypes.push_back(dtype);
     }
+    to.push_back(std::move(info));
   }
 }
 

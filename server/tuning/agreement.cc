@@ -18,7 +18,6 @@ double RoundoffOfSums(DType dtype, DType out) {
 
 Agreement Of(const TransposeProblem&) { return {}; }
 
-Agreement Of(const ElementwiseProblem& p) { return {0, 2 * UnitRoundoff(p.out_dtype)}; }
 Agreement Of(const MapProblem&) { return {}; }  // all variants give the same bits
 
 Agreement Of(const GemmProblem& p) {

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "kernels/map/pair.h"
+#include "kernels/operand_sizes.h"
 #include "server/device/cpu_backend.h"
 #ifdef WARPLINE_HAVE_CUDA
 #include "server/device/cuda_backend.h"
@@ -126,17 +128,16 @@ Program Made(DType dtype, const Shape& shape) {
   Program program;
   program.num_inputs = 2;
   program.tensors = {Spec(DType::kF32, {shape[0], 1}), Spec(DType::kF32, {1, shape[1]})};
-  int x = Append(
-      program,
-      ElementwiseProblem{.op = ElementwiseOp::kAdd, .shape = shape, .x_strides = {1, 0}, .y_strides = {0, 1}},
-      {0, 1}, Spec(DType::kF32, shape));
+  int x =
+      Append(program, ToMap({.op = PairOp::kAdd, .shape = shape, .x_strides = {1, 0}, .y_strides = {0, 1}}),
+             {0, 1}, Spec(DType::kF32, shape));
   if (dtype != DType::kF32) {
     x = Append(program,
-               ElementwiseProblem{.op = ElementwiseOp::kCast,
-                                  .dtype = DType::kF32,
-                                  .out_dtype = dtype,
-                                  .shape = shape,
-                                  .x_strides = RowMajorStrides(shape)},
+               ToMap({.op = PairOp::kCast,
+                      .dtype = DType::kF32,
+                      .out_dtype = dtype,
+                      .shape = shape,
+                      .x_strides = RowMajorStrides(shape)}),
                {x}, Spec(dtype, shape));
   }
   return program;
@@ -149,7 +150,7 @@ void Report(Bench& bench, const std::string& name, DType dtype, const Shape& sha
   Program with = base;
   base.outputs = {AppendMax(base, x)};
   if (result.bytes == base.tensors[x].bytes) base.outputs.push_back(AppendMax(base, x));
-  const bool binary = OpOf(problem) == Op::kGemm || OpOf(problem) == Op::kAdd;
+  const bool binary = InputSizes(problem).size() > 1;
   const int y = Append(with, problem, binary ? std::vector<int>{x, x} : std::vector<int>{x}, result, variant);
   with.outputs = {AppendMax(with, x), AppendMax(with, y)};
   if (!bench.backend().CheckVariant(problem, variant).ok()) return;
@@ -178,8 +179,8 @@ void ForEachVariant(Bench& bench, Op op, DType dtype, const std::function<void(s
   }
 }
 
-std::string Title(Op op, DType dtype, const Shape& shape, const std::string& more = "") {
-  return std::string(Name(op)) + " " + std::string(Name(dtype)) + " " + ToString(shape) + more;
+std::string Title(std::string_view op, DType dtype, const Shape& shape, const std::string& more = "") {
+  return std::string(op) + " " + std::string(Name(dtype)) + " " + ToString(shape) + more;
 }
 
 void Transposes(Bench& bench, std::int64_t n) {
@@ -188,7 +189,7 @@ void Transposes(Bench& bench, std::int64_t n) {
       TransposeProblem problem{.dtype = dtype, .shape = shape};
       problem.perm = {1, 0};
       ForEachVariant(bench, Op::kTranspose, dtype, [&](std::string_view variant) {
-        Report(bench, Title(Op::kTranspose, dtype, shape), dtype, shape, problem,
+        Report(bench, Title(Name(Op::kTranspose), dtype, shape), dtype, shape, problem,
                Spec(dtype, problem.OutputShape()), variant);
       });
     }
@@ -201,8 +202,8 @@ void Gemms(Bench& bench, std::int64_t n) {
     const GemmProblem problem{.dtype = dtype, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n};
     const Shape shape{n, n};
     ForEachVariant(bench, Op::kGemm, dtype, [&](std::string_view variant) {
-      Report(bench, Title(Op::kGemm, dtype, shape), dtype, shape, problem, Spec(problem.OutDType(), shape),
-             variant);
+      Report(bench, Title(Name(Op::kGemm), dtype, shape), dtype, shape, problem,
+             Spec(problem.OutDType(), shape), variant);
     });
   }
   if (!cuda) {
@@ -232,7 +233,7 @@ void Reductions(Bench& bench, std::int64_t n) {
     ReduceProblem problem{.op = op, .dtype = dtype, .shape = shape, .axes_mask = axes};
     ForEachVariant(bench, Op::kReduce, dtype, [&](std::string_view variant) {
       Report(bench,
-             Title(Op::kReduce, dtype, shape,
+             Title(Name(Op::kReduce), dtype, shape,
                    " " + std::string(Name(op)) +
                        (axes == 3   ? " all"
                         : axes == 1 ? " axis 0"
@@ -257,20 +258,20 @@ void Elementwise(Bench& bench, std::int64_t n) {
   const Shape shape{n, n};
   const Strides dense = RowMajorStrides(shape);
   for (DType dtype : {DType::kF32, DType::kU8, DType::kF64, DType::kF16}) {
-    Report(bench, Title(Op::kAdd, dtype, shape), dtype, shape,
-           ElementwiseProblem{.op = ElementwiseOp::kAdd,
-                              .dtype = dtype,
-                              .out_dtype = dtype,
-                              .shape = shape,
-                              .x_strides = dense,
-                              .y_strides = dense},
+    Report(bench, Title("add", dtype, shape), dtype, shape,
+           ToMap({.op = PairOp::kAdd,
+                  .dtype = dtype,
+                  .out_dtype = dtype,
+                  .shape = shape,
+                  .x_strides = dense,
+                  .y_strides = dense}),
            Spec(dtype, shape), "");
-    Report(bench, Title(Op::kCast, dtype, shape, " to f16"), dtype, shape,
-           ElementwiseProblem{.op = ElementwiseOp::kCast,
-                              .dtype = dtype,
-                              .out_dtype = DType::kF16,
-                              .shape = shape,
-                              .x_strides = dense},
+    Report(bench, Title("cast", dtype, shape, " to f16"), dtype, shape,
+           ToMap({.op = PairOp::kCast,
+                  .dtype = dtype,
+                  .out_dtype = DType::kF16,
+                  .shape = shape,
+                  .x_strides = dense}),
            Spec(DType::kF16, shape), "");
   }
 }

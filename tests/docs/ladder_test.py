@@ -12,7 +12,7 @@ import banks
 import ladder_table
 
 BENCH = pathlib.Path(sys.argv.pop(1)) / "warpline-bench-kernels"
-MADE_OF_SEVERAL = {("reduce", "rows"), ("elementwise", "packs")}
+MADE_OF_SEVERAL = {("reduce", "rows"), ("map", "packs")}
 PAGE = ROOT / "docs" / "kernels.md"
 
 
@@ -37,11 +37,11 @@ class LadderTest(unittest.TestCase):
         def run(*flags):
             return subprocess.run([BENCH, "--list", *flags], capture_output=True, text=True, check=False)
 
-        known = run("--ops=gemm,elementwise", "--variants=cublas,elementwise")
-        self.assertEqual([line.split()[2] for line in known.stdout.splitlines()], ["cublas", "naive", "packs"])
-        unknown = run("--ops=elementwise", "--variants=cublas")
+        known = run("--ops=gemm,map", "--variants=cublas,packs")
+        self.assertEqual([line.split()[2] for line in known.stdout.splitlines()], ["cublas", "packs"])
+        unknown = run("--ops=map", "--variants=cublas")
         self.assertEqual(unknown.returncode, 2)
-        self.assertIn("--variants: cublas: no variant of elementwise", unknown.stderr)
+        self.assertIn("--variants: cublas: no variant of map", unknown.stderr)
         self.assertIn("--ops", run("--ops=gem").stderr)
 
     def test_every_rung_says_its_limit_and_the_step_after_it(self):

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/gpu/pinned_memory.h"
+#include "kernels/map/pair.h"
 #include "server/base/errors.h"
 #include "server/device/cut_pipeline.h"
 #include "tests/gpu/gpu_test.h"
@@ -184,18 +185,18 @@ TEST_F(CudaMappedTest, GivesTheBitsOfAGraph) {
                                    static_cast<std::size_t>(out.Count()) * SizeOf(sum.OutDType())}));
       }
       const Strides dense = RowMajorStrides(shape);
-      programs.emplace_back("add", OneStepProgram(ElementwiseProblem{.op = ElementwiseOp::kAdd,
-                                                                     .dtype = dtype,
-                                                                     .out_dtype = dtype,
-                                                                     .shape = shape,
-                                                                     .x_strides = dense,
-                                                                     .y_strides = dense},
+      programs.emplace_back("add", OneStepProgram(ToMap({.op = PairOp::kAdd,
+                                                         .dtype = dtype,
+                                                         .out_dtype = dtype,
+                                                         .shape = shape,
+                                                         .x_strides = dense,
+                                                         .y_strides = dense}),
                                                   {x, x}, x));
-      programs.emplace_back("cast", OneStepProgram(ElementwiseProblem{.op = ElementwiseOp::kCast,
-                                                                      .dtype = dtype,
-                                                                      .out_dtype = DType::kF64,
-                                                                      .shape = shape,
-                                                                      .x_strides = dense},
+      programs.emplace_back("cast", OneStepProgram(ToMap({.op = PairOp::kCast,
+                                                          .dtype = dtype,
+                                                          .out_dtype = DType::kF64,
+                                                          .shape = shape,
+                                                          .x_strides = dense}),
                                                    {x}, {DType::kF64, shape, count * 8}));
     }
   }

@@ -108,7 +108,7 @@ TEST(KernelBenchBreadthTest, HasManyProblemsOfEveryOperation) {
   std::vector<std::string> labels = Labels(cases);
   std::sort(labels.begin(), labels.end());
   EXPECT_EQ(std::adjacent_find(labels.begin(), labels.end()), labels.end());
-  const std::string ops[] = {"transpose", "reduce", "elementwise", "gemm"};
+  const std::string ops[] = {"transpose", "reduce", "map", "gemm"};
   std::size_t sum = 0;
   for (const std::string& op : ops) sum += BreadthCases(std::span(&op, 1)).size();
   EXPECT_EQ(sum, cases.size());

@@ -63,13 +63,6 @@ void AddTensors(Program& program, const ReduceProblem& p) {
   program.tensors.push_back(Spec(p.OutDType(), y_shape, y_shape.Count()));
 }
 
-void AddTensors(Program& program, const ElementwiseProblem& p) {
-  const std::int64_t x = StorageElements(p.shape, p.x_strides), y = StorageElements(p.shape, p.y_strides);
-  AddOperand(program, Spec(p.dtype, {x}, x));
-  if (ReadsY(p.op)) AddOperand(program, Spec(p.dtype, {y}, y));
-  program.tensors.push_back(Spec(p.out_dtype, p.shape, p.shape.Count()));
-}
-
 void AddTensors(Program& program, const MapProblem& p) {
   for (const MapInput& input : p.inputs) {
     const std::int64_t elements = StorageElements(p.shape, input.strides);
@@ -118,13 +111,6 @@ std::optional<std::string> Compare(const ReduceProblem& p, const std::vector<Ste
                                    const std::vector<Bytes>& in, const Bytes& got) {
   const Reference want = Reduce(p, in[0]);
   return FindWorstError(want, Tolerance(p, want), got);
-}
-
-std::optional<std::string> Compare(const ElementwiseProblem& p, const std::vector<StepScalars>& scalars,
-                                   const std::vector<Bytes>& in, const Bytes& got) {
-  const Reference want =
-      Elementwise(p, scalars.empty() ? StepScalars() : scalars[0], in[0], in.size() > 1 ? in[1] : Bytes());
-  return FindWorstError(want, std::vector<long double>(want.values.size(), 0), got);
 }
 
 // The elements of a result that need not be dense, in their order.

@@ -31,15 +31,6 @@ std::vector<Bytes> Operands(const GemmProblem& p, std::uint64_t seed) { return R
 std::vector<Bytes> Operands(const ReduceProblem& p, std::uint64_t seed) {
   return {RandomTensor(p.dtype, StorageElements(p.shape, p.row_stride), seed)};
 }
-std::vector<Bytes> Operands(const ElementwiseProblem& p, std::uint64_t seed) {
-  const auto random = p.op == ElementwiseOp::kCast ? RandomWideTensor : RandomTensorWithSpecials;
-  std::vector<Bytes> operands = {random(p.dtype, StorageElements(p.shape, p.x_strides), seed)};
-  if (ReadsY(p.op)) {
-    operands.push_back(random(p.dtype, StorageElements(p.shape, p.y_strides), seed + 1));
-  }
-  return operands;
-}
-
 std::vector<Bytes> Operands(const MapProblem& p, std::uint64_t seed) {
   std::vector<Bytes> operands;
   for (std::size_t i = 0; i < p.inputs.size(); ++i) operands.push_back(MapOperand(p, i, seed));
@@ -93,6 +84,17 @@ class ShapeTest : public ::testing::Test {
   const Subject subject_;
   const std::function<std::vector<Problem>()> problems_;
 };
+
+std::vector<Problem> MapProblems(DType dtype) {
+  std::vector<Problem> all;
+  const auto append = [&](const std::vector<MapProblem>& maps) {
+    all.insert(all.end(), maps.begin(), maps.end());
+  };
+  append(AwkwardMaps(dtype));
+  if (!IsReal(dtype)) return all;
+  for (const PairOp op : kAllPairOps) append(AwkwardPairs(op, dtype));
+  return all;
+}
 
 bool WithConfigurations() { return std::getenv("WARPLINE_CONFORMANCE_CONFIGURATIONS") != nullptr; }
 
@@ -172,23 +174,13 @@ bool IsReached(std::string_view backend_name, Op op, const Subject& subject, DTy
                meets(MeetsLongRows(reduce_op, dtype), LongOddRows) ||
                meets(MeetsFewRows(reduce_op, dtype), FewLongRows);
       });
-    case Op::kCast:
-      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kCast, dtype)));
-    case Op::kScale:
-      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kScale, dtype)));
-    case Op::kAdd:
-      return SuitsAny(subject, ToProblems(AwkwardElementwise(ElementwiseOp::kAdd, dtype)));
     case Op::kMap:
-      return SuitsAny(subject, ToProblems(AwkwardMaps(dtype)));
+      return SuitsAny(subject, MapProblems(dtype));
   }
   return false;
 }
 
 void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DType dtype) {
-  const auto elementwise = [&](ElementwiseOp its) {
-    Register(backend_name, std::string(Name(op)), subject, dtype,
-             [=] { return ToProblems(AwkwardElementwise(its, dtype)); });
-  };
   switch (op) {
     case Op::kTranspose:
       if (dtype == DType::kF32 || dtype == DType::kF64) {  // the sizes that all rungs of the ladder know
@@ -218,14 +210,8 @@ void RegisterOp(std::string_view backend_name, Op op, const Subject& subject, DT
         }
       }
       return;
-    case Op::kCast:
-      return elementwise(ElementwiseOp::kCast);
-    case Op::kScale:
-      return elementwise(ElementwiseOp::kScale);
-    case Op::kAdd:
-      return elementwise(ElementwiseOp::kAdd);
     case Op::kMap:
-      return Register(backend_name, "map", subject, dtype, [=] { return ToProblems(AwkwardMaps(dtype)); });
+      return Register(backend_name, "map", subject, dtype, [=] { return MapProblems(dtype); });
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/map/pair.h"
+
 namespace warpline {
 namespace {
 
@@ -100,20 +102,22 @@ TEST(SignatureTest, DiffersByEveryFieldOfAReduction) {
   EXPECT_TRUE(differs([](ReduceProblem& p) { p.ddof = 1; }));
 }
 
-TEST(SignatureTest, DiffersByEveryFieldOfAnElementwiseOperation) {
-  const ElementwiseProblem base{.shape = {2, 3}};
+TEST(SignatureTest, DiffersByEveryFieldOfAMap) {
+  const MapProblem base =
+      ToMap({.op = PairOp::kAdd, .shape = {2, 3}, .x_strides = {3, 1}, .y_strides = {3, 1}});
   const auto differs = [&](auto change) {
-    ElementwiseProblem problem = base;
+    MapProblem problem = base;
     change(problem);
     return SignatureOf(problem) != SignatureOf(base);
   };
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.op = ElementwiseOp::kAdd; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.op = ElementwiseOp::kScale; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.dtype = DType::kF16; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.out_dtype = DType::kF16; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.shape = {3, 2}; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.x_strides[0] = 3; }));
-  EXPECT_TRUE(differs([](ElementwiseProblem& p) { p.y_strides[1] = 1; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.inputs[0].dtype = DType::kF16; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.inputs[1].strides[0] = 0; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.nodes[0].op = MapOp::kSubtract; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.nodes[0].dtype = DType::kF16; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.nodes[0].operands = {1, 0, 0}; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.shape = {3, 2}; }));
+  EXPECT_TRUE(differs([](MapProblem& p) { p.out_strides = Strides{6, 2}; }));
+  EXPECT_FALSE(differs([](MapProblem& p) { p.out_strides = Strides{3, 1}; }));
 }
 
 TEST(SignatureTest, DiffersByTheStrideOfATransposition) {
@@ -167,7 +171,7 @@ TEST(PlanMemoryTest, ReusesMemoryWhoseLastReaderHasRun) {
 
 TEST(PlanMemoryTest, KeepsWhatIsReadLater) {
   Program program = Chain(6);
-  const ElementwiseProblem add{.op = ElementwiseOp::kAdd, .shape = {64, 64}};
+  const MapProblem add = ToMap({.op = PairOp::kAdd, .shape = {64, 64}});
   program.steps.back().problem = add;
   program.steps.back().inputs = {1, 5};  // the first intermediate is read by the last step
   const MemoryPlan plan = PlanMemory(program);
@@ -191,7 +195,7 @@ TEST(PlanMemoryTest, NoTwoLivingTensorsOverlap) {
       const int a = static_cast<int>(random(static_cast<std::uint32_t>(i + 1)));
       const int b = static_cast<int>(random(static_cast<std::uint32_t>(i + 1)));
       program.steps.push_back(
-          {.problem = ElementwiseProblem{}, .variant = {}, .inputs = {a, b}, .output = i + 1, .scalars = {}});
+          {.problem = ToMap({}), .variant = {}, .inputs = {a, b}, .output = i + 1, .scalars = {}});
     }
     program.outputs = {steps};
     const MemoryPlan plan = PlanMemory(program);

@@ -2,6 +2,7 @@
 #ifndef WARPLINE_TESTS_TESTING_PROGRAMS_H_
 #define WARPLINE_TESTS_TESTING_PROGRAMS_H_
 
+#include "kernels/map/pair.h"
 #include "kernels/program.h"
 
 namespace warpline {
@@ -13,13 +14,12 @@ inline Program ScaleThenTranspose(const Shape& shape) {
   Program program;
   program.tensors = {x, x, {DType::kF32, {shape[1], shape[0]}, x.bytes}};
   program.num_inputs = 1;
-  program.steps.push_back({.problem = ElementwiseProblem{.op = ElementwiseOp::kScale,
-                                                         .shape = shape,
-                                                         .x_strides = RowMajorStrides(shape)},
-                           .variant = {},
-                           .inputs = {0},
-                           .output = 1,
-                           .scalars = {}});
+  program.steps.push_back(
+      {.problem = ToMap({.op = PairOp::kScale, .shape = shape, .x_strides = RowMajorStrides(shape)}),
+       .variant = {},
+       .inputs = {0},
+       .output = 1,
+       .scalars = {}});
   program.steps.push_back({.problem = TransposeProblem{.shape = shape, .perm = {1, 0}},
                            .variant = {},
                            .inputs = {1},

@@ -259,40 +259,4 @@ Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x) {
   return y;
 }
 
-Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scalars,
-                      std::span<const std::byte> x, std::span<const std::byte> y) {
-  Reference out{problem.out_dtype, {}, {}};
-  const auto at = [&](const Strides& strides, const Index& index) {
-    std::int64_t offset = 0;
-    for (int axis = 0; axis < problem.shape.rank; ++axis) offset += index[axis] * strides[axis];
-    return offset;
-  };
-  const DType dtype = problem.dtype;
-  Bytes rounded(SizeOf(problem.out_dtype));
-  for (std::int64_t i = 0; i < problem.shape.Count(); ++i) {
-    const Index index = Unflatten(problem.shape, i);
-    const std::int64_t x_at = at(problem.x_strides, index), y_at = at(problem.y_strides, index);
-    const bool adds = problem.op == ElementwiseOp::kAdd, scales = problem.op == ElementwiseOp::kScale;
-    long double value = Load(dtype, x, x_at);
-    if (!IsFloat(dtype)) {
-      std::uint64_t bits = BitsOf(dtype, x, x_at);
-      if (adds) bits += BitsOf(dtype, y, y_at);
-      if (scales) bits *= static_cast<std::uint64_t>(scalars.alpha_i64);
-      if (adds || scales) value = Wrapped(dtype, bits);
-      value = Converted(dtype, value, bits, problem.out_dtype);
-    } else {
-      const bool f64 = dtype == DType::kF64;
-      if (adds) value += Load(dtype, y, y_at);
-      if (scales) value *= f64 ? scalars.alpha_f64 : scalars.alpha_f32;
-      // Computed in f32 or f64, then rounded to the type.
-      if (adds || scales) value = f64 ? static_cast<double>(value) : static_cast<float>(value);
-      value = Converted(dtype, value, 0, problem.out_dtype);
-    }
-    Store(problem.out_dtype, value, rounded, 0);
-    out.values.push_back(Load(problem.out_dtype, rounded, 0));
-    out.magnitudes.push_back(0);
-  }
-  return out;
-}
-
 }  // namespace warpline::testing

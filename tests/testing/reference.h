@@ -36,10 +36,6 @@ Reference Gemm(const GemmProblem& problem, const StepScalars& scalars, std::span
 // exact operations they are 0.
 Reference Reduce(const ReduceProblem& problem, std::span<const std::byte> x);
 
-// Values are rounded as the API says: nothing is left to tolerance.
-Reference Elementwise(const ElementwiseProblem& problem, const StepScalars& scalars,
-                      std::span<const std::byte> x, std::span<const std::byte> y);
-
 // Returns what a cast makes of a value of type `from`, apart from rounding to a float. `bits` are those of an
 // integer.
 long double Converted(DType from, long double value, std::uint64_t bits, DType to);

@@ -280,10 +280,10 @@ std::vector<GemmProblem> AwkwardGemms(DType dtype) {
   return all;
 }
 
-std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype) {
-  std::vector<ElementwiseProblem> all;
+std::vector<MapProblem> AwkwardPairs(PairOp op, DType dtype) {
+  std::vector<PairMap> all;
   const auto add = [&](const Shape& shape, std::uint32_t broadcast_x, std::uint32_t broadcast_y) {
-    ElementwiseProblem p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
+    PairMap p{.op = op, .dtype = dtype, .out_dtype = dtype, .shape = shape};
     const auto strides = [&](std::uint32_t broadcast, std::int64_t row_stride) {
       Shape own = shape;
       for (int axis = 0; axis < shape.rank; ++axis) own[axis] = broadcast >> axis & 1 ? 1 : shape[axis];
@@ -310,16 +310,20 @@ std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype
       add({3, 2, 5, 32}, ~y & 5, y);
     }
   }
-  if (op != ElementwiseOp::kCast) return all;
-  std::vector<ElementwiseProblem> casts;
+  std::vector<MapProblem> maps;
+  if (op != PairOp::kCast) {
+    for (const PairMap& pair : all) maps.push_back(ToMap(pair));
+    return maps;
+  }
   for (DType to : kAllDTypes) {
     if (!IsReal(to)) continue;
-    for (std::size_t i = 0; i < all.size(); i += 1 + casts.size() % 4) {
-      casts.push_back(all[i]);
-      casts.back().out_dtype = to;
+    for (std::size_t i = 0; i < all.size(); i += 1 + maps.size() % 4) {
+      PairMap cast = all[i];
+      cast.out_dtype = to;
+      maps.push_back(ToMap(cast));
     }
   }
-  return casts;
+  return maps;
 }
 
 std::string Describe(const Problem& problem) {
@@ -353,8 +357,6 @@ std::string Describe(const Problem& problem) {
       text << ' ' << Name(node.op) << ':' << Name(node.dtype) << '(' << node.operands[0] << ','
            << node.operands[1] << ',' << node.operands[2] << ')';
     }
-  } else if (const auto* e = std::get_if<ElementwiseProblem>(&problem)) {
-    text << ' ' << ToString(e->shape) << " out=" << Name(e->out_dtype);
   }
   return text.str();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/map/pair.h"
 #include "kernels/problem.h"
 
 namespace warpline::testing {
@@ -43,7 +44,8 @@ bool MeetsLongRows(ReduceOp op, DType dtype);
 std::vector<ReduceProblem> FewLongRows(ReduceOp op, DType dtype);
 bool MeetsFewRows(ReduceOp op, DType dtype);
 // Casts to every type; sums of operands that are broadcast in every way.
-std::vector<ElementwiseProblem> AwkwardElementwise(ElementwiseOp op, DType dtype);
+// Casts, products with a number and sums.
+std::vector<MapProblem> AwkwardPairs(PairOp op, DType dtype);
 
 // "gemm f32 m=3 n=4 k=5 ..."
 std::string Describe(const Problem& problem);

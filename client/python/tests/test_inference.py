@@ -40,7 +40,7 @@ def answer(run, program, arrays):
     try:
         outputs = run(run_request(Call(program, operands, INLINE))).outputs
     except grpc.RpcError as error:
-        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
+        assert error.code() in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNIMPLEMENTED), error
         text = re.fullmatch(r"(.*) \(request [^()]*\)", error.details(), re.DOTALL)[1]
         return text, dict(error.trailing_metadata())["grpc-status-details-bin"]
     return [(DTYPES[y.tensor.data_type], tuple(y.tensor.shape)) for y in outputs]
@@ -60,12 +60,12 @@ def compare(run, kind, fields, *inputs):
     kinds = [(x.dtype, x.shape) for x in arrays.values()]
     try:
         inferred = core.infer(program, [(name, data_type(x.dtype), x.shape) for name, x in arrays.items()])
-    except warpline.InvalidArgument as error:
+    except (warpline.InvalidArgument, warpline.Unimplemented) as error:
         text, details = got
         assert error.message == text and not error.answered
         assert [each.description for each in error.violations] == [text]
         assert violation(error.violations[0].field, text) in details
-        with pytest.raises(warpline.InvalidArgument, match=re.escape(text)):
+        with pytest.raises(type(error), match=re.escape(text)):
             inference.step_kind(kind, fields.items(), kinds)
         return None
     assert got == inferred
@@ -147,7 +147,7 @@ def test_reduce_of_each_type(run, op):
 
 def test_cast_and_scale(run):
     for name, other in itertools.product(elements.ALL, elements.ALL):
-        supported = name in elements.REAL and other in elements.REAL
+        supported = not {name, other} & set(elements.F8) and (name not in elements.COMPLEX or other in [*elements.COMPLEX, "bool"])
         assert bool(compare(run, "cast", {"data_type": f"DATA_TYPE_{other.upper()}"}, (name, (2, 0)))) is supported
     for shape in SHAPES:
         compare(run, "cast", {"data_type": "DATA_TYPE_I8"}, ("f32", shape))

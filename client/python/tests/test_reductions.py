@@ -1,6 +1,7 @@
 """Reductions by their own names, of both clients."""
 
 import asyncio
+import warnings
 
 import numpy as np
 import pytest
@@ -80,3 +81,46 @@ def test_expressions_and_clients_have_the_same_names():
     for name in NAMES:
         assert callable(getattr(warpline.Client, name)) and callable(getattr(warpline.aio.Client, name))
         assert callable(getattr(warpline.Expression, name))
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("op", ["sum", "prod", "mean"])
+def test_complex_numbers(client, op, dtype):
+    rng = np.random.default_rng(3)
+    for shape in ((7,), (5, 6), (3, 4, 5), (2, 3, 2, 3, 2, 3, 2, 3), (4, 1), (3, 0), (0,), (1,), ()):
+        x = (1 + 0.1 * rng.standard_normal((*shape, 2))).astype("f4" if dtype == "c8" else "f8").view(dtype)[..., 0]
+        axes = [None, *range(len(shape)), *([(0, 2), (1,)] if len(shape) == 3 else [])]
+        for axis in axes:
+            for keepdims in (False, True):
+                with np.errstate(all="ignore"), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    want = getattr(np, op)(x, axis=axis, keepdims=keepdims)
+                got = client.reduce(x, op, axis, keepdims=keepdims)
+                assert got.dtype == want.dtype and got.shape == want.shape
+                np.testing.assert_allclose(got, want, rtol=1e-5 if dtype == "c8" else 1e-13)
+    x = np.arange(60).reshape(6, 10).astype(dtype)
+    np.testing.assert_allclose(client.reduce(x[:, :7], op, 0), getattr(np, op)(x[:, :7], axis=0), rtol=1e-5)
+    np.testing.assert_allclose(client.reduce(x.T, op, 1), getattr(np, op)(x.T, axis=1), rtol=1e-5)
+    assert client.reduce(x, op, dtype="c16").dtype == np.dtype("c16")
+    p = warpline.program()
+    np.testing.assert_allclose(client.run(p.input(x)[1:, ::3].reduce(op, 0)), getattr(np, op)(x[1:, ::3], axis=0), rtol=1e-5)
+
+
+def test_complex_numbers_have_no_order(client):
+    x = np.ones(3, "c8")
+    for op in ("min", "max", "argmin", "argmax"):
+        with pytest.raises(warpline.InvalidArgument, match="have no order"):
+            client.reduce(x, op)
+    for op in ("any", "norm2", "std", "logsumexp"):
+        with pytest.raises(warpline.Unimplemented, match=f"{op} of complex numbers is not implemented"):
+            client.reduce(x, op)
+    with pytest.raises(warpline.InvalidArgument, match="the result is a complex number"):
+        client.reduce(x, "sum", dtype="f4")
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "u8"])
+def test_products_of_integers_as_floats(client, dtype):
+    x = np.full(9, 1 if dtype == "?" else 100, dtype)
+    assert client.reduce(x, "prod", dtype="f8") == np.prod(x, dtype="f8")
+    assert client.reduce(np.full(2, 2**40), "prod", dtype="f8") == 2.0**80
+    assert client.reduce(x, "prod", dtype="f4").dtype == np.dtype("f4")

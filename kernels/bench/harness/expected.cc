@@ -7,6 +7,7 @@
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/harness/operand_slots.h"
 #include "kernels/bench/harness/reference.h"
+#include "kernels/map/pair.h"
 #include "kernels/unit_roundoff.h"
 
 namespace warpline::bench {
@@ -93,9 +94,9 @@ Expected::Expected(const Problem& problem, const Operands& operands, cudaStream_
     relative_ += RelativeTolerance(*reduce);
     Check(ReferenceReduce(*reduce, operands, numbers, numbers + OutCount(problem), stream),
           "computing the reference reduction");
-  } else if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) {
+  } else if (const auto* map = std::get_if<MapProblem>(&problem)) {
     relative_ = 0;  // one operation, rounded once
-    Check(ReferenceElementwise(*each, operands, numbers, stream), "computing the reference elements");
+    Check(ReferencePair(*PairOf(*map), operands, numbers, stream), "computing the reference elements");
   } else {
     Check(ReferenceTranspose(std::get<TransposeProblem>(problem), operands.in[0], want_.get(), stream),
           "computing the reference transposition");

@@ -1,11 +1,11 @@
 #include <algorithm>
 
 #include "kernels/bench/harness/reference.h"
-#include "kernels/elementwise/arithmetic.h"
-#include "kernels/elementwise/walk.h"
 #include "kernels/gemm/epilogue.h"
 #include "kernels/gpu/real.cuh"
 #include "kernels/launch_grids.h"
+#include "kernels/map/packs/arithmetic.h"
+#include "kernels/map/packs/walk.h"
 #include "kernels/reduce/canonical.h"
 #include "kernels/reduce/wide.h"
 #include "kernels/transpose/strided_copy.h"
@@ -96,15 +96,15 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename V>
 __global__ void __launch_bounds__(kThreads)
-    ComputeElements(const void* x, const void* y, const StepScalars* scalars, double* out, ElementwiseOp op,
-                    DType dtype, DType out_dtype, const __grid_constant__ ElementwiseWalk walk,
+    ComputeElements(const void* x, const void* y, const StepScalars* scalars, double* out, PairOp op,
+                    DType dtype, DType out_dtype, const __grid_constant__ PairWalk walk,
                     std::int64_t first_block) {
   const std::int64_t i = GlobalIndex(first_block);
   if (i >= walk.count) return;
-  const ElementwiseSource source = walk.At(i);
+  const PairSource source = walk.At(i);
   V value = LoadReal<V>(dtype, x, source.x);
-  if (op == ElementwiseOp::kAdd) value += LoadReal<V>(dtype, y, source.y);
-  if (op == ElementwiseOp::kScale) value *= FactorOf<V>(*scalars);
+  if (op == PairOp::kAdd) value += LoadReal<V>(dtype, y, source.y);
+  if (op == PairOp::kScale) value *= FactorOf<V>(*scalars);
   alignas(16) unsigned char rounded[16];
   StoreReal(out_dtype, rounded, 0, value);
   out[i] = LoadReal<double>(out_dtype, rounded, 0);
@@ -212,9 +212,9 @@ cudaError_t ReferenceReduce(const ReduceProblem& problem, const Operands& operan
   });
 }
 
-cudaError_t ReferenceElementwise(const ElementwiseProblem& problem, const Operands& operands, double* out,
-                                 cudaStream_t stream) {
-  const ElementwiseWalk walk = ElementwiseWalk::Of(problem);
+cudaError_t ReferencePair(const PairMap& problem, const Operands& operands, double* out,
+                          cudaStream_t stream) {
+  const PairWalk walk = PairWalk::Of(problem);
   return VisitArithmetic(problem, [&]<typename V>(std::type_identity<V>) {
     return LaunchGrids(CeilDiv(walk.count, kThreads), [&](std::int64_t first, unsigned grid) {
       ComputeElements<V><<<grid, kThreads, 0, stream>>>(operands.in[0], operands.in[1], operands.scalars, out,

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/map/pair.h"
 #include "kernels/problem.h"
 #include "kernels/variant.h"
 
@@ -29,8 +30,7 @@ cudaError_t ReferenceReduce(const ReduceProblem& problem, const Operands& operan
                             void* scratch, cudaStream_t stream);
 
 // Rounded to the type of the result.
-cudaError_t ReferenceElementwise(const ElementwiseProblem& problem, const Operands& operands, double* out,
-                                 cudaStream_t stream);
+cudaError_t ReferencePair(const PairMap& problem, const Operands& operands, double* out, cudaStream_t stream);
 
 // Counted on the device; all zeros to begin with.
 struct Differences {

@@ -13,7 +13,6 @@ constexpr double kSlowVariantFlops = 1 << 23;
 
 // Transpositions are never slow enough to ask.
 std::optional<TransposeProblem> Shrink(const TransposeProblem&) { return std::nullopt; }
-std::optional<ElementwiseProblem> Shrink(const ElementwiseProblem&) { return std::nullopt; }
 std::optional<MapProblem> Shrink(const MapProblem&) { return std::nullopt; }
 
 std::optional<GemmProblem> Shrink(const GemmProblem& problem) {

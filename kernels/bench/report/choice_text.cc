@@ -55,7 +55,7 @@ const char* Name(PackLayout layout) {
   }
   return "";
 }
-std::string Text(const ElementwisePlan& plan) {
+std::string Text(const PackPlan& plan) {
   return absl::StrCat("a pack of x is ", Name(plan.x), ", of y ", Name(plan.y));
 }
 

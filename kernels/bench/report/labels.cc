@@ -35,13 +35,13 @@ std::string Detail(const ReduceProblem& problem) {
   return absl::StrCat(axes.size() > 1 ? " axes " : " axis ", axes);
 }
 
-std::string Detail(const MapProblem& problem) { return absl::StrCat(" nodes ", problem.nodes.size()); }
-
-std::string Detail(const ElementwiseProblem& problem) {
-  if (problem.op == ElementwiseOp::kCast) return absl::StrCat(" to ", std::string(Name(problem.out_dtype)));
+std::string Detail(const MapProblem& problem) {
+  const std::optional<PairMap> pair = PairOf(problem);
+  if (!pair.has_value()) return absl::StrCat(" nodes ", problem.nodes.size());
+  if (pair->op == PairOp::kCast) return absl::StrCat(" to ", std::string(Name(pair->out_dtype)));
   std::string detail;
   for (int axis = 0; axis < problem.shape.rank; ++axis) {
-    if (ReadsY(problem.op) && problem.y_strides[axis] == 0 && problem.shape[axis] != 1) {
+    if (ReadsY(pair->op) && pair->y_strides[axis] == 0 && problem.shape[axis] != 1) {
       absl::StrAppend(&detail, " broadcast ", axis);
     }
   }
@@ -50,7 +50,15 @@ std::string Detail(const ElementwiseProblem& problem) {
 
 }  // namespace
 
-std::string_view OpName(const Problem& problem) { return Name(OpOf(problem)); }
+std::optional<PairMap> PairIn(const Problem& problem) {
+  const auto* map = std::get_if<MapProblem>(&problem);
+  return map == nullptr ? std::nullopt : PairOf(*map);
+}
+
+std::string_view OpName(const Problem& problem) {
+  const std::optional<PairMap> pair = PairIn(problem);
+  return pair.has_value() ? Name(pair->op) : Name(OpOf(problem));
+}
 
 std::string_view TypeName(const Problem& problem) {
   const auto* gemm = std::get_if<GemmProblem>(&problem);
@@ -61,7 +69,6 @@ std::string_view TypeName(const Problem& problem) {
 std::string ShapeName(const Problem& problem) {
   if (const auto* gemm = std::get_if<GemmProblem>(&problem)) return Join({gemm->m, gemm->n, gemm->k});
   if (const auto* reduce = std::get_if<ReduceProblem>(&problem)) return Join(reduce->shape);
-  if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) return Join(each->shape);
   if (const auto* map = std::get_if<MapProblem>(&problem)) return Join(map->shape);
   return Join(std::get<TransposeProblem>(problem).shape);
 }

@@ -2,14 +2,18 @@
 #ifndef WARPLINE_KERNELS_BENCH_REPORT_LABELS_H_
 #define WARPLINE_KERNELS_BENCH_REPORT_LABELS_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "kernels/map/pair.h"
 #include "kernels/problem.h"
 
 namespace warpline::bench {
 
-// "transpose", "gemm", "reduce", "cast", "scale" or "add"
+// The cast, product or sum that a problem is, if it is one.
+std::optional<PairMap> PairIn(const Problem& problem);
+// "transpose", "gemm", "reduce", "cast", "scale", "add" or "map"
 std::string_view OpName(const Problem& problem);
 // Type of the inputs; "tf32" for products of that precision.
 std::string_view TypeName(const Problem& problem);

@@ -18,12 +18,11 @@ BEGIN, END = "<!-- ladder: made by kernels/bench/report/ladder_table.py -->", "<
 # Of each operation, the cases of which times are shown, and the profiles that say what a kernel holds: the first that
 # has the variant.
 TIMES = {"transpose": ("transpose f32 8192x8192",), "gemm": ("gemm f32 4096x4096x4096", "gemm bf16 4096x4096x4096"),
-         "reduce": ("reduce f32 16384x16384 all",), "elementwise": ()}
+         "reduce": ("reduce f32 16384x16384 all",), "map": ()}
 PROFILES = {"transpose": ("transpose f32 4096x4096",), "gemm": ("gemm f32 1024^3", "gemm bf16 2048^3"),
-            "reduce": ("reduce f32 2^24, all",), "elementwise": ()}
+            "reduce": ("reduce f32 2^24, all",), "map": ()}
 # The names that some kernels have now, and those by which older runs know them.
-RENAMED = {("transpose", "tiles"): "swizzled_packed", ("reduce", "rows"): "vectorized",
-           ("elementwise", "packs"): "elementwise"}
+RENAMED = {("transpose", "tiles"): "swizzled_packed", ("reduce", "rows"): "vectorized"}
 HOLDS = ("registers", "shared KiB", "occupancy %", "reached %", "waits most for")
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 

@@ -25,7 +25,7 @@ void AddDetails(const Problem& problem, nlohmann::ordered_json& json) {
                          : gemm->activation == Activation::kRelu ? "relu"
                                                                  : "none";
   }
-  if (const auto* each = std::get_if<ElementwiseProblem>(&problem)) {
+  if (const std::optional<PairMap> each = PairIn(problem)) {
     std::vector<int> broadcast;
     for (int axis = 0; axis < each->shape.rank; ++axis) {
       if (each->y_strides[axis] == 0) broadcast.push_back(axis);

@@ -9,13 +9,14 @@
 #include "kernels/bench/harness/check.h"
 #include "kernels/bench/report/labels.h"
 #include "kernels/bench/suites/breadth_lines.h"
+#include "kernels/map/pair.h"
 #include "kernels/problem_text.h"
 
 namespace warpline::bench {
 namespace {
 
 std::string_view GroupOf(const Problem& problem) {
-  return std::holds_alternative<ElementwiseProblem>(problem) ? "elementwise" : OpName(problem);
+  return std::holds_alternative<MapProblem>(problem) ? "map" : OpName(problem);
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ std::vector<Case> BreadthCases(std::span<const std::string> ops) {
     cases.push_back({.problem = std::move(problem), .variants = {}, .choice_only = true});
   }
   if (cases.empty()) {
-    throw Failure("--ops: expected some of transpose, gemm, reduce, elementwise");
+    throw Failure("--ops: expected some of transpose, gemm, reduce, map");
   }
   return cases;
 }
@@ -42,9 +43,11 @@ std::vector<Case> FileCases(const std::string& path, bool choice_only) {
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   std::vector<Case> cases;
   for (Problem& problem : Value(ParseProblems(text, path))) {
-    if (std::holds_alternative<MapProblem>(problem)) {
+    const auto* map = std::get_if<MapProblem>(&problem);
+    if (map != nullptr && !PairOf(*map).has_value()) {
       throw Failure(
-          absl::StrCat("--problems: ", path, " has a map, which tests/bench/maps_bench.py measures"));
+          absl::StrCat("--problems: ", path,
+                       " has a map of several operations, which tests/bench/maps_bench.py measures"));
     }
     cases.push_back({.problem = std::move(problem), .variants = {}, .choice_only = choice_only});
   }

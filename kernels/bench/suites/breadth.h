@@ -14,7 +14,7 @@ namespace warpline::bench {
 // Failure.
 std::vector<Case> FileCases(const std::string& path, bool choice_only);
 
-// The lines of these operations ("transpose", "gemm", "reduce", "elementwise"; empty: all).
+// The lines of these operations ("transpose", "gemm", "reduce", "map"; empty: all).
 std::vector<Case> BreadthCases(std::span<const std::string> ops);
 
 }  // namespace warpline::bench

@@ -138,7 +138,7 @@ std::vector<Case> MakeCases(std::span<const std::string> ops, std::span<const st
   for (const std::string& op : ops) {
     if (op != "transpose" && op != "gemm" && op != "reduce") {
       throw Failure(absl::StrCat("--ops: ", op, ": expected transpose, gemm or reduce",
-                                 op == "elementwise" ? ", as elementwise is of --suite=breadth" : ""));
+                                 op == "map" ? ", as map is of --suite=breadth" : ""));
     }
   }
   for (const std::string& type : types) ParseType(type);

@@ -4,6 +4,7 @@
 
 #include "kernels/status_macros.h"
 #include "proto/rules/convert_step.h"
+#include "proto/rules/reduce_steps.h"
 #include "proto/rules/step_options.h"
 #include "proto/rules/views.h"
 #include "server/rpc/codec/convert_options.h"
@@ -44,8 +45,16 @@ absl::StatusOr<Conversion> FromProto(const v1::ReduceRequest& request, const Tok
   RETURN_IF_ERROR(builder.TakeOptions(request.options(), values));
   ASSIGN_OR_RETURN(const CheckedTensor tensor, reader.Read("x", request.has_x() ? &request.x() : nullptr));
   const Operand x = builder.AddInput("x", tensor);
-  return OneStep(std::move(builder), ConvertReduce(x, ReduceOptionsOf(request)), request.variant(), "x.shape",
-                 limits);
+  RETURN_IF_ERROR(CheckVariantName(request.variant()));
+  const auto emit = [&](ConvertedStep step, const std::string& variant, int into) -> absl::StatusOr<Operand> {
+    const TensorSpec spec = step.output;
+    step.step.output = into;
+    return DenseOperand("x", builder.AddStep(std::move(step), variant), spec);
+  };
+  ASSIGN_OR_RETURN(const Operand result, ReduceSteps(x, ReduceOptionsOf(request), request.variant(), emit));
+  RETURN_IF_ERROR(builder.AddOutput("x.shape", "", result.tensor, result.shape, limits));
+  RETURN_IF_ERROR(builder.CheckSinksUsed());
+  return std::move(builder).Build();
 }
 
 absl::StatusOr<Conversion> FromProto(const v1::GemmRequest& request, const TokenValues& values,

@@ -26,7 +26,7 @@ TEST(CpuVariantsTest, EachRowLaunchesWhatItsNameSays) {
   EXPECT_EQ(LaunchOf(CpuGemmVariants(), "reference"), &cpu::GemmReference);
   EXPECT_EQ(LaunchOf(CpuReduceVariants(), "eigen"), &cpu::ReduceEigen);
   EXPECT_EQ(LaunchOf(CpuReduceVariants(), "reference"), &cpu::ReduceReference);
-  EXPECT_EQ(LaunchOf(CpuElementwiseVariants(), "reference"), &cpu::ElementwiseReference);
+  EXPECT_EQ(LaunchOf(CpuMapVariants(), "blocks"), &cpu::MapBlocks);
 }
 
 }  // namespace

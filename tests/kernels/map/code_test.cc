@@ -87,7 +87,7 @@ TEST(MapCodeTest, EveryOperationHasAFunctionForTheTypesThatItTakes) {
   for (std::size_t i = 0; i < kMapOps.size(); ++i) {
     const auto op = static_cast<MapOp>(i);
     for (const DType dtype : kAllDTypes) {
-      if (RowOf(op).operands == 0 || !Has(RowOf(op).takes, dtype)) continue;
+      if (RowOf(op).operands == 0 || op == MapOp::kCast || !Has(RowOf(op).takes, dtype)) continue;
       MapProblem map{.dtype = dtype, .shape = {3}};
       const bool selects = op == MapOp::kWhere;
       if (selects) map.inputs.push_back({DType::kBool, {1}});
@@ -97,8 +97,8 @@ TEST(MapCodeTest, EveryOperationHasAFunctionForTheTypesThatItTakes) {
       const std::uint16_t code = Lower(map).instructions.back().code;
       const auto lowered = static_cast<MapOp>(code / kNumberTypes);
       const auto type = static_cast<NumberType>(code % kNumberTypes);
-      const bool is_special = lowered == MapOp::kCast || lowered == MapOp::kWhere;
-      EXPECT_TRUE(is_special || HasFunction(lowered, type)) << Name(op) << " of " << Name(dtype);
+      EXPECT_TRUE(lowered == MapOp::kWhere || HasFunction(lowered, type))
+          << Name(op) << " of " << Name(dtype);
     }
   }
 }
@@ -150,8 +150,8 @@ TEST(MapWalkTest, FusesNoAxesThatTheResultHasApart) {
   const MapWalk walk = MapWalk::Of(Map("map 4x6 f32 =@8,1 exp(0)"));
   EXPECT_EQ(walk.rank, 2);
   const MapWalk backward = MapWalk::Of(Map("map 4x6 f32@-6,-1 = exp(0)"));
-  EXPECT_EQ(backward.rank, 2);  // the input alone is one axis
-  EXPECT_EQ(backward.strides[0][1], -1);
+  EXPECT_EQ(backward.rank, 1);  // a row as long as the input, from its end
+  EXPECT_EQ(backward.strides[0][0], -1);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/map/pair.h"
+
 namespace warpline {
 namespace {
 
@@ -67,12 +69,11 @@ TEST(ChoosePathTest, ScatteredAccessesStayOffTheBusSooner) {
   EXPECT_EQ(Choose(Transpose(1000, 3), /*alone=*/true), Path::kMapped);
   EXPECT_EQ(Choose(Transpose(20000, 3), /*alone=*/true), Path::kGraph);
   EXPECT_EQ(Choose(Transpose(20000, 8), /*alone=*/true), Path::kMapped);
-  Program add = OneStep(
-      ElementwiseProblem{
-          .op = ElementwiseOp::kAdd, .shape = {256, 256}, .x_strides = {256, 1}, .y_strides = {256, 1}},
-      256 * 256 * 8, 256 * 256 * 4);
+  Program add =
+      OneStep(ToMap({.op = PairOp::kAdd, .shape = {256, 256}, .x_strides = {256, 1}, .y_strides = {256, 1}}),
+              256 * 256 * 8, 256 * 256 * 4);
   EXPECT_EQ(Choose(add, /*alone=*/true), Path::kMapped);
-  std::get<ElementwiseProblem>(add.steps[0].problem).y_strides = {0, 1};
+  std::get<MapProblem>(add.steps[0].problem).inputs[1].strides = {0, 1};
   EXPECT_EQ(Choose(add, /*alone=*/true), Path::kGraph) << "a broadcast operand is read many times";
 }
 

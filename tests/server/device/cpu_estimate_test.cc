@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/map/pair.h"
 #include "server/device/cpu_backend.h"
 #include "server/device/cpu_rates.h"
 
@@ -38,8 +39,7 @@ class CpuEstimateTest : public ::testing::Test {
             GemmProblem{.dtype = DType::kF16, .m = n, .n = n, .k = n, .lda = n, .ldb = n, .ldc = n},
             ReduceProblem{.shape = {n, n}, .axes_mask = 3},
             ReduceProblem{.op = ReduceOp::kLogSumExp, .shape = {n, n}, .axes_mask = 1},
-            ElementwiseProblem{
-                .op = ElementwiseOp::kAdd, .shape = {n, n}, .x_strides = {1, 0}, .y_strides = {0, 1}}};
+            ToMap({.op = PairOp::kAdd, .shape = {n, n}, .x_strides = {1, 0}, .y_strides = {0, 1}})};
   }
 
   std::unique_ptr<Backend> backend_ = *CreateCpuBackend({});

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "kernels/map/pair.h"
 #include "server/plan/select_variant.h"
 
 namespace warpline {
@@ -24,8 +25,8 @@ DeviceRates Rates() {
   return rates;
 }
 
-ElementwiseProblem BroadcastAdd(std::int64_t rows, std::int64_t columns) {
-  return {.op = ElementwiseOp::kAdd, .shape = {rows, columns}, .x_strides = {1, 0}, .y_strides = {0, 1}};
+MapProblem BroadcastAdd(std::int64_t rows, std::int64_t columns) {
+  return ToMap({.op = PairOp::kAdd, .shape = {rows, columns}, .x_strides = {1, 0}, .y_strides = {0, 1}});
 }
 
 GemmProblem Square(std::int64_t n) {

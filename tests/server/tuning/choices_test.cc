@@ -80,10 +80,9 @@ TEST(ChoicesTest, KernelsHaveFewNames) {
   add(CudaTransposeVariants());
   add(CudaGemmVariants());
   add(CudaReduceVariants());
-  add(CudaElementwiseVariants());
   add(CudaMapVariants());
   EXPECT_LE(rows, 64u);
-  EXPECT_THAT(groups, ::testing::ElementsAre("elementwise", "swizzled_packed", "vectorized"));
+  EXPECT_THAT(groups, ::testing::ElementsAre("swizzled_packed", "vectorized"));
 }
 
 TEST(ChoicesTest, AGroupIsChosenAmongAndNotReported) {
@@ -102,8 +101,7 @@ TEST(ChoicesTest, AGroupIsChosenAmongAndNotReported) {
   EXPECT_EQ(name("sum f32 1048576 all", ""), "cub");
   EXPECT_EQ(name("sum f32 1048576 all", "vectorized"), "rows");
   EXPECT_EQ(name("sum f32 1048576 all", "columns"), "");
-  EXPECT_EQ(name("add f32 4096", "elementwise"), "packs");
-  EXPECT_EQ(name("add f32 4096", "naive"), "naive");
+  EXPECT_EQ(name("add f32 4096", "interpreter"), "interpreter");
 }
 
 }  // namespace

@@ -382,7 +382,7 @@ class Expression(Operators):
         if operation is not None and operation.kind in ("constant", "full", "index"):
             self._shape, self._has_inferred_shape = operation.fields.get("shape", ()), True
         # The reason why the shape is not known, if this or a step before it does not fit its inputs.
-        self._refusal: errors.InvalidArgument | None = None
+        self._refusal: errors.Error | None = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
@@ -442,7 +442,7 @@ class Expression(Operators):
             return None
         try:
             return step_kind(self._operation.kind, self._operation.fields.items(), inputs)[1]
-        except errors.InvalidArgument as error:
+        except (errors.InvalidArgument, errors.Unimplemented) as error:
             self._refusal = error.with_traceback(None)
             return None
 

@@ -50,5 +50,5 @@ def step_dtype(kind: str, fields: tuple[tuple[str, Any], ...],
     matrices = [(known, (1, 1))] * (2 if kind == "gemm" else 1)
     try:
         return step_kind(kind, [field for field in fields if field[0] in _TYPE_FIELDS], matrices)[0]
-    except errors.InvalidArgument:
+    except (errors.InvalidArgument, errors.Unimplemented):
         return known

@@ -122,8 +122,8 @@ class Program:
 
     def cast(self, x: Operators | Input, dtype: npt.DTypeLike, *, variant: str = "",
              name: str = "") -> Expression:
-        """Converts elements to another data type, as `Expression.astype` does. Neither type may be complex or an 8-bit
-        float."""
+        """Converts elements to another data type, as `Expression.astype` does. Neither type may be an 8-bit float, and
+        complex numbers become complex numbers or bool only."""
         number = result_data_type(dtype)
         return self._step("cast", [self._expression(x)], fields_of(data_type=number), variant, name, _dtype_of(number))
 

@@ -207,9 +207,9 @@ TEST(ConvertErrorsTest, BadReductionIsRefused) {
       {"no op", [](auto& r) { r.request.clear_op(); }, "op", "number 0"},
       {"unknown op", [](auto& r) { r.request.set_op(static_cast<v1::ReduceOp>(18)); }, "op",
        "number 18 is none of sum (1), prod (2)"},
-      {"c64",
-       [](auto& r) { r.request.mutable_x()->set_data_type(v1::DATA_TYPE_C64), r.SetPayloadBytes(0, 48); },
-       "x.data_type", "reduce does not take c64; supported: bool, u8"},
+      {"f8",
+       [](auto& r) { r.request.mutable_x()->set_data_type(v1::DATA_TYPE_F8E4M3), r.SetPayloadBytes(0, 6); },
+       "x.data_type", "reduce does not take f8e4m3; supported: bool, u8"},
       {"index of another type",
        [](auto& r) {
          r.request.set_op(v1::REDUCE_OP_ARGMIN), r.request.set_out_data_type(v1::DATA_TYPE_I32);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/map/pair.h"
 #include "server/base/errors.h"
 #include "server/rpc/codec/convert.h"
 #include "tests/server/rpc/codec/scanned_requests.h"
@@ -76,8 +77,9 @@ TEST(ConvertRunTest, AResultMayBeReadTwiceAndReturned) {
 TEST(ConvertRunTest, TheApiHasTheOperationsThatHaveKernelsAndViews) {
   const auto* operations = v1::Step::descriptor()->FindOneofByName("operation");
   ASSERT_NE(operations, nullptr);
-  constexpr int kViewsAndConcat = 5;  // of transposes, kernels make copies
-  EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()) + kViewsAndConcat);
+  // Views, of which a transpose has kernels too, concat, and three that are maps.
+  constexpr int kOthers = 4 + 1 + 3;
+  EXPECT_EQ(operations->field_count(), static_cast<int>(kAllOps.size()) + kOthers);
 }
 
 // A matrix, and steps that read it in other orders.
@@ -223,9 +225,10 @@ TEST(ConvertRunTest, EveryOperationIsAStep) {
   const std::vector<Step>& steps = conversion->program.steps;
   EXPECT_TRUE(std::get<GemmProblem>(steps[3].problem).has_bias);
   EXPECT_EQ(steps[3].inputs.size(), 4u);
-  EXPECT_EQ(std::get<ElementwiseProblem>(steps[4].problem).out_dtype, DType::kF16);
+  EXPECT_EQ(std::get<MapProblem>(steps[4].problem).OutDType(), DType::kF16);
   EXPECT_EQ(ScalarsOf(*conversion, run).at(2).alpha_f32, -1.5f);
-  EXPECT_EQ(OpOf(steps[6].problem), Op::kAdd);
+  EXPECT_EQ(PairOf(std::get<MapProblem>(steps[5].problem))->op, PairOp::kScale);
+  EXPECT_EQ(PairOf(std::get<MapProblem>(steps[6].problem))->op, PairOp::kAdd);
 }
 
 TEST(ConvertRunTest, ConstantsOfMapsAreScalarsOfTheRequest) {
@@ -261,7 +264,7 @@ TEST(ConvertRunTest, AdditionBroadcasts) {
   run.request.mutable_program()->add_outputs("moved");
   const auto conversion = Convert(run);
   ASSERT_THAT(conversion, IsOk());
-  const auto& add = std::get<ElementwiseProblem>(conversion->program.steps[3].problem);
+  const PairMap add = *PairOf(std::get<MapProblem>(conversion->program.steps[3].problem));
   EXPECT_EQ(add.shape, (Shape{2, 4}));
   EXPECT_EQ(add.x_strides[0], 1);
   EXPECT_EQ(add.x_strides[1], 0);

@@ -1,17 +1,17 @@
-// How an elementwise operation is cut into packs of neighbouring elements, apart from the kernels (packs.cuh)
+// How a map of one operation is cut into packs of neighbouring elements, apart from the kernels (packs.cuh)
 // so that host tests can check it.
 //
 // A pack is as many elements as make 16 bytes of the wider of input and result, so that one side is accessed
 // in whole vectors, and the other in narrower ones that a warp joins.
-#ifndef WARPLINE_KERNELS_ELEMENTWISE_PLAN_H_
-#define WARPLINE_KERNELS_ELEMENTWISE_PLAN_H_
+#ifndef WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
+#define WARPLINE_KERNELS_MAP_PACKS_PLAN_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "kernels/axis_walk.h"
-#include "kernels/elementwise/walk.h"
-#include "kernels/problem.h"
+#include "kernels/map/packs/walk.h"
+#include "kernels/map/pair.h"
 
 namespace warpline {
 
@@ -33,21 +33,22 @@ enum class PackAccess : std::uint8_t { kDense, kWhole, kFar, kRuns, kScattered }
 
 // A walk as kernels take it: where offsets have 31 bits, that of each operand, too.
 struct PackWalk {
-  ElementwiseWalk walk;
+  PairWalk walk;
   AxisWalk x, y;
 };
 
-struct ElementwisePlan {
+struct PackPlan {
+  PairMap map;
   PackLayout x = PackLayout::kDense, y = PackLayout::kDense;
   PackAccess access = PackAccess::kDense;
   PackWalk packs;
 };
 
-// Nothing where packs gain nothing: if an address is not a multiple of 16 bytes, or, with one operand, if its
-// rows are neither dense nor multiples of a pack. `y` counts only for operations that read it.
-std::optional<ElementwisePlan> PlanElementwise(const ElementwiseProblem& problem, const void* x,
-                                               const void* y, const void* out);
+// Nothing where packs gain nothing: if the map is none of one operation, if an address is not a multiple of
+// 16 bytes, or, with one operand, if its rows are neither dense nor multiples of a pack. `y` counts only for
+// operations that read it.
+std::optional<PackPlan> PlanPacks(const MapProblem& map, const void* x, const void* y, const void* out);
 
 }  // namespace warpline
 
-#endif  // WARPLINE_KERNELS_ELEMENTWISE_PLAN_H_
+#endif  // WARPLINE_KERNELS_MAP_PACKS_PLAN_H_

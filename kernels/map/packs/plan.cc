@@ -1,6 +1,7 @@
-#include "kernels/elementwise/plan.h"
+#include "kernels/map/packs/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/fast_divisor.h"
 
@@ -19,13 +20,27 @@ PackAccess AccessOf(PackLayout x, PackLayout y) {
 }
 
 // From the first element of an operand with such strides to behind its last.
-std::int64_t ExtentOf(const ElementwiseWalk& walk, const std::int64_t* strides) {
+std::int64_t ExtentOf(const PairWalk& walk, const std::int64_t* strides) {
   std::int64_t extent = 1;
   for (int axis = 0; axis < walk.rank; ++axis) extent += (walk.dims[axis] - 1) * strides[axis];
   return extent;
 }
 
-PackWalk MakePackWalk(const ElementwiseWalk& walk) {
+bool IsBackward(const PairWalk& walk, const std::int64_t* strides) {
+  return std::any_of(strides, strides + walk.rank, [](std::int64_t stride) { return stride < 0; });
+}
+
+// The operands of a product may come in either order.
+std::optional<PairMap> PairFor(const MapProblem& map) {
+  const bool may_swap = map.inputs.size() == 1 && map.nodes.size() == 2 &&
+                        map.nodes[1].op == MapOp::kMultiply && map.nodes[1].operands[0] == 1;
+  if (!may_swap) return PairOf(map);
+  MapProblem swapped = map;
+  std::swap(swapped.nodes[1].operands[0], swapped.nodes[1].operands[1]);
+  return PairOf(swapped);
+}
+
+PackWalk MakePackWalk(const PairWalk& walk) {
   PackWalk packs{.walk = walk, .x = {}, .y = {}};
   for (int axis = walk.rank - 1; axis >= 0; --axis) {
     packs.x.Append(walk.dims[axis], walk.x[axis]);
@@ -35,7 +50,7 @@ PackWalk MakePackWalk(const ElementwiseWalk& walk) {
 }
 
 // The operand's strides are those of its walk: walk.x or walk.y.
-PackLayout LayoutOf(const ElementwiseWalk& walk, const std::int64_t* strides, std::int64_t pack) {
+PackLayout LayoutOf(const PairWalk& walk, const std::int64_t* strides, std::int64_t pack) {
   const int inner = walk.rank - 1;
   if (walk.rank == 0 || (walk.rank == 1 && strides[0] == 1)) return PackLayout::kDense;
   std::int64_t dense = 1;
@@ -57,17 +72,20 @@ PackLayout LayoutOf(const ElementwiseWalk& walk, const std::int64_t* strides, st
 
 }  // namespace
 
-std::optional<ElementwisePlan> PlanElementwise(const ElementwiseProblem& problem, const void* x,
-                                               const void* y, const void* out) {
-  const bool has_second = ReadsY(problem.op);
+std::optional<PackPlan> PlanPacks(const MapProblem& map, const void* x, const void* y, const void* out) {
+  const std::optional<PairMap> pair = PairFor(map);
+  if (!pair.has_value() || !IsReal(pair->dtype) || !IsReal(pair->out_dtype)) return std::nullopt;
+  const bool has_second = ReadsY(pair->op);
   if (!IsAligned(x) || !IsAligned(out) || (has_second && !IsAligned(y))) return std::nullopt;
-  const ElementwiseWalk walk = ElementwiseWalk::Of(problem);
+  const PairWalk walk = PairWalk::Of(*pair);
+  if (IsBackward(walk, walk.x) || IsBackward(walk, walk.y)) return std::nullopt;
   const std::int64_t pack =
-      kPackBytes / static_cast<std::int64_t>(std::max(SizeOf(problem.dtype), SizeOf(problem.out_dtype)));
-  ElementwisePlan plan{.x = LayoutOf(walk, walk.x, pack),
-                       .y = has_second ? LayoutOf(walk, walk.y, pack) : PackLayout::kDense,
-                       .access = PackAccess::kDense,
-                       .packs = {.walk = walk, .x = {}, .y = {}}};
+      kPackBytes / static_cast<std::int64_t>(std::max(SizeOf(pair->dtype), SizeOf(pair->out_dtype)));
+  PackPlan plan{.map = *pair,
+                .x = LayoutOf(walk, walk.x, pack),
+                .y = has_second ? LayoutOf(walk, walk.y, pack) : PackLayout::kDense,
+                .access = PackAccess::kDense,
+                .packs = {.walk = walk, .x = {}, .y = {}}};
   plan.access = AccessOf(plan.x, plan.y);
   const bool is_small =
       std::max({walk.count, ExtentOf(walk, walk.x), ExtentOf(walk, walk.y)}) < FastDivisor::kMax;

@@ -1,25 +1,25 @@
-// Elementwise operations on packs of neighbouring elements (plan.h): the kernel that cast, scale and add
+// Maps of one operation on packs of neighbouring elements (plan.h): the kernel that cast, scale and add
 // share.
 //
 // A thread has one pack: then the device works along the operands, as CTAs do, and with four of a thread it
 // took 5 % longer for what does not fit into the L2 (docs/benchmarks/history.md#2026-11-25-drawn-problems).
-#ifndef WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
-#define WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
+#ifndef WARPLINE_KERNELS_MAP_PACKS_PACKS_CUH_
+#define WARPLINE_KERNELS_MAP_PACKS_PACKS_CUH_
 
 #include <cstdint>
 #include <type_traits>
 
 #include "kernels/cuda_variants.h"
-#include "kernels/elementwise/arithmetic.h"
-#include "kernels/elementwise/plan.h"
 #include "kernels/gpu/raw_vector.cuh"
 #include "kernels/gpu/real.cuh"
 #include "kernels/gpu/run_walk.cuh"
 #include "kernels/launch_grids.h"
+#include "kernels/map/packs/arithmetic.h"
+#include "kernels/map/packs/plan.h"
 
 namespace warpline {
 
-inline constexpr int kElementwiseThreads = 256;
+inline constexpr int kPackThreads = 256;
 
 // The type in which two elements are added or multiplied: f32, f64, or integers modulo 2^32 or 2^64. The
 // latter agree with any narrower integer type, signed or unsigned.
@@ -39,8 +39,8 @@ struct PackOperand {
 // Elements [index, index + kSize) of the walk, of which `count` are there, one by one: along the innermost
 // axis, and from its end to where the next row begins.
 template <typename T, int kSize>
-__device__ Pack<T, kSize> LoadScattered(const T* data, const ElementwiseWalk& walk, bool is_x,
-                                        std::int64_t index, std::int64_t count) {
+__device__ Pack<T, kSize> LoadScattered(const T* data, const PairWalk& walk, bool is_x, std::int64_t index,
+                                        std::int64_t count) {
   const int inner = walk.rank - 1;
   const std::int64_t stride = is_x ? walk.x[inner] : walk.y[inner];
   std::int64_t left = 0, offset = 0;
@@ -49,7 +49,7 @@ __device__ Pack<T, kSize> LoadScattered(const T* data, const ElementwiseWalk& wa
   for (int i = 0; i < kSize; ++i) {
     if (i >= count) break;
     if (left == 0) {
-      const ElementwiseSource source = walk.At(index + i);
+      const PairSource source = walk.At(index + i);
       offset = is_x ? source.x : source.y;
       left = walk.dims[inner] - (index + i) % walk.dims[inner];
     }
@@ -83,7 +83,7 @@ __device__ Pack<T, kSize> LoadPack(const PackOperand& operand, const PackWalk& p
                               static_cast<std::uint32_t>(min(count, std::int64_t{kSize})));
   }
   if constexpr (kAccess == PackAccess::kFar) {
-    const ElementwiseSource source = packs.walk.At(index);
+    const PairSource source = packs.walk.At(index);
     data += is_x ? source.x : source.y;
   } else {
     data += PlaceOf(walk, static_cast<std::uint32_t>(index)).offset;
@@ -110,11 +110,11 @@ __device__ void StorePack(T* out, std::int64_t index, const Pack<T, kSize>& pack
 // Operation: kHasSecond, and Apply(x, y, scalars), from two elements of type T to a number.
 // kOutBytes: of an element of the result, whose type is one of those that are so large.
 template <typename Operation, typename T, int kOutBytes, int kSize, PackAccess kAccess>
-__global__ void __launch_bounds__(kElementwiseThreads)
+__global__ void __launch_bounds__(kPackThreads)
     ComputePacks(PackOperand x, PackOperand y, void* out, DType out_dtype, const StepScalars* scalars,
                  const __grid_constant__ PackWalk packs, std::int64_t first_block) {
   const std::int64_t index =
-      ((first_block + blockIdx.x) * kElementwiseThreads + static_cast<std::int64_t>(threadIdx.x)) * kSize;
+      ((first_block + blockIdx.x) * kPackThreads + static_cast<std::int64_t>(threadIdx.x)) * kSize;
   const auto compute = [&](std::int64_t count) {
     Pack<T, kSize> b = {};
     const Pack<T, kSize> a = LoadPack<kAccess, T, kSize>(x, packs, true, index, count);
@@ -143,15 +143,14 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 }
 
 template <typename Operation, typename T, int kOutBytes>
-cudaError_t LaunchPacks(const ElementwiseProblem& problem, const ElementwisePlan& plan,
-                        const Operands& operands, cudaStream_t stream) {
+cudaError_t LaunchPacks(const PackPlan& plan, const Operands& operands, cudaStream_t stream) {
   constexpr int kSize = 16 / (sizeof(T) > kOutBytes ? sizeof(T) : kOutBytes);
-  const std::int64_t blocks = CeilDiv(plan.packs.walk.count, kElementwiseThreads * kSize);
+  const std::int64_t blocks = CeilDiv(plan.packs.walk.count, kPackThreads * kSize);
   const auto launch = [&](auto* kernel) {
     return LaunchGrids(blocks, [&](std::int64_t first, unsigned grid) {
-      kernel<<<grid, kElementwiseThreads, 0, stream>>>({operands.in[0], plan.x}, {operands.in[1], plan.y},
-                                                       operands.out, problem.out_dtype, operands.scalars,
-                                                       plan.packs, first);
+      kernel<<<grid, kPackThreads, 0, stream>>>({operands.in[0], plan.x}, {operands.in[1], plan.y},
+                                                operands.out, plan.map.out_dtype, operands.scalars,
+                                                plan.packs, first);
     });
   };
   switch (plan.access) {
@@ -177,4 +176,4 @@ cudaError_t LaunchPacks(const ElementwiseProblem& problem, const ElementwisePlan
 
 }  // namespace warpline
 
-#endif  // WARPLINE_KERNELS_ELEMENTWISE_PACKS_CUH_
+#endif  // WARPLINE_KERNELS_MAP_PACKS_PACKS_CUH_

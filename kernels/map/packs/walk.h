@@ -1,29 +1,29 @@
-// The elements of an elementwise operation in the order of its dense result, with as few axes as possible.
-#ifndef WARPLINE_KERNELS_ELEMENTWISE_WALK_H_
-#define WARPLINE_KERNELS_ELEMENTWISE_WALK_H_
+// The elements of a map of one operation in the order of its dense result, with as few axes as possible.
+#ifndef WARPLINE_KERNELS_MAP_PACKS_WALK_H_
+#define WARPLINE_KERNELS_MAP_PACKS_WALK_H_
 
 #include <cstdint>
 
 #include "kernels/host_device.h"
-#include "kernels/problem.h"
+#include "kernels/map/pair.h"
 #include "kernels/take_remainder.h"
 
 namespace warpline {
 
 // The offsets in x and y, in elements, that an element comes from.
-struct ElementwiseSource {
+struct PairSource {
   std::int64_t x = 0, y = 0;
 };
 
-struct ElementwiseWalk {
+struct PairWalk {
   int rank = 0;
   std::int64_t count = 1;
   std::int64_t dims[kMaxRank] = {};  // C arrays: device code cannot index a std::array
   std::int64_t x[kMaxRank] = {}, y[kMaxRank] = {};
 
   // Axes of size 1 vanish, and one that continues its neighbour in both operands is fused with it.
-  static ElementwiseWalk Of(const ElementwiseProblem& problem) {
-    ElementwiseWalk walk;
+  static PairWalk Of(const PairMap& problem) {
+    PairWalk walk;
     for (int i = 0; i < problem.shape.rank; ++i) {
       const std::int64_t size = problem.shape[i];
       walk.count *= size;
@@ -44,8 +44,8 @@ struct ElementwiseWalk {
   }
 
   // 0 <= index < count.
-  WARPLINE_HOST_DEVICE ElementwiseSource At(std::int64_t index) const {
-    ElementwiseSource source;
+  WARPLINE_HOST_DEVICE PairSource At(std::int64_t index) const {
+    PairSource source;
     for (int axis = rank - 1; axis > 0; --axis) {
       const std::int64_t coordinate = TakeRemainder(index, dims[axis]);
       source.x += coordinate * x[axis];
@@ -61,4 +61,4 @@ struct ElementwiseWalk {
 
 }  // namespace warpline
 
-#endif  // WARPLINE_KERNELS_ELEMENTWISE_WALK_H_
+#endif  // WARPLINE_KERNELS_MAP_PACKS_WALK_H_

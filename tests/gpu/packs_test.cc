@@ -1,5 +1,4 @@
-// Elementwise steps of more than 2^31 elements, which no test copies to the host: as the plain kernel has
-// them, which goes element by element.
+// Sums of more than 2^31 elements, which no test copies to the host: packs give what the interpreter gives.
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "kernels/cuda_choice.h"
 #include "kernels/gpu/count_different.h"
 #include "kernels/gpu/handle.h"
+#include "kernels/map/pair.h"
 #include "tests/gpu/device_check.h"
 #include "tests/gpu/gpu_test.h"
 
@@ -18,19 +18,16 @@ namespace {
 constexpr std::int64_t kRows = 65537, kColumns = 32784;
 static_assert(kRows * kColumns > std::int64_t{1} << 31);
 
-ElementwiseProblem Add(std::int64_t columns, std::int64_t x_row, std::int64_t y_row, std::int64_t y_column) {
-  ElementwiseProblem problem;
-  problem.op = ElementwiseOp::kAdd;
-  problem.dtype = problem.out_dtype = DType::kU8;
-  problem.shape = {kRows, columns};
-  problem.x_strides[0] = x_row;
-  problem.x_strides[1] = 1;
-  problem.y_strides[0] = y_row;
-  problem.y_strides[1] = y_column;
-  return problem;
+MapProblem Add(std::int64_t columns, std::int64_t x_row, std::int64_t y_row, std::int64_t y_column) {
+  return ToMap({.op = PairOp::kAdd,
+                .dtype = DType::kU8,
+                .out_dtype = DType::kU8,
+                .shape = {kRows, columns},
+                .x_strides = {x_row, 1},
+                .y_strides = {y_row, y_column}});
 }
 
-TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsThePlainKernelDoes) {
+TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsTheInterpreterDoes) {
   constexpr std::size_t kBytes = static_cast<std::size_t>(kRows * kColumns);
   std::size_t free = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -45,7 +42,7 @@ TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsThePlainKernelDoes) {
   Operands operands;
   operands.in[0] = x->get();
   operands.in[1] = y->get();
-  const auto launch = [&](std::string_view name, const ElementwiseProblem& problem, void* out) {
+  const auto launch = [&](std::string_view name, const MapProblem& problem, void* out) {
     operands.out = out;
     const auto choice = Choose(problem, name, {}, operands);
     ASSERT_NE(choice.row, nullptr) << name;
@@ -53,13 +50,12 @@ TEST_F(GpuTest, MoreThan2To31ElementsAreAddedAsThePlainKernelDoes) {
   };
   // A row for all, an element a row, rows of x further apart than they are long, and rows that no pack
   // divides.
-  for (const ElementwiseProblem& problem :
-       {Add(kColumns, kColumns, 0, 1), Add(kColumns, kColumns, 1, 0), Add(kColumns - 16, kColumns, 0, 1),
-        Add(kColumns - 7, kColumns, 0, 1)}) {
+  for (const MapProblem& problem : {Add(kColumns, kColumns, 0, 1), Add(kColumns, kColumns, 1, 0),
+                                    Add(kColumns - 16, kColumns, 0, 1), Add(kColumns - 7, kColumns, 0, 1)}) {
     ASSERT_GT(problem.shape.Count(), std::int64_t{1} << 31);
     cudaMemsetAsync(got->get(), 0xCD, kBytes, stream->get());
     launch("packs", problem, got->get());
-    launch("naive", problem, want->get());
+    launch("interpreter", problem, want->get());
     auto* count = static_cast<unsigned long long*>(different->get());
     cudaMemsetAsync(count, 0, sizeof(*count), stream->get());
     ASSERT_EQ(gpu::CountDifferent(got->get(), want->get(), DType::kU8, problem.shape.Count(), 0, 0, count,

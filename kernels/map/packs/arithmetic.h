@@ -1,12 +1,12 @@
-// The arithmetic of one element, shared by both backends.
-#ifndef WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_
-#define WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_
+// The arithmetic of one element.
+#ifndef WARPLINE_KERNELS_MAP_PACKS_ARITHMETIC_H_
+#define WARPLINE_KERNELS_MAP_PACKS_ARITHMETIC_H_
 
 #include <cstdint>
 #include <type_traits>
 
 #include "kernels/host_device.h"
-#include "kernels/problem.h"
+#include "kernels/map/pair.h"
 
 namespace warpline {
 
@@ -14,8 +14,8 @@ namespace warpline {
 // every element; otherwise float, double, or std::uint64_t, whose arithmetic is that of all integers modulo
 // 2^64.
 template <typename F>
-auto VisitArithmetic(const ElementwiseProblem& problem, F&& f) {
-  const bool casts = problem.op == ElementwiseOp::kCast;
+auto VisitArithmetic(const PairMap& problem, F&& f) {
+  const bool casts = problem.op == PairOp::kCast;
   if (IsFloat(problem.dtype)) {
     if (problem.dtype == DType::kF64) return f(std::type_identity<double>());
     return f(std::type_identity<float>());
@@ -37,4 +37,4 @@ WARPLINE_HOST_DEVICE V FactorOf(const StepScalars& scalars) {
 
 }  // namespace warpline
 
-#endif  // WARPLINE_KERNELS_ELEMENTWISE_ARITHMETIC_H_
+#endif  // WARPLINE_KERNELS_MAP_PACKS_ARITHMETIC_H_

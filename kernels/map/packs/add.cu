@@ -1,6 +1,6 @@
 // Variant `packs`, of sums of two operands.
-#include "kernels/elementwise/kernels.h"
-#include "kernels/elementwise/packs.cuh"
+#include "kernels/map/packs/kernels.h"
+#include "kernels/map/packs/packs.cuh"
 
 namespace warpline {
 namespace {
@@ -16,12 +16,10 @@ struct Add {
 
 }  // namespace
 
-cudaError_t LaunchAdd(const ElementwiseProblem& problem, const ElementwisePlan& plan,
-                      const Operands& operands, cudaStream_t stream) {
+cudaError_t LaunchAdd(const PackPlan& plan, const Operands& operands, cudaStream_t stream) {
   cudaError_t error = cudaErrorNotSupported;
-  VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
-    error = LaunchPacks<Add, T, sizeof(T)>(problem, plan, operands, stream);
-  });
+  VisitRealOfSize(plan.map.dtype,
+                  [&]<typename T>(T) { error = LaunchPacks<Add, T, sizeof(T)>(plan, operands, stream); });
   return error;
 }
 

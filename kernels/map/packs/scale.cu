@@ -1,6 +1,6 @@
 // Variant `packs`, of products with a number.
-#include "kernels/elementwise/kernels.h"
-#include "kernels/elementwise/packs.cuh"
+#include "kernels/map/packs/kernels.h"
+#include "kernels/map/packs/packs.cuh"
 
 namespace warpline {
 namespace {
@@ -16,12 +16,10 @@ struct Scale {
 
 }  // namespace
 
-cudaError_t LaunchScale(const ElementwiseProblem& problem, const ElementwisePlan& plan,
-                        const Operands& operands, cudaStream_t stream) {
+cudaError_t LaunchScale(const PackPlan& plan, const Operands& operands, cudaStream_t stream) {
   cudaError_t error = cudaErrorNotSupported;
-  VisitRealOfSize(problem.dtype, [&]<typename T>(T) {
-    error = LaunchPacks<Scale, T, sizeof(T)>(problem, plan, operands, stream);
-  });
+  VisitRealOfSize(plan.map.dtype,
+                  [&]<typename T>(T) { error = LaunchPacks<Scale, T, sizeof(T)>(plan, operands, stream); });
   return error;
 }
 
