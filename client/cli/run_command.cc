@@ -37,9 +37,10 @@ enumerations may be short ("sum", "f32"). A program with one output needs no NAM
 A file of raw memory needs a type: NAME:TYPE=IN.npy, such as w:bf16=w.npy. A file in Fortran order is
 brought into row-major order by one more request, which costs a round trip.
 
-An expression is a call of an operation. Its operands are calls or names; FIELD=VALUE come after them.
-To use a step twice, give it a name, and end it with ; or a new line:
-'p = gemm(a, b); add(p, transpose(p))'. The outputs are the steps that -o NAME=OUT.npy names, in that
+An expression has operations, operators and numbers, as in Python: '(x - mean(x, axis=0)) / std(x, axis=0)',
+'where(x > 0, x, 0.01 * x)', 'a @ b + c'. Operands of an operation come before its FIELD=VALUE. All arrays of
+an elementwise operation have one type; cast(x, dtype=f32) converts. To use a step twice, give it a name, and
+end it with ; or a new line: 'p = gemm(a, b); p + transpose(p)'. The outputs are the steps that -o NAME=OUT.npy names, in that
 order, or with a single -o OUT.npy the last step. Steps without a name are called 1.gemm, 2.add and so on.
 
 operations ("= ..." is the default of a field; each operation also takes variant: NAME):
@@ -50,6 +51,7 @@ operations ("= ..." is the default of a field; each operation also takes variant
                  out_dtype: TYPE of the result (default: what the operands give)
   reduce(x)      op: NAME, which must be given; axes = [] (all), keepdims = false,
                  ddof = 0 (of var and std: divide by n - ddof), out_dtype: TYPE as of gemm
+  sum(x), mean(x, axis=0) and so on: reduce with this op; axis is another name of axes
   cast(x)        dtype: TYPE, which must be given
   scale(x)       factor: a number, which must be given
   add(x, y)

@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -18,8 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/src/enum_names.h"
+#include "client/src/expression_tree.h"
 #include "client/src/short_ids.h"
 #include "kernels/map/operations.h"
+#include "kernels/problem.h"
 #include "kernels/status_macros.h"
 
 namespace warpline::client {
@@ -43,16 +46,8 @@ std::string OperationNames() {
     if (Operations().field(i)->number() != v1::Step::kMapFieldNumber)
       names.push_back(Operations().field(i)->name());
   }
-  return absl::StrCat(absl::StrJoin(names, ", "), ", or an elementwise one such as exp");
-}
-
-// The row of an elementwise operation that a call names; null for another name. Constants have no operand to
-// be written, and casts are steps of their own.
-const MapOpRow* ElementwiseNamed(const std::string& name) {
-  for (const MapOpRow& row : kMapOps) {
-    if (row.operands > 0 && row.result != MapResult::kGiven && row.name == name) return &row;
-  }
-  return nullptr;
+  return absl::StrCat(absl::StrJoin(names, ", "),
+                      ", a reduction such as mean, or an elementwise one such as exp");
 }
 
 // The field that an operation cannot do without, and how it is written; null for the others.
@@ -72,19 +67,6 @@ const Required* RequiredOf(const std::string& operation) {
 }
 
 constexpr int kAnyNumber = -1;  // of operands: concat takes it
-int OperandsOf(const std::string& operation) {
-  if (const MapOpRow* row = ElementwiseNamed(operation); row != nullptr) return row->operands;
-  if (operation == "concat") return kAnyNumber;
-  return operation == "gemm" ? 2 : 1;
-}
-
-// Makes the step a map of one node, which reads the operands of the step in their order.
-Message* MakeElementwise(const MapOpRow& row, v1::Step& step) {
-  v1::MapNode& node = *step.mutable_map()->add_nodes();
-  node.set_op(static_cast<v1::MapOp>(&row - kMapOps.data() + 1));
-  for (int i = 0; i < row.operands; ++i) node.add_operands(i);
-  return step.mutable_map();
-}
 
 // One pass over the text, adding a step at the end of each call.
 class Parser {
@@ -97,7 +79,8 @@ class Parser {
       std::string name;
       if (!TakeKey(name)) at_ = start;
       const std::size_t call = Start();
-      ASSIGN_OR_RETURN(const std::string result, Operand());
+      ASSIGN_OR_RETURN(const Tree tree, Expression());
+      ASSIGN_OR_RETURN(const std::string result, NameOf(tree));
       if (result != last_step_) return Error(call, "expected an operation with its operands in brackets");
       if (!name.empty()) {
         // It would mean the input before this step and the result behind it; what a request must bring is
@@ -123,6 +106,20 @@ class Parser {
     Message* operation = nullptr;  // within the step
     std::set<std::string> given;   // names of the arguments
     std::string c, bias;
+  };
+
+  static int OperandsOf(const Call& call) {
+    if (call.step.has_concat()) return kAnyNumber;
+    return call.step.has_gemm() || call.step.has_add() ? 2 : 1;
+  }
+
+  // Counts how deep operations lie in one another.
+  struct DepthGuard {
+    explicit DepthGuard(int& depth) : depth(depth) { ++depth; }
+    ~DepthGuard() { --depth; }
+    DepthGuard(const DepthGuard&) = delete;
+    DepthGuard& operator=(const DepthGuard&) = delete;
+    int& depth;
   };
 
   // Moves to the next word, and returns where it starts.
@@ -163,10 +160,19 @@ class Parser {
     }
     return TakeWord();
   }
-  // "key =". Otherwise false, at an unspecified position.
+  // A name, which has no '-': that is an operator.
+  std::string TakeName() {
+    const std::size_t start = Start();
+    while (at_ < text_.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                  text_[at_] == '_' || text_[at_] == '.')) {
+      ++at_;
+    }
+    return std::string(text_.substr(start, at_ - start));
+  }
+  // "key =", and not "key ==". Otherwise false, at an unspecified position.
   bool TakeKey(std::string& key) {
-    key = TakeWord();
-    if (IsName(key) && Take('=')) return true;
+    key = TakeName();
+    if (IsName(key) && Take('=') && (at_ == text_.size() || text_[at_] != '=')) return true;
     key.clear();
     return false;
   }
@@ -188,33 +194,199 @@ class Parser {
                               found.empty() ? "the end" : absl::StrCat("'", absl::CHexEscape(found), "'")));
   }
 
-  // Returns the name of the array that it stands for.
-  absl::StatusOr<std::string> Operand() {
+  // An operand with infix operators of this level and tighter ones.
+  absl::StatusOr<Tree> Expression(int level = 0) {
+    if (level > kTightestLevel) return Signed();
+    ASSIGN_OR_RETURN(Tree left, Expression(level + 1));
+    for (int count = 0;; ++count) {
+      const std::size_t end = at_, start = Start();
+      if (level == kTightestLevel && Take('@')) {
+        ASSIGN_OR_RETURN(left, Product(start, left));
+        continue;
+      }
+      const InfixOperator* const infix = InfixAt(text_.substr(at_));
+      if (infix == nullptr || infix->level != level) {
+        at_ = end;  // an end of line may be a separator
+        return left;
+      }
+      if (level == 0 && count > 0) return Error(start, "comparisons do not chain: use brackets and &");
+      at_ += infix->text.size();
+      ASSIGN_OR_RETURN(Tree right, Expression(level + 1));
+      ASSIGN_OR_RETURN(left, Operation(start, RowOf(infix->op), {std::move(left), std::move(right)}));
+    }
+  }
+
+  // Behind the @.
+  absl::StatusOr<Tree> Product(std::size_t start, const Tree& left) {
+    ASSIGN_OR_RETURN(const Tree right, Expression(kTightestLevel + 1));
+    v1::Step step;
+    step.mutable_gemm();
+    ASSIGN_OR_RETURN(*step.add_inputs(), NameOf(left));
+    ASSIGN_OR_RETURN(*step.add_inputs(), NameOf(right));
+    RETURN_IF_ERROR(Add(start, std::move(step), "gemm"));
+    return Tree{.at = start, .name = last_step_};
+  }
+
+  // Signs, and powers, which bind more tightly.
+  absl::StatusOr<Tree> Signed() {
     const std::size_t start = Start();
-    std::string word = TakeWord();
+    const DepthGuard deeper(depth_);
+    if (at_ < text_.size() && std::string_view("-+~").find(text_[at_]) != std::string_view::npos) {
+      RETURN_IF_ERROR(CheckDepth(start));
+    }
+    if (Take('-')) {
+      ASSIGN_OR_RETURN(Tree x, Signed());
+      if (!x.is_number()) return Operation(start, RowOf(MapOp::kNegative), {std::move(x)});
+      x.real = -x.real;
+      if (x.integer.has_value()) x.integer = -*x.integer;
+      return x;
+    }
+    if (Take('+')) return Signed();
+    if (Take('~')) {
+      ASSIGN_OR_RETURN(Tree x, Signed());
+      return Operation(start, RowOf(MapOp::kBitwiseInvert), {std::move(x)});
+    }
+    ASSIGN_OR_RETURN(Tree x, Atom());
+    const std::size_t end = at_;
+    if (text_.substr(Start(), 2) != "**") {
+      at_ = end;
+      return x;
+    }
+    at_ += 2;
+    RETURN_IF_ERROR(CheckDepth(start));
+    ASSIGN_OR_RETURN(Tree power, Signed());
+    return Operation(start, RowOf(MapOp::kPow), {std::move(x), std::move(power)});
+  }
+
+  // A tree that is too large for one map has steps for its operands.
+  absl::StatusOr<Tree> Operation(std::size_t at, const MapOpRow& row, std::vector<Tree> operands) {
+    if (std::all_of(operands.begin(), operands.end(), [](const Tree& x) { return x.is_number(); })) {
+      return Error(at, "expected an array among the operands: numbers alone are not computed");
+    }
+    Tree tree{.at = at, .row = &row, .operands = std::move(operands)};
+    for (const Tree& operand : tree.operands) tree.nodes += operand.nodes;
+    if (tree.nodes <= kMaxMapInputs || MapStepOf(tree).has_value()) return tree;
+    for (Tree& operand : tree.operands) {
+      if (operand.is_number()) continue;
+      ASSIGN_OR_RETURN(const std::string name, NameOf(operand));
+      operand = {.at = operand.at, .name = name};
+    }
+    return tree;
+  }
+
+  // Returns the name of the array that a tree stands for, which may take a step.
+  absl::StatusOr<std::string> NameOf(const Tree& tree) {
+    if (!tree.name.empty()) return tree.name;
+    if (tree.is_number()) return Error(tree.at, "expected an array, not a number");
+    RETURN_IF_ERROR(Add(tree.at, *MapStepOf(tree), std::string(tree.row->name)));
+    return last_step_;
+  }
+  absl::StatusOr<std::string> Operand() {
+    ASSIGN_OR_RETURN(const Tree tree, Expression());
+    return NameOf(tree);
+  }
+
+  absl::StatusOr<Tree> Atom() {
+    const std::size_t start = Start();
+    if (Take('(')) {
+      RETURN_IF_ERROR(CheckDepth(start));
+      ASSIGN_OR_RETURN(Tree inner, Expression());
+      if (!Take(')')) return Expected("')'");
+      return inner;
+    }
+    if (at_ < text_.size() &&
+        (absl::ascii_isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.')) {
+      return Number();
+    }
+    const std::string word = TakeName();
     if (!IsName(word)) return Expected(start, "an operation or a name");
     if (!Take('(')) {
       if (steps_.count(word) == 0) inputs_.insert(word);
-      return word;
+      return Tree{.at = start, .name = word};
     }
-    if (++depth_ > kMaxSteps) {
-      return Error(start, absl::StrCat("more than ", kMaxSteps, " operations in one another"));
-    }
-    Call call;
+    RETURN_IF_ERROR(CheckDepth(start));
     const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
-    const MapOpRow* row = ElementwiseNamed(word);
     const bool is_operation = field != nullptr && field->real_containing_oneof() == &Operations() &&
                               field->number() != v1::Step::kMapFieldNumber;
-    if (!is_operation && row == nullptr) {
+    if (!is_operation && ElementwiseNamed(word) != nullptr)
+      return ElementwiseCall(start, *ElementwiseNamed(word));
+    Call call;
+    call.name = word;
+    if (is_operation) {
+      call.operation = v1::Step::GetReflection()->MutableMessage(&call.step, field);
+    } else if (const std::optional<int> reduction = EnumValueNamed(*v1::ReduceOp_descriptor(), word)) {
+      call.step.mutable_reduce()->set_op(static_cast<v1::ReduceOp>(*reduction));
+      call.operation = call.step.mutable_reduce();
+    } else {
       return Error(start, absl::StrCat("there is no operation ", word, ": expected ", OperationNames()));
     }
-    call.name = word;
-    call.operation = is_operation ? v1::Step::GetReflection()->MutableMessage(&call.step, field)
-                                  : MakeElementwise(*row, call.step);
     RETURN_IF_ERROR(Arguments(call));
     RETURN_IF_ERROR(AddStep(start, call));
-    --depth_;
-    return last_step_;
+    return Tree{.at = start, .name = last_step_};
+  }
+
+  // A whole number has no point and no exponent.
+  absl::StatusOr<Tree> Number() {
+    const std::size_t start = Start();
+    const auto take_digits = [&] {
+      while (at_ < text_.size() && absl::ascii_isdigit(static_cast<unsigned char>(text_[at_]))) ++at_;
+    };
+    take_digits();
+    bool whole = true;
+    if (at_ < text_.size() && text_[at_] == '.') whole = false, ++at_, take_digits();
+    if (at_ < text_.size() && (text_[at_] == 'e' || text_[at_] == 'E')) {
+      whole = false, ++at_;
+      if (at_ < text_.size() && (text_[at_] == '-' || text_[at_] == '+')) ++at_;
+      take_digits();
+    }
+    const std::string_view digits = text_.substr(start, at_ - start);
+    const absl::string_view given(digits.data(), digits.size());
+    Tree number{.at = start};
+    std::int64_t integer = 0;
+    if (!absl::SimpleAtod(given, &number.real)) return Expected(start, "a number");
+    if (whole && !absl::SimpleAtoi(given, &integer)) {
+      return Error(start, absl::StrCat(given, " is above 2^63 - 1, the greatest whole number"));
+    }
+    if (whole) number.integer = integer;
+    return number;
+  }
+
+  // The operands of an elementwise operation, and perhaps variant=, which makes it a step of its own.
+  absl::StatusOr<Tree> ElementwiseCall(std::size_t start, const MapOpRow& row) {
+    std::vector<Tree> operands;
+    std::string variant;
+    do {
+      const std::size_t next = Start();
+      std::string key;
+      if (TakeKey(key)) {
+        if (key != "variant") {
+          return Error(next,
+                       absl::StrCat(std::string(row.name), " has no argument ", key, ": expected variant"));
+        }
+        const std::size_t value = Start();
+        variant = TakeValue();
+        if (variant.empty()) return Expected(value, "a variant's name");
+        break;
+      }
+      at_ = next;
+      ASSIGN_OR_RETURN(operands.emplace_back(), Expression());
+    } while (Take(','));
+    if (!Take(')')) return Expected("',' or ')'");
+    if (static_cast<int>(operands.size()) != row.operands) {
+      return Error(start, absl::StrCat(std::string(row.name), " has ", operands.size(),
+                                       " operands instead of ", row.operands));
+    }
+    ASSIGN_OR_RETURN(const Tree tree, Operation(start, row, std::move(operands)));
+    if (variant.empty()) return tree;
+    v1::Step step = *MapStepOf(tree);
+    step.set_variant(variant);
+    RETURN_IF_ERROR(Add(start, std::move(step), std::string(row.name)));
+    return Tree{.at = start, .name = last_step_};
+  }
+
+  absl::Status CheckDepth(std::size_t start) const {
+    if (depth_ <= kMaxSteps) return absl::OkStatus();
+    return Error(start, absl::StrCat("more than ", kMaxSteps, " operations in one another"));
   }
 
   // Up to the closing bracket.
@@ -236,6 +408,7 @@ class Parser {
   absl::Status Argument(std::size_t start, std::string key, Call& call) {
     if (key == "dtype") key = "data_type";
     if (key == "out_dtype") key = "out_data_type";
+    if (key == "axis" && call.step.has_reduce()) key = "axes";
     if (!call.given.insert(key).second) return Error(start, absl::StrCat(key, " is given twice"));
     if (key == "variant") {
       const std::size_t value = Start();
@@ -247,8 +420,8 @@ class Parser {
       return absl::OkStatus();
     }
     const FieldDescriptor* field = call.operation->GetDescriptor()->FindFieldByName(key);
-    // has_bias is what bias= says, and a map is what its operation says.
-    if (field == nullptr || key == "has_bias" || call.step.has_map())
+    // has_bias is what bias= says, and op what the name of a reduction says.
+    if (field == nullptr || key == "has_bias" || (key == "op" && call.name != "reduce"))
       return Error(start, UnknownArgument(key, call));
     return SetField(*call.operation, *field);
   }
@@ -259,7 +432,7 @@ class Parser {
     names.reserve(static_cast<std::size_t>(type.field_count()) + 1);
     for (int i = 0; i < type.field_count(); ++i) {
       const std::string& name = type.field(i)->name();
-      if (call.step.has_map()) break;
+      if (name == "op" && call.name != "reduce") continue;
       names.push_back(name == "has_bias" ? "c, bias" : ShortName(name));
     }
     names.emplace_back("variant");
@@ -352,7 +525,7 @@ class Parser {
   }
 
   absl::Status AddStep(std::size_t start, Call& call) {
-    const int wanted = OperandsOf(call.name), given = call.step.inputs_size();
+    const int wanted = OperandsOf(call), given = call.step.inputs_size();
     if (wanted == kAnyNumber ? given == 0 : given != wanted) {
       if (wanted == kAnyNumber) return Error(start, absl::StrCat(call.name, " has no operands"));
       return Error(start, absl::StrCat(call.name, " has ", given, " operands instead of ", wanted));
@@ -372,13 +545,18 @@ class Parser {
       call.step.mutable_gemm()->set_has_bias(true);
       call.step.add_inputs(call.bias);
     }
+    return Add(start, std::move(call.step), call.name);
+  }
+
+  // `operation`: what it is called after, if it gets no name.
+  absl::Status Add(std::size_t start, v1::Step step, const std::string& operation) {
     if (program_.steps_size() == kMaxSteps) {
       return Error(start, absl::StrCat("more than ", kMaxSteps, " operations"));
     }
     // No name that is written can start with a digit.
-    last_step_ = absl::StrCat(program_.steps_size() + 1, ".", call.name);
-    call.step.set_name(last_step_);
-    *program_.add_steps() = std::move(call.step);
+    last_step_ = absl::StrCat(program_.steps_size() + 1, ".", operation);
+    step.set_name(last_step_);
+    *program_.add_steps() = std::move(step);
     return absl::OkStatus();
   }
 

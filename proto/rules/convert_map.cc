@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,8 @@ class MapRules {
     ASSIGN_OR_RETURN(const MapOp op, CheckOp(node.op()));
     MapNode checked{.op = op};
     RETURN_IF_ERROR(CheckOperands(op, node, checked));
+    if (op == MapOp::kConstant && node.data_type() == v1::DATA_TYPE_UNSPECIFIED) return AddUntyped(node);
+    RETURN_IF_ERROR(TypeConstants(op, node, read));
     ASSIGN_OR_RETURN(checked.dtype, RowOf(op).operands == 0 ? CheckDataType("data_type", node.data_type())
                                                             : TypeOfResult(op, node));
     if (op == MapOp::kConstant) {
@@ -80,6 +83,10 @@ class MapRules {
   }
 
   absl::Status CheckAllUsed() const {
+    // The readers of the others have given it.
+    if (!untyped_.empty() && untyped_.back().value + 1 == used_.size()) {
+      return FieldError(absl::StrCat("nodes[", used_.size() - 1 - count_, "].data_type"), "missing");
+    }
     for (std::size_t i = 0; i + 1 < used_.size(); ++i) {
       if (used_[i]) continue;
       if (i < count_) return FieldError(absl::StrCat("inputs[", i, "]"), "no node reads it");
@@ -89,6 +96,93 @@ class MapRules {
   }
 
  private:
+  // A constant without a data type, which takes that of the operands beside it.
+  struct Untyped {
+    std::size_t value = 0;
+    const v1::MapNode* node = nullptr;
+  };
+
+  absl::Status AddUntyped(const v1::MapNode& node) {
+    untyped_.push_back({types_.size(), &node});
+    MapNode constant{.op = MapOp::kConstant};
+    constant.operands[0] = static_cast<std::int16_t>(scalars_.size());
+    scalars_.emplace_back();
+    types_.push_back(DType::kF32);
+    used_.push_back(false);
+    problem_.nodes.push_back(constant);
+    return absl::OkStatus();
+  }
+
+  std::vector<Untyped>::iterator FindUntyped(std::int32_t value) {
+    return std::find_if(untyped_.begin(), untyped_.end(),
+                        [&](const Untyped& each) { return each.value == static_cast<std::size_t>(value); });
+  }
+
+  // Gives the constants among the operands of a node their data types.
+  absl::Status TypeConstants(MapOp op, const v1::MapNode& node, ScalarReader read) {
+    const int first = op == MapOp::kWhere ? 1 : 0;
+    std::optional<DType> dtype;
+    for (int i = first; i < node.operands_size() && !dtype.has_value(); ++i) {
+      if (FindUntyped(node.operands(i)) == untyped_.end()) dtype = TypeOf(node.operands(i));
+    }
+    for (int i = 0; i < node.operands_size(); ++i) {
+      const auto found = FindUntyped(node.operands(i));
+      if (found == untyped_.end()) continue;
+      const std::optional<DType> given = i < first ? DType::kBool : dtype;
+      if (!given.has_value()) {
+        return FieldError(absl::StrCat("operands[", i, "]"),
+                          "a constant without a data type, beside no operand that has one");
+      }
+      const std::size_t value = found->value;
+      RETURN_IF_ERROR(
+          Within(absl::StrCat("operands[", i, "]"), TakeUntyped(value - count_, *given, *found->node, read)));
+      types_[value] = *given;
+      problem_.nodes[value - count_].dtype = *given;
+      untyped_.erase(found);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeUntyped(std::size_t index, DType dtype, const v1::MapNode& node, ScalarReader read) {
+    const auto number = static_cast<std::size_t>(problem_.nodes[index].operands[0]);
+    ReadScalars& scalars = scalars_[number];
+    if (!Has(RowOf(MapOp::kConstant).takes, dtype)) {
+      return FieldError("data_type", absl::StrCat("no constant is ", TypeName(dtype)));
+    }
+    if (Has(kBools | kInts, dtype)) {
+      if (IsGiven(node.real())) {
+        return FieldError("real",
+                          absl::StrCat("given, but beside ", TypeName(dtype), " a constant takes `integer`"));
+      }
+      return TakeInteger(dtype, node, scalars);
+    }
+    if (!Has(kComplex, dtype) && IsGiven(node.imag())) {
+      return FieldError("imag", absl::StrCat(TypeName(dtype), " has no imaginary part"));
+    }
+    if (node.integer() != 0) {
+      scalars.alpha = {.value = static_cast<double>(node.integer())};
+      return absl::OkStatus();
+    }
+    return TakeReal(node, read, scalars);
+  }
+
+  static absl::Status TakeInteger(DType dtype, const v1::MapNode& node, ReadScalars& scalars) {
+    if (!FitsInto(dtype, node.integer())) {
+      return FieldError("integer", absl::StrCat(node.integer(), " is outside of ", TypeName(dtype)));
+    }
+    scalars.integer = node.integer();
+    return absl::OkStatus();
+  }
+  static absl::Status TakeReal(const v1::MapNode& node, ScalarReader read, ReadScalars& scalars) {
+    if (IsGiven(node.real())) {
+      ASSIGN_OR_RETURN(scalars.alpha, read("real", node.real()));
+    }
+    if (IsGiven(node.imag())) {
+      ASSIGN_OR_RETURN(scalars.beta, read("imag", node.imag()));
+    }
+    return absl::OkStatus();
+  }
+
   static absl::StatusOr<MapOp> CheckOp(v1::MapOp op) {
     // Each number of the API's enumeration is ours plus one; a test compares the names.
     static_assert(kMapOps.size() == v1::MapOp_MAX);
@@ -185,20 +279,7 @@ class MapRules {
     if (!Has(kComplex, dtype) && IsGiven(node.imag())) {
       return FieldError("imag", absl::StrCat(TypeName(dtype), " has no imaginary part"));
     }
-    if (whole) {
-      if (!FitsInto(dtype, node.integer())) {
-        return FieldError("integer", absl::StrCat(node.integer(), " is outside of ", TypeName(dtype)));
-      }
-      scalars.integer = node.integer();
-      return absl::OkStatus();
-    }
-    if (IsGiven(node.real())) {
-      ASSIGN_OR_RETURN(scalars.alpha, read("real", node.real()));
-    }
-    if (IsGiven(node.imag())) {
-      ASSIGN_OR_RETURN(scalars.beta, read("imag", node.imag()));
-    }
-    return absl::OkStatus();
+    return whole ? TakeInteger(dtype, node, scalars) : TakeReal(node, read, scalars);
   }
 
   absl::Status TakeAxis(const v1::MapNode& node, MapNode& checked) const {
@@ -241,6 +322,7 @@ class MapRules {
   const std::size_t count_;   // of inputs
   std::vector<DType> types_;  // of values: inputs, then nodes
   std::vector<bool> used_;
+  std::vector<Untyped> untyped_;
 };
 
 // The size along an axis of the result. Operands have their last axes in common.

@@ -37,6 +37,18 @@ def problems(gpu):
     yield ("softmax rows", [normal(rows, columns)],
            lambda t: np.exp(t - t.reduce("logsumexp", axis=1, keepdims=True)),
            lambda m, x: softmax(x) if m is np else m.softmax(x, 1))
+    images = rng.integers(0, 256, (64 if gpu else 8, 512, 512, 3), dtype="u1")
+    scale, shift = normal(3, 1, 1), normal(3, 1, 1)
+    yield ("u8 NHWC to f32 NCHW, affine", [images, scale, shift],
+           lambda t, a, b: t.transpose((0, 3, 1, 2)).astype("f4") * a + b,
+           lambda m, x, a, b: x.transpose(0, 3, 1, 2) * a + b if m is np else x.permute(0, 3, 1, 2).float() * a + b)
+    yield ("concat of two", [normal(rows, columns), normal(rows, columns)], lambda t, u: np.concatenate([t, u], axis=1),
+           lambda m, x, y: np.concatenate([x, y], 1) if m is np else m.cat([x, y], 1))
+    yield ("x[:, 1::2]", [normal(rows, columns)], lambda t: t[:, 1::2],
+           lambda m, x: np.ascontiguousarray(x[:, 1::2]) if m is np else x[:, 1::2].contiguous())
+    yield ("x[::-1] + y", [normal(rows, columns), normal(rows, columns)], lambda t, u: t[::-1] + u,
+           lambda m, x, y: x[::-1] + y if m is np else x.flip(0) + y)
+    yield ("lower triangle", [normal(rows, columns)], lambda t: np.tril(t), lambda m, x: m.tril(x))
     count = 64 << 20 if gpu else 10_000_000
     yield ("masked mean", [normal(count)],
            lambda t: warpline.where(t > 0, t, 0).sum() / (t > 0).reduce("count_nonzero"),

@@ -1,6 +1,7 @@
 // Programs in one line.
 //
 //   auto program = ParseExpression("reduce(transpose(gemm(a, b)), op=sum, axes=[1])");
+//   auto program = ParseExpression("(x - mean(x, axis=0)) / std(x, axis=0)");
 //   auto program = ParseExpression("p = gemm(a, b, bias=v, activation=relu); add(p, transpose(p))");
 #ifndef WARPLINE_PROGRAM_H_
 #define WARPLINE_PROGRAM_H_
@@ -17,15 +18,21 @@ inline constexpr int kMaxSteps = 256;
 
 // The grammar, with spaces anywhere between the words:
 //
-//   program   = { name '=' call separator } call     the last call is the program's only output
-//   separator = ';' | end of line
-//   call      = operation '(' operand { ',' operand } { ',' argument } ')'
-//   operand   = call | name                           a name is an earlier one, else an input
-//   argument  = field '=' value                       fields of the operation's message in warpline.proto
+//   program    = { name '=' expression separator } expression    the last one is the program's only output
+//   separator  = ';' | end of line
+//   expression = operand | sign expression | expression operator expression
+//   operand    = call | name | number | '(' expression ')'       a name is an earlier one, else an input
+//   call       = operation '(' expression { ',' expression } { ',' argument } ')'
+//   argument   = field '=' value                                 fields of the operation's message
 //   value     = number | 'true' | 'false' | word | quoted word | '[' [ number { ',' number } ] ']'
 //
 // Operations are the fields of Step.operation in warpline.proto by their names, such as gemm or reshape, and
-// the elementwise ones of MapOp: exp(x), where(c, x, y). Every operation takes variant=.
+// the elementwise ones of MapOp: exp(x), where(c, x, y); and reductions by their names: mean(x, axis=0).
+// Every operation takes variant=.
+//
+// Operators and their precedence are Python's: ** * / // % @ + - << >> & ^ | and comparisons, which do not
+// chain; the signs are - + ~. Neighbouring elementwise operations become one map. The server converts
+// nothing: all arrays of an elementwise operation have one data type, which a number takes on.
 //
 // Values of enumerations are written as sum, f32 or relu, or in full as REDUCE_OP_SUM. The words true and
 // false may start with a capital letter. A list of one number may omit the brackets. The names dtype and
@@ -34,8 +41,8 @@ inline constexpr int kMaxSteps = 256;
 // Arguments without a default are required: op of reduce, dtype of cast, factor of scale, shape of reshape
 // and broadcast_to. gemm also takes operands as c= and bias=. If there is a c but no beta, beta is 1.
 //
-// A name starts with a letter or '_', and must not have been read as an input before. Steps without a name
-// are called "1.gemm".
+// A name has letters, digits, '_' and '.', starts with a letter or '_', and must not have been read as an
+// input before. Steps without a name are called "1.gemm".
 //
 // InvalidArgument for a syntax error, such as "column 9: expected ',' or ')', found 'x'". The server checks
 // whether the program makes sense.

@@ -8,6 +8,11 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace warpline::client {
 namespace {
@@ -43,17 +48,81 @@ TEST(ExpressionTest, AddsAStepForEachCallFromTheInnermostOn) {
     outputs: "3.reduce")");
 }
 
-TEST(ExpressionTest, ElementwiseOperationsAreMapsOfOneNode) {
+TEST(ExpressionTest, NeighbouringElementwiseOperationsAreOneMap) {
   ExpectProgram("where(isnan(x), y, exp(x), variant=interpreter)", R"(
-    steps { name: "1.isnan" inputs: "x" map { nodes { op: MAP_OP_ISNAN operands: 0 } } }
-    steps { name: "2.exp" inputs: "x" map { nodes { op: MAP_OP_EXP operands: 0 } } }
-    steps { name: "3.where" inputs: ["1.isnan", "y", "2.exp"] variant: "interpreter" map {
-      nodes { op: MAP_OP_WHERE operands: [0, 1, 2] } } }
-    outputs: "3.where")");
+    steps { name: "1.where" inputs: ["x", "y"] variant: "interpreter" map {
+      nodes { op: MAP_OP_ISNAN operands: 0 }
+      nodes { op: MAP_OP_EXP operands: 0 }
+      nodes { op: MAP_OP_WHERE operands: [2, 1, 3] } } }
+    outputs: "1.where")");
+  ExpectProgram("e = exp(x); e + transpose(e)", R"(
+    steps { name: "e" inputs: "x" map { nodes { op: MAP_OP_EXP operands: 0 } } }
+    steps { name: "2.transpose" inputs: "e" transpose {} }
+    steps { name: "3.add" inputs: ["e", "2.transpose"] map { nodes { op: MAP_OP_ADD operands: [0, 1] } } }
+    outputs: "3.add")");
   EXPECT_EQ(ErrorOf("exp(x, y)"), "column 1: exp has 2 operands instead of 1");
   EXPECT_EQ(ErrorOf("exp(x, nodes=1)"), "column 8: exp has no argument nodes: expected variant");
   EXPECT_THAT(ErrorOf("constant(x)"), HasSubstr("there is no operation constant"));
   EXPECT_THAT(ErrorOf("map(x)"), HasSubstr("there is no operation map"));
+}
+
+// The tree of an expression, with brackets around each operation.
+std::string Bracketed(const std::string& expression) {
+  const auto program = ParseExpression(expression);
+  EXPECT_TRUE(program.ok()) << expression << ": " << program.status();
+  if (!program.ok()) return "";
+  const v1::Step& step = program->steps(program->steps_size() - 1);
+  std::vector<std::string> values(step.inputs().begin(), step.inputs().end());
+  for (const v1::MapNode& node : step.map().nodes()) {
+    if (node.op() == v1::MAP_OP_CONSTANT) {
+      values.push_back(node.integer() != 0 ? absl::StrCat(node.integer()) : absl::StrCat(node.real()));
+      continue;
+    }
+    std::vector<std::string> operands;
+    for (const int operand : node.operands()) operands.push_back(values[static_cast<std::size_t>(operand)]);
+    values.push_back(absl::StrCat(absl::AsciiStrToLower(v1::MapOp_Name(node.op())).substr(7), "(",
+                                  absl::StrJoin(operands, ","), ")"));
+  }
+  return values.back();
+}
+
+TEST(ExpressionTest, OperatorsBindAsInPython) {
+  EXPECT_EQ(Bracketed("a - b - c"), "subtract(subtract(a,b),c)");
+  EXPECT_EQ(Bracketed("a + b * c / d // e % f"),
+            "add(a,remainder(floor_divide(divide(multiply(b,c),d),e),f))");
+  EXPECT_EQ(Bracketed("a ** b ** -c"), "pow(a,pow(b,negative(c)))");
+  EXPECT_EQ(Bracketed("-a ** 2"), "negative(pow(a,2))");
+  EXPECT_EQ(Bracketed("-a * +b - ~c"), "subtract(multiply(negative(a),b),bitwise_invert(c))");
+  EXPECT_EQ(Bracketed("a | b ^ c & d << e + f"),
+            "bitwise_or(a,bitwise_xor(b,bitwise_and(c,bitwise_left_shift(d,add(e,f)))))");
+  EXPECT_EQ(Bracketed("a + b < c"), "less(add(a,b),c)");
+  EXPECT_EQ(Bracketed("(a >= b) & (c == d)"), "bitwise_and(greater_equal(a,b),equal(c,d))");
+  EXPECT_EQ(Bracketed("exp(-x)*y"), "multiply(exp(negative(x)),y)");
+  EXPECT_EQ(Bracketed("x-1"), "subtract(x,1)");
+  EXPECT_EQ(Bracketed("x * -1.5e-3"), "multiply(x,-0.0015)");
+  EXPECT_EQ(Bracketed("clip(x, -1, .5)"), "clip(x,-1,0.5)");
+}
+
+TEST(ExpressionTest, ReductionsAndProductsAreOperandsToo) {
+  ExpectProgram("(x - mean(x, axis=0)) / std(x, axis=[0], ddof=1)", R"(
+    steps { name: "1.mean" inputs: "x" reduce { op: REDUCE_OP_MEAN axes: 0 } }
+    steps { name: "2.std" inputs: "x" reduce { op: REDUCE_OP_STD axes: 0 ddof: 1 } }
+    steps { name: "3.divide" inputs: ["x", "1.mean", "2.std"] map {
+      nodes { op: MAP_OP_SUBTRACT operands: [0, 1] } nodes { op: MAP_OP_DIVIDE operands: [3, 2] } } }
+    outputs: "3.divide")");
+  ExpectProgram("a @ b + c", R"(
+    steps { name: "1.gemm" inputs: ["a", "b"] gemm {} }
+    steps { name: "2.add" inputs: ["1.gemm", "c"] map { nodes { op: MAP_OP_ADD operands: [0, 1] } } }
+    outputs: "2.add")");
+}
+
+TEST(ExpressionTest, ExpressionsThatAreTooLargeForOneMapAreSeveral) {
+  std::string sum = "x";
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&sum, " + x");
+  EXPECT_EQ(ParseExpression(sum)->steps_size(), 2);
+  std::string many = "x0";
+  for (int i = 1; i < 40; ++i) absl::StrAppend(&many, " + x", i);
+  EXPECT_EQ(ParseExpression(many)->steps_size(), 2);
 }
 
 TEST(ExpressionTest, KnowsEveryOperationAndItsFields) {
@@ -171,13 +240,24 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("add(x, y"), "column 9: expected ',' or ')', found the end");
   EXPECT_EQ(ErrorOf("add(x, y))"), "column 10: expected the end, found ')'");
   EXPECT_EQ(ErrorOf("add(x,)"), "column 7: expected an operation or a name, found ')'");
-  EXPECT_EQ(ErrorOf("add(x, 3)"), "column 8: expected an operation or a name, found '3)'");
+  EXPECT_EQ(ErrorOf("transpose(3)"), "column 11: expected an array, not a number");
+  EXPECT_EQ(ErrorOf("1 + 2"),
+            "column 3: expected an array among the operands: numbers alone are not computed");
+  EXPECT_EQ(ErrorOf("x + "), "column 5: expected an operation or a name, found the end");
+  EXPECT_EQ(ErrorOf("(x + y"), "column 7: expected ')', found the end");
+  EXPECT_EQ(ErrorOf("0 < x < 1"), "column 7: comparisons do not chain: use brackets and &");
+  EXPECT_EQ(ErrorOf("x + 9223372036854775808"),
+            "column 5: 9223372036854775808 is above 2^63 - 1, the greatest whole number");
+  EXPECT_EQ(ErrorOf("mean(x, op=sum)"),
+            "column 9: mean has no argument op: expected axes, keepdims, out_dtype, ddof, variant");
   // If the id were cut, other digits would be shown than anywhere else.
   EXPECT_EQ(ErrorOf("add(@410e9bc9-8015160a8eb8167f32327b3b944e7266, b)"),
             "column 5: expected an operation or a name, found '@...944e7266, b)'");
-  EXPECT_EQ(ErrorOf(" invert(x)"),
-            "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
-            "reshape, slice, broadcast_to, diagonal, concat, or an elementwise one such as exp");
+  EXPECT_EQ(
+      ErrorOf(" invert(x)"),
+      "column 2: there is no operation invert: expected transpose, gemm, reduce, cast, scale, add, "
+      "reshape, slice, broadcast_to, diagonal, concat, a reduction such as mean, or an elementwise one such "
+      "as exp");
   EXPECT_EQ(ErrorOf("name(x)").substr(0, 33), "column 1: there is no operation n");
   EXPECT_EQ(ErrorOf("gemm(a)"), "column 1: gemm has 1 operands instead of 2");
   EXPECT_EQ(ErrorOf("scale(x, factor=two)"), "column 17: expected a number, found 'two)'");

@@ -91,6 +91,26 @@ TEST(ConvertMapTest, IntegerConstantsAreExactAndPartOfThePlan) {
   EXPECT_EQ(converted->scalars[0].integer, (std::int64_t{1} << 62) + 1);
 }
 
+TEST(ConvertMapTest, AConstantWithoutADataTypeTakesThatOfItsNeighbour) {
+  Request request;
+  request.Input(DType::kI16).Input(DType::kBool);
+  request.Node(v1::MAP_OP_CONSTANT).set_integer(7);
+  request.Node(v1::MAP_OP_ADD, {2, 0});
+  request.Node(v1::MAP_OP_CAST, {3}).set_data_type(v1::DATA_TYPE_F16);
+  request.Node(v1::MAP_OP_CONSTANT).set_integer(3);
+  request.Node(v1::MAP_OP_CONSTANT).set_real(0.5);
+  request.Node(v1::MAP_OP_CLIP, {5, 6, 4});
+  request.Node(v1::MAP_OP_WHERE, {1, 7, 4});
+  const auto converted = request.Convert();
+  ASSERT_THAT(converted, IsOk());
+  const auto& map = std::get<MapProblem>(converted->step.problem);
+  EXPECT_EQ(map.nodes[0].dtype, DType::kI16);
+  EXPECT_EQ(map.nodes[3].dtype, DType::kF16);
+  EXPECT_EQ(converted->scalars[0].integer, 7);
+  EXPECT_EQ(converted->scalars[1].alpha.value, 3);
+  EXPECT_EQ(converted->scalars[2].alpha.value, 0.5);
+}
+
 TEST(ConvertMapTest, AMapMayHaveAShapeOfItsOwnAndNoInputs) {
   Request wide;
   wide.Input(DType::kF32, {1, 3});
@@ -127,6 +147,20 @@ TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
        [&](Request& r) {
          add(r, {0, 0});
        }},
+      {"nodes[2].operands[0]: a constant without a data type, beside no operand that has one",
+       [&](Request& r) {
+         r.Input(DType::kF32);
+         r.Node(v1::MAP_OP_CONSTANT);
+         r.Node(v1::MAP_OP_CONSTANT);
+         add(r, {1, 2});
+       }},
+      {"nodes[1].operands[1].real: given, but beside i32 a constant takes `integer`",
+       [&](Request& r) {
+         r.Input(DType::kI32);
+         r.Node(v1::MAP_OP_CONSTANT).set_real(0.5);
+         add(r, {0, 1});
+       }},
+      {"nodes[0].data_type: missing", [&](Request& r) { r.Node(v1::MAP_OP_CONSTANT); }},
       {"nodes[0].data_type: no index is f32; supported: i32, i64",
        [&](Request& r) {
          r.map.add_shape(3);
