@@ -321,16 +321,43 @@ struct Elements {
   std::uint32_t count, rank;
 };
 
-// Returns where an element of the result lies in an array: a source, or the result.
-__device__ __forceinline__ std::int32_t OffsetOf(const Elements& elements, unsigned array,
-                                                 std::uint32_t index) {
+// Elements of an array, a source or the result, that are `stride` apart: from that of element `index` of the
+// result to the end of the innermost axis. Offsets may be negative.
+struct Run {
+  std::int32_t offset;
+  std::uint32_t left;
+};
+
+// Not inlined: it is called for each data type, and takes a few divisions.
+__device__ __noinline__ Run RunAt(Elements elements, unsigned array, std::uint32_t index) {
   const std::int32_t* strides = elements.tables.strides(array);
-  std::int32_t offset = 0;
+  Run run = {0, elements.count - index};
+  if (elements.rank == 0) return run;
 #pragma unroll 1
   for (unsigned i = 0; i + 1 < elements.rank; ++i) {
-    offset += static_cast<std::int32_t>(TakeRemainder(index, elements.tables.size(i))) * strides[i];
+    const std::uint32_t coordinate = TakeRemainder(index, elements.tables.size(i));
+    if (i == 0) run.left = elements.tables.size(0).divisor - coordinate;
+    run.offset += static_cast<std::int32_t>(coordinate) * strides[i];
   }
-  return offset + static_cast<std::int32_t>(index) * strides[elements.rank - 1];
+  run.offset += static_cast<std::int32_t>(index) * strides[elements.rank - 1];
+  return run;
+}
+
+// Calls f(i, offset) for the elements that there are of [index, index + kSize).
+template <int kSize, typename F>
+__device__ __forceinline__ void ForEachOffset(const Elements& elements, unsigned array, std::uint32_t index,
+                                              F&& f) {
+  if (index >= elements.count) return;
+  const std::int32_t stride = elements.tables.strides(array)[0];
+  Run run = RunAt(elements, array, index);
+#pragma unroll
+  for (int i = 0; i < kSize; ++i) {
+    if (index + i >= elements.count) break;
+    if (run.left == 0) run = RunAt(elements, array, index + i);
+    f(i, std::int64_t{run.offset});
+    run.offset += stride;
+    --run.left;
+  }
 }
 
 // Elements [index, index + kSize) of the result, or as many of them as there are, from an input.
@@ -342,7 +369,8 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
   Word<kBytes> word = {};
   if (layout <= Layout::kVector && index + kSize <= elements.count) {
     constexpr int kVectorBytes = kSize * static_cast<int>(sizeof(T));
-    const std::int64_t offset = layout == Layout::kDense ? index : OffsetOf(elements, input, index);
+    const std::int64_t offset =
+        layout == Layout::kDense ? std::int64_t{index} : std::int64_t{RunAt(elements, input, index).offset};
     if constexpr (kIsComplex<T>) {
       word.Set(0, data[offset]);
     } else {
@@ -353,18 +381,20 @@ __device__ __forceinline__ Word<kBytes> LoadElements(const Elements& elements, u
     return word;
   }
   if (layout == Layout::kBroadcast && index < elements.count) {  // packs end where the result does
-    const auto number = ToNumber(data[OffsetOf(elements, input, index)]);
+    const auto number = ToNumber(data[RunAt(elements, input, index).offset]);
 #pragma unroll
     for (int i = 0; i < kSize; ++i) word.Set(i, number);
     return word;
   }
+  if (layout == Layout::kDense) {
 #pragma unroll
-  for (int i = 0; i < kSize; ++i) {
-    if (index + i < elements.count) {
-      const std::int64_t offset = layout == Layout::kDense ? index + i : OffsetOf(elements, input, index + i);
-      word.Set(i, ToNumber(data[offset]));
+    for (int i = 0; i < kSize; ++i) {
+      if (index + i < elements.count) word.Set(i, ToNumber(data[index + i]));
     }
+    return word;
   }
+  ForEachOffset<kSize>(elements, input, index,
+                       [&](int i, std::int64_t offset) { word.Set(i, ToNumber(data[offset])); });
   return word;
 }
 
@@ -384,15 +414,17 @@ __device__ __forceinline__ void Load(const Elements& elements, unsigned number, 
 template <int kBytes, int kWords>
 __device__ __forceinline__ void LoadIndex(const Elements& elements, unsigned number, std::int64_t start,
                                           DType dtype, std::uint32_t first, Values<kBytes, kWords>& to) {
-  Change(to, [&](auto& word, int i, int v) {
-    const std::uint32_t index = first + (v * blockDim.x) * Word<kBytes>::kSize + i;
-    if (index >= elements.count) return;
-    const std::int64_t position = start + (elements.rank == 0 ? 0 : OffsetOf(elements, number, index));
-    if constexpr (kBytes >= 8) {
-      if (dtype == DType::kI64) return word.Set(i, position);
-    }
-    word.Set(i, static_cast<std::int32_t>(position));
-  });
+#pragma unroll
+  for (int v = 0; v < kWords; ++v) {
+    const std::uint32_t index = first + v * blockDim.x * Word<kBytes>::kSize;
+    ForEachOffset<Word<kBytes>::kSize>(elements, number, index, [&](int i, std::int64_t offset) {
+      const std::int64_t position = start + offset;
+      if constexpr (kBytes >= 8) {
+        if (dtype == DType::kI64) return to.words[v].Set(i, position);
+      }
+      to.words[v].Set(i, static_cast<std::int32_t>(position));
+    });
+  }
 }
 
 template <int kBytes, int kWords>
@@ -406,24 +438,35 @@ __device__ __forceinline__ void Store(const Parameters& p, const Elements& eleme
     for (int v = 0; v < kWords; ++v) {
       const std::uint32_t index = first + v * threads * kSize;
       const Word<kBytes>& word = x.words[v];
-      const auto offset_of = [&](std::uint32_t element) -> std::int64_t {
-        return p.out_layout == Layout::kDense ? element : OffsetOf(elements, p.source_count, element);
+      const auto store = [&](int i, std::int64_t offset) {
+        if constexpr (kIsComplex<T>) {
+          out[offset] = word.template Get<T>(i);
+        } else {
+          out[offset] = Narrow<T>(word.template Get<NumberOf<T>>(i));
+        }
       };
-      if constexpr (kIsComplex<T>) {
-        if (index < p.count) out[offset_of(index)] = word.template Get<T>(0);
-      } else {
-        using Number = NumberOf<T>;
-        if (p.out_layout <= Layout::kVector && index + kSize <= p.count) {
+      if (p.out_layout > (kIsComplex<T> ? Layout::kDense : Layout::kVector)) {
+        ForEachOffset<kSize>(elements, p.source_count, index, store);
+        continue;
+      }
+      if constexpr (!kIsComplex<T>) {
+        if (index + kSize <= p.count) {
+          const bool is_dense = p.out_layout == Layout::kDense;
+          T* to = out + (is_dense ? std::int64_t{index}
+                                  : std::int64_t{RunAt(elements, p.source_count, index).offset});
           RawVector<kSize* static_cast<int>(sizeof(T))> vector = {};
 #pragma unroll
-          for (int i = 0; i < kSize; ++i) SetElement(vector, i, Narrow<T>(word.template Get<Number>(i)));
-          *reinterpret_cast<decltype(vector)*>(out + offset_of(index)) = vector;
-        } else {
-#pragma unroll
           for (int i = 0; i < kSize; ++i) {
-            if (index + i < p.count) out[offset_of(index + i)] = Narrow<T>(word.template Get<Number>(i));
+            SetElement(vector, i, Narrow<T>(word.template Get<NumberOf<T>>(i)));
           }
+          *reinterpret_cast<decltype(vector)*>(to) = vector;
+          continue;
         }
+      }
+      // Vectors that are not dense end where the result does.
+#pragma unroll
+      for (int i = 0; i < kSize; ++i) {
+        if (index + i < p.count) store(i, index + i);
       }
     }
   });

@@ -4,7 +4,8 @@ the request, with resident operands and results.
 
     tests/bench/maps_bench.py ADDRESS [--cpu] [--repeat 30]
 
-Prints one line for each problem: device time and p50 in us, the rival's time, and the p50 of an Echo-sized request.
+Prints one line for each problem: device time, the other stages on the server and p50 in us, the rival's time, and how
+many times as long it is as the device time.
 """
 
 import argparse
@@ -22,6 +23,7 @@ def problems(gpu):
     rng = np.random.default_rng(1)
     normal = lambda *shape: rng.standard_normal(shape, dtype="f4")  # noqa: E731
     big = 64 << 20 if gpu else 4 << 20
+    yield ("x*a+b, of 16 elements", [normal(16)], lambda t: t * 1.5 + 2.0, lambda m, x: x * 1.5 + 2.0)
     yield ("x*a+b", [normal(big)], lambda t: t * 1.5 + 2.0, lambda m, x: x * 1.5 + 2.0)
     yield ("where(x>0, exp(-x)*y, y/(x*x+1))", [normal(big), normal(big)],
            lambda t, u: warpline.where(t > 0, np.exp(-t) * u, u / (t * t + 1)),
@@ -70,13 +72,13 @@ def main():
     if not flags.cpu:
         import torch
         module = torch
-    print(f"{'problem':<34} {'device us':>10} {'p50 us':>10} {module.__name__ + ' us':>10} {'ratio':>6}")
+    print(f"{'problem':<34} {'device us':>10} {'stages us':>10} {'p50 us':>10} {module.__name__ + ' us':>10} {'ratio':>6}")
     with warpline.connect(flags.address) as c:
         for name, arrays, ours, theirs in problems(not flags.cpu):
             tensors = [c.put(x) for x in arrays]
             expression = ours(*tensors)
             program = warpline.program(expression)
-            device, whole = [], []
+            device, stages, whole = [], [], []
             for i in range(flags.repeat + 5):
                 reports = []
                 start = time.perf_counter()
@@ -86,12 +88,14 @@ def main():
                     got = kept.numpy()
                 kept.drop()
                 if i >= 5:
-                    device.append(reports[0].stage_times.device)
+                    times = reports[0].stage_times
+                    device.append(times.device)
+                    stages.append(times.convert + times.admission + times.queue + times.stage)
                     whole.append(end - start)
             rival, want = time_of(module, theirs, arrays, flags.repeat)
             np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-5)
-            p50, mid = statistics.median(whole), statistics.median(device)
-            print(f"{name:<34} {mid * 1e6:10.0f} {p50 * 1e6:10.0f} {rival * 1e6:10.0f} {rival / mid:6.2f}", flush=True)
+            p50, mid, rest = (statistics.median(x) for x in (whole, device, stages))
+            print(f"{name:<34} {mid * 1e6:10.0f} {rest * 1e6:10.0f} {p50 * 1e6:10.0f} {rival * 1e6:10.0f} {rival / mid:6.2f}", flush=True)
             for t in tensors:
                 t.drop()
 

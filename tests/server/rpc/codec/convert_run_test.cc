@@ -86,7 +86,7 @@ TEST(ConvertRunTest, TheApiHasTheOperationsThatHaveKernelsAndViews) {
 struct Views : Chain {
   Views() {
     request = {};
-    AddInput("x", {4, 6}, 96);
+    AddInput("x", {4, 16}, 256);
   }
   void Output(const std::string& name) { request.mutable_program()->add_outputs(name); }
 };
@@ -106,14 +106,14 @@ TEST(ConvertRunTest, AProductReadsTheTransposeOfAMatrixWhereItLies) {
   const auto& gemm = std::get<GemmProblem>(program.steps[0].problem);
   EXPECT_TRUE(gemm.trans_a);
   EXPECT_FALSE(gemm.trans_b);
-  EXPECT_EQ(gemm.lda, 6);
-  EXPECT_EQ(gemm.m, 6);
+  EXPECT_EQ(gemm.lda, 16);
+  EXPECT_EQ(gemm.m, 16);
 }
 
 TEST(ConvertRunTest, AViewIsCopiedOnceForThoseWhoNeedIt) {
   Views run;
   v1::SliceStep& slice = *run.AddStep("odd", {"x"}).mutable_slice();
-  slice.add_starts(1), slice.add_ends(6), slice.add_axes(1), slice.add_steps(2);
+  slice.add_starts(1), slice.add_ends(16), slice.add_axes(1), slice.add_steps(2);
   run.AddStep("sum", {"odd"}).mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
   run.AddStep("max", {"odd"}).mutable_reduce()->set_op(v1::REDUCE_OP_MAX);
   run.Output("sum"), run.Output("odd"), run.Output("max");
@@ -144,7 +144,7 @@ TEST(ConvertRunTest, AMapReadsAViewWhereItLiesUnlessAnotherAxisIsTheInnermost) {
   const Program& program = conversion->program;
   ASSERT_EQ(program.steps.size(), 3u);
   EXPECT_THAT(program.steps[0].inputs, ElementsAre(0, 0));
-  EXPECT_THAT(program.steps[0].input_offsets, ElementsAre(0, 18 * sizeof(float)));
+  EXPECT_THAT(program.steps[0].input_offsets, ElementsAre(0, 48 * sizeof(float)));
   EXPECT_TRUE(std::holds_alternative<TransposeProblem>(program.steps[1].problem));
   EXPECT_EQ(program.steps[1].part_of, 1);
   EXPECT_THAT(VariantsByPart(program, std::vector<std::string_view>{"m", "t", "m"}),
@@ -155,14 +155,14 @@ TEST(ConvertRunTest, AnOutputOfAnotherShapeIsTheResultItself) {
   Views run;
   run.AddStep("sum", {"x", "x"}).mutable_add();
   run.AddStep("flat", {"sum"}).mutable_reshape()->add_shape(-1);
-  run.AddStep("again", {"sum"}).mutable_reshape()->add_shape(24);
+  run.AddStep("again", {"sum"}).mutable_reshape()->add_shape(64);
   run.Output("flat"), run.Output("again");
   const auto conversion = Convert(run);
   ASSERT_THAT(conversion, IsOk());
   const Program& program = conversion->program;
   ASSERT_EQ(program.steps.size(), 2u);  // one result cannot be two outputs
   EXPECT_THAT(program.outputs, ElementsAre(1, 2));
-  EXPECT_EQ(program.tensors[1].shape, Shape{24});
+  EXPECT_EQ(program.tensors[1].shape, Shape{64});
   EXPECT_EQ(program.steps[1].part_of, 2);
 }
 
@@ -175,11 +175,11 @@ TEST(ConvertRunTest, ConcatWritesPartsOfOneTensor) {
   const Program& program = conversion->program;
   ASSERT_EQ(program.steps.size(), 3u);
   ASSERT_EQ(program.tensors.size(), 2u);
-  EXPECT_EQ(program.tensors[1].shape, (Shape{4, 18}));
+  EXPECT_EQ(program.tensors[1].shape, (Shape{4, 48}));
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(program.steps[i].output, 1);
-    EXPECT_EQ(program.steps[i].output_offset, 6 * i * sizeof(float));
-    EXPECT_EQ(std::get<MapProblem>(program.steps[i].problem).OutStrides(), (Strides{18, 1}));
+    EXPECT_EQ(program.steps[i].output_offset, 16 * i * sizeof(float));
+    EXPECT_EQ(std::get<MapProblem>(program.steps[i].problem).OutStrides(), (Strides{48, 1}));
   }
   EXPECT_THAT(VariantsByPart(program, std::vector<std::string_view>{"m", "m", "m"}), ElementsAre("m"));
 }
@@ -193,7 +193,7 @@ TEST(ConvertRunTest, AViewHasNoVariantButATransposeThatNamesOneIsACopy) {
   ASSERT_THAT(conversion, IsOk());
   ASSERT_EQ(conversion->program.steps.size(), 1u);
   EXPECT_EQ(conversion->program.steps[0].variant, "tiles");
-  run.step(0).mutable_reshape()->add_shape(24);
+  run.step(0).mutable_reshape()->add_shape(64);
   EXPECT_EQ(Convert(run).status().message(),
             "program.steps[0].variant: step \"t\": \"tiles\"; a view has none");
 }
