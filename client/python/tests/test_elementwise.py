@@ -2,6 +2,7 @@
 
 import json
 import operator
+import warnings
 
 import numpy as np
 import pytest
@@ -230,3 +231,19 @@ def test_every_operation_of_the_table_runs(client):
         for kind in set(row.takes) & set(operand):
             x = operand[kind]
             assert client.run(p.elementwise(name, *[x] * row.operands)).shape == (2,), (name, kind)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i4", "?"])
+def test_reductions_with_a_mask(client, dtype):
+    x = (np.arange(24).reshape(4, 6) % 5).astype(dtype)
+    mask = np.arange(24).reshape(4, 6) % 3 == 0
+    with client.put(x) as t, client.put(mask) as m:
+        for chosen, where in ((m, mask), (mask, mask), (t != 0, x != 0), (mask[:, :1], mask[:, :1])):
+            for axis in (None, 0, 1):
+                for function in (np.sum, np.prod, np.mean, np.any, np.all):
+                    with np.errstate(all="ignore"), warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        want = function(x, axis=axis, where=where)
+                    same(client.run(function(t, axis=axis, where=chosen)), np.asarray(want))
+        with pytest.raises(TypeError, match="takes no where"):
+            t.reduce("max", where=m)

@@ -76,7 +76,7 @@ def test_reductions_of_numpy(client, t):
                 assert isinstance(got, warpline.Expression) and np.allclose(client.run(got), function(array, axis=axis))
     assert client.run(np.sum(t, axis=1, keepdims=True)).shape == (3, 1)
     assert client.run(np.sum(t, dtype="f4")).dtype == "f4" and np.allclose(client.run(np.std(t, ddof=1)), X.std(ddof=1))
-    for wrong in (lambda: np.sum(t, out=np.zeros(())), lambda: np.sum(t, where=X > 1), lambda: np.max(t, initial=3)):
+    for wrong in (lambda: np.sum(t, out=np.zeros(())), lambda: np.max(t, where=X > 1, initial=0), lambda: np.max(t, initial=3)):
         with pytest.raises(TypeError, match="out is given|unexpected keyword"):
             wrong()
 

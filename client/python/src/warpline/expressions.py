@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from warpline import creation, elementwise, errors, views
+from warpline import creation, elementwise, errors, masked, views
 from warpline.arrays import AnyOperand, Array
 from warpline.arguments import Axes
 from warpline.calls import Input
@@ -80,22 +80,27 @@ class Operators(Remote):
         return self.program._swapped(self)
 
     def reduce(self, op: ReduceOp, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None,
-               ddof: int = 0, variant: str = "", name: str = "", out: None = None) -> "Expression":
-        """Reduces axes, as `Client.reduce` does. `out` exists for compatibility with NumPy, and must be None."""
+               ddof: int = 0, variant: str = "", name: str = "", out: None = None, where: Any = True) -> "Expression":
+        """Reduces axes, as `Client.reduce` does. `out` exists for compatibility with NumPy, and must be None. `where`
+        is a mask that is broadcast: sum, prod, mean, any and all take the elements for which it is true."""
         if out is not None:
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
+        if where is not True:
+            return masked.reduce(self, op, axis, keepdims, dtype, where)
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
                                    name=name)
 
     def sum(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-            name: str = "", out: None = None) -> "Expression":
+            name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Sum."""
-        return self.reduce("sum", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
+        return self.reduce("sum", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
+                           where=where)
 
     def prod(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-             name: str = "", out: None = None) -> "Expression":
+             name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Product."""
-        return self.reduce("prod", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
+        return self.reduce("prod", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
+                           where=where)
 
     def min(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
             name: str = "", out: None = None) -> "Expression":
@@ -108,9 +113,10 @@ class Operators(Remote):
         return self.reduce("max", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
 
     def mean(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, variant: str = "",
-             name: str = "", out: None = None) -> "Expression":
+             name: str = "", out: None = None, where: Any = True) -> "Expression":
         """Arithmetic mean."""
-        return self.reduce("mean", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out)
+        return self.reduce("mean", axis, keepdims=keepdims, dtype=dtype, variant=variant, name=name, out=out,
+                           where=where)
 
     def var(self, axis: Axes = None, *, keepdims: bool = False, dtype: npt.DTypeLike | None = None, ddof: int = 0,
             variant: str = "", name: str = "", out: None = None) -> "Expression":
@@ -133,14 +139,14 @@ class Operators(Remote):
         return self.reduce("argmax", axis, keepdims=keepdims, variant=variant, name=name, out=out)
 
     def any(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
-            out: None = None) -> "Expression":
+            out: None = None, where: Any = True) -> "Expression":
         """True if any element is true."""
-        return self.reduce("any", axis, keepdims=keepdims, variant=variant, name=name, out=out)
+        return self.reduce("any", axis, keepdims=keepdims, variant=variant, name=name, out=out, where=where)
 
     def all(self, axis: Axes = None, *, keepdims: bool = False, variant: str = "", name: str = "",
-            out: None = None) -> "Expression":
+            out: None = None, where: Any = True) -> "Expression":
         """True if all elements are true."""
-        return self.reduce("all", axis, keepdims=keepdims, variant=variant, name=name, out=out)
+        return self.reduce("all", axis, keepdims=keepdims, variant=variant, name=name, out=out, where=where)
 
     def gemm(self, b: "Expression | Input", c: "Expression | Input | None" = None, *, alpha: float | None = None,
              beta: float | None = None, bias: "Expression | Input | None" = None, activation: Activation | None = None,
