@@ -25,6 +25,8 @@ void GemmReference(const GemmProblem& problem, const Operands& operands);
 bool ReduceEigenSupportsDType(DType dtype);
 bool ReduceEigenSupports(const ReduceProblem& problem, const DeviceTraits& traits);
 void ReduceEigen(const ReduceProblem& problem, const Operands& operands);
+bool ReducePassesSupports(const ReduceProblem& problem, const DeviceTraits& traits);
+void ReducePasses(const ReduceProblem& problem, const Operands& operands);
 void ReduceReference(const ReduceProblem& problem, const Operands& operands);
 
 // Every map. The workspace is a few blocks for each live value, whatever the size of the problem.

@@ -25,6 +25,7 @@ TEST(CpuVariantsTest, EachRowLaunchesWhatItsNameSays) {
   EXPECT_EQ(LaunchOf(CpuGemmVariants(), "eigen"), &cpu::GemmEigen);
   EXPECT_EQ(LaunchOf(CpuGemmVariants(), "reference"), &cpu::GemmReference);
   EXPECT_EQ(LaunchOf(CpuReduceVariants(), "eigen"), &cpu::ReduceEigen);
+  EXPECT_EQ(LaunchOf(CpuReduceVariants(), "passes"), &cpu::ReducePasses);
   EXPECT_EQ(LaunchOf(CpuReduceVariants(), "reference"), &cpu::ReduceReference);
   EXPECT_EQ(LaunchOf(CpuMapVariants(), "blocks"), &cpu::MapBlocks);
 }

@@ -1,0 +1,197 @@
+// Reductions that look at every element twice, and counts: variance, standard deviation, logsumexp,
+// count_nonzero, any and all. Each pass goes over contiguous runs of x by Eigen's vectorised loops. Where x's
+// contiguous axis is kept, a run has an element of each of many results.
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cpu/float16.h"
+#include "kernels/cpu/launchers.h"
+#include "kernels/cpu/real.h"
+#include "kernels/reduce/canonical.h"
+
+namespace warpline::cpu {
+namespace {
+
+// Longest run handled at once: its arrays stay in the first-level cache.
+constexpr int kRun = 1024;
+
+template <typename T>
+using Array = Eigen::Array<T, Eigen::Dynamic, 1, Eigen::ColMajor, kRun, 1>;  // on the stack
+
+// Calls f with n elements from x on, as an Eigen array of In.
+template <typename In, typename T, typename F>
+void WithRun(const T* x, std::int64_t n, F&& f) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    f(Eigen::Map<const Array<std::uint8_t>>(reinterpret_cast<const std::uint8_t*>(x), n));
+  } else if constexpr (std::is_same_v<In, T>) {
+    f(Eigen::Map<const Array<T>>(x, n));
+  } else {
+    const Array<In> widened = Eigen::Map<const Array<T>>(x, n).template cast<In>();
+    f(widened);
+  }
+}
+
+// One result: calls f for the runs of all elements that go into it.
+template <typename In, typename T, typename F>
+void ForEachRun(const CanonicalReduce& reduce, const T* x, F&& f) {
+  const std::int64_t row = reduce.reduced.rank == 0 ? 1 : reduce.reduced.dims[reduce.reduced.rank - 1];
+  for (std::int64_t at = 0; at < reduce.reduced_count; at += row) {
+    const T* run = x + reduce.reduced.Offset(at);
+    for (std::int64_t i = 0; i < row; i += kRun) {
+      WithRun<In>(run + i, std::min<std::int64_t>(kRun, row - i), f);
+    }
+  }
+}
+
+// n neighbouring results: calls f for the runs that have an element of each.
+template <typename In, typename T, typename F>
+void ForEachRow(const CanonicalReduce& reduce, const T* x, std::int64_t n, F&& f) {
+  for (std::int64_t i = 0; i < reduce.reduced_count; ++i) WithRun<In>(x + reduce.reduced.Offset(i), n, f);
+}
+
+bool IsAcross(const CanonicalReduce& reduce) {
+  return reduce.kept.rank > 0 && reduce.kept.strides[reduce.kept.rank - 1] == 1;
+}
+
+// Calls one(x, o) for each result o, or many(x, o, n) for n neighbouring ones.
+template <typename T, typename One, typename Many>
+void ForEachResult(const CanonicalReduce& reduce, const T* x, One&& one, Many&& many) {
+  if (!IsAcross(reduce)) {
+    for (std::int64_t o = 0; o < reduce.results; ++o) one(x + reduce.kept.Offset(o), o);
+    return;
+  }
+  const std::int64_t row = reduce.kept.dims[reduce.kept.rank - 1];
+  for (std::int64_t o = 0; o < reduce.results; o += row) {
+    const T* from = x + reduce.kept.Offset(o);
+    for (std::int64_t i = 0; i < row; i += kRun) many(from + i, o + i, std::min<std::int64_t>(kRun, row - i));
+  }
+}
+
+// Floats are summed in f64, so that long sums keep their precision.
+template <typename T>
+void Variance(const ReduceProblem& problem, const T* x, T* y) {
+  using In = Compute<T>;
+  const CanonicalReduce reduce = Canonicalize(problem);
+  const auto count = static_cast<double>(reduce.reduced_count);
+  const double degrees = std::max(count - problem.ddof, 0.0);
+  const auto finish = [&](double squares) {
+    const double variance = squares / degrees;
+    return RoundTo<T>(problem.op == ReduceOp::kStd ? std::sqrt(variance) : variance);
+  };
+  ForEachResult(
+      reduce, x,
+      [&](const T* from, std::int64_t o) {
+        double sum = 0, squares = 0;
+        ForEachRun<In>(reduce, from, [&](const auto& run) { sum += run.template cast<double>().sum(); });
+        const double mean = sum / count;
+        ForEachRun<In>(reduce, from, [&](const auto& run) {
+          squares += (run.template cast<double>() - mean).square().sum();
+        });
+        y[o] = finish(squares);
+      },
+      [&](const T* from, std::int64_t o, std::int64_t n) {
+        Array<double> sums = Array<double>::Zero(n), squares = Array<double>::Zero(n);
+        ForEachRow<In>(reduce, from, n, [&](const auto& run) { sums += run.template cast<double>(); });
+        const Array<double> means = sums / count;
+        ForEachRow<In>(reduce, from, n,
+                       [&](const auto& run) { squares += (run.template cast<double>() - means).square(); });
+        for (std::int64_t i = 0; i < n; ++i) y[o + i] = finish(squares[i]);
+      });
+}
+
+// Exponentials of differences from the maximum. Where that is infinite or NaN, it is the result.
+template <typename T>
+void LogSumExp(const ReduceProblem& problem, const T* x, T* y) {
+  using In = Compute<T>;
+  using Max = Eigen::internal::scalar_max_op<In, In, Eigen::PropagateNaN>;
+  constexpr In kLeast = -std::numeric_limits<In>::infinity();
+  const CanonicalReduce reduce = Canonicalize(problem);
+  const auto finish = [](In max, double sum) {
+    return RoundTo<T>(std::isfinite(max) ? static_cast<double>(max) + std::log(sum) : max);
+  };
+  ForEachResult(
+      reduce, x,
+      [&](const T* from, std::int64_t o) {
+        In max = kLeast;
+        double sum = 0;
+        ForEachRun<In>(reduce, from, [&](const auto& run) { max = Max()(max, run.redux(Max())); });
+        if (std::isfinite(max)) {
+          ForEachRun<In>(reduce, from, [&](const auto& run) { sum += (run - max).exp().sum(); });
+        }
+        y[o] = finish(max, sum);
+      },
+      [&](const T* from, std::int64_t o, std::int64_t n) {
+        Array<In> max = Array<In>::Constant(n, kLeast);
+        Array<double> sums = Array<double>::Zero(n);
+        ForEachRow<In>(reduce, from, n, [&](const auto& run) { max = max.binaryExpr(run, Max()); });
+        ForEachRow<In>(reduce, from, n,
+                       [&](const auto& run) { sums += (run - max).exp().template cast<double>(); });
+        for (std::int64_t i = 0; i < n; ++i) y[o + i] = finish(max[i], sums[i]);
+      });
+}
+
+template <typename T>
+void Count(const ReduceProblem& problem, const T* x, void* y) {
+  using In = std::conditional_t<std::is_same_v<T, Bool>, std::uint8_t, Compute<T>>;
+  const CanonicalReduce reduce = Canonicalize(problem);
+  const auto store = [&](std::int64_t o, std::int64_t count) {
+    if (problem.op == ReduceOp::kCountNonzero) {
+      static_cast<std::int64_t*>(y)[o] = count;
+    } else {
+      const bool is_true = problem.op == ReduceOp::kAny ? count != 0 : count == reduce.reduced_count;
+      static_cast<Bool*>(y)[o] = Bool{is_true};
+    }
+  };
+  ForEachResult(
+      reduce, x,
+      [&](const T* from, std::int64_t o) {
+        std::int64_t count = 0;
+        ForEachRun<In>(reduce, from, [&](const auto& run) {
+          std::int32_t nonzero = 0;
+          for (Eigen::Index i = 0; i < run.size(); ++i) nonzero += run[i] != 0 ? 1 : 0;
+          count += nonzero;
+        });
+        store(o, count);
+      },
+      [&](const T* from, std::int64_t o, std::int64_t n) {
+        Array<std::int64_t> counts = Array<std::int64_t>::Zero(n);
+        ForEachRow<In>(reduce, from, n, [&](const auto& run) {
+          for (Eigen::Index i = 0; i < n; ++i) counts[i] += run[i] != 0 ? 1 : 0;
+        });
+        for (std::int64_t i = 0; i < n; ++i) store(o + i, counts[i]);
+      });
+}
+
+bool IsCount(ReduceOp op) {
+  return op == ReduceOp::kCountNonzero || op == ReduceOp::kAny || op == ReduceOp::kAll;
+}
+
+}  // namespace
+
+bool ReducePassesSupports(const ReduceProblem& problem, const DeviceTraits&) {
+  const bool known =
+      problem.op == ReduceOp::kVar || problem.op == ReduceOp::kStd || problem.op == ReduceOp::kLogSumExp;
+  if (!IsCount(problem.op) && !(known && IsFloat(problem.dtype))) return false;
+  if (problem.OutDType() != DefaultOutDType(problem.op, problem.dtype)) return false;
+  if (problem.ReducedCount() == 0) return false;
+  const CanonicalReduce reduce = Canonicalize(problem);
+  return reduce.InnermostReduced() || reduce.reduced.rank == 0 || IsAcross(reduce);
+}
+
+void ReducePasses(const ReduceProblem& problem, const Operands& operands) {
+  VisitReal(problem.dtype, [&]<typename T>(std::type_identity<T>) {
+    const T* x = static_cast<const T*>(operands.in[0]);
+    if (IsCount(problem.op)) return Count(problem, x, operands.out);
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Float16> ||
+                  std::is_same_v<T, BFloat16>) {
+      if (problem.op == ReduceOp::kLogSumExp) return LogSumExp(problem, x, static_cast<T*>(operands.out));
+      Variance(problem, x, static_cast<T*>(operands.out));
+    }
+  });
+}
+
+}  // namespace warpline::cpu
