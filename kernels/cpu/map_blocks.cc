@@ -38,24 +38,6 @@ struct Block {
   int count = 0;
 };
 
-// A function of the vector math library, for whole vectors only: a result must not depend on its place. The
-// loop has a constant length, so that the compiler leaves nothing over for the function for one number.
-template <typename Function, typename T>
-void ApplyToVectors(const T* x, T* to, int count) {
-  constexpr int kVectors = 16;  // elements: a multiple of those of any vector
-  const auto apply = [](const T* from, T* into) {
-#pragma GCC ivdep
-    for (int k = 0; k < kVectors; ++k) into[k] = Function::Apply(from[k]);
-  };
-  int i = 0;
-  for (; i + kVectors <= count; i += kVectors) apply(x + i, to + i);
-  if (i == count) return;
-  T rest[kVectors] = {}, results[kVectors];
-  std::copy(x + i, x + count, rest);
-  apply(rest, results);
-  std::copy(results, results + (count - i), to + i);
-}
-
 // The function of an operation for numbers of one type. An instruction may write where it reads: elements are
 // read before they are written, and iterations do not depend on each other.
 template <typename Function, int kOperands, typename T>
@@ -64,9 +46,9 @@ void ApplyTo(const Block& block) {
   const T* x = static_cast<const T*>(block.from[0]);
   if constexpr (kOperands == 1) {
     auto* to = static_cast<decltype(Function::Apply(T{}))*>(block.to);
-    if constexpr (InLoops<Function>::kIsVector) {
-      return ApplyToVectors<InLoops<Function>>(x, to, count);
-    }
+#ifdef WARPLINE_HAS_VECTOR_MATH
+    if constexpr (VectorMath<Function>::kHas) return ApplyToVectors<Function>(x, to, count);
+#endif
 #pragma GCC ivdep
     for (int i = 0; i < count; ++i) to[i] = Function::Apply(x[i]);
   } else if constexpr (kOperands == 2) {

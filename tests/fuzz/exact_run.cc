@@ -24,9 +24,10 @@ void RunExactly(const Plan& plan, const ScalarValues& scalars, const std::vector
   for (const Step& step : plan.program.steps) {
     Operands operands;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-      operands.in[i] = tensors[static_cast<std::size_t>(step.inputs[i])].bytes().data();
+      operands.in[i] = tensors[static_cast<std::size_t>(step.inputs[i])].bytes().data() +
+                       (step.input_offsets.empty() ? 0 : step.input_offsets[i]);
     }
-    operands.out = tensors[static_cast<std::size_t>(step.output)].bytes().data();
+    operands.out = tensors[static_cast<std::size_t>(step.output)].bytes().data() + step.output_offset;
     if (const int count = ScalarCount(step.problem); count > 0) {
       operands.scalars = &scalars.at(next_scalars);
       next_scalars += static_cast<std::size_t>(count);

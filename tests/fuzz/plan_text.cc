@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/operand_sizes.h"
 
 namespace warpline::testing {
 namespace {
@@ -49,7 +54,8 @@ std::vector<Life> LivesOf(const Program& program) {
   for (int i = 0; i < steps; ++i) {
     const Step& step = program.steps[static_cast<std::size_t>(i)];
     for (int input : step.inputs) lives[static_cast<std::size_t>(input)].end = i;
-    lives[static_cast<std::size_t>(step.output)] = {i, i};
+    Life& life = lives[static_cast<std::size_t>(step.output)];
+    life = {life.begin < 0 ? i : life.begin, i};  // further parts come later
   }
   for (int output : program.outputs) lives[static_cast<std::size_t>(output)].end = steps;
   // Their areas are filled before the first step, and read after the last.
@@ -57,21 +63,63 @@ std::vector<Life> LivesOf(const Program& program) {
   return lives;
 }
 
+// Elements of an operand before and from the first one on.
+struct Span {
+  std::int64_t before = 0, from = 0;
+};
+Span SpanOf(const Shape& shape, const Strides& strides) {
+  if (shape.Count() == 0) return {};
+  Span span{.before = 0, .from = 1};
+  for (int axis = 0; axis < shape.rank; ++axis) {
+    const std::int64_t reach = (shape[axis] - 1) * strides[axis];
+    (reach < 0 ? span.before : span.from) += std::abs(reach);
+  }
+  return span;
+}
+
+bool LiesIn(const TensorSpec& tensor, std::size_t offset, const Span& span, DType dtype) {
+  const std::size_t size = SizeOf(dtype);
+  return static_cast<std::size_t>(span.before) * size <= offset &&
+         offset + static_cast<std::size_t>(span.from) * size <= tensor.bytes;
+}
+
+// Each operand must lie in its tensor, from its offset on.
+std::string FlawOfOffsets(const Program& program, const Step& step) {
+  const auto* map = std::get_if<MapProblem>(&step.problem);
+  const std::vector<OperandSize> sizes = InputSizes(step.problem);
+  if (sizes.size() != step.inputs.size()) return "a step with another number of operands than its problem";
+  if (!step.input_offsets.empty() && step.input_offsets.size() != sizes.size())
+    return "operands without offsets";
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Span span = map != nullptr ? SpanOf(map->shape, map->inputs[i].strides)
+                                     : Span{.before = 0, .from = sizes[i].count};
+    const TensorSpec& tensor = program.tensors[static_cast<std::size_t>(step.inputs[i])];
+    const std::size_t offset = step.input_offsets.empty() ? 0 : step.input_offsets[i];
+    if (!LiesIn(tensor, offset, span, sizes[i].dtype)) return "an operand that is not in its tensor";
+  }
+  const OperandSize result = OutputSize(step.problem);
+  const Span span =
+      map != nullptr ? SpanOf(map->shape, map->OutStrides()) : Span{.before = 0, .from = result.count};
+  const TensorSpec& tensor = program.tensors[static_cast<std::size_t>(step.output)];
+  return LiesIn(tensor, step.output_offset, span, result.dtype) ? "" : "a result that is not in its tensor";
+}
+
 std::string FlawOfSteps(const Program& program) {
   const std::size_t tensors = program.tensors.size();
-  std::vector<bool> is_there(tensors, false);
+  std::vector<bool> is_there(tensors, false), is_read(tensors, false);
   std::fill_n(is_there.begin(), program.num_inputs, true);
   for (const Step& step : program.steps) {
     for (int input : step.inputs) {
       if (input < 0 || static_cast<std::size_t>(input) >= tensors) return "a step reads no tensor";
       if (!is_there[static_cast<std::size_t>(input)]) return "a step reads what is not there yet";
+      is_read[static_cast<std::size_t>(input)] = true;
     }
-    if (step.inputs.size() > 4) return "a step has more than four operands";
     if (step.output < program.num_inputs || static_cast<std::size_t>(step.output) >= tensors) {
       return "a step writes no tensor of its own";
     }
-    if (is_there[static_cast<std::size_t>(step.output)]) return "two steps write one tensor";
+    if (is_read[static_cast<std::size_t>(step.output)]) return "a step writes what was read before";
     is_there[static_cast<std::size_t>(step.output)] = true;
+    if (std::string flaw = FlawOfOffsets(program, step); !flaw.empty()) return flaw;
   }
   for (int output : program.outputs) {
     if (output < program.num_inputs || static_cast<std::size_t>(output) >= tensors)

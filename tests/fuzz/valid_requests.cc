@@ -96,9 +96,10 @@ class Requests {
     for (std::uint64_t i = 1 + random_.Below(5); i > 0 || unread.size() > 1; i -= i > 0 ? 1 : 0) {
       v1::Step& step = *program.add_steps();
       step.set_name("s" + std::to_string(program.steps_size()));
+      std::string result = step.name();
       read(step);
       // With more than one left, only a step of two inputs makes them fewer.
-      switch (i == 0 ? 4 : random_.Below(7)) {
+      switch (i == 0 ? 4 : random_.Below(11)) {
         case 0:
           step.mutable_transpose()->add_perm(1);
           step.mutable_transpose()->add_perm(0);
@@ -135,12 +136,44 @@ class Requests {
           node.add_operands(1);
           break;
         }
+        case 6: {
+          v1::SliceStep& reversed = *step.mutable_slice();
+          reversed.add_starts(-1);
+          reversed.add_ends(-side - 1);
+          reversed.add_axes(static_cast<int>(random_.Below(2)));
+          reversed.add_steps(-1);
+          break;
+        }
+        case 7:
+          step.mutable_reshape()->add_shape(-1);
+          step.mutable_reshape()->add_shape(side);
+          break;
+        case 8:
+          step.mutable_broadcast_to()->add_shape(side);
+          step.mutable_broadcast_to()->add_shape(side);
+          break;
+        case 9: {
+          // The whole is cut to the size of a part again.
+          step.add_inputs(step.inputs(0));
+          step.mutable_concat()->set_axis(static_cast<int>(random_.Below(2)));
+          const std::string joined = step.name();
+          const int axis = step.concat().axis();
+          v1::Step& half = *program.add_steps();
+          half.set_name("s" + std::to_string(program.steps_size()));
+          half.add_inputs(joined);
+          half.mutable_slice()->add_starts(0);
+          half.mutable_slice()->add_ends(2 * side);
+          half.mutable_slice()->add_axes(axis);
+          half.mutable_slice()->add_steps(2);
+          result = half.name();
+          break;
+        }
         default:
           step.mutable_cast()->set_data_type(type);
           break;
       }
-      names.push_back(step.name());
-      unread.push_back(step.name());
+      names.push_back(result);
+      unread.push_back(result);
     }
     for (const std::string& name : unread) program.add_outputs(name);
     if (!unread.empty()) AddSink(*request.mutable_options(), unread.front());

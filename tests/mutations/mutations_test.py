@@ -1,10 +1,10 @@
-"""Ten mistakes that somebody could make, each of which a test finds.
+"""Thirteen mistakes that somebody could make, each of which a test finds.
 
     mutations_test.py BUILD_DIR [NAME ...]
 
 Of each, one source is compiled with the mistake in it and linked into a test binary of the build before the libraries, so
 that its definitions are taken instead of theirs; the tests that are named must fail, and pass without it. Nothing in the
-tree or in the build changes. Takes about two minutes.
+tree or in the build changes. Takes about three minutes.
 """
 
 import json
@@ -51,6 +51,13 @@ MUTATIONS = [
              "CanonicalReduce*"),
     Mutation("the plan of another program", "kernels/program.cc",
              "Append(to, p.axes_mask);", "", "kernels_tests", "*Signature*"),
+    Mutation("a slice that begins where its array does", "proto/rules/views.cc",
+             "if (taken.count > 0) view.offset += taken.start * x.strides[axis];", "", "server_tests", "Views*"),
+    Mutation("all arrays that are joined lie at the start", "proto/rules/program_rules.cc",
+             "at * strides[joined.axis]", "0", "server_tests", "ConvertRun*"),
+    Mutation("casts are left out of maps", "kernels/map/code.cc",
+             "return node.op == MapOp::kCast && node.dtype == TypeOfValue(static_cast<std::size_t>(node.operands[0]));",
+             "return node.op == MapOp::kCast;", "kernels_tests", "MapCode*"),
 ]
 
 

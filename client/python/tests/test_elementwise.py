@@ -247,3 +247,19 @@ def test_reductions_with_a_mask(client, dtype):
                     same(client.run(function(t, axis=axis, where=chosen)), np.asarray(want))
         with pytest.raises(TypeError, match="takes no where"):
             t.reduce("max", where=m)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_bits_do_not_depend_on_the_place_or_on_the_map(client, dtype):
+    x = np.linspace(-4, 4, 1100).astype(dtype)
+    with client.put(x) as t, np.errstate(all="ignore"):
+        for op, row in elementwise.ROWS.items():
+            if row.operands != 1 or "f" not in row.takes or op == "cast":
+                continue
+            def function(y, op=op):
+                return y.program.elementwise(op, y)
+            alone = client.run(function(t))
+            for part in (slice(1, None), slice(3, 20), slice(7, 8), slice(None, None, -1), slice(None, None, 3)):
+                assert client.run(function(t[part])).tobytes() == alone[part].tobytes(), (op, part)
+            among = client.run(warpline.where(function(t) == function(t), function(t), function(t)))
+            assert among.tobytes() == alone.tobytes(), op
