@@ -93,7 +93,9 @@ Choices<v1::ReduceOp> ReduceOps() { return Values<v1::ReduceOp>(*v1::ReduceOp_de
 Choices<v1::MapOp> MapOps() {
   Choices<v1::MapOp> ops;
   for (const auto& [name, op] : Values<v1::MapOp>(*v1::MapOp_descriptor())) {
-    if (op != v1::MAP_OP_CONSTANT && op != v1::MAP_OP_CAST) ops.emplace_back(name, op);
+    // The others cannot be called in an expression.
+    if (op != v1::MAP_OP_CONSTANT && op != v1::MAP_OP_CAST && op != v1::MAP_OP_INDEX)
+      ops.emplace_back(name, op);
   }
   return ops;
 }

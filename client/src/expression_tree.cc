@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
 
 #include "absl/strings/match.h"
 #include "kernels/problem.h"
@@ -84,6 +86,40 @@ const InfixOperator* InfixAt(std::string_view text) {
   // x ** y is no product.
   if (found == kInfix.end() || text.substr(0, 2) == "**") return nullptr;
   return &*found;
+}
+
+std::optional<Tree> NumberOf(const MapOpRow& row, const std::vector<Tree>& operands) {
+  if (operands.size() != 2) return std::nullopt;
+  const Tree &x = operands[0], &y = operands[1];
+  Tree number{.at = x.at};
+  std::int64_t whole = 0;
+  const bool both = x.integer.has_value() && y.integer.has_value();
+  switch (static_cast<MapOp>(&row - kMapOps.data())) {
+    case MapOp::kAdd:
+      number.real = x.real + y.real;
+      if (both && !__builtin_add_overflow(*x.integer, *y.integer, &whole)) number.integer = whole;
+      return number;
+    case MapOp::kSubtract:
+      number.real = x.real - y.real;
+      if (both && !__builtin_sub_overflow(*x.integer, *y.integer, &whole)) number.integer = whole;
+      return number;
+    case MapOp::kMultiply:
+      number.real = x.real * y.real;
+      if (both && !__builtin_mul_overflow(*x.integer, *y.integer, &whole)) number.integer = whole;
+      return number;
+    case MapOp::kDivide:
+      number.real = x.real / y.real;
+      return number;
+    case MapOp::kPow:
+      number.real = std::pow(x.real, y.real);
+      // Exact as long as an f64 is.
+      if (both && *y.integer >= 0 && std::fabs(number.real) <= 9007199254740992) {
+        number.integer = static_cast<std::int64_t>(number.real);
+      }
+      return number;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<v1::Step> MapStepOf(const Tree& tree) {

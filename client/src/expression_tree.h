@@ -43,6 +43,10 @@ const InfixOperator* InfixAt(std::string_view text);
 // The levels of InfixOperator are from 0 to this one. Signs bind more tightly, and ** more than these.
 inline constexpr int kTightestLevel = 6;
 
+// The number that an operation of numbers gives: sums, differences, products, quotients and powers, whole
+// where the operands are whole and nothing overflows. Nothing for the others.
+std::optional<Tree> NumberOf(const MapOpRow& row, const std::vector<Tree>& operands);
+
 // A map of the tree: the step has its inputs and nodes. Numbers have no data type: they take that of what is
 // beside them. Nothing if the tree has more inputs or nodes than a map may have.
 std::optional<v1::Step> MapStepOf(const Tree& tree);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -80,8 +81,9 @@ class Parser {
       if (!TakeKey(name)) at_ = start;
       const std::size_t call = Start();
       ASSIGN_OR_RETURN(const Tree tree, Expression());
+      RETURN_IF_ERROR(CheckEnd());
       ASSIGN_OR_RETURN(const std::string result, NameOf(tree));
-      if (result != last_step_) return Error(call, "expected an operation with its operands in brackets");
+      if (result != last_step_) return Error(call, "expected an operation: there is nothing to compute");
       if (!name.empty()) {
         // It would mean the input before this step and the result behind it; what a request must bring is
         // told by name alone.
@@ -91,15 +93,27 @@ class Parser {
         program_.mutable_steps()->rbegin()->set_name(name);
         steps_.insert(name);
       }
-      if (!TakeSeparator()) break;
+      if (!TakeSeparator() || Start() == text_.size()) break;
       if (name.empty()) return Error(start, "expected NAME = before all but the last operation");
     }
-    if (Start() < text_.size()) return Expected("the end");
     *program_.add_outputs() = program_.steps().rbegin()->name();
     return std::move(program_);
   }
 
  private:
+  // Behind an expression there must be the end, or a separator.
+  absl::Status CheckEnd() {
+    const std::size_t end = at_, next = Start();
+    const bool ends = next == text_.size() || text_[next] == ';' ||
+                      text_.substr(end, next - end).find('\n') != std::string_view::npos;
+    if (!ends && text_[next] == '[') {
+      return Error(next, "there is no indexing: slice(x, starts=[0], ends=[2], axes=[1]) takes elements");
+    }
+    if (!ends) return Expected(next, "an operator or the end");
+    at_ = end;
+    return absl::OkStatus();
+  }
+
   struct Call {
     v1::Step step;
     std::string name;              // of the operation
@@ -261,7 +275,9 @@ class Parser {
   // A tree that is too large for one map has steps for its operands.
   absl::StatusOr<Tree> Operation(std::size_t at, const MapOpRow& row, std::vector<Tree> operands) {
     if (std::all_of(operands.begin(), operands.end(), [](const Tree& x) { return x.is_number(); })) {
-      return Error(at, "expected an array among the operands: numbers alone are not computed");
+      if (const std::optional<Tree> number = NumberOf(row, operands)) return *number;
+      return Error(at, absl::StrCat("expected an array among the operands: ", std::string(row.name),
+                                    " of numbers alone is not computed"));
     }
     Tree tree{.at = at, .row = &row, .operands = std::move(operands)};
     for (const Tree& operand : tree.operands) tree.nodes += operand.nodes;
@@ -300,6 +316,11 @@ class Parser {
     }
     const std::string word = TakeName();
     if (!IsName(word)) return Expected(start, "an operation or a name");
+    if (word == "inf") return Tree{.at = start, .real = std::numeric_limits<double>::infinity()};
+    if (word == "nan") return Tree{.at = start, .real = std::numeric_limits<double>::quiet_NaN()};
+    if (word == "and" || word == "or" || word == "not") {
+      return Error(start, absl::StrCat(word, " is no operator here: &, | and ~ work element by element"));
+    }
     if (!Take('(')) {
       if (steps_.count(word) == 0) inputs_.insert(word);
       return Tree{.at = start, .name = word};
@@ -344,6 +365,9 @@ class Parser {
     Tree number{.at = start};
     std::int64_t integer = 0;
     if (!absl::SimpleAtod(given, &number.real)) return Expected(start, "a number");
+    if (std::isinf(number.real)) {
+      return Error(start, absl::StrCat(given, " is beyond the greatest number: write inf if you mean that"));
+    }
     if (whole && !absl::SimpleAtoi(given, &integer)) {
       return Error(start, absl::StrCat(given, " is above 2^63 - 1, the greatest whole number"));
     }

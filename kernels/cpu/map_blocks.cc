@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -325,6 +326,65 @@ void FillConstant(DType dtype, const StepScalars& scalars, void* data) {
   });
 }
 
+// Elements of one row, `from_step` and `to_step` apart.
+template <typename T>
+void CopyRow(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+             std::int64_t count) {
+  const T* x = reinterpret_cast<const T*>(from);
+  T* y = reinterpret_cast<T*>(to);
+  if (to_step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = x[i * from_step];
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) y[i * to_step] = x[i * from_step];
+  }
+}
+
+using RowCopy = void (*)(const std::byte*, std::int64_t, std::byte*, std::int64_t, std::int64_t);
+
+RowCopy RowCopyOf(std::size_t size) {
+  switch (size) {
+    case 1:
+      return &CopyRow<std::uint8_t>;
+    case 2:
+      return &CopyRow<std::uint16_t>;
+    case 4:
+      return &CopyRow<std::uint32_t>;
+    case 8:
+      return &CopyRow<std::uint64_t>;
+    default:
+      return &CopyRow<ComplexNumber<double>>;
+  }
+}
+
+// A map that gives its input is a copy, row by row.
+void Copy(const MapProblem& problem, const Operands& operands) {
+  const MapWalk walk = MapWalk::Of(problem);
+  const auto size = static_cast<std::int64_t>(SizeOf(problem.dtype));
+  const int inner = std::max(walk.rank - 1, 0);
+  const std::int64_t row = walk.rank == 0 ? 1 : walk.dims[inner];
+  const Strides &from = walk.strides.front(), &to = walk.of_result();
+  const bool whole = row == 1 || (from[inner] == 1 && to[inner] == 1);
+  const RowCopy copy = RowCopyOf(SizeOf(problem.dtype));
+  const auto* x = static_cast<const std::byte*>(operands.in[0]);
+  auto* y = static_cast<std::byte*>(operands.out);
+  std::int64_t index[kMaxRank] = {}, x_at = 0, y_at = 0;
+  for (std::int64_t done = 0; done < walk.count; done += row) {
+    if (whole) {
+      std::memcpy(y + y_at * size, x + x_at * size, static_cast<std::size_t>(row * size));
+    } else {
+      copy(x + x_at * size, from[inner], y + y_at * size, to[inner], row);
+    }
+    for (int axis = inner - 1; axis >= 0; --axis) {
+      x_at += from[axis];
+      y_at += to[axis];
+      if (++index[axis] < walk.dims[axis]) break;
+      x_at -= walk.dims[axis] * from[axis];
+      y_at -= walk.dims[axis] * to[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
 class Interpreter {
  public:
   Interpreter(const MapProblem& problem, const MapCode& code, const Operands& operands)
@@ -428,6 +488,10 @@ std::size_t MapBlocksWorkspaceBytes(const MapProblem& problem, const DeviceTrait
 
 void MapBlocks(const MapProblem& problem, const Operands& operands) {
   const MapCode code = Lower(problem);
+  if (code.uniforms.empty() && code.instructions.size() == 1 && code.instructions[0].code == kLoadCode &&
+      problem.OutDType() != DType::kBool) {
+    return Copy(problem, operands);
+  }
   Interpreter interpreter(problem, code, operands);
   const std::int64_t count = problem.shape.Count();
   for (std::int64_t first = 0; first < count; first += kBlock) {

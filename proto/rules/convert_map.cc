@@ -151,8 +151,9 @@ class MapRules {
     }
     if (Has(kBools | kInts, dtype)) {
       if (IsGiven(node.real())) {
-        return FieldError("real",
-                          absl::StrCat("given, but beside ", TypeName(dtype), " a constant takes `integer`"));
+        return FieldError(
+            "real", absl::StrCat("a fraction beside ", TypeName(dtype), ": cast what is ", TypeName(dtype),
+                                 " to a floating-point type, or write a whole number (`integer`)"));
       }
       return TakeInteger(dtype, node, scalars);
     }
@@ -226,7 +227,8 @@ class MapRules {
       const DType other = TypeOf(node.operands(i));
       if (other == dtype) continue;
       return FieldError(absl::StrCat("operands[", i, "]"),
-                        absl::StrCat(TypeName(other), ", but operands[", first, "] is ", TypeName(dtype)));
+                        absl::StrCat(TypeName(other), ", but operands[", first, "] is ", TypeName(dtype),
+                                     ": one of them must be cast"));
     }
     RETURN_IF_ERROR(CheckTypeOf(op, dtype, absl::StrCat("operands[", first, "]")));
     if (op == MapOp::kCast) return CheckCast(dtype, node.data_type());

@@ -263,3 +263,40 @@ def test_bits_do_not_depend_on_the_place_or_on_the_map(client, dtype):
                 assert client.run(function(t[part])).tobytes() == alone[part].tobytes(), (op, part)
             among = client.run(warpline.where(function(t) == function(t), function(t), function(t)))
             assert among.tobytes() == alone.tobytes(), op
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8"])
+def test_comparisons_with_integers_that_the_type_does_not_hold(client, dtype):
+    x = np.array([0, 3, 100], dtype)
+    with client.put(x) as t:
+        for number in (-2**70, 2**70, np.iinfo(dtype).max + 1, np.iinfo(dtype).min - 1):
+            for function in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+                assert client.run(function(t, number)).tolist() == [function(int(i), number) for i in x]
+                assert client.run(function(number, t)).tolist() == [function(number, int(i)) for i in x]
+
+
+def test_what_leaves_elements_as_they_are_can_be_computed(client):
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    with client.put(x) as t:
+        for e in (+t, np.positive(t), t.clip(), t.real, t.conj(), t[...], t.astype("f4")):
+            same(np.asarray(e), x)
+        same(np.asarray(t.imag), np.zeros_like(x))
+        same(np.asarray(np.isreal(t)), np.ones(x.shape, bool))
+        same(np.asarray(np.zeros_like(t)), np.zeros_like(x))
+        same(np.asarray(np.full_like(t + 1, 7)), np.full_like(x, 7))
+
+
+def test_numbers_of_python(client):
+    with client.put(np.arange(4.0)) as t:
+        assert float(t.sum()) == 6.0 and int(t[3]) == 3 and t.mean().item() == 1.5 and complex(t[1]) == 1
+        assert (t + 1).size == 4 and warpline.placeholder("x").size is None
+
+
+def test_products_of_vectors(client):
+    a, v = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    with client.put(a) as t, client.put(v) as u:
+        same(np.asarray(t @ v), a @ v)
+        same(np.asarray(v @ t.T), v @ a.T)
+        same(np.asarray(u @ u), np.asarray(v @ v))
+        same(np.asarray(np.matmul(t, u)), a @ v)
+        same(np.asarray(t[None] @ u), a[None] @ v)

@@ -109,7 +109,7 @@ def test_functions_that_fetch_warn_once(client, unwarned):
                 assert isinstance(lazy, warpline.Expression)
             assert np.shape(x) == big.shape and np.ndim(x) == 2
         assert np.concatenate([u, small]).shape == (1024, 255)
-        for use in (lambda: np.vstack([big, t]), lambda: np.median(t + t), lambda: np.allclose(big, t),
+        for use in (lambda: np.dstack([big, t]), lambda: np.median(t + t), lambda: np.allclose(big, t),
                     lambda: np.linalg.norm(t)):
             downloads._has_warned = False
             with pytest.raises(warpline.WarplinePerformanceWarning, match="has fetched 1048576 bytes .* np.asarray"):
@@ -122,7 +122,7 @@ def test_functions_that_fetch_warn_once(client, unwarned):
         warnings.simplefilter("always")
         for _ in range(2):
             np.allclose(big, t)
-            np.vstack([t, t])
+            np.dstack([t, t])
     assert [(one.category, one.filename) for one in caught] == [(warpline.WarplinePerformanceWarning, __file__)]
     assert "numpy.allclose" in str(caught[0].message)
 

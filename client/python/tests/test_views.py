@@ -47,6 +47,8 @@ def test_indices_that_are_wrong(t):
             t[key]
     with pytest.raises(TypeError, match="arrays of indices and masks are not implemented"):
         t[np.array([1, 2])]
+    with pytest.raises(ValueError, match="which cannot be computed: .* cannot be broadcast"):
+        (t + np.ones(7))[0]
     with pytest.raises(TypeError, match="needs the shape"):
         warpline.placeholder("x", "f4")[0]
 
@@ -67,6 +69,8 @@ def test_shapes(t):
     for source, destination in ((0, -1), (-1, 0), ((0, 1), (2, 0)), ((2, 0), (0, 1))):
         same(np.moveaxis(t, source, destination), np.moveaxis(A, source, destination))
     same(np.swapaxes(t, 0, -1), np.swapaxes(A, 0, -1))
+    same(t.transpose(1, 0, 2), A.transpose(1, 0, 2))
+    same(t.flatten(), A.flatten())
     for arguments in ((), (2,), (-3,), (0, 1, 2), (1, 2, 0)):
         same(np.diagonal(t, *arguments), np.diagonal(A, *arguments))
     assert len(t) == 6 and len(list(t[:2])) == 2
@@ -127,8 +131,16 @@ def test_joining(client, t):
     for axis in (0, 1, -1):
         same(np.stack([t, t * 2, A], axis=axis), np.stack([A, A * 2, A], axis=axis))
     same(warpline.concatenate([A, t[:0]]), A)
+    for function in (np.vstack, np.hstack):
+        same(function([t, A[:2] if function is np.vstack else A]), function([A, A[:2] if function is np.vstack else A]))
+        same(function([t[0, 0], A[0, 1]]), function([A[0, 0], A[0, 1]]))
+    same(np.flipud(t), np.flipud(A))
+    same(np.fliplr(t), np.fliplr(A))
     with pytest.raises(ValueError):
         np.stack([t, t[0]])
+    with pytest.raises(TypeError, match="same_kind"):
+        np.concatenate([t, t], dtype="i4")
+    same(np.concatenate([t, t], dtype="i4", casting="unsafe"), np.concatenate([A, A], dtype="i4", casting="unsafe"))
     with pytest.raises(warpline.InvalidArgument, match="they may differ along axis 1 only"):
         np.asarray(np.concatenate([t, t[:2]], axis=1))
 

@@ -101,6 +101,8 @@ TEST(ExpressionTest, OperatorsBindAsInPython) {
   EXPECT_EQ(Bracketed("x-1"), "subtract(x,1)");
   EXPECT_EQ(Bracketed("x * -1.5e-3"), "multiply(x,-0.0015)");
   EXPECT_EQ(Bracketed("clip(x, -1, .5)"), "clip(x,-1,0.5)");
+  EXPECT_EQ(Bracketed("where(m, x, -inf)"), "where(m,x,-inf)");
+  EXPECT_EQ(Bracketed("(1 / 4) * x + 2 ** 3 * 2;"), "add(multiply(0.25,x),16)");
 }
 
 TEST(ExpressionTest, ReductionsAndProductsAreOperandsToo) {
@@ -221,7 +223,8 @@ TEST(ExpressionTest, TakesTheEndOfALineAsASeparator) {
   ExpectProgram("\n p = gemm(a,\n  b) \r\n\n add(p, p)\n", program);
   ExpectProgram("p = gemm(a, b);\nadd(p, p)", program);
   ExpectProgram("p = gemm(a, b)\n; add(p, p)", program);
-  EXPECT_EQ(ErrorOf("p = gemm(a, b) add(p, p)"), "column 16: expected the end, found 'add(p, p)'");
+  EXPECT_EQ(ErrorOf("p = gemm(a, b) add(p, p)"),
+            "column 16: expected an operator or the end, found 'add(p, p)'");
   EXPECT_EQ(ErrorOf("gemm(a, b)\nadd(p, p)"), "column 1: expected NAME = before all but the last operation");
 }
 
@@ -235,14 +238,21 @@ TEST(ExpressionTest, GivesNoStepTheNameOfAnInput) {
 
 TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf(""), "column 1: expected an operation or a name, found the end");
-  EXPECT_EQ(ErrorOf("x"), "column 1: expected an operation with its operands in brackets");
+  EXPECT_EQ(ErrorOf("x"), "column 1: expected an operation: there is nothing to compute");
   EXPECT_EQ(ErrorOf("add(x y)"), "column 7: expected ',' or ')', found 'y)'");
   EXPECT_EQ(ErrorOf("add(x, y"), "column 9: expected ',' or ')', found the end");
-  EXPECT_EQ(ErrorOf("add(x, y))"), "column 10: expected the end, found ')'");
+  EXPECT_EQ(ErrorOf("add(x, y))"), "column 10: expected an operator or the end, found ')'");
   EXPECT_EQ(ErrorOf("add(x,)"), "column 7: expected an operation or a name, found ')'");
   EXPECT_EQ(ErrorOf("transpose(3)"), "column 11: expected an array, not a number");
-  EXPECT_EQ(ErrorOf("1 + 2"),
-            "column 3: expected an array among the operands: numbers alone are not computed");
+  EXPECT_EQ(ErrorOf("1 + 2"), "column 1: expected an array, not a number");
+  EXPECT_EQ(ErrorOf("x + 1 < 2 | 1"),
+            "column 11: expected an array among the operands: bitwise_or of numbers alone is not computed");
+  EXPECT_EQ(ErrorOf("x[0]"),
+            "column 2: there is no indexing: slice(x, starts=[0], ends=[2], axes=[1]) takes elements");
+  EXPECT_EQ(ErrorOf("x y"), "column 3: expected an operator or the end, found 'y'");
+  EXPECT_EQ(ErrorOf("not x"), "column 1: not is no operator here: &, | and ~ work element by element");
+  EXPECT_EQ(ErrorOf("x * 1e400"),
+            "column 5: 1e400 is beyond the greatest number: write inf if you mean that");
   EXPECT_EQ(ErrorOf("x + "), "column 5: expected an operation or a name, found the end");
   EXPECT_EQ(ErrorOf("(x + y"), "column 7: expected ')', found the end");
   EXPECT_EQ(ErrorOf("0 < x < 1"), "column 7: comparisons do not chain: use brackets and &");
@@ -273,7 +283,7 @@ TEST(ExpressionTest, SaysWhereItIsWrongAndWhatWasExpected) {
             "column 16: expected FIELD=VALUE, as operands come first, found 'x)'");
   EXPECT_EQ(ErrorOf("reduce(x, op=sum, op=max)"), "column 19: op is given twice");
   EXPECT_EQ(ErrorOf("add(x, y); add(x, y)"), "column 1: expected NAME = before all but the last operation");
-  EXPECT_EQ(ErrorOf("p = x; add(p, p)"), "column 5: expected an operation with its operands in brackets");
+  EXPECT_EQ(ErrorOf("p = x; add(p, p)"), "column 5: expected an operation: there is nothing to compute");
   EXPECT_EQ(ErrorOf("add(x, \x1b[2J)"), "column 8: expected an operation or a name, found '\\x1b[2J)'");
 }
 

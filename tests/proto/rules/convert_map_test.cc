@@ -154,7 +154,8 @@ TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
          r.Node(v1::MAP_OP_CONSTANT);
          add(r, {1, 2});
        }},
-      {"nodes[1].operands[1].real: given, but beside i32 a constant takes `integer`",
+      {"nodes[1].operands[1].real: a fraction beside i32: cast what is i32 to a floating-point type, or "
+       "write",
        [&](Request& r) {
          r.Input(DType::kI32);
          r.Node(v1::MAP_OP_CONSTANT).set_real(0.5);

@@ -192,7 +192,7 @@ class Client(Reductions):
         """Reduces an array over some of its axes. Results equal NumPy's, except for the differences listed in
         docs/operations.md#results-and-numpy.
 
-        x: Array of any element type except complex types and 8-bit floats.
+        x: Array of any element type except 8-bit floats. Complex numbers have sum, prod and mean.
         op: The reduction. If the axes have no elements, min, max, argmin, argmax and norminf raise InvalidArgument.
         axis: One axis, several axes, or None for all axes. argmin and argmax take one axis or all.
         keepdims: If true, the reduced axes stay, with size 1.
@@ -208,7 +208,7 @@ class Client(Reductions):
             request_id: str | None = None, report: Report | None = None, free_after: Sequence[Tensor] = (),
             **inputs: Input) -> Any:
         """Computes expressions, or the outputs of a program, in one request. Returns one result for one expression, and
-        a tuple for several. Only the necessary steps are sent, at most 64, and each of their inputs once. Intermediate
+        a tuple for several. Only the necessary steps are sent, at most 256, and each of their inputs once. Intermediate
         results stay on the server's device.
 
         expressions: Expressions of one program, or of resident tensors; or one Program that has outputs. An expression

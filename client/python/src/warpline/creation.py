@@ -58,7 +58,9 @@ def _like(x: Any, value: Any, dtype: Any, shape: Any) -> "Expression":
     kind = x.dtype if dtype is None else dtype
     if sizes is None or kind is None:
         raise TypeError(f"the shape and the dtype of {x} are not known before it is computed: give them")
-    return full(sizes, value, kind)
+    made = full(sizes, value, kind)
+    made._near = x  # whose client computes it
+    return made
 
 
 def zeros_like(a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None) -> "Expression":

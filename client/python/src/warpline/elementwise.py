@@ -4,6 +4,7 @@ The operations are those of the library, by their names in warpline.proto: "add"
 expression. When a program is sent, neighbouring ones become the nodes of one map step, which reads each input once.
 """
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,6 +96,10 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
         raise TypeError(f"{op} of numbers needs no server: one operand must be an array, a tensor or an expression")
     given: list[Any] = [x if is_number else program._expression(x) for x, is_number in zip(operands, numbers)]
     alike = range(1 if op == "where" else 0, len(given))
+    if op in _COMPARISONS and any(numbers):
+        answer = _beyond(op, given, numbers)
+        if answer is not None:
+            return answer
     dtype = _common([given[i] for i in alike], [numbers[i] for i in alike])
     if dtype is not None and not variant and not name:
         same = _unchanged(op, given, dtype)
@@ -116,6 +121,23 @@ def make(op: str, program: Any, operands: Sequence[Any], variant: str = "", name
     return result
 
 
+_COMPARISONS: dict[str, Any] = {"equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
+                                "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge}
+
+
+def _beyond(op: str, given: Sequence[Any], numbers: Sequence[bool]) -> "Expression | None":
+    """What a comparison of integers with an int that their type does not hold gives: the same for all of them."""
+    x, number = given if numbers[1] else given[::-1]
+    if not isinstance(number, int) or isinstance(number, bool) or x.dtype is None or kind_of(x.dtype) not in "iu":
+        return None
+    limits = np.iinfo(x.dtype)
+    if limits.min <= number <= limits.max:
+        return None
+    compared = (0, number) if numbers[1] else (number, 0)
+    # Integers are equal to themselves.
+    return make("equal" if _COMPARISONS[op](*compared) else "not_equal", x.program, (x, x))
+
+
 def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expression | None":
     """A copy of the operand, if the operation leaves it as it is, or what computes the same with less."""
     kind, x = kind_of(dtype), given[0]
@@ -123,6 +145,8 @@ def _unchanged(op: str, given: Sequence[Any], dtype: np.dtype[Any]) -> "Expressi
         # A copy, since an input is nothing that a program can compute.
         copy: Expression = x.program.cast(x, dtype)
         return copy
+    if op == "imag" and kind != "c":
+        return make("where", x.program, (False, x, constant(x.program, 0, dtype)))
     # NumPy computes these powers so, too.
     if op == "pow" and isinstance(given[1], (int, float)) and not isinstance(given[1], bool) and x.dtype == dtype:
         if given[1] == 2 and kind in "iuf":
@@ -197,6 +221,14 @@ def constant(program: Any, number: Any, dtype: np.dtype[Any] | None) -> "Express
     return made
 
 
+def positive(x: Any) -> "Expression":
+    """The same elements, as something that a program can compute; x itself if its dtype is not known."""
+    given: Expression = x.program._expression(x)
+    if given.dtype is None or given._operation is not None:
+        return given
+    return given[...] if given.shape is not None else given
+
+
 def where(condition: Any, x: Any, y: Any) -> "Expression":
     """x where the condition is true, and y elsewhere: `np.where` on the server, for expressions, tensors, arrays and
     numbers. x and y are promoted as by NumPy, and all three are broadcast. Raises TypeError if none of them is a tensor
@@ -207,8 +239,7 @@ def where(condition: Any, x: Any, y: Any) -> "Expression":
 def clip(x: Any, low: Any, high: Any) -> "Expression":
     program = program_of("clip", x, low, high)
     if low is None and high is None:
-        expression: Expression = program._expression(x)
-        return expression
+        return positive(program._expression(x))
     if low is None or high is None:
         return make("minimum" if low is None else "maximum", program, (x, high if low is None else low))
     return make("clip", program, (x, low, high))
@@ -233,8 +264,7 @@ def call_of_ufunc(program: Any, ufunc: np.ufunc, method: str, inputs: Sequence[A
     if ufunc is np.reciprocal:
         return make("divide", program, (1, inputs[0]))
     if ufunc is np.positive:
-        expression: Expression = program._expression(inputs[0])
-        return expression
+        return positive(inputs[0])
     op = operation_of(ufunc)
     if not op:
         raise TypeError(f"numpy.{ufunc.__name__} is not computed on the server: np.asarray fetches the elements of a "

@@ -1,6 +1,7 @@
 """Expressions of tensors, and the methods and operators that make them."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,10 +70,13 @@ class Operators(Remote):
         raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
                         "whether it `is None`")
 
-    def transpose(self, axes: Iterable[int] | None = None, *, variant: str = "", name: str = "") -> "Expression":
-        """Permutes the axes: axis i of the result is axis axes[i] of this. None: reverses all axes, as NumPy does.
+    def transpose(self, axes: Iterable[int] | int | None = None, *more: int, variant: str = "",
+                  name: str = "") -> "Expression":
+        """Permutes the axes: axis i of the result is axis axes[i] of this; transpose(1, 0) is transpose((1, 0)). None:
+        reverses all axes, as NumPy does.
         Raises TypeError if the client does not know the number of axes, for example of placeholders."""
-        return self.program.transpose(self, axes, variant=variant, name=name)
+        given = (axes, *more) if isinstance(axes, int) else axes
+        return self.program.transpose(self, given, variant=variant, name=name)
 
     @property
     def mT(self) -> "Expression":
@@ -178,9 +182,9 @@ class Operators(Remote):
         """All elements in row-major order, along one axis."""
         return views.reshape(self, -1)
 
-    def flatten(self) -> "Expression":
+    def flatten(self, order: str = "C") -> "Expression":
         """As ravel()."""
-        return views.reshape(self, -1)
+        return views.reshape(self, -1, order)
 
     def squeeze(self, axis: Axes = None) -> "Expression":
         """Without axes of size 1: the given ones, or all of them."""
@@ -282,7 +286,7 @@ class Operators(Remote):
         return self._apply("negative", self)
 
     def __pos__(self) -> "Expression":
-        return self.program._expression(self)
+        return elementwise.positive(self)
 
     def __abs__(self) -> "Expression":
         return self._apply("abs", self)
@@ -338,14 +342,27 @@ class Operators(Remote):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> "Expression":
         if ufunc is np.matmul and method == "__call__" and not keywords:
-            return self.program.gemm(inputs[0], inputs[1])
+            return self._product(inputs[0], inputs[1])
         return elementwise.call_of_ufunc(self.program, ufunc, method, inputs, keywords)
 
     def __matmul__(self, other: "Expression | Input") -> "Expression":
-        return self.program.gemm(self, other)
+        return self._product(self, other)
 
     def __rmatmul__(self, other: npt.ArrayLike) -> "Expression":
-        return self.program.gemm(other, self)
+        return self._product(other, self)
+
+    def _product(self, a: Any, b: Any) -> "Expression":
+        """The matrix product. As in NumPy, a vector is a row on the left and a column on the right."""
+        left, right = self.program._expression(a), self.program._expression(b)
+        row, column = left.ndim == 1, right.ndim == 1
+        if not row and not column:
+            return self.program.gemm(a, b)
+        product = self.program.gemm(left[None, :] if row else a, right[:, None] if column else b)
+        shape = product.shape
+        if shape is None:
+            return product
+        kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
+        return views.reshape(product, kept)
 
 
 class Operation(NamedTuple):
@@ -389,6 +406,8 @@ class Expression(Operators):
             self._shape, self._has_inferred_shape = operation.fields.get("shape", ()), True
         # The reason why the shape is not known, if this or a step before it does not fit its inputs.
         self._refusal: errors.Error | None = None
+        # What has the client that np.asarray computes this with, if no input has: of zeros_like(t), t.
+        self._near: Any = None
         # For an input that is sent with its last two axes swapped: the expression in the order in which it is sent.
         self._stored: Expression | None = None
 
@@ -403,6 +422,24 @@ class Expression(Operators):
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         return computed_array(self._program._compute(self), dtype, copy)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def item(self) -> Any:
+        """Computes the expression, which has one element, and returns that as a number of Python."""
+        return np.asarray(self).item()
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements. None where `shape` is."""
+        return None if self.shape is None else math.prod(self.shape)
 
     def _value(self) -> Any:
         """A key that is equal for expressions that are computed alike. A name makes an expression unlike others."""

@@ -237,9 +237,9 @@ class Program:
     def _compute(self, expression: Expression) -> Array:
         """Computes the expression with the client of a resident tensor in it. Raises TypeError if it has no resident
         tensor."""
-        for node in _needed([expression]):
-            if isinstance(node._operand, ResidentOperand):
-                return node._operand.tensor._compute(expression)
+        tensor = _tensor_in(expression)
+        if tensor is not None:
+            return tensor._compute(expression)
         raise TypeError(f"{expression!r} is no array before it is computed: give it to a client's run")
 
 
@@ -322,6 +322,20 @@ class Graph(NamedTuple):
                 raise TypeError(f"placeholder {name!r} takes {x._dtype}, not {_dtype_of(operand.data_type)}")
             operands.append((name, operand))
         return operands
+
+
+def _tensor_in(expression: Expression) -> Any:
+    """A resident tensor that the expression reads or was made like, whose client can compute it; None if there is none."""
+    todo = [expression]
+    while todo:
+        for node in _needed([todo.pop()]):
+            if isinstance(node._operand, ResidentOperand):
+                return node._operand.tensor
+            if isinstance(node._near, Expression):
+                todo.append(node._near)
+            elif node._near is not None:
+                return node._near
+    return None
 
 
 def _needed(outputs: Sequence[Expression]) -> list[Expression]:

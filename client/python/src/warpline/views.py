@@ -33,6 +33,9 @@ def _shape_of(what: str, x: Any) -> tuple[int, ...]:
     """The shape, which must be known."""
     shape: tuple[int, ...] | None = x.shape
     if shape is None:
+        refusal = getattr(x, "_refusal", None)
+        if refusal is not None:
+            raise ValueError(f"{what} of {x}, which cannot be computed: {refusal}")
         raise TypeError(f"{what} needs the shape of {x}, which is not known before it is computed")
     return shape
 
@@ -196,6 +199,9 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, out: None = None, *
         for x in given[1:]:
             common = promotion.common(common, x.dtype)
     if common is not None:
+        for x in given:
+            if dtype is not None and x.dtype is not None and not np.can_cast(x.dtype, common, casting):  # type: ignore[arg-type]
+                raise TypeError(f"cannot cast {x} to {common} by the rule {casting!r}")
         given = [program._cast(x, common) for x in given]
     made: Expression = program._step("concat", given, {"axis": operator.index(axis)} if axis else {}, "", "", common)
     return made
@@ -210,10 +216,26 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, *, dtype: Any 
     if len(shapes) > 1:
         raise ValueError(f"all arrays of a stack have the same shape, not {sorted(shapes)}")
     place = _axis(axis, len(shapes.pop()) + 1)
-    return concatenate([expand_dims(x, place) for x in given], place, out, dtype=dtype)
+    return concatenate([expand_dims(x, place) for x in given], place, out, dtype=dtype, casting=casting)
+
+
+def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
+    program = program_of("vstack", *tup)
+    given = [program._expression(x) for x in tup]
+    rows = [reshape(x, (1, -1)) if len(_shape_of("vstack", x)) < 2 else x for x in given]
+    return concatenate(rows, 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> "Expression":
+    program = program_of("hstack", *tup)
+    given = [program._expression(x) for x in tup]
+    ranks = [len(_shape_of("hstack", x)) for x in given]
+    whole = [reshape(x, -1) if rank == 0 else x for x, rank in zip(given, ranks)]
+    return concatenate(whole, 0 if max(ranks) < 2 else 1, dtype=dtype, casting=casting)
 
 
 FUNCTIONS: dict[Any, Any] = {
     np.reshape: reshape, np.broadcast_to: broadcast_to, np.squeeze: squeeze, np.expand_dims: expand_dims,
     np.moveaxis: moveaxis, np.swapaxes: swapaxes, np.flip: flip, np.diagonal: diagonal, np.concatenate: concatenate,
-    np.stack: stack, np.ravel: lambda x, order="C": reshape(x, -1, order)}
+    np.stack: stack, np.vstack: vstack, np.hstack: hstack, np.ravel: lambda x, order="C": reshape(x, -1, order),
+    np.flipud: lambda m: flip(m, 0), np.fliplr: lambda m: flip(m, 1)}
