@@ -72,13 +72,18 @@ void AppendProblem(std::string& to, const MapProblem& p) {
 std::string Signature(const Program& program, const OwnMemory& own) {
   std::string key;
   key.reserve(64 + 96 * program.steps.size());
-  Append(key, program.num_inputs);
+  for (const std::size_t count : {program.steps.size(), program.tensors.size(), program.outputs.size(),
+                                  own.resident.size(), static_cast<std::size_t>(program.num_inputs)}) {
+    Append(key, static_cast<std::uint32_t>(count));
+  }
   for (const Step& step : program.steps) {
     Append(key, OpOf(step.problem));
     Append(key, DTypeOf(step.problem));
     std::visit([&](const auto& problem) { AppendProblem(key, problem); }, step.problem);
     Append(key, static_cast<std::uint8_t>(step.variant.size()));
     key += step.variant;
+    Append(key, static_cast<std::uint16_t>(step.inputs.size()));
+    Append(key, static_cast<std::uint16_t>(step.input_offsets.size()));
     for (int input : step.inputs) Append(key, input);
     for (std::size_t offset : step.input_offsets) Append(key, offset);
     Append(key, step.output);

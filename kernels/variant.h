@@ -31,6 +31,15 @@ struct DeviceTraits {
   }
 };
 
+// Whether a launch is still wanted, for kernels on the CPU that may take long: what they have not computed
+// yet is not read if they stop.
+struct Interest {
+  bool (*ends)(const void* of) = nullptr;  // null: it never ends
+  const void* of = nullptr;
+
+  bool HasEnded() const { return ends != nullptr && ends(of); }
+};
+
 // Addresses for one launch, all in the memory of the backend. `in` holds the operands in their order: A, B,
 // then C if has_c, then the bias if has_bias for a gemm; x and y for an addition; the inputs of a map; x
 // otherwise. Bases are aligned to 256 bytes by the server; kernels require only the alignment of an element.
@@ -42,6 +51,7 @@ struct Operands {
   const StepScalars* scalars = nullptr;
   void* workspace = nullptr;
   std::size_t workspace_bytes = 0;
+  Interest interest;
 };
 
 // The cost of a variant, beyond what the rates of its device say about the problem (server/plan/cost.h).

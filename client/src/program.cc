@@ -127,7 +127,17 @@ class Parser {
     return call.step.has_gemm() || call.step.has_add() ? 2 : 1;
   }
 
-  // Counts how deep operations lie in one another.
+  // Outside of brackets, the end of a line ends an expression. `end` is behind what was read last; returns
+  // whether the next word is on another line, and then stays at the end.
+  bool IsNewLine(std::size_t end) {
+    at_ = end;
+    const std::size_t next = Start();
+    if (brackets_ > 0 || text_.substr(end, next - end).find('\n') == std::string_view::npos) return false;
+    at_ = end;
+    return true;
+  }
+
+  // Counts how deep operations, and brackets, lie in one another.
   struct DepthGuard {
     explicit DepthGuard(int& depth) : depth(depth) { ++depth; }
     ~DepthGuard() { --depth; }
@@ -135,6 +145,8 @@ class Parser {
     DepthGuard& operator=(const DepthGuard&) = delete;
     int& depth;
   };
+
+  using BracketGuard = DepthGuard;
 
   // Moves to the next word, and returns where it starts.
   std::size_t Start() {
@@ -214,6 +226,7 @@ class Parser {
     ASSIGN_OR_RETURN(Tree left, Expression(level + 1));
     for (int count = 0;; ++count) {
       const std::size_t end = at_, start = Start();
+      if (IsNewLine(end)) return left;
       if (level == kTightestLevel && Take('@')) {
         ASSIGN_OR_RETURN(left, Product(start, left));
         continue;
@@ -262,7 +275,7 @@ class Parser {
     }
     ASSIGN_OR_RETURN(Tree x, Atom());
     const std::size_t end = at_;
-    if (text_.substr(Start(), 2) != "**") {
+    if (IsNewLine(end) || text_.substr(Start(), 2) != "**") {
       at_ = end;
       return x;
     }
@@ -306,8 +319,10 @@ class Parser {
     const std::size_t start = Start();
     if (Take('(')) {
       RETURN_IF_ERROR(CheckDepth(start));
+      ++brackets_;
       ASSIGN_OR_RETURN(Tree inner, Expression());
       if (!Take(')')) return Expected("')'");
+      --brackets_;
       return inner;
     }
     if (at_ < text_.size() &&
@@ -321,10 +336,11 @@ class Parser {
     if (word == "and" || word == "or" || word == "not") {
       return Error(start, absl::StrCat(word, " is no operator here: &, | and ~ work element by element"));
     }
-    if (!Take('(')) {
+    if (IsNewLine(at_) || !Take('(')) {
       if (steps_.count(word) == 0) inputs_.insert(word);
       return Tree{.at = start, .name = word};
     }
+    const BracketGuard inside(brackets_);
     RETURN_IF_ERROR(CheckDepth(start));
     const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
     const bool is_operation = field != nullptr && field->real_containing_oneof() == &Operations() &&
@@ -586,7 +602,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  int depth_ = 0;
+  int depth_ = 0, brackets_ = 0;
   v1::Program program_;
   std::string last_step_;
   std::set<std::string> steps_, inputs_;  // names that were written

@@ -63,10 +63,22 @@ VariantCost ReduceLoopsCost(const ReduceProblem& problem, const DeviceTraits&) {
 }
 
 // A node takes about as long as moving its operands through the L1 cache; a function of the library some ten
-// times as long.
+// times as long, and what is a loop or a division for each element, longer.
+double CostOf(MapOp op) {
+  switch (op) {
+    case MapOp::kPow:
+      return 40;
+    case MapOp::kFloorDivide:
+    case MapOp::kRemainder:
+      return 15;
+    default:
+      return RowOf(op).max_ulp > 0 ? 4 : 0.25;
+  }
+}
+
 VariantCost MapBlocksCost(const MapProblem& problem, const DeviceTraits&) {
   double nodes = 0.5;
-  for (const MapNode& node : problem.nodes) nodes += RowOf(node.op).max_ulp > 0 ? 4 : 0.25;
+  for (const MapNode& node : problem.nodes) nodes += CostOf(node.op);
   return {.serial = nodes * static_cast<double>(problem.shape.Count())};
 }
 

@@ -1,4 +1,5 @@
 // The variant table of maps.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,12 +10,22 @@
 namespace warpline {
 namespace {
 
-// Factors for f32 on an H200, of docs/benchmarks/2026-11-27-h200-maps.md: x*a+b took 1.4 times as long as
-// moving its bytes, and an expression of eight operations 2.6 times.
+// The bytes that take as long to move as one node does for one element. For f32 on an H200, of
+// docs/benchmarks/2026-11-27-h200-maps.md: x*a+b took 1.4 times as long as moving its 8 bytes, and an
+// expression of eight operations 2.6 times as long as its 12. Functions of 64-bit numbers take a hundred
+// instructions and more.
+double BytesLike(const MapNode& node) {
+  const MapOpRow& row = RowOf(node.op);
+  const bool is_function = row.max_ulp > 0 || row.weight == MapWeight::kHeavy;
+  if (!is_function) return 1.5;
+  return SizeOf(node.dtype) < 8 ? 6 : 48;
+}
+
 VariantCost InterpreterCost(const MapProblem& problem, const DeviceTraits&) {
-  double nodes = 0;
-  for (const MapNode& node : problem.nodes) nodes += RowOf(node.op).max_ulp > 0 ? 3 : 1;
-  return {.transfer = 1 + 0.1 * nodes};
+  double bytes = 0;
+  for (const MapNode& node : problem.nodes) bytes += BytesLike(node);
+  const double moved = std::max(BytesOf(problem), 1.0);
+  return {.transfer = 1 + bytes * static_cast<double>(problem.shape.Count()) / moved};
 }
 
 cudaError_t LaunchInterpreter(const MapProblem& problem, const Operands& operands, const CudaContext& context,

@@ -161,6 +161,9 @@ class MapRules {
       return FieldError("imag", absl::StrCat(TypeName(dtype), " has no imaginary part"));
     }
     if (node.integer() != 0) {
+      if (IsGiven(node.real()) || IsGiven(node.imag())) {
+        return FieldError("integer", "given beside `real` or `imag`: a constant is one number");
+      }
       scalars.alpha = {.value = static_cast<double>(node.integer())};
       return absl::OkStatus();
     }

@@ -205,6 +205,12 @@ absl::StatusOr<Operand> ProgramRules::Emit(ConvertedStep converted, const std::s
                                                 kMaxKernels, " kernels, which is the limit"));
   }
   const TensorSpec& spec = converted.output;
+  // Far below the 2^63 that sums of offsets stay within.
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 60;
+  if (into < 0) bytes_ += spec.bytes;
+  if (bytes_ > kMaxBytes) {
+    return FieldError("operation", "with this step the results of the program take more than 2^60 bytes");
+  }
   if (into < 0) {
     into = static_cast<int>(counts_.size());
     counts_.push_back(spec.shape.Count());
@@ -232,8 +238,16 @@ absl::StatusOr<std::optional<Operand>> ProgramRules::OperandFor(Value& value, Ta
   if (takes == Takes::kMatrices) fits = IsMatrices(x);
   if (takes == Takes::kRows) fits = RowStrideOf(x).has_value();
   if (fits) return x;
-  ASSIGN_OR_RETURN(Operand copy, CopyFor(value, reader, add));
-  return copy;
+  if (!elementwise) {
+    ASSIGN_OR_RETURN(Operand copy, CopyFor(value, reader, add));
+    return copy;
+  }
+  if (!value.turned.has_value()) {
+    ASSIGN_OR_RETURN(const Operand once,
+                     Emit(CopyOf(WithoutRepeats(x)), "", value.step < 0 ? reader : value.step, add));
+    value.turned = WithRepeats(once, x);
+  }
+  return value.turned;
 }
 
 absl::StatusOr<std::optional<Operand>> ProgramRules::CheckView(const v1::Step& step,

@@ -73,6 +73,7 @@ class ProgramRules {
     bool is_made = false;            // the input has been read, or the step has been checked
     std::optional<Operand> operand;  // of a made one, if it is known
     std::optional<Operand> copy;     // a dense tensor of a view, if a reader has needed one
+    std::optional<Operand> turned;   // a view of a dense tensor that a map reads along its rows
     std::vector<int> reads;          // numbers of the values that the step reads
   };
   // The views that a reader can read where they lie.
@@ -104,6 +105,7 @@ class ProgramRules {
   int num_inputs_ = 0;
   std::vector<std::int64_t> counts_;  // elements of the tensors; of inputs, 0
   int kernels_ = 0;
+  std::size_t bytes_ = 0;  // of all results
 };
 
 // Makes an error about step `index` from one that names only a field of the step itself, as in

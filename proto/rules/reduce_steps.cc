@@ -201,10 +201,16 @@ absl::StatusOr<Operand> ReduceSteps(const Operand& x, const ReduceOptions& optio
   Operand dense = x;
   if (!IsDense(x)) {
     ASSIGN_OR_RETURN(dense, emit(CopyOf(x), "", -1));
+    dense.field = x.field;
   }
   if (parts.problem.op != ReduceOp::kProd) return SumOfParts(dense, parts, variant, emit);
   if (!variant.empty() && variant != "auto") {
     return FieldError("variant", absl::StrCat("\"", variant, "\"; products of complex numbers have none"));
+  }
+  // In the wider one of the two types.
+  if (SizeOf(parts.out) > SizeOf(x.dtype)) {
+    ASSIGN_OR_RETURN(dense, Cast(dense, parts.out, emit));
+    dense.field = x.field;
   }
   return ProductOf(dense, parts, emit);
 }

@@ -253,7 +253,8 @@ absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) 
     if (step == 0) return FieldError(absl::StrCat("steps[", i, "]"), "0; it must be another number");
     const Taken taken = TakeFrom(x.shape[axis], slice.starts(i), slice.ends(i), step);
     view.shape[axis] = taken.count;
-    view.strides[axis] = x.strides[axis] * taken.step;
+    // Of one element, the stride means nothing.
+    view.strides[axis] = taken.count <= 1 ? 0 : x.strides[axis] * taken.step;
     if (taken.count > 0) view.offset += taken.start * x.strides[axis];
   }
   if (view.shape.Count() == 0) view.offset = x.offset;
@@ -319,9 +320,27 @@ absl::StatusOr<Joined> JoinedOf(const OperandList& inputs, std::int32_t axis) {
                                      "; they may differ along axis ", joined.axis, " only"));
     }
     shape[joined.axis] += x->shape[joined.axis];
+    ASSIGN_OR_RETURN(joined.whole, DenseResult("axis", first.dtype, shape));  // before it overflows
   }
   ASSIGN_OR_RETURN(joined.whole, DenseResult("axis", first.dtype, shape));
   return joined;
+}
+
+Operand WithoutRepeats(const Operand& x) {
+  Operand once = x;
+  for (int i = 0; i < x.shape.rank; ++i) {
+    if (x.strides[i] == 0 && x.shape[i] > 1) once.shape[i] = 1;
+  }
+  return once;
+}
+
+Operand WithRepeats(const Operand& copy, const Operand& x) {
+  Operand repeated = copy;
+  for (int i = 0; i < x.shape.rank; ++i) {
+    if (copy.shape[i] != x.shape[i]) repeated.strides[i] = 0;
+  }
+  repeated.shape = x.shape;
+  return repeated;
 }
 
 ConvertedStep CopyOf(const Operand& x) {

@@ -53,6 +53,10 @@ absl::StatusOr<Joined> JoinedOf(const OperandList& inputs, std::int32_t axis);
 // unless the elements are copied.
 std::optional<Operand> ReshapeView(const Operand& x, const Shape& shape);
 
+// x with one element in place of each that it repeats; and a copy of that as x again.
+Operand WithoutRepeats(const Operand& x);
+Operand WithRepeats(const Operand& copy, const Operand& x);
+
 // The step that makes a dense tensor of a view, which has no more than 2^56 bytes.
 ConvertedStep CopyOf(const Operand& x);
 // The step that copies x to where an array with these strides has it, `offset` elements from the start of its

@@ -95,9 +95,10 @@ class CpuLane : public Lane {
       const Step& step = staged.program->steps[i];
       report.status = CheckAlive(staged);
       if (!report.status.ok()) break;
-      report.status =
-          std::visit([&](const auto& problem) { return Run(*staged.program, addresses, i, problem, report); },
-                     step.problem);
+      report.status = std::visit(
+          [&](const auto& problem) { return Run(staged, addresses, i, problem, report); }, step.problem);
+      // A step that was stopped midway has no result.
+      if (report.status.ok() && MayStop(step.problem)) report.status = CheckAlive(staged);
       if (timed && report.status.ok()) {
         const KernelSeries& series = SeriesOf(step.problem, report.variants.back());
         series.seconds.Observe(SecondsSince(start));
@@ -131,6 +132,8 @@ class CpuLane : public Lane {
     return entry->second;
   }
 
+  static bool MayStop(const Problem& problem) { return std::holds_alternative<MapProblem>(problem); }
+
   // Between the steps of a program, which may take long together.
   static absl::Status CheckAlive(const StagedProgram& staged) {
     if (staged.cancelled != nullptr && staged.cancelled->load(std::memory_order_relaxed)) {
@@ -141,12 +144,15 @@ class CpuLane : public Lane {
   }
 
   template <typename ProblemT>
-  static absl::Status Run(const Program& program, const AddressTable& addresses, std::size_t index,
+  static absl::Status Run(const StagedProgram& staged, const AddressTable& addresses, std::size_t index,
                           const ProblemT& problem, LaunchReport& report) {
+    const Program& program = *staged.program;
     const Step& step = program.steps[index];
     const auto* row = FindVariant(CpuTable(problem), problem, step.variant, kTraits);
     if (row == nullptr) return absl::InternalError("no variant runs a validated problem");
-    const Operands operands = addresses.OperandsOf(step, index);
+    Operands operands = addresses.OperandsOf(step, index);
+    operands.interest = {
+        [](const void* of) { return !CheckAlive(*static_cast<const StagedProgram*>(of)).ok(); }, &staged};
     // Without a result there is nothing to do, however large the other sizes are.
     if (program.tensors[step.output].shape.Count() > 0) row->launch(problem, operands);
     report.variants.push_back(row->name);

@@ -247,6 +247,17 @@ def test_reductions_with_a_mask(client, dtype):
                     same(client.run(function(t, axis=axis, where=chosen)), np.asarray(want))
         with pytest.raises(TypeError, match="takes no where"):
             t.reduce("max", where=m)
+        for options in ({"name": "s"}, {"variant": "reference"}):
+            with pytest.raises(TypeError, match="which have no variant"):
+                t.sum(where=m, **options)
+    with pytest.raises(TypeError, match="needs the shape"):
+        warpline.placeholder("p", "f4").mean(where=mask)
+
+
+def test_a_masked_mean_of_f16_does_not_overflow(client):
+    x = np.full(100_000, 3, "f2")
+    with client.put(x) as t:
+        same(np.asarray(t.mean(where=t > 0)), np.asarray(np.mean(x, where=x > 0)))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])

@@ -156,6 +156,12 @@ def test_making(client, t):
     for arguments in ((10,), (1, 10), (1, 10, 3), (5, -5, -2), (0, 1, 0.1), (1, 10, 0.3), (3, 3), (0.5,)):
         same(run(warpline.arange(*arguments)), np.arange(*arguments))
         same(run(warpline.arange(*arguments, dtype="f4")), np.arange(*arguments, dtype="f4"))
+    for arguments in ((-3, 3, 0.5), (0.5, 3, 0.5), (0, 20, 3)):
+        same(run(warpline.arange(*arguments, dtype="i8")), np.arange(*arguments, dtype="i8"))
+    same(run(warpline.arange(0, 100, 0.1, dtype="f2")), np.arange(0, 100, 0.1, dtype="f2"))
+    same(run(warpline.arange(2**63, 2**63 + 3, dtype="u8")), np.arange(2**63, 2**63 + 3, dtype="u8"))
+    for value in (0.5, 2, np.nan, 1j, 0):
+        same(run(warpline.full(3, value, bool)), np.full(3, value, bool))
     for arguments in ((0, 1, 7), (3, -4, 50), (2, 3, 1), (2, 3, 0), (1e-3, 1e3, 33)):
         for endpoint in (True, False):
             same(run(warpline.linspace(*arguments, endpoint=endpoint)), np.linspace(*arguments, endpoint=endpoint))

@@ -105,6 +105,15 @@ TEST(ExpressionTest, OperatorsBindAsInPython) {
   EXPECT_EQ(Bracketed("(1 / 4) * x + 2 ** 3 * 2;"), "add(multiply(0.25,x),16)");
 }
 
+TEST(ExpressionTest, TheEndOfALineEndsAnExpressionOutsideOfBrackets) {
+  const auto steps = [](const char* text) { return ParseExpression(text)->steps_size(); };
+  EXPECT_EQ(steps("y = x * 2\n-y"), 2);
+  EXPECT_EQ(steps("y = a + x\n(y * 2)"), 2);
+  EXPECT_EQ(steps("y = (x\n - 1) * exp(\n x)"), 1);
+  EXPECT_EQ(steps("y = x *\n 2"), 1);
+  EXPECT_THAT(ErrorOf("y = x + 1\n ** 2"), HasSubstr("expected an operation or a name"));
+}
+
 TEST(ExpressionTest, ReductionsAndProductsAreOperandsToo) {
   ExpectProgram("(x - mean(x, axis=0)) / std(x, axis=[0], ddof=1)", R"(
     steps { name: "1.mean" inputs: "x" reduce { op: REDUCE_OP_MEAN axes: 0 } }

@@ -161,6 +161,14 @@ TEST(ConvertMapTest, RefusesWhatMakesNoSenseAndSaysWhere) {
          r.Node(v1::MAP_OP_CONSTANT).set_real(0.5);
          add(r, {0, 1});
        }},
+      {"nodes[1].operands[1].integer: given beside `real` or `imag`",
+       [&](Request& r) {
+         r.Input(DType::kF32);
+         v1::MapNode& constant = r.Node(v1::MAP_OP_CONSTANT);
+         constant.set_integer(3);
+         constant.set_real(0.5);
+         add(r, {0, 1});
+       }},
       {"nodes[0].data_type: missing", [&](Request& r) { r.Node(v1::MAP_OP_CONSTANT); }},
       {"nodes[0].data_type: no index is f32; supported: i32, i64",
        [&](Request& r) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,29 @@ TEST(CpuScratchTest, MoreThanThePoolIsRefusedWithBothFigures) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108865"));
   EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr("67108864"));
+}
+
+// The program is minutes long, and its test is not.
+TEST(CpuScratchTest, AMapEndsMidwayOnceItsDeadlineHasPassed) {
+  const auto backend = *CreateCpuBackend({.lane_bytes = kMiB});
+  MapProblem map{.dtype = DType::kBool, .shape = {std::int64_t{1} << 26}};
+  map.nodes = {{MapOp::kIndex, DType::kI64, {0}}};
+  for (std::int16_t i = 0; i < 200; ++i) map.nodes.push_back({MapOp::kPow, DType::kI64, {i, 0}});
+  map.nodes.push_back({MapOp::kCast, DType::kBool, {200}});
+  const std::size_t bytes = std::size_t{1} << 26;
+  Program program;
+  program.tensors = {{DType::kBool, map.shape, bytes}};
+  program.steps.push_back({.problem = map, .variant = {}, .inputs = {}, .output = 0, .scalars = {}});
+  program.outputs = {0};
+  const MemoryPlan plan = PlanMemory(program);
+  std::vector<std::byte> output(plan.output_bytes);
+  const Bindings bindings = MakeBindings(plan);
+  const std::string signature = Signature(program);
+  StagedProgram staged{&program, &plan, signature, bindings, {}, output, backend->DeviceBytes(program, plan)};
+  staged.deadline = MonotonicClock::now() + std::chrono::milliseconds(20);
+  absl::Status status;
+  (*backend->CreateLane(0))->Launch(staged, [&](const LaunchReport& report) { status = report.status; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
 }
 
 TEST(CpuScratchTest, AnExactFigureBeyondTheMachineIsAnError) {

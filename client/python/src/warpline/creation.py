@@ -14,7 +14,7 @@ from warpline.dtypes import DTYPES, data_type
 if TYPE_CHECKING:
     from warpline.expressions import Expression
 
-_I32, _I64, _F16, _F32, _F64 = (DTYPES[f"DATA_TYPE_{name}"] for name in ("I32", "I64", "F16", "F32", "F64"))
+_I32, _I64, _U64, _F32, _F64 = (DTYPES[f"DATA_TYPE_{name}"] for name in ("I32", "I64", "U64", "F32", "F64"))
 
 
 def _program() -> Any:
@@ -94,10 +94,13 @@ def arange(start: float, stop: float | None = None, step: float = 1, dtype: npt.
     count = max(math.ceil((stop - start) / step), 0)
     position = _index((count,), 0, _I64)
     if kind.kind in "biu":
-        return (position * int(step) + int(start)).astype(kind)
-    computed = kind if kind in (_F32, _F64) or kind.kind == "c" else _F32  # as NumPy does
-    first = computed.type(start)
-    return (position.astype(computed) * (computed.type(start + step) - first) + first).astype(kind)
+        if kind == _U64:  # has numbers that an i64 lacks
+            position = position.astype(kind)
+        return (position * (int(start + step) - int(start)) + int(start)).astype(kind)
+    # As NumPy does: the first two elements are rounded, and give the distance.
+    computed = kind if kind in (_F32, _F64) or kind.kind == "c" else _F32
+    first, second = (computed.type(np.asarray(x).astype(kind)) for x in (start, start + step))
+    return (position.astype(computed) * (second - first) + first).astype(kind)
 
 
 def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,

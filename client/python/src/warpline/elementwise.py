@@ -208,7 +208,7 @@ def constant(program: Any, number: Any, dtype: np.dtype[Any] | None) -> "Express
     if isinstance(number, np.void):  # a bfloat16 as its bits
         number = np.uint32(int(number[0]) << 16).view("f4")
     if kind in "biu":
-        integer = int(number)
+        integer = int(bool(number)) if kind == "b" else int(number)
         # The wire has 64 bits with a sign.
         fields["integer"] = str(integer if integer < 1 << 63 else integer - (1 << 64))
     elif kind == "c":

@@ -70,12 +70,11 @@ class Operators(Remote):
         raise TypeError(f"{self} is not true or false: test its elements, which np.asarray or a client's run gives, or "
                         "whether it `is None`")
 
-    def transpose(self, axes: Iterable[int] | int | None = None, *more: int, variant: str = "",
-                  name: str = "") -> "Expression":
+    def transpose(self, axes: Any = None, *more: int, variant: str = "", name: str = "") -> "Expression":
         """Permutes the axes: axis i of the result is axis axes[i] of this; transpose(1, 0) is transpose((1, 0)). None:
         reverses all axes, as NumPy does.
         Raises TypeError if the client does not know the number of axes, for example of placeholders."""
-        given = (axes, *more) if isinstance(axes, int) else axes
+        given = (axes, *more) if more else axes
         return self.program.transpose(self, given, variant=variant, name=name)
 
     @property
@@ -90,6 +89,8 @@ class Operators(Remote):
         if out is not None:
             raise TypeError("out is given to an expression, which is not computed here: give it to a client's run")
         if where is not True:
+            if variant or name or ddof:
+                raise TypeError("a reduction with where is several steps, which have no variant, no name and no ddof")
             return masked.reduce(self, op, axis, keepdims, dtype, where)
         return self.program.reduce(self, op, axis, keepdims=keepdims, dtype=dtype, ddof=ddof, variant=variant,
                                    name=name)

@@ -26,12 +26,15 @@ def reduce(x: Any, op: ReduceOp, axis: Any, keepdims: bool, dtype: Any, mask: An
 
 
 def _mean(x: Any, axis: Any, keepdims: bool, dtype: Any, mask: Any) -> "Expression":
-    if dtype is None and x.dtype is not None and x.dtype.kind in "biu":
-        dtype = np.float64
-    total = elementwise.where(mask, x, 0).reduce("sum", axis, keepdims=keepdims, dtype=dtype)
+    if x.shape is None or x.dtype is None:
+        raise TypeError(f"a mean of the elements that a mask chooses needs the shape and the dtype of {x}")
+    result = np.dtype(np.float64 if x.dtype.kind in "biu" else x.dtype) if dtype is None else np.dtype(dtype)
+    # Sums and counts beyond 65504 are no f16.
+    computed = np.dtype(np.float32) if result.itemsize == 2 else result
+    total = elementwise.where(mask, x, 0).reduce("sum", axis, keepdims=keepdims, dtype=computed)
     chosen = x.program._expression(mask)
-    if x.shape is not None and chosen.shape != x.shape:
+    if chosen.shape != x.shape:
         chosen = views.broadcast_to(chosen, x.shape)
     count = chosen.reduce("count_nonzero", axis, keepdims=keepdims)
-    mean: Expression = total / (count if total.dtype is None else count.astype(total.dtype))
-    return mean
+    mean: Expression = total / count.astype(computed)
+    return mean if computed == result else mean.astype(result)

@@ -151,6 +151,37 @@ TEST(ConvertRunTest, AMapReadsAViewWhereItLiesUnlessAnotherAxisIsTheInnermost) {
               ElementsAre("view", "t", "m", "m"));
 }
 
+TEST(ConvertRunTest, WhatAMapRepeatsIsCopiedOnce) {
+  Views run;
+  run.AddStep("t", {"x"}).mutable_transpose();
+  v1::BroadcastStep& wide = *run.AddStep("wide", {"t"}).mutable_broadcast_to();
+  for (const int size : {1000000, 16, 4}) wide.add_shape(size);
+  run.AddStep("twice", {"wide", "wide"}).mutable_add();
+  run.AddStep("sum", {"twice"}).mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
+  run.Output("sum");
+  const auto conversion = Convert(run);
+  ASSERT_THAT(conversion, IsOk());
+  const Program& program = conversion->program;
+  ASSERT_EQ(program.steps.size(), 3u);
+  EXPECT_EQ(program.tensors[1].bytes, 4 * 16 * sizeof(float));
+  EXPECT_EQ(std::get<MapProblem>(program.steps[1].problem).inputs[0].strides, (Strides{0, 4, 1}));
+}
+
+TEST(ConvertRunTest, AllResultsTogetherHaveALimit) {
+  Views run;
+  run.AddStep("one", {"x"}).mutable_reduce()->set_op(v1::REDUCE_OP_SUM);
+  for (int i = 0; i < 20; ++i) {
+    v1::MapStep& map = *run.AddStep("m" + std::to_string(i), {"one"}).mutable_map();
+    map.add_shape(std::int64_t{1} << 54);
+    v1::MapNode& node = *map.add_nodes();
+    node.set_op(v1::MAP_OP_EXP);
+    node.add_operands(0);
+  }
+  EXPECT_THAT(
+      std::string(Convert(run).status().message()),
+      ::testing::HasSubstr("step \"m15\": with this step the results of the program take more than 2^60"));
+}
+
 TEST(ConvertRunTest, AnOutputOfAnotherShapeIsTheResultItself) {
   Views run;
   run.AddStep("sum", {"x", "x"}).mutable_add();
