@@ -31,8 +31,8 @@ struct DeviceTraits {
   }
 };
 
-// Whether a launch is still wanted, for kernels on the CPU that may take long: what they have not computed
-// yet is not read if they stop.
+// Says whether a launch is wanted still, for kernels on the CPU that may take long: what they have not
+// computed yet is not read if they stop.
 struct Interest {
   bool (*ends)(const void* of) = nullptr;  // null: it never ends
   const void* of = nullptr;

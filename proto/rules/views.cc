@@ -253,7 +253,7 @@ absl::StatusOr<Operand> SliceView(const Operand& x, const v1::SliceStep& slice) 
     if (step == 0) return FieldError(absl::StrCat("steps[", i, "]"), "0; it must be another number");
     const Taken taken = TakeFrom(x.shape[axis], slice.starts(i), slice.ends(i), step);
     view.shape[axis] = taken.count;
-    // Of one element, the stride means nothing.
+    // The stride of one element means nothing.
     view.strides[axis] = taken.count <= 1 ? 0 : x.strides[axis] * taken.step;
     if (taken.count > 0) view.offset += taken.start * x.strides[axis];
   }
