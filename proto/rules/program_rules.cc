@@ -238,14 +238,14 @@ absl::StatusOr<std::optional<Operand>> ProgramRules::OperandFor(Value& value, Ta
   if (takes == Takes::kMatrices) fits = IsMatrices(x);
   if (takes == Takes::kRows) fits = RowStrideOf(x).has_value();
   if (fits) return x;
-  if (!elementwise) {
+  const Operand once = WithoutRepeats(x);
+  if (!elementwise || once.shape == x.shape) {
     ASSIGN_OR_RETURN(Operand copy, CopyFor(value, reader, add));
     return copy;
   }
   if (!value.turned.has_value()) {
-    ASSIGN_OR_RETURN(const Operand once,
-                     Emit(CopyOf(WithoutRepeats(x)), "", value.step < 0 ? reader : value.step, add));
-    value.turned = WithRepeats(once, x);
+    ASSIGN_OR_RETURN(const Operand copy, Emit(CopyOf(once), "", value.step < 0 ? reader : value.step, add));
+    value.turned = WithRepeats(copy, x);
   }
   return value.turned;
 }

@@ -132,12 +132,8 @@ bool IsMatrices(const Operand& x) {
 }
 
 bool ReadsAcross(const Operand& x) {
-  constexpr std::int64_t kSectorBytes = 32;  // the least that a GPU reads
   int last = x.shape.rank - 1;
   while (last >= 0 && x.shape[last] == 1) --last;
-  if (last < 0 || std::abs(x.strides[last]) * static_cast<std::int64_t>(SizeOf(x.dtype)) <= kSectorBytes) {
-    return false;
-  }
   for (int i = 0; i < last; ++i) {
     if (x.shape[i] != 1 && x.strides[i] != 0 && std::abs(x.strides[i]) < std::abs(x.strides[last])) {
       return true;

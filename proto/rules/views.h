@@ -27,8 +27,8 @@ bool IsDense(const Operand& x);
 Operand Swapped(const Operand& x);
 // Returns whether a product reads x as it lies: its matrices have rows, or are the transposes of such.
 bool IsMatrices(const Operand& x);
-// Returns whether neighbours along the last axis are further apart than those along another one, and than a
-// sector of memory. To read such an array in its order is slow; a transpose comes first.
+// Returns whether neighbours along the last axis are further apart than those along another one. To read such
+// an array in its order is slow; a transpose comes first.
 bool ReadsAcross(const Operand& x);
 
 // A permutation of the axes; empty: the last two are swapped. Errors name "perm".

@@ -163,8 +163,7 @@ TEST(ViewsTest, RowsAreFoundWhateverTheStridesOfAxesOfSizeOne) {
   EXPECT_EQ(RowStrideOf(Swapped(Dense({2, 3}))), std::nullopt);
   EXPECT_TRUE(IsMatrices(Swapped(Dense({5, 2, 3}))));
   EXPECT_FALSE(IsMatrices(PermuteView(Dense({5, 2, 3}), {1, 0, 2})));
-  EXPECT_TRUE(ReadsAcross(Swapped(Dense({5, 2, 9}))));
-  EXPECT_FALSE(ReadsAcross(Swapped(Dense({5, 2, 8})))) << "neighbours within 32 bytes";
+  EXPECT_TRUE(ReadsAcross(Swapped(Dense({5, 2, 3}))));
   EXPECT_FALSE(ReadsAcross(PermuteView(Dense({5, 2, 3}), {1, 0, 2})));
 }
 
