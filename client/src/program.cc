@@ -220,25 +220,27 @@ class Parser {
                               found.empty() ? "the end" : absl::StrCat("'", absl::CHexEscape(found), "'")));
   }
 
-  // An operand with infix operators of this level and tighter ones.
-  absl::StatusOr<Tree> Expression(int level = 0) {
-    if (level > kTightestLevel) return Signed();
-    ASSIGN_OR_RETURN(Tree left, Expression(level + 1));
-    for (int count = 0;; ++count) {
-      const std::size_t end = at_, start = Start();
+  // An operand, and what follows it by infix operators of at least this level.
+  absl::StatusOr<Tree> Expression(int least = 0) {
+    ASSIGN_OR_RETURN(Tree left, Signed());
+    for (bool is_compared = false;;) {
+      const std::size_t end = at_;
       if (IsNewLine(end)) return left;
-      if (level == kTightestLevel && Take('@')) {
+      const std::size_t start = at_;
+      if (least <= kTightestLevel && Take('@')) {
         ASSIGN_OR_RETURN(left, Product(start, left));
         continue;
       }
       const InfixOperator* const infix = InfixAt(text_.substr(at_));
-      if (infix == nullptr || infix->level != level) {
+      if (infix == nullptr || infix->level < least) {
         at_ = end;  // an end of line may be a separator
         return left;
       }
-      if (level == 0 && count > 0) return Error(start, "comparisons do not chain: use brackets and &");
+      if (infix->level == 0 && std::exchange(is_compared, true)) {
+        return Error(start, "comparisons do not chain: use brackets and &");
+      }
       at_ += infix->text.size();
-      ASSIGN_OR_RETURN(Tree right, Expression(level + 1));
+      ASSIGN_OR_RETURN(Tree right, Expression(infix->level + 1));
       ASSIGN_OR_RETURN(left, Operation(start, RowOf(infix->op), {std::move(left), std::move(right)}));
     }
   }
