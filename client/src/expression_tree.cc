@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "absl/strings/match.h"
 #include "kernels/problem.h"
 
 namespace warpline::client {

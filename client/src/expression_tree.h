@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "kernels/map/operations.h"
 #include "warpline/v1/warpline.pb.h"
 

@@ -146,8 +146,6 @@ class Parser {
     int& depth;
   };
 
-  using BracketGuard = DepthGuard;
-
   // Moves to the next word, and returns where it starts.
   std::size_t Start() {
     while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
@@ -321,10 +319,9 @@ class Parser {
     const std::size_t start = Start();
     if (Take('(')) {
       RETURN_IF_ERROR(CheckDepth(start));
-      ++brackets_;
+      const DepthGuard inside(brackets_);
       ASSIGN_OR_RETURN(Tree inner, Expression());
       if (!Take(')')) return Expected("')'");
-      --brackets_;
       return inner;
     }
     if (at_ < text_.size() &&
@@ -342,7 +339,7 @@ class Parser {
       if (steps_.count(word) == 0) inputs_.insert(word);
       return Tree{.at = start, .name = word};
     }
-    const BracketGuard inside(brackets_);
+    const DepthGuard inside(brackets_);
     RETURN_IF_ERROR(CheckDepth(start));
     const FieldDescriptor* field = v1::Step::descriptor()->FindFieldByName(word);
     const bool is_operation = field != nullptr && field->real_containing_oneof() == &Operations() &&

@@ -1,12 +1,10 @@
 #include "proto/rules/reduce_steps.h"
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/field_error.h"
-#include "kernels/map/pair.h"
 #include "kernels/status_macros.h"
 #include "proto/rules/operand_checks.h"
 #include "proto/rules/tensor_rules.h"
