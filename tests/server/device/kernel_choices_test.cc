@@ -98,7 +98,7 @@ TEST_F(KernelChoicesTest, VariantsAlignmentsAndMultiprocessorsTellApartToo) {
   EXPECT_EQ(made(), 5) << "256 and 512 are aligned as 0 is";
   const Problem add = *ParseProblem("add f32 1000");
   EXPECT_EQ(Get(add), "packs");
-  EXPECT_EQ(Get(add, {}, At(0, 4, 0)), "naive") << "of the second operand, too";
+  EXPECT_EQ(Get(add, {}, At(0, 4, 0)), "interpreter") << "of the second operand, too";
 }
 
 TEST_F(KernelChoicesTest, ANameThatCannotRunTheProblemIsNotCounted) {
