@@ -219,7 +219,8 @@ absl::StatusOr<RunResult> Session::Compute(RunArgs request) {
   }
   const absl::Status sendable = Encode(request, transport_.shared()).status();
   ASSIGN_OR_RETURN(RunResult result, Timed(sendable, "run", ways, [&](const std::string& request_id) {
-                     return client_->Run(request, common_.deadline, {.request_id = request_id});
+                     return client_->Run(request, common_.deadline,
+                                         {.request_id = request_id, .report = common_.timings});
                    }));
   for (std::size_t i = 0; i < stays.size(); ++i) {
     if (!stays[i]) RETURN_IF_ERROR(transport_.Fetch(result.outputs[i].second, result.tensors[i]));

@@ -168,25 +168,27 @@ auto Client::Impl::Call(const std::string& method, Placement& placement, const E
 
 namespace {
 
-using FreeAfter = std::span<const std::string>;  // ids
+SentOptions SentOf(const CallOptions& options) {
+  return {.free_after = options.free_after, .report = options.report};
+}
 
 // The message of one attempt.
 absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<OperationArgs>& placed, RegionCall& attempt,
-                                             FreeAfter free_after) {
+                                             const SentOptions& options) {
   const Destination& destination = placed.destination();
   if (attempt.MayPlace(destination)) RETURN_IF_ERROR(attempt.Place({&destination, 1}, placed.types()));
   return std::visit(
-      [&](const auto& operation) { return Encode(operation, destination, attempt.places(), free_after); },
+      [&](const auto& operation) { return Encode(operation, destination, attempt.places(), options); },
       placed.args());
 }
 
 absl::StatusOr<OutgoingMessage> EncodePlaced(const Placed<RunArgs>& placed, RegionCall& attempt,
-                                             FreeAfter free_after) {
+                                             const SentOptions& options) {
   const RunArgs& args = placed.args();
   const bool may_place = std::any_of(args.destinations.begin(), args.destinations.end(),
                                      [&](const Destination& each) { return attempt.MayPlace(each); });
   if (may_place) RETURN_IF_ERROR(attempt.Place(args.destinations, placed.types()));
-  return Encode(args, attempt.places(), free_after);
+  return Encode(args, attempt.places(), options);
 }
 
 absl::StatusOr<Result> DecodePlaced(Placed<OperationArgs>& placed, const grpc::ByteBuffer& response,
@@ -213,7 +215,7 @@ absl::StatusOr<Result> Client::Impl::Compute(const OperationArgs& args, absl::Du
                                              const CallOptions& options) {
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   Placed<OperationArgs> placed(pool(), args, std::move(types), options.destination, /*keeps=*/false);
-  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
+  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
@@ -225,7 +227,7 @@ absl::StatusOr<RunResult> Client::Impl::Compute(const RunArgs& args, absl::Durat
                                                 const CallOptions& options) {
   ASSIGN_OR_RETURN(ResultTypes types, ResultTypesOf(args));
   Placed<RunArgs> placed(pool(), args, std::move(types), {}, /*keeps=*/false);
-  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, options.free_after); };
+  const auto encode = [&](RegionCall& attempt) { return EncodePlaced(placed, attempt, SentOf(options)); };
   const auto decode = [&](const grpc::ByteBuffer& response, const SharedPlaces& places) {
     tensors_.on_freed(options.free_after)();
     return DecodePlaced(placed, response, tensors_.make_tensor(), places);
@@ -244,6 +246,7 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
         placed(client.pool(), args, std::move(types), options.destination, /*keeps=*/true),
         make_tensor(client.tensors_.make_tensor()),
         free_after(options.free_after),
+        report(options.report),
         freed(client.tensors_.on_freed(options.free_after)),
         request_id(options.request_id),
         stop(options.stop),
@@ -258,7 +261,8 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
         placement.Place(now + (attempts->deadline() - now) / 2, client.connection_.may_retry());
     if (!status.ok()) return Failed(status);
     attempt = std::make_shared<RegionCall>(client.regions_, /*lost_is_ordinary=*/placement.active());
-    absl::StatusOr<OutgoingMessage> message = EncodePlaced(placed, *attempt, free_after);
+    absl::StatusOr<OutgoingMessage> message =
+        EncodePlaced(placed, *attempt, {.free_after = free_after, .report = report});
     if (!message.ok()) return Finish(message.status());
     const auto ended = [self = this->shared_from_this()](const absl::StatusOr<grpc::ByteBuffer>& response) {
       if (!response.ok()) return self->Withdraw(response.status());
@@ -337,6 +341,7 @@ struct Client::Impl::Repeated : std::enable_shared_from_this<Repeated<Args, Outc
   Placed<Args> placed;
   const MakeTensor make_tensor;
   const std::vector<std::string> free_after;
+  const bool report;
   const std::function<void()> freed;
   const std::string request_id;
   const std::stop_token stop;
@@ -365,7 +370,10 @@ void Client::Impl::ComputeAsync(const OperationArgs& args, absl::Duration timeou
 
 void Client::Impl::ComputeAsync(const RunArgs& args, absl::Duration timeout, const CallOptions& options,
                                 std::function<void(absl::StatusOr<RunResult>)> done) {
-  CallOptions own{.request_id = options.request_id, .free_after = options.free_after, .stop = options.stop};
+  CallOptions own{.request_id = options.request_id,
+                  .free_after = options.free_after,
+                  .report = options.report,
+                  .stop = options.stop};
   Repeat(RunMethod(), args, timeout, own, std::move(done));
 }
 

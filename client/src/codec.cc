@@ -122,13 +122,14 @@ absl::Status AddSink(Request& request, const std::string& output, const Destinat
 }
 
 template <typename Request, typename Args>
-absl::Status SetOptions(const Args& args, std::span<const std::string> free_after, Request& request) {
-  if (free_after.size() > kMaxFreeAfter) {
+absl::Status SetOptions(const Args& args, const SentOptions& options, Request& request) {
+  if (options.free_after.size() > kMaxFreeAfter) {
     return FieldError("options.free_after",
-                      absl::StrCat(free_after.size(), " ids; the limit is ", kMaxFreeAfter));
+                      absl::StrCat(options.free_after.size(), " ids; the limit is ", kMaxFreeAfter));
   }
   if (args.reproducible) request.mutable_options()->set_reproducible(true);
-  for (const std::string& id : free_after) request.mutable_options()->add_free_after(id);
+  if (options.report) request.mutable_options()->set_report(true);
+  for (const std::string& id : options.free_after) request.mutable_options()->add_free_after(id);
   return absl::OkStatus();
 }
 
@@ -199,11 +200,11 @@ static_assert(int{v1::ReduceResponse::kExecutionFieldNumber} == v1::TransposeRes
 }  // namespace
 
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
+                                       const SharedPlaces& shared, const SentOptions& options) {
   v1::TransposeRequest request;  // without its tensor, as below
   request.mutable_perm()->Add(args.perm.begin(), args.perm.end());
   request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, free_after, request));
+  RETURN_IF_ERROR(SetOptions(args, options, request));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
   MessageWriter message;
   RETURN_IF_ERROR(AppendTensor(message, v1::TransposeRequest::kXFieldNumber, "x", args.x, shared));
@@ -212,7 +213,7 @@ absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destinat
 }
 
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
+                                       const SharedPlaces& shared, const SentOptions& options) {
   v1::GemmRequest request;
   request.set_trans_a(args.trans_a);
   request.set_trans_b(args.trans_b);
@@ -220,7 +221,7 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
   if (args.beta) request.set_beta(*args.beta);
   request.set_precision(args.precision);
   request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, free_after, request));
+  RETURN_IF_ERROR(SetOptions(args, options, request));
   request.set_activation(args.activation);
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -236,13 +237,13 @@ absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& 
 }
 
 absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination,
-                                       const SharedPlaces& shared, std::span<const std::string> free_after) {
+                                       const SharedPlaces& shared, const SentOptions& options) {
   v1::ReduceRequest request;
   request.set_op(args.op);
   request.mutable_axes()->Add(args.axes.begin(), args.axes.end());
   request.set_keepdims(args.keepdims);
   request.set_variant(args.variant);
-  RETURN_IF_ERROR(SetOptions(args, free_after, request));
+  RETURN_IF_ERROR(SetOptions(args, options, request));
   if (args.out_data_type) request.set_out_data_type(ToProto(*args.out_data_type));
   request.set_ddof(args.ddof);
   RETURN_IF_ERROR(AddSink(request, "", destination, shared.result(0)));
@@ -253,13 +254,13 @@ absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination
 }
 
 absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared,
-                                       std::span<const std::string> free_after) {
+                                       const SentOptions& options) {
   using Request = v1::RunRequest;
   std::string program;
   AppendFieldHead(program, Request::kProgramFieldNumber, args.program.ByteSizeLong());
   args.program.AppendToString(&program);
   v1::RunRequest rest;
-  RETURN_IF_ERROR(SetOptions(args, free_after, rest));
+  RETURN_IF_ERROR(SetOptions(args, options, rest));
   const int outputs = args.program.outputs_size();
   for (std::size_t i = 0; i < args.destinations.size() && static_cast<int>(i) < outputs; ++i) {
     RETURN_IF_ERROR(

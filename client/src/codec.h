@@ -44,20 +44,23 @@ struct SharedPlaces {
   }
 };
 
+// The part of CallOptions that a request sends.
+struct SentOptions {
+  std::span<const std::string> free_after{};
+  bool report = false;
+};
+
 // InvalidArgument for impossible sizes, and ResourceExhausted for a message over kMaxMessageBytes. Other
 // errors are those of SharedPlaces::find. The request says of a destination only whether the result is to
-// stay on the server. `free_after`: ids of tensors that the server drops when the request has succeeded.
+// stay on the server.
 absl::StatusOr<OutgoingMessage> Encode(const TransposeArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {},
-                                       std::span<const std::string> free_after = {});
+                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> Encode(const GemmArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {},
-                                       std::span<const std::string> free_after = {});
+                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> Encode(const ReduceArgs& args, const Destination& destination = {},
-                                       const SharedPlaces& shared = {},
-                                       std::span<const std::string> free_after = {});
+                                       const SharedPlaces& shared = {}, const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> Encode(const RunArgs& args, const SharedPlaces& shared = {},
-                                       std::span<const std::string> free_after = {});
+                                       const SentOptions& options = {});
 absl::StatusOr<OutgoingMessage> EncodeEcho(const Payload& payload);
 
 // Makes the handle of a result that stays on the server. The default makes one that nobody renews or drops.

@@ -88,6 +88,7 @@ struct Plan {
   AloneTime alone;            // what it costs, once it has been measured
   // The bytes that the program takes of a device's pool while it runs (Backend::DeviceBytes).
   std::size_t device_bytes = 0;
+  bool reports = false;              // the response says what ran for each step
   bool stateless = false;            // any lane runs it equally well (Backend::RunsWithoutState)
   std::vector<PlannedInput> inputs;  // of the program, in their order
   // ScalarCount of them for each step, in the order of the steps.

@@ -269,8 +269,10 @@ void KernelService::Respond(UnaryCall& call, const Codec& codec, const Plan& pla
   execution.set_request_id(call.request_id());
   execution.set_backend(std::string(engine_.backend.name()));
   execution.set_device(result.device);
-  for (std::string& names : VariantsByPart(plan.program, result.variants)) {
-    execution.add_variants(std::move(names));
+  if (plan.reports) {
+    for (std::string& names : VariantsByPart(plan.program, result.variants)) {
+      execution.add_variants(std::move(names));
+    }
   }
   v1::StageTimes& times = *execution.mutable_stage_times();
   times.set_convert(result.seconds.plan);

@@ -144,6 +144,7 @@ func run(ctx context.Context, client pb.KernelServiceClient) (*pb.Execution, err
 			{Name: "w", Tensor: tensor(b, k, n)},
 			{Name: "bias", Tensor: tensor(bias, n)},
 		},
+		Options: &pb.RequestOptions{Report: true},
 	})
 	if err != nil {
 		return nil, err

@@ -117,6 +117,7 @@ async function run() {
       { name: "w", tensor: tensor("DATA_TYPE_F32", [k, n], b) },
       { name: "bias", tensor: tensor("DATA_TYPE_F32", [n], bias) },
     ],
+    options: { report: true },
   });
   assert.deepEqual(outputs.map(({ name, tensor: { shape } }) => [name, shape]), [["best", [m]]]);
   const scores = product.map((value, at) => Math.max(value + bias[at % n], 0));

@@ -82,6 +82,8 @@ struct CallOptions {
   // call fails, the tensors are still there, unless only its response was lost. The call is made again only
   // if the server has refused it.
   std::vector<std::string> free_after{};
+  // If true, the Execution of Run names what ran for each step. That of the others always does.
+  bool report = false;
   // Ends a call of CallAsync or RunAsync early, with CANCELLED.
   std::stop_token stop{};
 };

@@ -297,6 +297,7 @@ typedef struct {
    * ignored. */
   const char* const* free_after;
   size_t free_after_count;
+  int32_t report; /* not 0: the result names the implementation of each step */
 } warpline_call_options;
 
 typedef struct warpline_result warpline_result;
@@ -331,7 +332,7 @@ WARPLINE_EXPORT warpline_tensor* warpline_result_take_tensor(warpline_result* re
 WARPLINE_EXPORT const char* warpline_result_request_id(const warpline_result* result);
 WARPLINE_EXPORT const char* warpline_result_backend(const warpline_result* result); /* "cuda" or "cpu" */
 WARPLINE_EXPORT int32_t warpline_result_device(const warpline_result* result);
-/* The implementation that ran each step. */
+/* The implementation that ran each step: of a program only if the options ask for a report. */
 WARPLINE_EXPORT size_t warpline_result_variant_count(const warpline_result* result);
 WARPLINE_EXPORT const char* warpline_result_variant(const warpline_result* result, size_t index);
 /* The seconds of each stage on the server, as StageTimes in warpline.proto. */

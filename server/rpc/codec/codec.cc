@@ -143,6 +143,7 @@ absl::StatusOr<DecodedPlan> DecodePlan(const Codec& codec, const ScannedMessage&
     input.reference = source.reference.value_or(PlannedInput::kNone);
   }
   decoded.plan.scalars = std::move(conversion.scalars);
+  decoded.plan.reports = conversion.reports || conversion.step_names.empty();
   decoded.reproducible = conversion.reproducible;
   decoded.step_names = std::move(conversion.step_names);
   return decoded;

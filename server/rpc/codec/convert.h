@@ -29,6 +29,7 @@ struct Conversion {
       output_names;  // of the program's outputs, in order; empty ones where they have none
   // Every variant that a step names must be reproducible.
   bool reproducible = false;
+  bool reports = false;            // the response says what ran for each step
   std::vector<OutputPlace> sinks;  // of the program's outputs, in order
 };
 

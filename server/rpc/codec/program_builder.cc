@@ -15,6 +15,7 @@ namespace warpline {
 
 absl::Status ProgramBuilder::TakeOptions(const v1::RequestOptions& options, const TokenValues& values) {
   conversion_.reproducible = options.reproducible();
+  conversion_.reports = options.report();
   ASSIGN_OR_RETURN(sinks_, ReadSinks(options, values));
   return absl::OkStatus();
 }

@@ -161,6 +161,20 @@ TEST(EncodeTest, EveryRequestSaysWhetherItsResultsAreToBeReproducible) {
   }
 }
 
+TEST(EncodeTest, EveryRequestSaysWhetherItsResponseIsToNameWhatRan) {
+  const float x[] = {1, 2};
+  const ConstArray matrix{DType::kF32, {1, 2}, 0, x};
+  for (const bool wanted : {false, true}) {
+    const SentOptions options{.report = wanted};
+    v1::TransposeRequest transpose;
+    v1::RunRequest run;
+    ASSERT_TRUE(transpose.ParseFromString(Flat(Encode(TransposeArgs{.x = matrix}, {}, {}, options)->buffer)));
+    ASSERT_TRUE(run.ParseFromString(Flat(Encode(RunArgs{}, {}, options)->buffer)));
+    EXPECT_EQ(transpose.options().report(), wanted);
+    EXPECT_EQ(run.options().report(), wanted);
+  }
+}
+
 TEST(EncodeTest, NamesTheInputThatCannotBeSent) {
   RunArgs args;
   args.inputs = {{"x", {DType::kF32, {-1}, 0, nullptr}}};

@@ -174,8 +174,8 @@ class Request:
     """The arguments of the library for a call. They refer to the memory of the operands and of `outs`, and keep it."""
 
     def __init__(self, call: Call, outs: Sequence[Array | None], timeout: float, request_id: str,
-                 reproducible: bool) -> None:
-        """Raises ValueError for an `out` that cannot be written."""
+                 reproducible: bool, reports: bool) -> None:
+        """reports: the result says what ran. Raises ValueError for an `out` that cannot be written."""
         self._call = call
         self._outs = outs
         # Keeps alive the memory that the structures point at.
@@ -206,6 +206,7 @@ class Request:
         options.request_id = identity = ffi.new("char[]", request_id.encode())
         options.reproducible = reproducible
         options.own_request = call.single
+        options.report = reports
         self._kept.append(identity)
         if call.free_after:
             ids = [ffi.new("char[]", tensor.id.encode()) for tensor in call.free_after]

@@ -200,7 +200,8 @@ class Client(Reductions):
         if self._calls is None:
             self._calls = Calls(connection)
         nbytes = sum(operand.array.nbytes for _, operand in call.inputs if isinstance(operand, Operand))
-        request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible))
+        request = await unless_small(nbytes, lambda: calls.Request(call, outs, seconds, id, self._reproducible,
+                                                                      report is not None))
         if connection.shares and nbytes <= SHARED_BYTES:
             nbytes = max(nbytes, calls.result_bytes(call))
         result = await self._calls.run(request, id, nbytes)
